@@ -1,0 +1,33 @@
+"""The smallest app: two typed functions, served on every wire."""
+
+from answerback import App, InvalidInput
+
+app = App("calculator", version="1.0.0")
+
+
+@app.tool
+def add(x: int, y: int) -> int:
+    """Add two numbers.
+
+    Args:
+        x: The first number.
+        y: The second number.
+    """
+    return x + y
+
+
+@app.tool(raises=[InvalidInput])
+def divide(x: float, y: float) -> float:
+    """Divide one number by another.
+
+    Args:
+        x: What is divided.
+        y: What it is divided by.
+    """
+    if y == 0:
+        raise InvalidInput("division by zero", hint="give a y other than 0")
+    return x / y
+
+
+if __name__ == "__main__":
+    app.run()

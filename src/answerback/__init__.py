@@ -1,0 +1,90 @@
+"""One typed Python function. One checked reply. Every wire."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .app import App
+    from .content import Annotations, Audio, Embedded, Image, Link, Text
+    from .contract import Contract
+    from .errors import (
+        Conflict,
+        Forbidden,
+        InvalidInput,
+        NotFound,
+        RateLimited,
+        TimedOut,
+        ToolError,
+        Unauthenticated,
+        Unavailable,
+    )
+    from .peer import Context
+    from .reply import Reply, failure, success
+    from .wrap import wrap
+
+__version__ = "0.1.0"
+
+# Where each public name is; it is imported when it is first used, so that
+# `import answerback` costs next to nothing.
+_HOME = {
+    "Annotations": "content",
+    "App": "app",
+    "Audio": "content",
+    "Conflict": "errors",
+    "Context": "peer",
+    "Contract": "contract",
+    "Embedded": "content",
+    "Forbidden": "errors",
+    "Image": "content",
+    "InvalidInput": "errors",
+    "Link": "content",
+    "NotFound": "errors",
+    "RateLimited": "errors",
+    "Reply": "reply",
+    "Text": "content",
+    "TimedOut": "errors",
+    "ToolError": "errors",
+    "Unauthenticated": "errors",
+    "Unavailable": "errors",
+    "failure": "reply",
+    "success": "reply",
+    "wrap": "wrap",
+}
+
+__all__ = [
+    "Annotations",
+    "App",
+    "Audio",
+    "Conflict",
+    "Context",
+    "Contract",
+    "Embedded",
+    "Forbidden",
+    "Image",
+    "InvalidInput",
+    "Link",
+    "NotFound",
+    "RateLimited",
+    "Reply",
+    "Text",
+    "TimedOut",
+    "ToolError",
+    "Unauthenticated",
+    "Unavailable",
+    "failure",
+    "success",
+    "wrap",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

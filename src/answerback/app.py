@@ -1,0 +1,123 @@
+"""App: tools are registered here, called here, and served from here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+
+import msgspec
+
+from .contract import Contract, contract_named
+from .tool import Tool, ToolOptions
+from .wires.http import MAX_BODY, RESERVED
+
+if TYPE_CHECKING:
+    from .call import Handler
+    from .reply import Reply
+    from .wires.web.site import Site
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class App:
+    """A set of tools under one name.
+
+    *contract* says how replies look; *lenient* takes "7" for 7 and JSON in a string;
+    *threads* is how many plain `def` tools may run at a time.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "0.0.0",
+        description: str = "",
+        contract: str | Contract = "standard",
+        lenient: bool = False,
+        threads: int = 40,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.description = description
+        self.contract = contract_named(contract)
+        self.tools: dict[str, Tool] = {}
+        self._lenient = lenient
+        self._threads = threads
+
+    @overload
+    def tool(self, fn: F, /) -> F: ...
+    @overload
+    def tool(self, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
+    def tool(self, fn: Any = None, /, **options: Any) -> Any:
+        """Register a function; it is given back unchanged. With or without options."""
+        if fn is None:
+            return partial(self.tool, **options)
+        if not callable(fn):
+            raise TypeError(f"@app.tool takes options by name: @app.tool(name={fn!r})")
+        self.add_tool(fn, **options)
+        return fn
+
+    def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
+        """Register a function without a decorator, such as a method of an object."""
+        tool = Tool(fn, options, self.contract, lenient=self._lenient)
+        self._refuse_name(tool.name)
+        self.tools[tool.name] = tool
+        return tool
+
+    def _refuse_name(self, name: str) -> None:
+        if name in self.tools:
+            raise ValueError(f"there is a tool {name!r} already; give one another name")
+        if self.contract.route == "/" and name in RESERVED:
+            raise ValueError(f"/{name} is a route of the server's; give the tool another name")
+
+    async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
+        """Call a tool in memory, through the whole pipeline."""
+        from .wires.memory import call
+
+        return await call(self, name, msgspec.json.encode(arguments))
+
+    @cached_property
+    def handle(self) -> Handler:
+        """The path of a call, for wires with a running loop."""
+        from .call import pipeline
+        from .threads import Pool
+
+        return pipeline(self.tools, self.contract, Pool(self._threads).run)
+
+    @cached_property
+    def handle_in_place(self) -> Handler:
+        """The path of a call, for wires that have no loop or a thread of their own."""
+        from .call import pipeline
+
+        return pipeline(self.tools, self.contract, None)
+
+    def asgi(
+        self, *, hosts: Sequence[str] = (), origins: Sequence[str] = (), max_body: int = MAX_BODY
+    ) -> Site:
+        """A plain ASGI application; it also mounts in any Starlette or FastAPI app.
+
+        *hosts* are the names it answers to, *origins* those whose pages may call it.
+        """
+        from .wires.web import asgi
+        from .wires.web.options import WebOptions
+
+        return asgi(
+            self, WebOptions(max_body=max_body, hosts=tuple(hosts), origins=tuple(origins))
+        )
+
+    def run(self, arguments: Sequence[str] | None = None) -> None:
+        """Be a command-line program: `python calculator.py COMMAND`."""
+        from .cli import run_app
+
+        run_app(self, arguments)
+
+
+def only_app(namespace: Mapping[str, Any], where: str) -> App:
+    """The one App among a module's names."""
+    apps = {id(value): value for value in namespace.values() if isinstance(value, App)}
+    if len(apps) != 1:
+        names = [name for name, value in namespace.items() if isinstance(value, App)]
+        found = f"these: {', '.join(names)}; add :NAME" if names else "none"
+        raise ValueError(f"{where} should hold one App, and holds {found}")
+    return next(iter(apps.values()))

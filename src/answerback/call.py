@@ -1,0 +1,127 @@
+"""One invocation, and the one path it takes whichever wire it came by."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from .contract import Contract
+from .enforce import checked_error, reply_to
+from .errors import (
+    INPUT_REQUIRED,
+    INVALID_ARGUMENTS,
+    INVALID_JSON,
+    INVALID_OUTPUT,
+    TOOL_EXECUTION_ERROR,
+    TOOL_NOT_FOUND,
+    ToolError,
+)
+from .peer import NOBODY, Context, NeedsInput, Peer
+from .reply import Error, Reply, failure
+from .tool import Tool
+from .types.problems import InvalidArguments, InvalidJson, InvalidOutput
+
+
+class Call(msgspec.Struct, eq=False):
+    """What a wire makes of the bytes it was sent."""
+
+    name: str
+    arguments: bytes = b"{}"
+    peer: Peer = NOBODY
+    wire: str = "memory"
+    cancelled: bool = False
+    """Set by the wire when nobody waits for the outcome any more."""
+
+
+Outcome: TypeAlias = Reply[Any] | NeedsInput
+Handler: TypeAlias = Callable[[Call], Coroutine[Any, Any, Outcome]]
+Hop: TypeAlias = Callable[[Callable[..., Any], dict[str, Any]], Awaitable[Any]]
+"""Runs a plain function elsewhere, so that it does not hold up the loop."""
+
+
+def pipeline(tools: Mapping[str, Tool], contract: Contract, hop: Hop | None) -> Handler:
+    """The path of a call. Without *hop* a plain `def` runs in place, and needs no loop."""
+
+    async def answer(call: Call) -> Outcome:
+        tool = tools.get(call.name)
+        if tool is None:
+            return _unknown(call.name, tools)
+        try:
+            kwargs = tool.arguments.decode(call.arguments)
+            if tool.context is not None:
+                kwargs[tool.context] = Context(call)
+            if tool.is_async:
+                value = await tool.fn(**kwargs)
+            elif hop is None or tool.inline:
+                value = tool.fn(**kwargs)
+            else:
+                value = await hop(tool.fn, kwargs)
+            return reply_to(tool, value)
+        except NeedsInput as question:
+            return question
+        # A tool that calls sys.exit() ends its call, not the server.
+        except (Exception, SystemExit) as exc:  # noqa: BLE001 -- the one place for it
+            return _failed(call, exc, contract)
+
+    return answer
+
+
+def without_loop(outcome: Coroutine[Any, Any, Outcome]) -> Outcome:
+    """Step the path by hand; only for a plain `def` that runs in place, which never waits."""
+    try:
+        outcome.send(None)
+    except StopIteration as stop:
+        result: Outcome = stop.value
+        return result
+    raise RuntimeError("the call waited, and there is no loop to wait on")
+
+
+def settled(outcome: Outcome) -> Reply[Any]:
+    """The reply, on a wire where nobody can be asked."""
+    if isinstance(outcome, Reply):
+        return outcome
+    question = outcome.question
+    return failure(question.message, code=INPUT_REQUIRED, details={"schema": question.schema})
+
+
+def _unknown(name: str, tools: Mapping[str, Tool]) -> Reply[Any]:
+    import difflib
+
+    near = difflib.get_close_matches(name, tools, n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else None
+    return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint)
+
+
+def _failed(call: Call, exc: BaseException, contract: Contract) -> Reply[Any]:
+    """Only what is meant for the caller reaches the caller; the rest goes to the log."""
+    match exc:
+        case ToolError():
+            error, unsendable = checked_error(Error.of(exc))
+            if unsendable is not None:
+                _log(call, "raised an error that cannot be sent whole", unsendable)
+            return Reply(error=error)
+        case InvalidArguments():
+            details = {"problems": msgspec.to_builtins(exc.problems)}
+            return failure(f"Invalid arguments: {exc}", code=INVALID_ARGUMENTS, details=details)
+        case InvalidJson():
+            return failure("Invalid JSON body", code=INVALID_JSON, hint=str(exc))
+        case InvalidOutput():
+            _log(call, "gave back what it does not declare", exc)
+            return failure(f"Invalid output: {exc}", code=INVALID_OUTPUT)
+        case _:
+            reference = os.urandom(6).hex()
+            _log(call, f"failed, reference {reference}", exc)
+            return failure(
+                f"{contract.masked} (reference {reference})",
+                code=TOOL_EXECUTION_ERROR,
+                details={"reference": reference},
+            )
+
+
+def _log(call: Call, what: str, exc: BaseException) -> None:
+    import logging
+
+    logging.getLogger("answerback").error("tool %r %s", call.name, what, exc_info=exc)

@@ -1,0 +1,185 @@
+"""MCP's `CallToolResult`, as each version of the protocol can say it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..content import Block, Text
+from ..contract import STANDARD, Contract
+from ..errors import UNKNOWN_ERROR
+from ..reply import Error, Reply
+from ..shape import BARE, Shape
+from ..versions import Version
+from .blocks import project_block, read_block, write_block
+from .plain import (
+    OURS,
+    MalformedReply,
+    decoded_object,
+    encode,
+    encoded_data,
+    moment_of,
+    our_meta,
+    own_meta,
+    plain,
+    plain_data,
+    read_error,
+    settled,
+    utc,
+    write_error,
+)
+from .text import filled, message_in
+
+ERROR = OURS + "error"
+TIMESTAMP = OURS + "timestamp"
+BARE_DATA = OURS + "bare"
+"""Says that data which is no object was wrapped only because MCP asks for an object."""
+
+
+def write(reply: Reply[Any], shape: Shape, contract: Contract, version: Version) -> bytes:
+    """The result as compact JSON."""
+    if _is_usual(reply, contract, version):
+        encoded = encoded_data(reply)
+        wrapped = shape.wrap(encoded)
+        if wrapped.startswith(b"{"):
+            text = encoded if encoded.startswith(b'"') else encode(wrapped.decode())
+            stamp = encode(utc(reply.timestamp))
+            return _USUAL[version.result_type] % (text, wrapped, stamp)
+    return encode(_result(reply, shape, contract, version))
+
+
+def read(
+    result: bytes | str | dict[str, Any], shape: Shape = BARE, contract: Contract = STANDARD
+) -> Reply[Any]:
+    """The reply that *result* is, whoever wrote it; raises MalformedReply."""
+    found = decoded_object(result, "a tool result")
+    content = _read_content(found)
+    meta = found.get("_meta")
+    failed = found.get("isError", False)
+    if not isinstance(failed, bool):
+        raise MalformedReply(f"isError must be true or false, not {failed!r}")
+    return Reply(
+        content=content,
+        data=msgspec.UNSET if failed else _read_data(found, shape, contract),
+        error=_read_error(content, meta, contract) if failed else None,
+        meta=own_meta(meta),
+        timestamp=moment_of(meta.get(TIMESTAMP) if isinstance(meta, dict) else None),
+    )
+
+
+def project(reply: Reply[Any], shape: Shape, contract: Contract, version: Version) -> Reply[Any]:
+    """What *version* can carry of the reply; from 2025-06-18 on, all of it."""
+    carried = reply.error is None and (version.structured or contract.envelope_in_mcp)
+    return Reply(
+        content=_content(reply, shape, contract, version),
+        data=plain_data(reply, shape) if carried else msgspec.UNSET,
+        error=None if reply.error is None else settled(reply.error),
+        meta=plain(own_meta(reply.meta)),
+        timestamp=utc(reply.timestamp),
+    )
+
+
+# A reply of data alone, as nearly all are, is spliced; the text of a string is the string.
+_TEMPLATE = (
+    b'{"content":[{"type":"text","text":%%b}],"structuredContent":%%b,"isError":false,'
+    b'%b"_meta":{"' + TIMESTAMP.encode() + b'":%%b}}'
+)
+_USUAL = {False: _TEMPLATE % b"", True: _TEMPLATE % b'"resultType":"complete",'}
+
+
+def _is_usual(reply: Reply[Any], contract: Contract, version: Version) -> bool:
+    return (
+        not reply.content
+        and reply.data is not msgspec.UNSET
+        and reply.error is None
+        and not reply.meta
+        and contract.text == "json"
+        and not contract.envelope_in_mcp
+        and version.structured
+    )
+
+
+def _content(
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version
+) -> tuple[Block, ...]:
+    return tuple(project_block(block, version) for block in filled(reply, shape, contract))
+
+
+def _result(
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version
+) -> dict[str, Any]:
+    content = _content(reply, shape, contract, version)
+    result: dict[str, Any] = {"content": [write_block(block) for block in content]}
+    meta = {**own_meta(reply.meta), TIMESTAMP: utc(reply.timestamp)}
+    wrapped = None
+    if reply.error is not None:
+        meta[ERROR] = _write_error(reply.error, content)
+    elif reply.data is not msgspec.UNSET:
+        wrapped = shape.wrap(encoded_data(reply))
+        if version.structured:
+            result["structuredContent"], bare = _structured(wrapped)
+            meta |= bare
+    result["isError"] = reply.error is not None
+    if version.result_type:
+        result["resultType"] = "complete"
+    if contract.envelope_in_mcp:
+        result |= _envelope(reply, wrapped)
+    return result | {"_meta": meta}
+
+
+def _structured(wrapped: bytes) -> tuple[msgspec.Raw, dict[str, Any]]:
+    if wrapped.startswith(b"{"):
+        return msgspec.Raw(wrapped), {}
+    return msgspec.Raw(b'{"result":%b}' % wrapped), {BARE_DATA: True}
+
+
+def _envelope(reply: Reply[Any], wrapped: bytes | None) -> dict[str, Any]:
+    members: dict[str, Any] = {"success": reply.ok, "timestamp": utc(reply.timestamp)}
+    if reply.error is not None:
+        members["error"] = {"message": reply.error.message, **write_error(reply.error)}
+    elif wrapped is not None:
+        members["data"] = msgspec.Raw(wrapped)
+    return members
+
+
+def _write_error(error: Error, content: tuple[Block, ...]) -> dict[str, Any]:
+    members = write_error(error)
+    if _first_text(content) != error.message:
+        members["message"] = error.message
+    return members
+
+
+def _first_text(content: tuple[Block, ...]) -> str | None:
+    return next((block.text for block in content if isinstance(block, Text)), None)
+
+
+def _read_content(found: dict[str, Any]) -> tuple[Block, ...]:
+    blocks = found.get("content")
+    # Some servers send structured data alone.
+    if blocks is None and "structuredContent" in found:
+        return ()
+    if not isinstance(blocks, list):
+        raise MalformedReply("a tool result must have a list of content")
+    return tuple(read_block(block) for block in blocks)
+
+
+def _read_data(found: dict[str, Any], shape: Shape, contract: Contract) -> Any:
+    meta = found.get("_meta")
+    if found.get("structuredContent") is not None:
+        sent = found["structuredContent"]
+        if isinstance(meta, dict) and meta.get(BARE_DATA) and isinstance(sent, dict):
+            sent = sent.get("result")
+        return shape.unwrap(sent)
+    if contract.envelope_in_mcp and "data" in found:
+        return shape.unwrap(found["data"])
+    return msgspec.UNSET
+
+
+def _read_error(content: tuple[Block, ...], meta: Any, contract: Contract) -> Error:
+    ours = our_meta(meta, "error")
+    text = _first_text(content)
+    if ours:
+        return read_error(ours, text or "")
+    message = "Unknown error" if text is None else message_in(text, contract.error_text)
+    return Error(UNKNOWN_ERROR, message)

@@ -1,0 +1,154 @@
+"""What can go wrong, and what each wire says about it.
+
+    AnswerbackError
+    ├── MissingExtraError       an optional dependency is not installed
+    └── ToolError               a failure the tool's author says in words meant for the caller
+        ├── InvalidInput        400
+        ├── Unauthenticated     401
+        ├── Forbidden           403
+        ├── NotFound            404
+        ├── Conflict            409
+        ├── RateLimited         429
+        ├── Unavailable         503
+        └── TimedOut            504
+
+`CODES` is the one table from a code to every wire. A developer's mistake (a tool
+that cannot be served) is an ordinary `TypeError` or `ValueError` at registration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import msgspec
+
+
+class Code(msgspec.Struct, frozen=True):
+    """What the wires say for one error code."""
+
+    status: int
+    """HTTP and CGI."""
+    exit: int = 1
+    """The command line; 64 and up are those of sysexits.h."""
+    rpc: int | None = None
+    """The JSON-RPC error; without one, MCP answers an `isError` result."""
+    retryable: bool = False
+
+
+UNKNOWN_ERROR = "UNKNOWN_ERROR"
+TOOL_EXECUTION_ERROR = "TOOL_EXECUTION_ERROR"
+INVALID_OUTPUT = "INVALID_OUTPUT"
+INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
+INVALID_JSON = "INVALID_JSON"
+TOOL_NOT_FOUND = "TOOL_NOT_FOUND"
+INPUT_REQUIRED = "INPUT_REQUIRED"
+
+CODES = {
+    UNKNOWN_ERROR: Code(500),
+    TOOL_EXECUTION_ERROR: Code(500, exit=70),
+    INVALID_OUTPUT: Code(500, exit=70),
+    "INVALID_RESPONSE_FORMAT": Code(500, exit=70),
+    "RESPONSE_VALIDATION_ERROR": Code(500, exit=70),
+    INVALID_JSON: Code(400, exit=2, rpc=-32700),
+    INVALID_ARGUMENTS: Code(400, exit=2),
+    "INVALID_INPUT": Code(400, exit=65),
+    "UNAUTHENTICATED": Code(401, exit=77),
+    "FORBIDDEN": Code(403, exit=77),
+    "FOREIGN_ORIGIN": Code(403, exit=77),
+    TOOL_NOT_FOUND: Code(404, exit=2, rpc=-32602),
+    "ROUTE_NOT_FOUND": Code(404, exit=2),
+    "NOT_FOUND": Code(404, exit=66),
+    "METHOD_NOT_ALLOWED": Code(405, exit=2),
+    "CONFLICT": Code(409, exit=73),
+    INPUT_REQUIRED: Code(409, exit=73),
+    "TOO_LARGE": Code(413, exit=65),
+    "UNSUPPORTED_MEDIA_TYPE": Code(415, exit=2),
+    "FOREIGN_HOST": Code(421, exit=77),
+    "RATE_LIMITED": Code(429, exit=75, retryable=True),
+    "UNAVAILABLE": Code(503, exit=69, retryable=True),
+    "TIMED_OUT": Code(504, exit=75, retryable=True),
+}
+
+
+class AnswerbackError(Exception):
+    """Root of what a caller may catch; `code` is the name every wire maps from."""
+
+    code: str = UNKNOWN_ERROR
+
+
+class MissingExtraError(AnswerbackError):
+    code = "MISSING_EXTRA"
+
+
+class ToolError(AnswerbackError):
+    """A failure in words the author means the caller to read.
+
+    `code` may be any UPPER_SNAKE name; a subclass keeps its status under it.
+    """
+
+    kind: ClassVar[str] = UNKNOWN_ERROR
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        details: Any = None,
+        retryable: bool | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code or self.kind
+        self.details = details
+        self.retryable = retryable
+        self.hint = hint
+
+
+class InvalidInput(ToolError):
+    kind = "INVALID_INPUT"
+
+
+class Unauthenticated(ToolError):
+    kind = "UNAUTHENTICATED"
+
+
+class Forbidden(ToolError):
+    kind = "FORBIDDEN"
+
+
+class NotFound(ToolError):
+    kind = "NOT_FOUND"
+
+
+class Conflict(ToolError):
+    kind = "CONFLICT"
+
+
+class RateLimited(ToolError):
+    kind = "RATE_LIMITED"
+
+
+class Unavailable(ToolError):
+    kind = "UNAVAILABLE"
+
+
+class TimedOut(ToolError):
+    kind = "TIMED_OUT"
+
+
+def look_up(code: str, kind: str | None = None) -> Code:
+    """The table's row for *code*, else for the *kind* of error it was raised as."""
+    return CODES.get(code) or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]
+
+
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Turn a missing optional dependency into an install hint."""
+    try:
+        yield
+    except ModuleNotFoundError as exc:
+        hint = f"{exc.name} is not installed; run: pip install 'answerback[{extra}]'"
+        raise MissingExtraError(hint) from exc

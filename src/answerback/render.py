@@ -1,0 +1,413 @@
+"""Turns JSON data into text a person likes to read; knows no tool, no reply and no wire.
+
+A value is shown as a head (what fits beside its label) and a body (the lines below it).
+Bodies are lazy, and every list, object and string is cut, so huge data costs little.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from typing import Any
+from unicodedata import category, east_asian_width
+
+MAX_LINES = 200
+MAX_ITEMS = 50
+MAX_MEMBERS = 100
+MAX_DEPTH = 6
+MAX_COLUMNS = 8
+MAX_BLOCK_LINES = 40
+
+LABEL_WIDTH = 60
+CELL_WIDTH = 60
+TABLE_WIDTH = 120
+INLINE_WIDTH = 80
+LINE_WIDTH = 500
+
+# What stands for a record: as the subject of the text, and as a value beside a label.
+SUBJECT_KEYS = ("name", "title", "id", "current")
+VALUE_KEYS = ("current", "name", "title", "id")
+
+INITIALISMS = {
+    word.lower(): word
+    for line in (
+        "API APIs CLI CPU CPUs CSS CSV DNS GB GPU GPUs HTML HTTP HTTPS ID IDs IP IPs JSON KB",
+        "MB OS PDF RAM SDK SHA SKU SQL SSH SSL TCP TLS TTL UDP UI URI URIs URL URLs UTC UUID",
+        "UUIDs VM VMs XML",
+    )
+    for word in line.split()
+}
+SINGULARS = {
+    "analyses": "analysis",
+    "caches": "cache",
+    "children": "child",
+    "cookies": "cookie",
+    "movies": "movie",
+    "people": "person",
+    "series": "series",
+}
+SINGULAR_RULES = (
+    (re.compile(r"ies$"), "y"),
+    (re.compile(r"(ss|x|ch|sh|[^aeo]us)es$"), r"\1"),
+    (re.compile(r"s$"), ""),
+)
+
+# The second half keeps an initialism together with its plural: userIDs, not user I Ds.
+CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
+# Control characters drive a terminal, bidi marks reorder a line, surrogates have no UTF-8.
+UNSAFE = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+UNSAFE_IN_TEXT = re.compile(r"(?![\n\t])" + UNSAFE.pattern)
+
+
+def render(data: Any) -> str:
+    """Give plain JSON data as text for a person; a string is its own text."""
+    if isinstance(data, str):
+        return UNSAFE_IN_TEXT.sub(_escape, data.replace("\r\n", "\n"))
+    return "\n".join(_capped(_whole(data)))
+
+
+def _whole(data: Any) -> Iterator[str]:
+    match data:
+        case dict():
+            yield from _document(data)
+        case []:
+            yield "None found"
+        case list() if _are_records(data):
+            yield from (f"Found {_count(data)}", "")
+            yield from _rows(data, 1)
+        case list():
+            joined = _joined(data)
+            yield from (joined,) if joined else _items(data, 1)
+        case _:
+            yield _word(data)
+
+
+def _document(data: dict[str, Any]) -> Iterator[str]:
+    if not data:
+        yield "Done"
+    elif len(data) == 1:
+        yield from _subject(*next(iter(data.items())))
+    else:
+        tables = {key: value for key, value in data.items() if _are_records(value)}
+        others = {key: value for key, value in data.items() if key not in tables}
+        sections = [_section(key, value) for key, value in tables.items()]
+        yield from _separated([_members(others, 1), *sections] if others else sections)
+
+
+def _separated(sections: Iterable[Iterable[str]]) -> Iterator[str]:
+    for number, section in enumerate(sections):
+        if number:
+            yield ""
+        yield from section
+
+
+def _subject(key: str, value: Any) -> Iterator[str]:
+    """Show the only member of an object, which is what the whole text is about."""
+    if _are_records(value) or (value == [] and _singular(_noun(key))):
+        yield from _section(key, value)
+    elif isinstance(value, dict) and (name := _identity(value, SUBJECT_KEYS)):
+        yield f"{_label(key)}: {_word(value[name])}"
+        yield from _members(_without(value, name), 1)
+    else:
+        yield from _field(key, value, 1)
+
+
+def _section(key: str, records: list[Any]) -> Iterator[str]:
+    plural = _noun(key)
+    singular = _singular(plural)
+    if singular:
+        yield f"Found {len(records)} {singular if len(records) == 1 else plural}"
+    else:
+        yield f"{_label(key)}: {_count(records)}"
+    if records:
+        yield ""
+        yield from _rows(records, 1)
+
+
+def _present(value: Any, depth: int) -> tuple[str, Iterable[str]]:
+    match value:
+        case str():
+            return _prose(value)
+        case dict() | list() if value and depth > MAX_DEPTH:
+            return _shorten(_brief(value), LINE_WIDTH), ()
+        case dict() if value:
+            name = _identity(value, VALUE_KEYS)
+            head = _word(value[name]) if name else ""
+            return head, _members(_without(value, name), depth + 1)
+        case list() if value:
+            joined = _joined(value)
+            return (joined, ()) if joined else (_count(value), _rows(value, depth + 1))
+        case _:
+            return _word(value), ()
+
+
+def _field(key: str, value: Any, depth: int) -> Iterator[str]:
+    head, body = _present(value, depth)
+    yield f"{_label(key)}: {head}".rstrip()
+    yield from _indented(body)
+
+
+def _members(record: dict[str, Any], depth: int) -> Iterator[str]:
+    for key, value in islice(record.items(), MAX_MEMBERS):
+        yield from _field(key, value, depth)
+    yield from _rest(len(record), MAX_MEMBERS)
+
+
+def _rows(values: list[Any], depth: int) -> Iterator[str]:
+    columns = _columns(values) if _are_records(values) else []
+    if 0 < len(columns) <= MAX_COLUMNS:
+        yield from _table(values[:MAX_ITEMS], columns)
+        yield from _rest(len(values), MAX_ITEMS)
+    else:
+        yield from _items(values, depth)
+
+
+def _items(values: list[Any], depth: int) -> Iterator[str]:
+    for value in values[:MAX_ITEMS]:
+        head, body = _present(value, depth)
+        lines = chain((head,) if head else (), body)
+        yield f"- {next(iter(lines), '')}"
+        yield from _indented(lines)
+    yield from _rest(len(values), MAX_ITEMS)
+
+
+def _rest(total: int, shown: int) -> Iterator[str]:
+    if total > shown:
+        yield f"… and {total - shown} more"
+
+
+def _joined(values: list[Any]) -> str:
+    """Give scalars on one line, or nothing when they are too many or could be misread."""
+    if len(values) > INLINE_WIDTH or not all(map(_joins, values)):
+        return ""
+    text = ", ".join(map(_word, values))
+    return text if _width(text) <= INLINE_WIDTH else ""
+
+
+def _joins(value: Any) -> bool:
+    if isinstance(value, str):
+        return len(value) <= INLINE_WIDTH and "," not in value and "\n" not in value
+    return not isinstance(value, dict | list)
+
+
+def _prose(text: str) -> tuple[str, Iterable[str]]:
+    text = text.replace("\r\n", "\n").strip("\n")
+    if "\n" in text and not text.isspace():
+        return "", _block(text)
+    return _word(text), ()
+
+
+def _block(text: str) -> Iterator[str]:
+    lines = text.split("\n")
+    for line in lines[:MAX_BLOCK_LINES]:
+        start = line[: 4 * LINE_WIDTH].expandtabs(4)
+        yield _shorten(_safe(start), LINE_WIDTH)
+    yield from _rest(len(lines), MAX_BLOCK_LINES)
+
+
+def _are_records(value: Any) -> bool:
+    return isinstance(value, list) and value != [] and all(isinstance(v, dict) for v in value)
+
+
+def _columns(records: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(key for record in records[:MAX_ITEMS] for key in record))
+
+
+def _table(records: list[dict[str, Any]], columns: list[str]) -> Iterator[str]:
+    grid = [[_shorten(_label(key), CELL_WIDTH) for key in columns]]
+    grid += [[_cell(record, key) for key in columns] for record in records]
+    widths = _fitted([max(map(_width, column)) for column in zip(*grid, strict=True)])
+    pads = [_pad_left if _is_numeric(records, key) else _pad_right for key in columns]
+    header, *rows = (_line(row, widths, pads) for row in grid)
+    yield header
+    yield "-" * (sum(widths) + 2 * (len(widths) - 1))
+    yield from rows
+
+
+def _line(row: list[str], widths: list[int], pads: Sequence[Callable[[str, int], str]]) -> str:
+    return "  ".join(pad(text, width) for text, width, pad in zip(row, widths, pads, strict=True))
+
+
+def _fitted(widths: list[int]) -> list[int]:
+    """Take from the widest columns until the table fits."""
+    while sum(widths) + 2 * (len(widths) - 1) > TABLE_WIDTH:
+        widest = widths.index(max(widths))
+        widths[widest] -= 1
+    return widths
+
+
+def _cell(record: dict[str, Any], key: str) -> str:
+    match record.get(key, ""):
+        case "":
+            text = ""
+        case value if value is None or value in ([], {}):
+            text = "—"
+        case dict() as value if name := _identity(value, VALUE_KEYS):
+            text = _word(value[name])
+        case dict() | list() as value:
+            text = _inside(value, 2)
+        case value:
+            text = _word(value)
+    return _shorten(text, CELL_WIDTH)
+
+
+def _is_numeric(records: list[dict[str, Any]], key: str) -> bool:
+    kinds = {type(record[key]) for record in records if record.get(key) is not None}
+    return bool(kinds) and kinds <= {int, float}
+
+
+def _pad_left(text: str, width: int) -> str:
+    text = _shorten(text, width)
+    return " " * (width - _width(text)) + text
+
+
+def _pad_right(text: str, width: int) -> str:
+    text = _shorten(text, width)
+    return text + " " * (width - _width(text))
+
+
+def _brief(value: Any, levels: int = 3) -> str:
+    """Give *value* on one line, like JSON but for the quotes."""
+    if isinstance(value, dict):
+        name = _identity(value, VALUE_KEYS)
+        return _word(value[name]) if name else "{" + _inside(value, levels) + "}"
+    if isinstance(value, list):
+        return "[" + _inside(value, levels) + "]"
+    return _word(value)
+
+
+def _inside(value: dict[str, Any] | list[Any], levels: int) -> str:
+    if value and not levels:
+        return "…"
+    if isinstance(value, dict):
+        pairs = value.items()
+        return _first(f"{_word(key)}: {_brief(item, levels - 1)}" for key, item in pairs)
+    return _first(_brief(item, levels - 1) for item in value)
+
+
+def _first(texts: Iterator[str]) -> str:
+    kept, room = [], CELL_WIDTH
+    for text in texts:
+        if room < 0:
+            kept.append("…")
+            break
+        kept.append(text)
+        room -= len(text) + 2
+    return ", ".join(kept)
+
+
+def _word(value: Any) -> str:
+    """Give a scalar, or an object or list with nothing in it, on one line."""
+    match value:
+        case None | dict() | list():
+            return "none"
+        case bool():
+            return "yes" if value else "no"
+        case int():
+            return _integer(value)
+        case float():
+            return _decimal(value)
+        case _:
+            text = " ".join(str(value).split())
+            # Four times the width leaves room for marks that take none.
+            return _shorten(_safe(text[: 4 * LINE_WIDTH]), LINE_WIDTH) or "(empty)"
+
+
+def _integer(value: int) -> str:
+    # Python refuses to print integers of more than 4300 digits.
+    return str(value) if value.bit_length() < 1000 else f"an integer of {value.bit_length()} bits"
+
+
+def _decimal(value: float) -> str:
+    if value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    # 0.1 + 0.2 is 0.3 to a person; large numbers need more digits, being often times.
+    return f"{value:.12g}" if abs(value) < 1e6 else f"{value:.15g}"
+
+
+def _identity(record: dict[str, Any], keys: tuple[str, ...]) -> str:
+    for key in keys:
+        value = record.get(key)
+        if value not in (None, "") and not isinstance(value, dict | list):
+            return key
+    return ""
+
+
+def _without(record: dict[str, Any], key: str) -> dict[str, Any]:
+    return {name: value for name, value in record.items() if name != key} if key else record
+
+
+def _label(key: str) -> str:
+    noun = _noun(key)
+    return noun[0].upper() + noun[1:] if noun else _shorten(_word(key), LABEL_WIDTH)
+
+
+def _noun(key: str) -> str:
+    """Split a programmer's name into words, or give nothing when *key* is not one."""
+    if not key.isidentifier() or len(key) > LABEL_WIDTH:
+        return ""
+    words = [word for part in key.split("_") for word in CAMEL_HUMP.split(part) if word]
+    shouted = key.isupper() and len(words) > 1
+    return " ".join(INITIALISMS.get(w.lower()) or _quiet(w, shouted) for w in words)
+
+
+def _quiet(word: str, shouted: bool) -> str:
+    return word if word.isupper() and not shouted else word.lower()
+
+
+def _singular(plural: str) -> str:
+    """Give one of *plural*, or nothing when it is not a plural."""
+    start, space, last = plural.rpartition(" ")
+    if last in SINGULARS:
+        return start + space + SINGULARS[last]
+    if not last.endswith("s") or last.endswith(("ss", "us", "is")) or len(last) < 3:
+        return ""
+    pattern, ending = next(rule for rule in SINGULAR_RULES if rule[0].search(last))
+    return start + space + pattern.sub(ending, last)
+
+
+def _count(values: list[Any]) -> str:
+    return "1 item" if len(values) == 1 else f"{len(values)} items"
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match[0].encode("unicode_escape").decode()
+
+
+def _safe(text: str) -> str:
+    return UNSAFE.sub(_escape, text)
+
+
+def _char_width(char: str) -> int:
+    if category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if east_asian_width(char) in "WF" else 1
+
+
+def _width(text: str) -> int:
+    return len(text) if text.isascii() else sum(map(_char_width, text))
+
+
+def _shorten(text: str, limit: int) -> str:
+    if len(text) <= 4 * limit and _width(text) <= limit:
+        return text
+    end, room = 0, limit - 1
+    for char in text[: 4 * limit]:
+        room -= _char_width(char)
+        if room < 0:
+            break
+        end += 1
+    return text[:end].rstrip() + "…"
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}" for line in lines)
+
+
+def _capped(lines: Iterator[str]) -> Iterator[str]:
+    for number, line in enumerate(lines):
+        if number == MAX_LINES:
+            yield "… more lines not shown"
+            return
+        yield line.rstrip()

@@ -1,0 +1,110 @@
+"""Reads a function's signature by hand: importing `inspect` costs as much as a whole call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import FunctionType, MethodType
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from .peer import Context
+from .types.parameter import Parameter
+
+_VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True):
+    """What a function takes and gives."""
+
+    parameters: tuple[Parameter, ...]
+    context: str | None
+    """The parameter that is given the call's Context, not an argument."""
+    returns: Any
+    """The return annotation; `Any` where there is none."""
+
+
+class Source(msgspec.Struct, frozen=True):
+    """The function that holds a callable's signature; if `bound`, its first parameter is given."""
+
+    function: FunctionType
+    bound: bool
+
+    @property
+    def is_async(self) -> bool:
+        return bool(self.function.__code__.co_flags & _COROUTINE)
+
+
+def source_of(fn: Callable[..., Any]) -> Source:
+    """Look through methods, decorators that keep `__wrapped__`, and callable objects."""
+    seen: Any = fn
+    bound = False
+    while not isinstance(seen, FunctionType) or hasattr(seen, "__wrapped__"):
+        # A method hands out its function's attributes, so it is looked at first.
+        if isinstance(seen, MethodType):
+            seen, bound = seen.__func__, True
+        elif hasattr(seen, "__wrapped__"):
+            seen = seen.__wrapped__
+        # ruff wants callable(); the function behind an object is what is looked for here.
+        elif isinstance(call := getattr(type(seen), "__call__", None), FunctionType):  # noqa: B004
+            seen, bound = call, True
+        else:
+            raise TypeError(f"{fn!r} cannot be a tool; write a def that calls it")
+    return Source(seen, bound)
+
+
+def check_callable(source: Source, name: str) -> None:
+    """Refuse, in words that say what to change, what cannot be called by argument names."""
+    code = source.function.__code__
+    if code.co_flags & (_GENERATOR | _ASYNC_GENERATOR):
+        raise TypeError(f"tool {name!r} is a generator; return a list instead of yielding")
+    if code.co_flags & _VARARGS:
+        raise TypeError(f"tool {name!r} takes *args; name each argument, or take one list")
+    if code.co_flags & _VARKEYWORDS:
+        raise TypeError(f"tool {name!r} takes **kwargs; name each argument, or take one dict")
+    if code.co_posonlyargcount > source.bound:
+        raise TypeError(f"tool {name!r} has positional-only parameters; remove the '/'")
+
+
+def read_signature(source: Source, name: str) -> Signature:
+    """Resolve the annotations; raises NameError while one of them is not defined yet."""
+    hints = get_type_hints(source.function, include_extras=True)
+    returns = hints.pop("return", Any)
+    contexts = []
+    parameters = []
+    for parameter, default in _parameters(source):
+        if parameter not in hints:
+            raise TypeError(
+                f"parameter {parameter!r} of tool {name!r} has no type; write {parameter}: str"
+            )
+        if _is_context(hints[parameter]):
+            contexts.append(parameter)
+        else:
+            parameters.append(
+                Parameter(name=parameter, annotation=hints[parameter], default=default)
+            )
+    if len(contexts) > 1:
+        raise TypeError(f"tool {name!r} takes more than one Context; one is enough")
+    return Signature(
+        parameters=tuple(parameters), context=contexts[0] if contexts else None, returns=returns
+    )
+
+
+def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
+    function, code = source.function, source.function.__code__
+    positional = code.co_varnames[: code.co_argcount]
+    keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    defaults = function.__defaults__ or ()
+    required = len(positional) - len(defaults)
+    for index, name in enumerate(positional):
+        if index == 0 and source.bound:
+            continue
+        yield name, defaults[index - required] if index >= required else msgspec.NODEFAULT
+    for name in keyword:
+        yield name, (function.__kwdefaults__ or {}).get(name, msgspec.NODEFAULT)
+
+
+def _is_context(annotation: Any) -> bool:
+    return annotation is Context or (
+        get_origin(annotation) is not None and Context in get_args(annotation)
+    )

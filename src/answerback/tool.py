@@ -1,0 +1,141 @@
+"""A function and all that was worked out about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypedDict
+
+import msgspec
+
+from .contract import Contract
+from .errors import ToolError
+from .returns import Returns, read_returns
+from .signature import Signature, check_callable, read_signature, source_of
+from .types.arguments import Arguments
+from .types.check import check
+from .types.output import Output
+from .types.parameter import Parameter
+
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+
+
+class ToolOptions(TypedDict, total=False):
+    """What an author may say about a tool beside its function."""
+
+    name: str
+    title: str
+    description: str
+    examples: Sequence[Mapping[str, Any]]
+    """Argument objects, shown in the OpenAPI document."""
+    raises: Sequence[type[ToolError]]
+    """The failures its callers should expect, for the OpenAPI document."""
+    inline: bool
+    """Run a plain `def` in place; for quick ones that never block."""
+    lenient: bool
+    """Take "7" for 7 and JSON in a string, which models send."""
+
+
+class Tool:
+    """Cheap to register; decoders are built at the first call, schemas at the first listing."""
+
+    def __init__(
+        self, fn: Callable[..., Any], options: ToolOptions, contract: Contract, *, lenient: bool
+    ) -> None:
+        self._source = source_of(fn)
+        self.fn = fn
+        self.name = options.get("name") or self._source.function.__name__
+        if not _NAME.fullmatch(self.name):
+            raise ValueError(
+                f"{self.name!r} is no name for a tool; "
+                "use 1 to 128 of the characters A-Z a-z 0-9 _ . -, as in @app.tool(name='add')"
+            )
+        self.options = options
+        self.contract = contract
+        self.lenient = options.get("lenient", lenient)
+        self.is_async = self._source.is_async
+        self.inline = options.get("inline", False)
+        check_callable(self._source, self.name)
+        self._resolve_early()
+
+    def _resolve_early(self) -> None:
+        """Say what is wrong with an annotation now, unless it names what is not defined yet."""
+        try:
+            _ = self.signature
+        except NameError:
+            return
+
+    @cached_property
+    def signature(self) -> Signature:
+        signature = read_signature(self._source, self.name)
+        for parameter in signature.parameters:
+            check(parameter.annotation, f"parameter {parameter.name!r} of tool {self.name!r}")
+        returns = read_returns(signature.returns, self.contract)
+        if returns.declared:
+            check(returns.data, f"the return value of tool {self.name!r}")
+        return signature
+
+    @cached_property
+    def returns(self) -> Returns:
+        return read_returns(self.signature.returns, self.contract)
+
+    @cached_property
+    def arguments(self) -> Arguments:
+        return Arguments(self.signature.parameters, lenient=self.lenient)
+
+    @cached_property
+    def context(self) -> str | None:
+        return self.signature.context
+
+    @cached_property
+    def output(self) -> Output:
+        return Output(self.returns.data)
+
+    @cached_property
+    def shape(self) -> Any:
+        return self.returns.shape
+
+    def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
+        """The argument object for `name=value` strings, each read by its argument's type."""
+        from .types.strings import from_strings
+
+        return from_strings(self.signature.parameters, pairs)
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The arguments with their descriptions, for those who list them."""
+        told = self._docstring.arguments
+        return tuple(
+            msgspec.structs.replace(parameter, description=told.get(parameter.name))
+            for parameter in self.signature.parameters
+        )
+
+    @property
+    def title(self) -> str | None:
+        return self.options.get("title")
+
+    @cached_property
+    def description(self) -> str:
+        return self.options.get("description") or self._docstring.description
+
+    @cached_property
+    def _docstring(self) -> Any:
+        from .docstrings import parse
+
+        return parse(self.fn.__doc__)
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        from .types.schema import arguments_schema
+
+        return arguments_schema(self.parameters)
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any] | None:
+        """The schema of what is sent, or None where the annotation does not say."""
+        from .types.schema import output_schema
+
+        if not self.returns.declared:
+            return None
+        return self.returns.shape.wrap_schema(output_schema(self.returns.data))

@@ -1,0 +1,68 @@
+"""What can be wrong with a value or a type.
+
+    ValueError
+      InvalidJson           the text is not JSON at all
+    Exception
+      InvalidArguments      JSON, but not what the function takes
+      InvalidOutput         not what the function promised to return
+    TypeError
+      UnservableType        a developer's mistake, told at registration
+"""
+
+import msgspec
+
+
+class Problem(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing wrong with a value: where, what was expected and what came."""
+
+    path: str
+    message: str
+    expected: str | None = None
+    got: str | None = None
+    hint: str | None = None
+
+    def __str__(self) -> str:
+        text = f"{self.path}: {self.message}" if self.path else self.message
+        return f"{text}; {self.hint}" if self.hint else text
+
+
+class InvalidJson(ValueError):  # noqa: N818 - named for what it says, like its neighbours
+    """The text is not JSON that we read: broken, not UTF-8 or nested too deep."""
+
+
+class InvalidArguments(Exception):  # noqa: N818 - the reply's code has this name
+    """The arguments do not fit the function; `problems` lists all that is wrong."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+class InvalidOutput(Exception):  # noqa: N818 - the reply's code has this name
+    """The value is not what the return type says; the message never shows the value."""
+
+    def __init__(self, path: str, message: str) -> None:
+        super().__init__(f"{path}: {message}" if path else message)
+        self.path = path
+        self.message = message
+
+
+class UnservableType(TypeError):  # noqa: N818 - named for what it says, like its neighbours
+    """A type that cannot be read from or written to JSON."""
+
+    def __init__(self, where: str, problem: str) -> None:
+        super().__init__(f"{where}: {problem}")
+        self.where = where
+
+
+def member(path: str, name: object) -> str:
+    """The path of a member of the object at *path*."""
+    text = str(name)
+    if not text.isidentifier():
+        return f"{path}[{text[:60]!r}]"
+    return f"{path}.{text[:60]}" if path else text[:60]
+
+
+def item(path: str, index: int) -> str:
+    """The path of an item of the array at *path*."""
+    return f"{path}[{index}]"

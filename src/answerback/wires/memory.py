@@ -1,0 +1,16 @@
+"""No wire at all: a call from the same process, through the whole pipeline."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..call import Call, settled
+from ..peer import NOBODY, Peer
+
+if TYPE_CHECKING:
+    from ..app import App
+    from ..reply import Reply
+
+
+async def call(app: App, name: str, arguments: bytes, peer: Peer = NOBODY) -> Reply[Any]:
+    return settled(await app.handle(Call(name, arguments, peer)))

@@ -1,0 +1,16 @@
+"""HTTP: an ASGI application for an App's tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ...app import App
+    from .options import WebOptions
+    from .site import Site
+
+
+def asgi(app: App, options: WebOptions) -> Site:
+    from .site import Site
+
+    return Site(app, options)
