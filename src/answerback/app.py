@@ -102,9 +102,7 @@ class App:
         from .wires.web import asgi
         from .wires.web.options import WebOptions
 
-        return asgi(
-            self, WebOptions(max_body=max_body, hosts=tuple(hosts), origins=tuple(origins))
-        )
+        return asgi(self, WebOptions(max_body=max_body, hosts=tuple(hosts), origins=tuple(origins)))
 
     def run(self, arguments: Sequence[str] | None = None) -> None:
         """Be a command-line program: `python calculator.py COMMAND`."""

@@ -87,6 +87,12 @@ def settled(outcome: Outcome) -> Reply[Any]:
     return failure(question.message, code=INPUT_REQUIRED, details={"schema": question.schema})
 
 
+def refuse_arguments(exc: InvalidArguments) -> Reply[Any]:
+    """The reply to arguments that do not fit."""
+    details = {"problems": msgspec.to_builtins(exc.problems)}
+    return failure(f"Invalid arguments: {exc}", code=INVALID_ARGUMENTS, details=details)
+
+
 def _unknown(name: str, tools: Mapping[str, Tool]) -> Reply[Any]:
     import difflib
 
@@ -104,8 +110,7 @@ def _failed(call: Call, exc: BaseException, contract: Contract) -> Reply[Any]:
                 _log(call, "raised an error that cannot be sent whole", unsendable)
             return Reply(error=error)
         case InvalidArguments():
-            details = {"problems": msgspec.to_builtins(exc.problems)}
-            return failure(f"Invalid arguments: {exc}", code=INVALID_ARGUMENTS, details=details)
+            return refuse_arguments(exc)
         case InvalidJson():
             return failure("Invalid JSON body", code=INVALID_JSON, hint=str(exc))
         case InvalidOutput():

@@ -110,6 +110,15 @@ class Embedded(msgspec.Struct, frozen=True):
             raise ValueError("Embedded needs either text or blob")
 
 
+class Icon(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A picture for a tool, resource, prompt or app: an https or data URL."""
+
+    src: str
+    mime: str | None = msgspec.field(default=None, name="mimeType")
+    sizes: tuple[str, ...] | None = None
+    theme: Literal["light", "dark"] | None = None
+
+
 Block: TypeAlias = Text | Image | Audio | Link | Embedded
 BLOCKS = (Text, Image, Audio, Link, Embedded)
 

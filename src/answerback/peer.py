@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import msgspec
 
 if TYPE_CHECKING:
     from .call import Call
 
-Level = Literal[
-    "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"
-]
+Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
+LEVELS: tuple[Level, ...] = get_args(Level)
+"""From the least to the gravest."""
 
 
 class Abilities(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""What each version of MCP can say: the one table that replies are projected by."""
+"""What each version of MCP can say: the one table that all that is sent is projected by."""
 
 from __future__ import annotations
 
@@ -15,21 +15,61 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     annotation_dates: bool = True
     """`lastModified` among a block's annotations."""
     block_meta: bool = True
-    """`_meta` on a block; every version has it on the result."""
-    result_type: bool = False
-    """`resultType` on every result; the modern era."""
+    """`_meta` on a content block."""
+    tool_annotations: bool = True
+    progress_messages: bool = True
+    completions: bool = True
+    """The capability; the method is older."""
+    titles: bool = True
+    """`title` and `_meta` on tools, resources, prompts and the server itself."""
+    icons: bool = True
+    """Also the server's `description` and `websiteUrl`."""
+    elicitation: bool = True
+    batches: bool = False
+    modern: bool = False
+    """Each request stands for itself: `resultType`, cache hints, no server requests."""
+
+    @property
+    def result_type(self) -> bool:
+        """`resultType` on every result."""
+        return self.modern
 
 
-V2025_03_26 = Version(
-    name="2025-03-26", links=False, structured=False, annotation_dates=False, block_meta=False
+V2024_11_05 = Version(
+    name="2024-11-05",
+    audio=False,
+    links=False,
+    structured=False,
+    annotation_dates=False,
+    block_meta=False,
+    tool_annotations=False,
+    progress_messages=False,
+    completions=False,
+    titles=False,
+    icons=False,
+    elicitation=False,
 )
-V2024_11_05 = msgspec.structs.replace(V2025_03_26, name="2024-11-05", audio=False)
-V2025_06_18 = Version(name="2025-06-18")
+V2025_03_26 = Version(
+    name="2025-03-26",
+    links=False,
+    structured=False,
+    annotation_dates=False,
+    block_meta=False,
+    titles=False,
+    icons=False,
+    elicitation=False,
+    batches=True,
+)
+V2025_06_18 = Version(name="2025-06-18", icons=False)
 V2025_11_25 = Version(name="2025-11-25")
-V2026_07_28 = Version(name="2026-07-28", result_type=True)
+V2026_07_28 = Version(name="2026-07-28", modern=True)
 
 VERSIONS = {
     version.name: version
     for version in (V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28)
 }
+LEGACY = {name: version for name, version in VERSIONS.items() if not version.modern}
+MODERN = {name: version for name, version in VERSIONS.items() if version.modern}
 LATEST_LEGACY = V2025_11_25
+ASSUMED_LEGACY = V2025_03_26
+"""Of a client that does not say."""

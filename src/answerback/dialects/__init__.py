@@ -16,7 +16,7 @@ from ..reply import Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
 from .plain import MalformedReply
-from .written import JSON, Written, in_json
+from .written import Written, in_json
 
 __all__ = ["MalformedReply", "Written", "project", "read", "write"]
 

@@ -14,15 +14,15 @@ from ..versions import Version
 from .plain import (
     OURS,
     MalformedReply,
-    decoded_bytes,
     encode,
     given,
+    made,
     our_meta,
     own_meta,
     plain,
-    read_annotations,
 )
 
+MEDIA: dict[str, type[Image] | type[Audio]] = {"image": Image, "audio": Audio}
 AUDIO_URI = "urn:answerback:audio"
 """What a sound is called where it can only be sent as a resource."""
 
@@ -31,7 +31,7 @@ def project_block(block: Block, version: Version) -> Block:
     """The block as *version* can say it, and as the other end will have it."""
     match block:
         case Image() | Audio() if block.url is not None and not version.links:
-            block = _in_words(block.alt or block.caption or _noun(block), block.url, block)
+            block = _in_words(_media_name(block, block.url), block.url, block)
         case Audio() if not version.audio:
             block = Embedded(
                 AUDIO_URI, blob=block.data, mime=block.mime, annotations=block.annotations
@@ -79,24 +79,19 @@ def read_block(found: Any) -> Block:
     """The block that *found* is; of a kind we do not know, its JSON as text."""
     if not isinstance(found, dict):
         raise MalformedReply(f"a content block must be an object, not {type(found).__name__}")
-    annotations = read_annotations(found.get("annotations"))
-    meta = own_meta(found.get("_meta")) or None
-    try:
-        match found:
-            case {"type": "text", "text": str(text)}:
-                return Text(text, annotations, meta)
-            case {"type": "image" | "audio", "data": data, "mimeType": str(mime)}:
-                made = Image if found["type"] == "image" else Audio
-                more = {} | our_meta(found.get("_meta"), found["type"])
-                content = decoded_bytes(data, f"{found['type']} data")
-                return made(content, mime, annotations=annotations, meta=meta, **_looks(more))
-            case {"type": "resource_link", "uri": str(uri)}:
-                return _read_link(found, uri, annotations, meta)
-            case {"type": "resource", "resource": {"uri": str(uri), **resource}}:
-                return _read_resource(uri, resource, annotations, meta)
-    except (TypeError, ValueError) as exc:
-        raise MalformedReply(f"a content block is out of order: {exc}") from None
-    return _read_unknown(found, annotations, meta)
+    match found.get("type"):
+        case "text":
+            return made(Text, {"text": found.get("text")}, found)
+        case "image" | "audio" as noun:
+            members = {"data": found.get("data"), "mime": found.get("mimeType")}
+            return made(MEDIA[noun], members | _looks(found, noun), found)
+        case "resource_link":
+            return _read_link(found)
+        case "resource":
+            return _read_resource(found)
+    text = found.get("text")
+    known = isinstance(text, str)
+    return made(Text, {"text": text if known else encode(found).decode()}, found)
 
 
 def _in_words(name: str, uri: str, block: Block, more: str | None = None) -> Text:
@@ -125,9 +120,14 @@ def _write_media(block: Image | Audio) -> dict[str, Any]:
     if block.url is None:
         return {"type": _noun(block).lower(), "data": block.data, "mimeType": block.mime}
     # MCP has no image or audio by address; a link is the nearest it can say.
-    name = block.alt or block.caption or block.url.rpartition("/")[2] or block.url
-    link = {"type": "resource_link", "uri": block.url, "name": name}
-    return link | given(mimeType=block.mime or None)
+    members = {"type": "resource_link", "uri": block.url, "name": _media_name(block, block.url)}
+    return members | given(mimeType=block.mime or None)
+
+
+def _media_name(block: Image | Audio, url: str) -> str:
+    # The end of a data: URL is its bytes, which are not sent twice.
+    end = "" if url.startswith("data:") else url.rpartition("/")[2]
+    return block.alt or block.caption or end or _noun(block)
 
 
 def _media_extras(block: Image | Audio) -> dict[str, Any] | None:
@@ -152,50 +152,27 @@ def _write_resource(block: Embedded) -> dict[str, Any]:
     return members | given(text=block.text, blob=block.blob)
 
 
-def _looks(found: dict[str, Any]) -> dict[str, Any]:
-    return {name: found[name] for name in ("alt", "width", "height", "caption") if name in found}
+def _looks(found: dict[str, Any], noun: str) -> dict[str, Any]:
+    ours = our_meta(found.get("_meta"), noun)
+    return {name: ours.get(name) for name in ("alt", "width", "height", "caption")}
 
 
-def _read_link(
-    found: dict[str, Any], uri: str, annotations: Annotations | None, meta: dict[str, Any] | None
-) -> Block:
-    ours = found.get("_meta")
-    for noun, made in (("image", Image), ("audio", Audio)):
-        if isinstance(ours, dict) and OURS + noun in ours:
-            looks = _looks(our_meta(ours, noun))
-            mime = found.get("mimeType", "")
-            return made(mime=mime, url=uri, annotations=annotations, meta=meta, **looks)
-    members = {
-        "name": found.get("name", uri),
-        "title": found.get("title"),
-        "description": found.get("description"),
-        "mime": found.get("mimeType"),
-        **our_meta(ours, "link"),
-    }
-    link: Link = msgspec.convert({"uri": uri, **members}, Link)
-    return msgspec.structs.replace(link, annotations=annotations, meta=meta)
+def _read_link(found: dict[str, Any]) -> Block:
+    uri = found.get("uri")
+    mime = found.get("mimeType")
+    meta = found.get("_meta")
+    for noun, kind in MEDIA.items():
+        if isinstance(meta, dict) and OURS + noun in meta:
+            return made(kind, {"url": uri, "mime": mime} | _looks(found, noun), found)
+    ours = our_meta(meta, "link")
+    members = {name: found.get(name) for name in ("title", "description")}
+    members |= {name: ours.get(name) for name in ("kind", "metadata")}
+    return made(Link, {"uri": uri, "name": found.get("name", uri), "mime": mime} | members, found)
 
 
-def _read_resource(
-    uri: str,
-    resource: dict[str, Any],
-    annotations: Annotations | None,
-    meta: dict[str, Any] | None,
-) -> Block:
-    text = resource.get("text")
-    blob = None if text is not None else decoded_bytes(resource.get("blob"), "a resource's blob")
-    mime, title = resource.get("mimeType"), resource.get("title")
-    return Embedded(uri, text, blob, mime, title, annotations, meta)
-
-
-def _read_unknown(
-    found: dict[str, Any], annotations: Annotations | None, meta: dict[str, Any] | None
-) -> Text:
-    if found.get("type") in ("text", "image", "audio", "resource", "resource_link"):
-        raise MalformedReply(f"a {found['type']} block lacks what makes it one: {_keys(found)}")
-    text = found.get("text")
-    return Text(text if isinstance(text, str) else encode(found).decode(), annotations, meta)
-
-
-def _keys(found: dict[str, Any]) -> str:
-    return f"it has {', '.join(map(repr, found))}"
+def _read_resource(found: dict[str, Any]) -> Block:
+    resource = found.get("resource")
+    if not isinstance(resource, dict):
+        raise MalformedReply("a resource block must have a resource")
+    members = {name: resource.get(name) for name in ("uri", "text", "blob", "title")}
+    return made(Embedded, members | {"mime": resource.get("mimeType")}, found)

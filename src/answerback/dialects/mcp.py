@@ -19,13 +19,15 @@ from .plain import (
     decoded_object,
     encode,
     encoded_data,
+    given,
     moment_of,
     our_meta,
     own_meta,
     plain,
     plain_data,
+    project_error,
     read_error,
-    settled,
+    retryable,
     utc,
     write_error,
 )
@@ -43,7 +45,8 @@ def write(reply: Reply[Any], shape: Shape, contract: Contract, version: Version)
         encoded = encoded_data(reply)
         wrapped = shape.wrap(encoded)
         if wrapped.startswith(b"{"):
-            text = encoded if encoded.startswith(b'"') else encode(wrapped.decode())
+            is_text = encoded.startswith(b'"') and contract.text == "json"
+            text = encoded if is_text else encode(wrapped.decode())
             stamp = encode(utc(reply.timestamp))
             return _USUAL[version.result_type] % (text, wrapped, stamp)
     return encode(_result(reply, shape, contract, version))
@@ -56,7 +59,7 @@ def read(
     found = decoded_object(result, "a tool result")
     content = _read_content(found)
     meta = found.get("_meta")
-    failed = found.get("isError", False)
+    failed = found.get("isError") or False
     if not isinstance(failed, bool):
         raise MalformedReply(f"isError must be true or false, not {failed!r}")
     return Reply(
@@ -74,7 +77,7 @@ def project(reply: Reply[Any], shape: Shape, contract: Contract, version: Versio
     return Reply(
         content=_content(reply, shape, contract, version),
         data=plain_data(reply, shape) if carried else msgspec.UNSET,
-        error=None if reply.error is None else settled(reply.error),
+        error=None if reply.error is None else project_error(reply.error),
         meta=plain(own_meta(reply.meta)),
         timestamp=utc(reply.timestamp),
     )
@@ -94,7 +97,7 @@ def _is_usual(reply: Reply[Any], contract: Contract, version: Version) -> bool:
         and reply.data is not msgspec.UNSET
         and reply.error is None
         and not reply.meta
-        and contract.text == "json"
+        and contract.text in ("json", "json_first")
         and not contract.envelope_in_mcp
         and version.structured
     )
@@ -137,17 +140,17 @@ def _structured(wrapped: bytes) -> tuple[msgspec.Raw, dict[str, Any]]:
 def _envelope(reply: Reply[Any], wrapped: bytes | None) -> dict[str, Any]:
     members: dict[str, Any] = {"success": reply.ok, "timestamp": utc(reply.timestamp)}
     if reply.error is not None:
-        members["error"] = {"message": reply.error.message, **write_error(reply.error)}
+        members["error"] = write_error(reply.error)
     elif wrapped is not None:
         members["data"] = msgspec.Raw(wrapped)
     return members
 
 
 def _write_error(error: Error, content: tuple[Block, ...]) -> dict[str, Any]:
-    members = write_error(error)
-    if _first_text(content) != error.message:
-        members["message"] = error.message
-    return members
+    """The message is left out where the text is exactly it."""
+    message = None if _first_text(content) == error.message else error.message
+    more = given(message=message, details=error.details, hint=error.hint, kind=error.kind)
+    return {"code": error.code, "retryable": retryable(error), **more}
 
 
 def _first_text(content: tuple[Block, ...]) -> str | None:

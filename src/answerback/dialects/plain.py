@@ -7,8 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..content import Annotations
-from ..errors import CODES, UNKNOWN_ERROR, AnswerbackError
+from ..content import Annotations, Block
+from ..errors import (
+    CODES,
+    UNKNOWN_ERROR,
+    AnswerbackError,
+    Conflict,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    Unauthenticated,
+    look_up,
+)
 from ..reply import Error, Reply
 
 if TYPE_CHECKING:
@@ -16,6 +26,13 @@ if TYPE_CHECKING:
 
 OURS = "answerback/"
 """The prefix of our own keys in `_meta`; an author's keys with it are not sent."""
+
+# Where codes share a status, it stands for the one that authors raise.
+KINDS = {row.status: code for code, row in CODES.items()} | {
+    look_up(raised.kind).status: raised.kind
+    for raised in (InvalidInput, Unauthenticated, Forbidden, NotFound, Conflict)
+}
+del KINDS[look_up(UNKNOWN_ERROR).status]
 
 encode = msgspec.json.encode
 
@@ -86,13 +103,17 @@ def decoded_object(source: bytes | str | dict[str, Any], what: str) -> dict[str,
     return found
 
 
-def decoded_bytes(text: Any, what: str) -> bytes:
-    from binascii import a2b_base64
-
+def made(kind: type[Block], members: dict[str, Any], found: dict[str, Any]) -> Block:
+    """A block of *members*, with the annotations and the author's meta of what was *found*."""
     try:
-        return a2b_base64(text.encode("ascii"), strict_mode=True) if text else b""
-    except (AttributeError, ValueError):
-        raise MalformedReply(f"{what} must be base64") from None
+        block: Block = msgspec.convert(given(**members), kind)
+    except ValueError as exc:
+        raise MalformedReply(f"{found.get('type')} block is out of order: {exc}") from None
+    return msgspec.structs.replace(
+        block,
+        annotations=read_annotations(found.get("annotations")),
+        meta=own_meta(found.get("_meta")) or None,
+    )
 
 
 def read_annotations(found: Any) -> Annotations | None:
@@ -103,12 +124,19 @@ def read_annotations(found: Any) -> Annotations | None:
         return None
 
 
+def retryable(error: Error) -> bool:
+    """Whether trying again may help: the author's word, else the table's."""
+    return error.row.retryable if error.retryable is None else error.retryable
+
+
 def write_error(error: Error) -> dict[str, Any]:
-    """The members of an error but for its message."""
-    row = error.row.retryable if error.retryable is None else error.retryable
-    return given(
-        code=error.code, details=error.details, retryable=row, hint=error.hint, kind=error.kind
-    )
+    """The members of an error in the envelope, which says no more than is needed.
+
+    That an error is not retryable is said only where the table says it is.
+    """
+    again = retryable(error) or (False if error.row.retryable else None)
+    members = given(details=error.details, retryable=again, hint=error.hint, kind=error.kind)
+    return {"code": error.code, "message": error.message, **members}
 
 
 def read_error(found: dict[str, Any], message: str) -> Error:
@@ -119,14 +147,12 @@ def read_error(found: dict[str, Any], message: str) -> Error:
         raise MalformedReply(f"error is out of order: {exc}") from None
 
 
-def settled(error: Error) -> Error:
-    """The error with its details plain and the table's word on whether to try again."""
-    retryable = error.row.retryable if error.retryable is None else error.retryable
-    return msgspec.structs.replace(error, details=plain(error.details), retryable=retryable)
+def project_error(error: Error) -> Error:
+    """The error as mcp and the envelope carry it."""
+    again = retryable(error)
+    return msgspec.structs.replace(error, details=plain(error.details), retryable=again)
 
 
 def kind_of(code: str, status: int) -> str | None:
-    """What a code counts as when only its HTTP status tells."""
-    if code in CODES or status == CODES[UNKNOWN_ERROR].status:
-        return None
-    return next((kind for kind, row in CODES.items() if row.status == status), None)
+    """What a code that is not in the table counts as, told by its status."""
+    return None if code in CODES else KINDS.get(status)

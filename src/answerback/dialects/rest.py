@@ -15,7 +15,7 @@ from ..errors import UNKNOWN_ERROR
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
-from .plain import MalformedReply, encode, encoded_data, kind_of, plain_data
+from .plain import KINDS, MalformedReply, encode, encoded_data, kind_of, plain_data
 from .written import ERROR_CODE, JSON, Written, in_json, is_token, token
 
 FORM = "X-Answerback-Form"
@@ -48,8 +48,11 @@ def read(written: Written, shape: Shape = BARE, contract: Contract = STANDARD) -
     essence = written.media_type.partition(";")[0].strip().lower()
     form = written.header(FORM) or essence.partition("/")[0]
     if form in ("image", "audio"):
-        made = Image if form == "image" else Audio
-        return Reply(content=(made(written.body, written.media_type),))
+        kind = Image if form == "image" else Audio
+        mime = written.media_type if "/" in written.media_type else OCTETS
+        return Reply(content=(kind(written.body, mime),))
+    if not written.body:
+        return Reply()
     if form == "text":
         return Reply(content=(Text(written.body.decode("utf-8", "replace")),))
     if essence != JSON and not essence.endswith("+json"):
@@ -110,13 +113,14 @@ def _read_content(found: Any) -> Reply[Any]:
 
 
 def _read_error(written: Written) -> Error:
-    code = written.header(ERROR_CODE) or UNKNOWN_ERROR
+    code = written.header(ERROR_CODE) or KINDS.get(written.status, UNKNOWN_ERROR)
     kind = kind_of(code, written.status)
     try:
         found = msgspec.json.decode(written.body)
     except ValueError:
-        found = written.body.decode("utf-8", "replace")
-    return Error(code, _message(found) or f"HTTP status {written.status}", kind=kind)
+        found = written.body.decode("utf-8", "replace") or None
+    message = _message(found)
+    return Error(code, f"HTTP status {written.status}" if message is None else message, kind=kind)
 
 
 def _message(found: Any) -> str | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from answerback.types.nodes import Limits, Notes
+from answerback.types.nodes import NO_LIMITS, NO_NOTES, Limits, Notes
 
 _NUMBERS = ("ge", "gt", "le", "lt", "multiple_of")
 _LIMITS = (*_NUMBERS, "min_length", "max_length", "pattern")
@@ -27,8 +27,8 @@ _NARROWER: dict[str, Any] = {
 class Extras(msgspec.Struct, kw_only=True):
     """All that `Annotated` metadata says about one type."""
 
-    limits: Limits = Limits()
-    notes: Notes = Notes()
+    limits: Limits = NO_LIMITS
+    notes: Notes = NO_NOTES
     # Some limits are not in msgspec's own words.
     foreign: bool = False
     # Only pydantic can tell what it means (a validator, strip_whitespace, ...).
@@ -109,6 +109,8 @@ def _limit(extras: Extras, item: Any, names: tuple[str, ...]) -> None:
         found[name] = found[name] if held is None else _NARROWER[name](held, found[name])
     if "pattern" in found:
         found["pattern"] = getattr(found["pattern"], "pattern", found["pattern"])
+    if not found:
+        return
     extras.limits = _sharpen(msgspec.structs.replace(extras.limits, **found))
 
 

@@ -102,7 +102,7 @@ class Field(msgspec.Struct, eq=False, kw_only=True):
     wire: str
     node: Node
     required: bool
-    default: Any = msgspec.NODEFAULT
+    default: Any = msgspec.field(default_factory=lambda: msgspec.NODEFAULT)
 
 
 class Record(Node):

@@ -10,7 +10,8 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     annotation: Any
-    default: Any = msgspec.NODEFAULT
+    # By a factory, because NODEFAULT itself would mean that this field has no default.
+    default: Any = msgspec.field(default_factory=lambda: msgspec.NODEFAULT)
     description: str | None = None
 
     @property

@@ -46,12 +46,13 @@ _CONTAINERS: dict[Any, type] = {
     frozenset: frozenset,
 }
 _MAPPINGS: frozenset[Any] = frozenset({dict, abc.Mapping, abc.MutableMapping})
+_UNIONS: frozenset[Any] = frozenset({typing.Union, types.UnionType})
 _WRAPPERS: frozenset[Any] = frozenset({typing.Final, typing.Required, typing.NotRequired})
 
 
 def read_type(annotation: Any, where: str = "") -> Node:
     """The tree of *annotation*; raises UnservableType, naming *where*, if there is none."""
-    if annotation in _PLAIN:
+    if _hashable(annotation) and annotation in _PLAIN:
         return _PLAIN[annotation]
     return _Reader().read(annotation, where)
 
@@ -97,15 +98,17 @@ class _Reader:
         # Inside a generic class an unfilled TypeVar means Any; outside it is a mistake.
         self._depth = 0
 
-    def read(self, annotation: Any, where: str, outer: Extras | None = None) -> Node:
+    def read(self, annotation: Any, where: str, outer: tuple[Any, ...] = ()) -> Node:
+        """Read one annotation; *outer* is what was said about the union it is a member of."""
         bare, metadata = peel(annotation)
-        extras = read_metadata(metadata) if metadata else Extras()
-        if outer is not None and not metadata:
-            extras = outer
+        extras = read_metadata((*outer, *metadata))
         if extras.needs_pydantic or _is_pydantic(bare):
             return nodes.Model(annotation)
-        node = self._bare(bare, where, extras)
-        notes = extras.notes if metadata else NO_NOTES
+        if typing.get_origin(bare) in _UNIONS:
+            node = self._union(bare, where, (*outer, *metadata))
+        else:
+            node = self._bare(bare, where, extras)
+        notes = read_metadata(metadata).notes if outer else extras.notes
         return node if notes == NO_NOTES else nodes.Noted(node, notes)
 
     def _bare(self, bare: Any, where: str, extras: Extras) -> Node:
@@ -114,8 +117,6 @@ class _Reader:
         if isinstance(bare, typing.TypeVar):
             return self._type_var(bare, where)
         origin = typing.get_origin(bare) or bare
-        if origin in (typing.Union, types.UnionType):
-            return self._union(bare, where, extras)
         if origin in _CONTAINERS or origin is tuple:
             return self._array(bare, origin, where, extras)
         if origin in _MAPPINGS:
@@ -136,13 +137,14 @@ class _Reader:
             raise UnservableType(where, f"{var} stands for no type here; write the type itself")
         return nodes.Anything() if var.__bound__ is None else self.read(var.__bound__, where)
 
-    def _union(self, bare: Any, where: str, extras: Extras) -> Node:
+    def _union(self, bare: Any, where: str, metadata: tuple[Any, ...]) -> Node:
+        limits = read_metadata(metadata).limits
         arms = [arm for arm in typing.get_args(bare) if arm is not msgspec.UnsetType]
-        takers = [arm for arm in arms if _may_take(arm, extras.limits)]
-        if extras.limits != NO_LIMITS and not takers:
-            _expect(extras.limits, frozenset(), bare, where)
+        takers = [arm for arm in arms if _may_take(arm, limits)]
+        if not takers:
+            _expect(limits, frozenset(), bare, where)
         members = tuple(
-            self.read(arm, where, extras if arm in takers else None) for arm in arms
+            self.read(arm, where, metadata if arm in takers else ()) for arm in arms
         )
         return members[0] if len(members) == 1 else nodes.Union(bare, members)
 
@@ -204,18 +206,24 @@ def _takes(bare: Any) -> frozenset[str]:
 
 
 def _may_take(annotation: Any, limits: Limits) -> bool:
-    given = limits.given().keys()
-    return bool(given) and given <= _takes(peel(annotation)[0])
+    bare, _ = peel(annotation)
+    if limits.checks and bare not in SCALARS:
+        return False
+    return limits != NO_LIMITS and limits.given().keys() <= _takes(bare)
 
 
 def _expect(limits: Limits, takes: frozenset[str], bare: Any, where: str) -> None:
+    if limits is NO_LIMITS:
+        return
     for name in limits.given():
         if name not in takes:
             raise UnservableType(where, f"{name} says nothing about {name_of(bare)}; remove it")
+    if limits.checks and bare not in SCALARS:
+        raise UnservableType(where, f"a predicate on {name_of(bare)} is never asked; remove it")
 
 
 def _scalar(kind: type, where: str, extras: Extras) -> Node:
-    if extras.limits == NO_LIMITS:
+    if extras.limits is NO_LIMITS:
         return _PLAIN[kind]
     _expect(extras.limits, _takes(kind), kind, where)
     return nodes.Scalar(kind, extras.limits, extras.foreign)

@@ -34,7 +34,8 @@ class Functions:
             return
         tool = self._app.tools.get(name)
         contract = self._app.contract
-        dialect = choose(headers.get(b"accept", b"").decode("latin-1"), contract)
+        accept = headers.get(b"accept", b"").decode("latin-1")
+        dialect = choose(accept, contract, failed=not reply.ok)
         written = write(reply, dialect, RESULT if tool is None else tool.shape, contract)
         await respond(send, written, allow="POST")
 

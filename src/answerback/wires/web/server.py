@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from .site import Site
 
 _DRAIN_SECONDS = 30
+_BACKLOG = 2048
 
 
 class CannotListen(AnswerbackError):
@@ -67,10 +68,13 @@ def _config(application: Site | Worker, options: ServeOptions) -> uvicorn.Config
 
 def _bind(options: ServeOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    listener = socket.socket(family)
+    # asyncio turns Nagle's delay off only for sockets that say they are TCP.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((options.host, options.port))
+        # From here on a caller is let in, if only to wait: what is announced is true.
+        listener.listen(_BACKLOG)
     except (OSError, OverflowError) as exc:
         listener.close()
         why = getattr(exc, "strerror", None) or exc

@@ -1,0 +1,21 @@
+"""`python -m bench [PART…]`: measures, prints, and fails if a figure does not hold."""
+
+from __future__ import annotations
+
+import sys
+
+from . import rest, startup
+from .report import show
+
+PARTS = {"startup": startup.measure, "rest": rest.measure}
+
+
+def main(names: list[str]) -> int:
+    if unknown := set(names) - set(PARTS):
+        print(f"no such part: {', '.join(unknown)}; there are {', '.join(PARTS)}")
+        return 2
+    return show([figure for name in names or PARTS for figure in PARTS[name]()])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

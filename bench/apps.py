@@ -1,0 +1,31 @@
+"""The tools that are measured."""
+
+from __future__ import annotations
+
+from answerback import App
+
+app = App("bench")
+
+
+@app.tool
+def add(x: int, y: int) -> int:
+    """Add two numbers, in a thread as any plain function."""
+    return x + y
+
+
+@app.tool(inline=True)
+def add_inline(x: int, y: int) -> int:
+    """Add two numbers in place."""
+    return x + y
+
+
+@app.tool
+async def add_async(x: int, y: int) -> int:
+    """Add two numbers on the loop."""
+    return x + y
+
+
+site = app.asgi()
+
+if __name__ == "__main__":
+    app.run()

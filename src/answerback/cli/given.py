@@ -1,0 +1,85 @@
+"""The arguments of a call as they are given in a shell: name=value, files, stdin and JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..call import refuse_arguments
+from ..errors import AnswerbackError
+from ..reply import Reply
+from ..tool import Tool
+from ..types.problems import InvalidArguments
+
+_STDIN = 0
+
+
+class CannotRead(AnswerbackError):
+    """An argument, or the file it names, cannot be read."""
+
+    code = "CANNOT_READ"
+
+
+def arguments_for(tool: Tool | None, words: Sequence[str], whole: str | None) -> bytes | Reply[Any]:
+    """The argument object as JSON, or the reply to words that do not fit the tool.
+
+    *whole* is the object itself; a word changes one argument in it.
+    """
+    if tool is None:
+        return b"{}"
+    pairs = [_pair(word, tool) for word in words]
+    if [whole, *(text for _, text in pairs)].count("-") > 1:
+        raise CannotRead("stdin can be read for one argument only")
+    given = b"{}" if whole is None else _content(whole)
+    if not pairs:
+        return given
+    try:
+        named = tool.from_strings([(name, _value(text)) for name, text in pairs])
+    except InvalidArguments as exc:
+        return refuse_arguments(exc)
+    return _merged(given, named)
+
+
+def _merged(given: bytes, named: dict[str, Any]) -> bytes:
+    try:
+        members = msgspec.json.decode(given, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        # What is wrong with it is for the pipeline to say.
+        return given
+    return msgspec.json.encode(members | named)
+
+
+def _pair(word: str, tool: Tool) -> tuple[str, str]:
+    name, equals, text = word.partition("=")
+    if not equals:
+        first = next((each.name for each in tool.parameters), None)
+        advice = f"write {first}={word}" if first else f"{tool.name} takes no arguments"
+        raise CannotRead(f"{word!r} is not name=value; {advice}")
+    return name, text
+
+
+def _value(text: str) -> str | bytes:
+    """The text itself, or what it stands for."""
+    if text.startswith("@@"):
+        return text[1:]
+    return _content(text) if text == "-" or text.startswith("@") else text
+
+
+def _content(text: str) -> bytes:
+    """What a file or stdin holds; any other text is its own content."""
+    if text == "-":
+        return _read(_STDIN, "stdin")
+    if text.startswith("@"):
+        return _read(text[1:], text[1:])
+    return os.fsencode(text)
+
+
+def _read(source: str | int, name: str) -> bytes:
+    try:
+        with open(source, "rb", closefd=source != _STDIN) as file:
+            return file.read()
+    except OSError as exc:
+        raise CannotRead(f"cannot read {name}: {exc.strerror}") from None

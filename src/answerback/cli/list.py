@@ -1,0 +1,49 @@
+"""`list`: the tools, what they take and what they do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ..wires.stdout import take_stdout
+from .program import Program
+
+if TYPE_CHECKING:
+    from ..app import App
+
+_WIDEST = 40
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    parser = program.parser_with_target("list")
+    parser.add_argument("--json", action="store_true", help="names, descriptions and schemas")
+    given = parser.parse_args(arguments)
+    out = take_stdout()
+    app = program.load(given.target)
+    out.write((_as_json(app) if given.json else listed(app).encode()) + b"\n")
+    return 0
+
+
+def listed(app: App) -> str:
+    """A line for each tool; one that is long has its description in the next line."""
+    from .words import usage
+
+    rows = [(usage(tool), tool.description.partition("\n")[0]) for tool in app.tools.values()]
+    if not rows:
+        return f"{app.name} has no tools"
+    width = max((len(call) for call, _ in rows if len(call) <= _WIDEST), default=4)
+    return "\n".join(_row(call, summary, width) for call, summary in rows)
+
+
+def _row(call: str, summary: str, width: int) -> str:
+    if len(call) <= width or not summary:
+        return f"{call:{width}}  {summary}".rstrip()
+    return f"{call}\n{'':{width}}  {summary}"
+
+
+def _as_json(app: App) -> bytes:
+    import msgspec
+
+    from ..wires.listing import listing
+
+    return msgspec.json.format(msgspec.json.encode(listing(app)), indent=2)

@@ -1,0 +1,20 @@
+"""`openapi`: the document that describes the tools to other programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ..wires.stdout import take_stdout
+from .program import Program
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    target = program.parser_with_target("openapi", usage="").parse_args(arguments).target
+    out = take_stdout()
+    app = program.load(target)
+    from ..wires.web.openapi import document_json
+
+    out.write(msgspec.json.format(document_json(app), indent=2) + b"\n")
+    return 0

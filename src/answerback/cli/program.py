@@ -1,0 +1,74 @@
+"""The program that was started: `answerback` itself, or a file that runs its own App."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
+    from ..app import App
+
+COMMANDS = {
+    "serve": "serve the tools over HTTP: REST, OpenAPI and health on one port",
+    "call": "call one tool from the shell",
+    "list": "show the tools and what they take",
+    "openapi": "print the OpenAPI 3.1 document",
+    "cgi": "answer one CGI request, as a web server asks for it",
+}
+
+
+class Program:
+    """With an App it needs no target: `python calculator.py list`."""
+
+    def __init__(self, name: str, app: App | None = None) -> None:
+        self.name = name
+        self.app = app
+
+    def line(self, command: str, target: str | None = None) -> str:
+        """How the command is written, up to its own arguments."""
+        words = (self.name, command, target if self.app is None else None)
+        return " ".join(word for word in words if word)
+
+    def parser(self, command: str, usage: str = "[options]", **more: Any) -> ArgumentParser:
+        """A parser of all that follows the command; *more* is argparse's own."""
+        from argparse import ArgumentParser, RawDescriptionHelpFormatter
+
+        return ArgumentParser(
+            prog=self.line(command),
+            usage=f"{self.line(command, 'TARGET')} {usage}".rstrip(),
+            description=COMMANDS[command],
+            epilog=None if self.app else _TARGET,
+            formatter_class=RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+            **more,
+        )
+
+    def parser_with_target(self, command: str, usage: str = "[options]") -> ArgumentParser:
+        parser = self.parser(command, usage)
+        if self.app is None:
+            parser.add_argument("target", metavar="TARGET", help="where the App is")
+        else:
+            parser.set_defaults(target=None)
+        return parser
+
+    def load(self, target: str | None) -> App:
+        if self.app is not None:
+            return self.app
+        from .target import load
+
+        return load(target or "")
+
+
+_TARGET = """\
+TARGET is where the App is: calculator.py, dir/calculator.py:app or package.module:app.
+Without a name it is the only App there."""
+
+
+def tell(text: str) -> None:
+    """Say it on stderr, if there is one."""
+    if sys.stderr is not None:
+        with suppress(OSError):
+            sys.stderr.write(f"{text}\n")

@@ -1,0 +1,129 @@
+"""Finds the App that a target names: `calculator.py`, `dir/calculator.py:app`, `pkg.mod:app`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+from ..app import App, only_app
+from ..errors import AnswerbackError
+
+
+class CannotLoad(AnswerbackError):
+    """The target holds no App; if its own code failed, that is the cause."""
+
+    code = "CANNOT_LOAD"
+
+
+def load(target: str) -> App:
+    """Import the target's module; raises CannotLoad."""
+    where, name = _split(target)
+    if _is_file(where):
+        module = _guarded(where, lambda: _import_file(where))
+    else:
+        module = _guarded(where, lambda: _import_module(where))
+    return _named(module, name, target) if name else _only(module, where)
+
+
+def _split(target: str) -> tuple[str, str]:
+    """The module and the name in it; the colon after a drive letter is no such thing."""
+    where, colon, name = target.rpartition(":")
+    if colon and where and all(part.isidentifier() for part in name.split(".")):
+        return where, name
+    return target, ""
+
+
+def _is_file(where: str) -> bool:
+    return where.endswith(".py") or os.sep in where or os.path.isfile(where)
+
+
+def _import_file(where: str) -> ModuleType:
+    from importlib.machinery import SourceFileLoader
+    from importlib.util import module_from_spec, spec_from_loader
+
+    path = os.path.abspath(where)
+    if not os.path.isfile(path):
+        raise CannotLoad(f"there is no file {where!r}")
+    sys.path.insert(0, os.path.dirname(path))
+    name = _module_name(path)
+    # Found under its name by pickle and by other processes, as if it had been imported.
+    spec = spec_from_loader(name, SourceFileLoader(name, path))
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _module_name(path: str) -> str:
+    name = os.path.splitext(os.path.basename(path))[0].replace(".", "_")
+    taken = name in sys.modules or name in sys.stdlib_module_names
+    return f"{name}_tools" if taken else name
+
+
+def _import_module(where: str) -> ModuleType:
+    from importlib import import_module
+
+    sys.path.insert(0, os.getcwd())
+    try:
+        return import_module(where)
+    except ModuleNotFoundError as exc:
+        # Another name is missing in the author's own imports, and is theirs to see.
+        if exc.name is not None and f"{where}.".startswith(f"{exc.name}."):
+            raise CannotLoad(f"there is no file or module {where!r}") from None
+        raise
+    except (TypeError, ValueError) as exc:
+        if "" in where.split("."):
+            raise CannotLoad(f"{where!r} is no file and no module's name") from None
+        raise exc
+
+
+def _guarded(where: str, bring: Callable[[], ModuleType]) -> ModuleType:
+    """Run the author's module with arguments of its own, and say it is theirs if it fails."""
+    arguments, sys.argv = sys.argv, [where]
+    try:
+        return bring()
+    except CannotLoad:
+        raise
+    except SystemExit:
+        raise CannotLoad(
+            f"{where} ended while it was loaded; put app.run() under: if __name__ == '__main__':"
+        ) from None
+    except Exception as exc:
+        exc.__traceback__ = _from_author(exc)
+        raise CannotLoad(f"{where} cannot be loaded: {type(exc).__name__}: {exc}") from exc
+    finally:
+        sys.argv = arguments
+
+
+def _from_author(exc: BaseException) -> Any:
+    """The traceback from where the author's own code begins."""
+    trace = exc.__traceback__
+    ours = os.path.dirname(__file__)
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if not file.startswith((ours, "<frozen importlib")) and "importlib" not in file:
+            break
+        trace = trace.tb_next
+    return trace
+
+
+def _only(module: ModuleType, where: str) -> App:
+    try:
+        return only_app(vars(module), where)
+    except ValueError as exc:
+        raise CannotLoad(str(exc)) from None
+
+
+def _named(module: ModuleType, name: str, target: str) -> App:
+    found: Any = module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if isinstance(found, App):
+        return found
+    if found is None:
+        raise CannotLoad(f"there is no {name!r} in {target.removesuffix(f':{name}')}")
+    raise CannotLoad(f"{target} is a {type(found).__name__}, not an App")

@@ -1,0 +1,72 @@
+"""The peer of a call from the shell: a person, or whatever reads stderr."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from threading import Lock
+from typing import Any
+
+import msgspec
+
+from ..peer import Abilities, Log, NeedsInput, Progress, Question
+from ..render import render
+from .program import tell
+
+_CLEAR = "\r\x1b[K"
+_WIDTH = 79
+
+
+class Terminal:
+    """Shows progress in one line that is written over; what a tool logs stays."""
+
+    can = Abilities()
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._shown = False
+
+    def notify(self, note: Progress | Log) -> None:
+        with self._lock:
+            if isinstance(note, Log):
+                self._wipe()
+                tell(f"{note.level}: {_text(note.data)}")
+            elif is_person():
+                self._shown = True
+                _write(_CLEAR + _bar(note)[:_WIDTH])
+
+    async def ask(self, question: Question) -> Any:
+        raise NeedsInput(question)
+
+    def finish(self) -> None:
+        with self._lock:
+            self._wipe()
+
+    def _wipe(self) -> None:
+        if self._shown:
+            _write(_CLEAR)
+            self._shown = False
+
+
+def is_person() -> bool:
+    """Whether stderr is a terminal, so that somebody reads it as it comes."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _write(text: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _bar(note: Progress) -> str:
+    share = f"{note.progress / note.total:.0%}" if note.total else f"{note.progress:g}"
+    return f"{share} {render(note.message or '')}".replace("\n", " ")
+
+
+def _text(data: Any) -> str:
+    return render(data if isinstance(data, str) else _encode(data))
+
+
+def _encode(data: Any) -> str:
+    return msgspec.json.encode(data, enc_hook=repr).decode()

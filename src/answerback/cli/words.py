@@ -1,0 +1,104 @@
+"""Says in a few words what a tool takes, from its schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..tool import Tool
+
+_FORMATS = {
+    "date": ("date", "2026-01-31"),
+    "date-time": ("date and time", "2026-01-31T12:00:00Z"),
+    "time": ("time", "12:00:00"),
+    "duration": ("duration", "PT1H30M"),
+    "uuid": ("uuid", "00000000-0000-4000-8000-000000000000"),
+    "decimal": ("decimal", "1.50"),
+}
+_TYPES = {
+    "integer": ("integer", "1"),
+    "number": ("number", "1.5"),
+    "string": ("text", "text"),
+    "boolean": ("yes or no", "yes"),
+    "null": ("null", "null"),
+    "object": ("object", "{}"),
+}
+
+
+def usage(tool: Tool) -> str:
+    """The tool as it is called: `greet name=TEXT [times=INTEGER]`."""
+    required = tool.input_schema.get("required", [])
+    pairs = [
+        pair if name in required else f"[{pair}]"
+        for name, schema in tool.input_schema.get("properties", {}).items()
+        for pair in [f"{name}={_one_word(kind(schema, tool.input_schema))}"]
+    ]
+    return " ".join([tool.name, *pairs])
+
+
+def kind(schema: Any, root: dict[str, Any]) -> str:
+    """What sort of value a schema describes."""
+    schema = _resolved(schema, root)
+    match schema:
+        case {"const": value}:
+            return _literal(value)
+        case {"enum": values}:
+            return " or ".join(map(_literal, values))
+        case {"anyOf": options} | {"oneOf": options}:
+            kinds = [kind(option, root) for option in options]
+            return " or ".join(dict.fromkeys(word for word in kinds if word != "null"))
+        case {"type": "array", "items": items} if items:
+            return f"list of {kind(items, root)}"
+        case {"type": "array"}:
+            return "list"
+        case {"contentEncoding": _}:
+            return "file"
+        case {"type": "string", "format": name} if name in _FORMATS:
+            return _FORMATS[name][0]
+        case {"type": str(name)}:
+            return _TYPES[name][0]
+    return "value"
+
+
+def example(name: str, schema: Any, root: dict[str, Any]) -> str:
+    """A value that could be given, as it is written in a shell."""
+    schema = _resolved(schema, root)
+    match schema:
+        case {"examples": [value, *_]} | {"const": value} | {"enum": [value, *_]}:
+            return _literal(value)
+        case {"anyOf": [option, *_]} | {"oneOf": [option, *_]}:
+            return example(name, option, root)
+        case {"type": "array", "items": items} if items:
+            return example(name, items, root)
+        case {"contentEncoding": _}:
+            return "@file"
+        case {"type": "string", "format": form} if form in _FORMATS:
+            return _FORMATS[form][1]
+        case {"type": "integer" | "number", "minimum": least}:
+            return _literal(least)
+        case {"type": str(word)} if word in _TYPES:
+            return _TYPES[word][1]
+    return name.lower()
+
+
+def _resolved(schema: Any, root: dict[str, Any]) -> Any:
+    """The schema that a reference leads to; one that leads in a circle is an object."""
+    for _ in range(10):
+        if not isinstance(schema, dict) or "$ref" not in schema:
+            return schema
+        schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {})
+    return {"type": "object"}
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    import msgspec
+
+    return msgspec.json.encode(value).decode()
+
+
+def _one_word(words: str) -> str:
+    """For the usage, where a long choice of values would hide the rest."""
+    if len(words) > 30:
+        return "VALUE"
+    return words.upper().replace(" OR ", "|").replace(" ", "-")

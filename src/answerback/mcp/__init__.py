@@ -1,0 +1,1 @@
+"""The Model Context Protocol, five versions of it. Knows messages; knows nothing of wires."""

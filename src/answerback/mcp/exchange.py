@@ -1,0 +1,75 @@
+"""One request in flight: the peer of whatever runs for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from ..peer import Abilities, Level, Log, NeedsInput, Progress, Question
+from ..versions import Version
+from .messages import Id, notification_frame
+from .session import Client, reaches
+
+if TYPE_CHECKING:
+    from ..call import Call
+
+
+class Link(Protocol):
+    """The way back to the other end while a request is in flight. A wire has one for each."""
+
+    def send(self, frame: bytes) -> None:
+        """Send a notification; never blocks for long, and may be called from any thread."""
+
+    async def ask(self, method: str, params: Any) -> msgspec.Raw:
+        """Send a request and wait for its result; legacy versions only."""
+
+
+class Exchange:
+    """What a request carried beside its parameters, and the line back to who sent it."""
+
+    def __init__(
+        self,
+        id: Id,
+        version: Version,
+        client: Client,
+        link: Link,
+        *,
+        level: Level | None = None,
+    ) -> None:
+        self.id = id
+        self.version = version
+        self.client = client
+        self.link = link
+        self.level = level
+        self.token: Id | None = None
+        self.call: Call | None = None
+        self._last = float("-inf")
+
+    @property
+    def can(self) -> Abilities:
+        return Abilities(answers=self.client.form)
+
+    def notify(self, note: Progress | Log) -> None:
+        if isinstance(note, Progress):
+            self._send_progress(note)
+        elif self.level is not None and reaches(note.level, self.level):
+            params = {"level": note.level, "data": note.data}
+            if note.logger is not None:
+                params["logger"] = note.logger
+            self.link.send(notification_frame("notifications/message", params))
+
+    async def ask(self, question: Question) -> Any:
+        raise NeedsInput(question)
+
+    def _send_progress(self, note: Progress) -> None:
+        # Progress must grow; what does not is not worth telling.
+        if self.token is None or note.progress <= self._last:
+            return
+        self._last = note.progress
+        params: dict[str, Any] = {"progressToken": self.token, "progress": note.progress}
+        if note.total is not None:
+            params["total"] = note.total
+        if note.message is not None and self.version.progress_messages:
+            params["message"] = note.message
+        self.link.send(notification_frame("notifications/progress", params))

@@ -1,0 +1,50 @@
+"""What is known of the other end: what it said when it opened, and has set since."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ..peer import LEVELS, Level
+from ..versions import Version
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client can do, as it said: once when it opened, or with each modern request."""
+
+    form: bool = False
+    """It can put a question with a form to its user."""
+    url: bool = False
+    """It can send its user to a page."""
+    sampling: bool = False
+    roots: bool = False
+
+    @classmethod
+    def of(cls, capabilities: dict[str, Any]) -> Client:
+        """Bare `elicitation: {}` means forms only."""
+        asks = capabilities.get("elicitation")
+        modes = asks if isinstance(asks, dict) else {}
+        return cls(
+            form=asks is not None and ("form" in modes or "url" not in modes),
+            url="url" in modes,
+            sampling="sampling" in capabilities,
+            roots="roots" in capabilities,
+        )
+
+
+class Session:
+    """One legacy client: from `initialize` until it goes."""
+
+    __slots__ = ("client", "level", "running", "subscriptions", "version")
+
+    def __init__(self, version: Version, client: Client) -> None:
+        self.version = version
+        self.client = client
+        self.level: Level | None = None
+        self.subscriptions: set[str] = set()
+
+
+def reaches(level: Level, threshold: Level) -> bool:
+    """Whether a message of *level* is to be sent to one who asked for *threshold* and above."""
+    return LEVELS.index(level) >= LEVELS.index(threshold)

@@ -1,0 +1,96 @@
+"""Resources: what can be read, at one URI or at all URIs of a template."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, TypedDict
+
+import msgspec
+
+from .content import Annotations, Embedded, Icon
+from .contract import Contract
+from .reply import Reply
+from .templates import Template
+from .tool import Tool
+from .types.output import Output
+from .types.problems import InvalidOutput
+
+
+class ResourceOptions(TypedDict, total=False):
+    """What an author may say about a resource beside its function."""
+
+    name: str
+    title: str
+    description: str
+    mime: str
+    size: int
+    annotations: Annotations
+    icons: Sequence[Icon]
+    meta: dict[str, Any]
+
+
+class Resource:
+    """A function that gives what is at a URI: text, bytes, or anything JSON can say."""
+
+    def __init__(
+        self, uri: str, fn: Callable[..., Any], options: ResourceOptions, contract: Contract
+    ) -> None:
+        self.uri = uri
+        self.options = options
+        self.template = Template(uri) if "{" in uri else None
+        name = options.get("name")
+        self.tool = Tool(fn, {"name": name} if name else {}, contract, lenient=True)
+        self._check_variables()
+
+    @property
+    def name(self) -> str:
+        return self.tool.name
+
+    @property
+    def title(self) -> str | None:
+        return self.options.get("title")
+
+    @cached_property
+    def description(self) -> str:
+        return self.options.get("description") or self.tool.description
+
+    def arguments(self, uri: str) -> bytes | None:
+        """The function's arguments for *uri*, or None if it is not this resource's."""
+        if self.template is None:
+            return b"{}" if uri == self.uri else None
+        values = self.template.match(uri)
+        if values is None:
+            return None
+        pairs = [
+            (name, value if isinstance(value, str) else ",".join(value))
+            for name, value in values.items()
+        ]
+        return msgspec.json.encode(self.tool.from_strings(pairs))
+
+    def _check_variables(self) -> None:
+        wanted = {parameter.name for parameter in self.tool.signature.parameters}
+        given = set(self.template.variables) if self.template else set()
+        if wanted != given:
+            raise TypeError(
+                f"resource {self.uri!r} has the variables {sorted(given)}, "
+                f"and its function the parameters {sorted(wanted)}; they must be the same"
+            )
+
+
+def contents_of(resource: Resource, uri: str, reply: Reply[Any]) -> list[Embedded]:
+    """What was read, as bodies: text is text, bytes are a blob, all else is JSON."""
+    if reply.content:
+        bodies = [block for block in reply.content if isinstance(block, Embedded)]
+        if len(bodies) != len(reply.content):
+            raise InvalidOutput("", "a resource gives text, bytes, data or Embedded blocks")
+        return bodies
+    mime = resource.options.get("mime")
+    match reply.data:
+        case str() as text:
+            return [Embedded(uri, text=text, mime=mime or "text/plain")]
+        case bytes() as blob:
+            return [Embedded(uri, blob=blob, mime=mime or "application/octet-stream")]
+        case data:
+            encoded = reply.encoded or Output(Any).encode(data)[0]
+            return [Embedded(uri, text=encoded.decode(), mime=mime or "application/json")]

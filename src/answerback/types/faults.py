@@ -1,0 +1,83 @@
+"""Where a value holds what JSON cannot: found by going over it, once encoding has failed."""
+
+import math
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from answerback.types.encoding import ENCODER
+from answerback.types.problems import item, member
+from answerback.types.syntax import DEEPEST
+
+Fault = tuple[str, str]
+
+
+def find_fault(value: Any) -> Fault | None:
+    """The path and the sort of the first fault in *value*."""
+    return _find(value, "", ())
+
+
+def _find(value: Any, path: str, above: tuple[int, ...]) -> Fault | None:
+    if isinstance(value, float | Decimal) and not math.isfinite(value):
+        return path, "a number that is not finite"
+    try:
+        inside = list(_inside(value, path))
+    except Exception as error:  # noqa: BLE001 - an author's property may raise anything
+        return path, f"{type(value).__name__} cannot be read ({type(error).__name__})"
+    if not inside:
+        return _leaf_fault(value, path)
+    if id(value) in above:
+        return path, "a cycle: the value holds itself"
+    if len(above) >= DEEPEST:
+        return path, f"nested deeper than {DEEPEST} levels"
+    for below, key, each in inside:
+        fault = _key_fault(key, below) or _find(each, below, (*above, id(value)))
+        if fault is not None:
+            return fault
+    return None
+
+
+def _inside(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(value, dict):
+        yield from ((member(path, key), key, each) for key, each in value.items())
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from ((item(path, n), n, each) for n, each in enumerate(value))
+    elif hasattr(value, "__pydantic_serializer__"):
+        yield from ((member(path, name), name, each) for name, each in _model_items(value))
+    elif not isinstance(value, type):
+        for name in _fields(value):
+            if hasattr(value, name):
+                yield member(path, name), name, getattr(value, name)
+
+
+def _model_items(value: Any) -> Iterator[tuple[str, Any]]:
+    from answerback.types.models import dump
+
+    dumped = dump(value)
+    yield from dumped.items() if isinstance(dumped, dict) else [("root", dumped)]
+
+
+def _fields(value: Any) -> Iterator[str]:
+    kind = type(value)
+    yield from getattr(kind, "__struct_fields__", ())
+    yield from getattr(kind, "__dataclass_fields__", ())
+    yield from (field.name for field in getattr(kind, "__attrs_attrs__", ()))
+
+
+def _key_fault(key: Any, path: str) -> Fault | None:
+    try:
+        ENCODER.encode({key: None})
+    except Exception:  # noqa: BLE001 - whatever it raises, it is no key
+        return path, f"a key of type {type(key).__name__}, which JSON cannot write"
+    return None
+
+
+def _leaf_fault(value: Any, path: str) -> Fault | None:
+    try:
+        ENCODER.encode(value)
+    except UnicodeEncodeError:
+        return path, "text with half a surrogate pair, which is no Unicode"
+    except Exception as error:  # noqa: BLE001 - msgspec's, or an author's class's
+        reason = "" if isinstance(error, TypeError | NotImplementedError) else f" ({error})"
+        return path, f"{type(value).__name__} cannot be written as JSON{reason}"
+    return None

@@ -1,0 +1,115 @@
+"""A function's return value to JSON text, checked against its return type."""
+
+from typing import Any
+
+import msgspec
+
+from answerback.types import nodes
+from answerback.types.building import Builder, decode_hook
+from answerback.types.encoding import ENCODER
+from answerback.types.native import Natives
+from answerback.types.nodes import Node
+from answerback.types.problems import InvalidOutput
+from answerback.types.reading import read_type
+from answerback.types.scalars import is_loose
+from answerback.types.settling import Walk, settle
+from answerback.types.syntax import DEEPEST, is_too_deep
+
+
+class Output:
+    """What one function returns; how to check it is worked out at the first call."""
+
+    def __init__(self, annotation: Any) -> None:
+        self._annotation = annotation
+        self._check: _Check | None = None
+
+    def encode(self, value: Any) -> tuple[bytes, Any]:
+        """Compact JSON of *value* as its type declares it, and the checked value.
+
+        Raises InvalidOutput, which names where the value is wrong and never shows it.
+        """
+        check = self._check or self._make_check()
+        try:
+            encoded = check.encode(value)
+            checked = check.decode(encoded)
+        except Exception:  # noqa: BLE001 - an author's property or class may raise anything
+            return check.look_closely(value)
+        if check.is_simple:
+            return encoded, checked
+        return check.scrutinise(value, encoded, checked)
+
+    def _make_check(self) -> "_Check":
+        node = read_type(self._annotation, "return")
+        if any(isinstance(each, nodes.Model) for each in nodes.reachable(node)):
+            from answerback.types.model_output import ModelCheck
+
+            self._check = ModelCheck(node)
+        else:
+            self._check = _Check(node)
+        return self._check
+
+
+class _Check:
+    """How values of one type are written and checked."""
+
+    def __init__(self, node: Node) -> None:
+        below = list(nodes.reachable(node))
+        self.node = node
+        self.natives = Natives(canonical=True)
+        native = self.natives.of(node)
+        self.encode = ENCODER.encode
+        self.decode = msgspec.json.Decoder(native, dec_hook=decode_hook(self.natives)).decode
+        # msgspec writes NaN as null, which passes only where null does.
+        self.may_hide = any(isinstance(each, nodes.Null | nodes.Anything) for each in below)
+        self.may_be_deep = any(isinstance(each, nodes.Record | nodes.Anything) for each in below)
+        self.may_hold_more = any(map(_may_hold_more, below))
+        self.is_simple = not (self.may_hide or self.may_be_deep or self.may_hold_more)
+
+    def scrutinise(self, value: Any, encoded: bytes, checked: Any) -> tuple[bytes, Any]:
+        """Look for what decoding does not find: NaN, depth, and keys that were not declared."""
+        if self.may_hide and (b"null" in encoded or b"NaN" in encoded or b"Infinity" in encoded):
+            refuse_faults(value)
+        if self.may_be_deep and is_too_deep(encoded):
+            raise InvalidOutput("", f"nested deeper than {DEEPEST} levels")
+        if self.may_hold_more and self.encode(checked) != encoded:
+            return self.settle(encoded)
+        return encoded, checked
+
+    def look_closely(self, value: Any) -> tuple[bytes, Any]:
+        """Find out why *value* was refused; it may yet be fine, as `1.0` is for an int."""
+        refuse_faults(value)
+        try:
+            encoded = self.encode(value)
+        except Exception as error:  # noqa: BLE001 - as above
+            problem = f"cannot be written as JSON ({type(error).__name__})"
+            raise InvalidOutput("", problem) from error
+        return self.settle(encoded)
+
+    def settle(self, encoded: bytes) -> tuple[bytes, Any]:
+        """The text with only what the type declares."""
+        walk = Walk(prune=True, shown=False)
+        try:
+            data = settle(self.node, msgspec.json.decode(encoded), "", walk)
+            if not walk.problems:
+                hook = Builder(self.natives).hook
+                native = self.natives.of(self.node)
+                checked = msgspec.convert(data, native, str_keys=True, dec_hook=hook)
+                return self.encode(data), checked
+        except Exception as error:  # noqa: BLE001 - as above
+            problem = f"refused by its own type ({type(error).__name__})"
+            raise InvalidOutput("", problem) from error
+        raise InvalidOutput(walk.problems[0].path, walk.problems[0].message)
+
+
+def refuse_faults(value: Any) -> None:
+    """Raise InvalidOutput for what JSON cannot hold: NaN, a cycle, an unknown class."""
+    from answerback.types.faults import find_fault
+
+    fault = find_fault(value)
+    if fault is not None:
+        raise InvalidOutput(*fault)
+
+
+def _may_hold_more(node: Node) -> bool:
+    # Text in another form than ours shows up when it is written again, as extra keys do.
+    return isinstance(node, nodes.Record) or (isinstance(node, nodes.Scalar) and is_loose(node))

@@ -1,0 +1,371 @@
+"""Decoded JSON against the typed tree, slowly: all that is wrong, and where.
+
+JSON goes in and JSON comes out, repaired where the JSON Schema of the type allows what
+msgspec does not (`1.0` for an int), read more kindly if *lenient*, and with the keys that a
+record does not declare left out if *prune*.
+"""
+
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from answerback.types import nodes
+from answerback.types.naming import describe, kind_name, show
+from answerback.types.nodes import Node
+from answerback.types.problems import Problem, item, member
+from answerback.types.scalars import read_scalar
+
+MOST_PROBLEMS = 50
+
+
+class Walk:
+    """How one value is gone over, and what was found on the way."""
+
+    def __init__(
+        self,
+        *,
+        repair: bool = True,
+        lenient: bool = False,
+        prune: bool = False,
+        shown: bool = True,
+    ) -> None:
+        self.repair = repair
+        self.lenient = lenient
+        self.prune = prune
+        # What a function returned may be secret; what it was sent is the sender's own.
+        self.shown = shown
+        self.problems: list[Problem] = []
+        # How far the value is from what the type would write: repairs, then stray or absent keys.
+        self.repairs = 0
+        self.strays = 0
+        # Without it, nested unions of recursive types would take exponential time.
+        self.unions: dict[tuple[int, int], Verdict] = {}
+
+    def wrong(self, node: Node, value: Any, path: str) -> Any:
+        """Note that *value* is not what *node* takes."""
+        expected, got = describe(node), show(value) if self.shown else kind_name(value)
+        self.report(path, f"expected {expected}, got {got}", expected=expected, got=got)
+        return value
+
+    def report(self, path: str, message: str, **more: str | None) -> None:
+        """Note one problem."""
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(Problem(path=path, message=message, **more))
+
+    def apart(self, *, lenient: bool = False) -> "Walk":
+        """A walk of the same sort for a trial; it shares what is known of unions."""
+        trial = Walk(
+            repair=self.repair, lenient=lenient, prune=self.prune, shown=self.shown
+        )
+        # A kinder reading may find another member.
+        trial.unions = self.unions if lenient == self.lenient else {}
+        return trial
+
+
+class Verdict:
+    """What became of a value in one walk."""
+
+    def __init__(self, value: Any, data: Any, walk: Walk, member: Node | None = None) -> None:
+        # Kept because verdicts are filed under its id.
+        self.value = value
+        self.data = data
+        self.walk = walk
+        self.member = member
+
+
+def settle(node: Node, value: Any, path: str, walk: Walk) -> Any:
+    """The JSON that *node* takes for *value*; what is wrong is noted in *walk*."""
+    return _SETTLE[type(node)](node, value, path, walk)
+
+
+def _scalar(node: nodes.Scalar, value: Any, path: str, walk: Walk) -> Any:
+    if _fits(node, value):
+        return value
+    if walk.repair and node.kind is int and isinstance(value, float) and value.is_integer():
+        walk.repairs += 1
+        return _scalar(node, int(value), path, walk)
+    if walk.lenient and isinstance(value, str):
+        kinder = read_kindly(node.kind, value)
+        if kinder is not None and _fits(node, kinder):
+            walk.repairs += 1
+            return kinder
+    return walk.wrong(node, value, path)
+
+
+def _fits(node: nodes.Scalar, value: Any) -> bool:
+    try:
+        read_scalar(node, value)
+    except (ValueError, ArithmeticError):
+        return False
+    return True
+
+
+def read_kindly(kind: type, text: str) -> bool | int | float | None:
+    """The number or boolean that *text* plainly stands for, or None."""
+    text = text.strip()
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}.get(text.lower())
+        if kind is int:
+            number = float(text) if "." in text or "e" in text.lower() else int(text)
+            return int(number) if number == int(number) else None
+        return float(text) if kind is float else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _null(node: nodes.Null, value: Any, path: str, walk: Walk) -> Any:
+    if value is None:
+        return value
+    if walk.lenient and isinstance(value, str) and value.strip().lower() == "null":
+        walk.repairs += 1
+        return None
+    return walk.wrong(node, value, path)
+
+
+def _choice(node: nodes.Choice, value: Any, path: str, walk: Walk) -> Any:
+    for given, _ in node.values:
+        if given == value and type(given) is type(value):
+            return value
+    for given, _ in node.values:
+        if walk.repair and given == value and nodes.kind_of(given) == nodes.kind_of(value):
+            walk.repairs += 1
+            return given
+        if walk.lenient and isinstance(value, str) and _reads_as(given, value):
+            walk.repairs += 1
+            return given
+    return walk.wrong(node, value, path)
+
+
+def _reads_as(given: Any, text: str) -> bool:
+    if given is None:
+        return text.strip().lower() == "null"
+    return not isinstance(given, str) and read_kindly(type(given), text) == given
+
+
+def _unpacked(value: Any, wanted: type, walk: Walk) -> Any:
+    """The array or object that a string holds as JSON text, if that is allowed."""
+    if not walk.lenient or not isinstance(value, str):
+        return value
+    from answerback.types.syntax import InvalidJson, load
+
+    if not value.lstrip().startswith("[" if wanted is list else "{"):
+        return value
+    try:
+        inside = load(value.encode("utf-8", "surrogatepass"))
+    except InvalidJson:
+        return value
+    walk.repairs += isinstance(inside, wanted)
+    return inside if isinstance(inside, wanted) else value
+
+
+def _array(node: nodes.Array, value: Any, path: str, walk: Walk) -> Any:
+    value = _unpacked(value, list, walk)
+    if not isinstance(value, list) or not _sized(node.limits, value):
+        return walk.wrong(node, value, path)
+    step = _SETTLE[type(node.item)]
+    settled = []
+    for n, each in enumerate(value):
+        settled.append(step(node.item, each, item(path, n), walk))
+    return settled
+
+
+def _sized(limits: nodes.Limits, value: list[Any] | dict[str, Any]) -> bool:
+    least, most = limits.min_length or 0, limits.max_length
+    return least <= len(value) and (most is None or len(value) <= most)
+
+
+def _fixed(node: nodes.Fixed, value: Any, path: str, walk: Walk) -> Any:
+    value = _unpacked(value, list, walk)
+    if not isinstance(value, list) or len(value) != len(node.items):
+        return walk.wrong(node, value, path)
+    pairs = enumerate(zip(node.items, value, strict=True))
+    return [_SETTLE[type(kind)](kind, each, item(path, n), walk) for n, (kind, each) in pairs]
+
+
+def _mapping(node: nodes.Mapping, value: Any, path: str, walk: Walk) -> Any:
+    value = _unpacked(value, dict, walk)
+    if not isinstance(value, dict) or not _sized(node.limits, value):
+        return walk.wrong(node, value, path)
+    step = _SETTLE[type(node.value)]
+    settled = {}
+    for key, each in value.items():
+        if not _fits_key(node.key, key):
+            walk.report(member(path, key), f"expected a key that is {describe(node.key)}")
+        settled[key] = step(node.value, each, member(path, key), walk)
+    return settled
+
+
+def _fits_key(node: Node, key: str) -> bool:
+    node = nodes.plain(node)
+    if isinstance(node, nodes.Choice):
+        return any(str(given) == key for given, _ in node.values)
+    if isinstance(node, nodes.Scalar) and node.kind is int:
+        digits = key.removeprefix("-")
+        plain = digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
+        return plain and len(digits) < 4000 and _fits(node, int(key))
+    return isinstance(node, nodes.Scalar) and _fits(node, key)
+
+
+def _record(node: nodes.Record, value: Any, path: str, walk: Walk) -> Any:
+    if node.array:
+        return _array_record(node, value, path, walk)
+    value = _unpacked(value, dict, walk)
+    if not isinstance(value, dict):
+        return walk.wrong(node, value, path)
+    settled = dict(value)
+    if node.tag is not None and value.get(node.tag[0]) != node.tag[1]:
+        walk.report(member(path, node.tag[0]), f"expected {node.tag[1]!r}")
+    for field in node.fields:
+        if field.wire in value:
+            inner = _SETTLE[type(field.node)]
+            settled[field.wire] = inner(
+                field.node, value[field.wire], member(path, field.wire), walk
+            )
+        elif field.required:
+            walk.report(
+                member(path, field.wire), "missing", expected=describe(field.node), got=None
+            )
+        else:
+            walk.strays += 1
+    return _without_strays(node, settled, path, walk)
+
+
+def _without_strays(
+    node: nodes.Record, settled: dict[str, Any], path: str, walk: Walk
+) -> dict[str, Any]:
+    declared = {field.wire for field in node.fields}
+    if node.tag is not None:
+        declared.add(node.tag[0])
+    for key in settled.keys() - declared:
+        walk.strays += 1
+        if walk.prune:
+            del settled[key]
+        elif node.closed:
+            walk.report(member(path, key), "unknown")
+    return settled
+
+
+def _array_record(node: nodes.Record, value: Any, path: str, walk: Walk) -> Any:
+    value = _unpacked(value, list, walk)
+    shift = node.tag is not None
+    most = len(node.fields) + shift
+    if not isinstance(value, list) or len(value) < node.least:
+        return walk.wrong(node, value, path)
+    if len(value) > most and node.closed and not walk.prune:
+        return walk.wrong(node, value, path)
+    if node.tag is not None and value[0] != node.tag[1]:
+        return walk.wrong(node, value, path)
+    head = value[:1] if shift else []
+    body = [
+        _SETTLE[type(field.node)](field.node, each, item(path, n + shift), walk)
+        for n, (field, each) in enumerate(zip(node.fields, value[shift:], strict=False))
+    ]
+    walk.strays += abs(len(value) - most)
+    return head + body + ([] if walk.prune else value[most:])
+
+
+def _model(node: nodes.Model, value: Any, path: str, walk: Walk) -> Any:
+    from answerback.types.models import settle_model
+
+    return settle_model(node, value, path, walk)
+
+
+def candidates(node: nodes.Union, value: Any) -> list[Node]:
+    """The members that take JSON of the kind that *value* is."""
+    kind = nodes.kind_of(value)
+    return [member for member in node.members if kind in nodes.kinds(member)]
+
+
+def choose(node: nodes.Union, value: Any, walk: Walk) -> Node | None:
+    """The member that fits *value* best, if one does."""
+    return decide(node, value, "", walk).member
+
+
+def _union(node: nodes.Union, value: Any, path: str, walk: Walk) -> Any:
+    verdict = decide(node, value, path, walk)
+    walk.repairs += verdict.walk.repairs
+    walk.strays += verdict.walk.strays
+    for problem in verdict.walk.problems:
+        walk.report(problem.path, problem.message, expected=problem.expected, got=problem.got)
+    return verdict.data
+
+
+def decide(node: nodes.Union, value: Any, path: str, walk: Walk) -> Verdict:
+    """What becomes of *value*: the best of the members that fit, or what is wrong with it."""
+    key = (id(node), id(value))
+    if key in walk.unions:
+        return walk.unions[key]
+    verdicts = []
+    # A loop and not a comprehension: each frame counts when types are recursive.
+    for kind in candidates(node, value):
+        trial = walk.apart()
+        data = _SETTLE[type(kind)](kind, value, path, trial)
+        verdicts.append(Verdict(value, data, trial, kind))
+    if walk.lenient and all(verdict.walk.problems for verdict in verdicts):
+        for kind in node.members:
+            trial = walk.apart(lenient=True)
+            data = _SETTLE[type(kind)](kind, value, path, trial)
+            verdicts.append(Verdict(value, data, trial, kind))
+    verdict = _best(node, path, verdicts) or Verdict(value, value, walk.apart())
+    if verdict.member is None and not verdict.walk.problems:
+        verdict.walk.wrong(node, value, path)
+    # Only arrays and objects: they are met once each, and only they cost time.
+    if isinstance(value, list | dict):
+        walk.unions[key] = verdict
+    return verdict
+
+
+def _best(node: nodes.Union, path: str, verdicts: list[Verdict]) -> Verdict | None:
+    fitting = [verdict for verdict in verdicts if not verdict.walk.problems]
+    if fitting:
+        return min(fitting, key=_distance)
+    # Problems inside the value tell more than that it is none of several types.
+    inside = [v for v in verdicts if all(p.path != path for p in v.walk.problems)]
+    telling = inside or (verdicts if len(verdicts) == 1 else [])
+    if not telling:
+        return None
+    nearest = min(telling, key=lambda verdict: len(verdict.walk.problems))
+    return Verdict(nearest.value, nearest.value, nearest.walk)
+
+
+# A string that is a UUID is hardly meant as text, but any word may be base64 or a number.
+_TELLING: dict[type, int] = {
+    UUID: 1,
+    datetime: 1,
+    date: 1,
+    time: 1,
+    timedelta: 1,
+    str: 2,
+    Decimal: 3,
+    bytes: 4,
+    bytearray: 4,
+}
+
+
+def _distance(verdict: Verdict) -> tuple[int, int, int]:
+    kind = nodes.plain(verdict.member) if verdict.member is not None else None
+    telling = 0
+    if isinstance(kind, nodes.Scalar):
+        telling = _TELLING.get(kind.kind, 1)
+    elif isinstance(kind, nodes.Anything | nodes.Mapping):
+        # They take nearly everything; a class says more.
+        telling = 9
+    return (verdict.walk.repairs, verdict.walk.strays if telling < 9 else 0, telling)
+
+
+_SETTLE: dict[type[Node], Callable[[Any, Any, str, Walk], Any]] = {
+    nodes.Anything: lambda node, value, path, walk: value,
+    nodes.Null: _null,
+    nodes.Scalar: _scalar,
+    nodes.Choice: _choice,
+    nodes.Array: _array,
+    nodes.Fixed: _fixed,
+    nodes.Mapping: _mapping,
+    nodes.Record: _record,
+    nodes.Union: _union,
+    nodes.Model: _model,
+    nodes.Noted: lambda node, value, path, walk: settle(node.inner, value, path, walk),
+}

@@ -1,0 +1,160 @@
+"""Command-line `name=value` pairs to the JSON of arguments, each read by its type.
+
+What cannot be read is passed on as it came, so that decoding says what is wrong with it.
+"""
+
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import msgspec
+
+from answerback.types import nodes
+from answerback.types.nodes import Node
+from answerback.types.parameter import Parameter
+from answerback.types.reading import read_type
+from answerback.types.settling import Walk, read_kindly, settle
+from answerback.types.syntax import load
+
+_YES = frozenset({"true", "yes", "on", "1"})
+_NO = frozenset({"false", "no", "off", "0"})
+_NONE = frozenset({"null", "none", ""})
+
+
+def from_strings(
+    parameters: Sequence[Parameter], pairs: Sequence[tuple[str, str | bytes]]
+) -> dict[str, Any]:
+    """The argument object that the pairs stand for; a list may be given item by item."""
+    types = {each.name: read_type(each.annotation, each.name) for each in parameters}
+    given: dict[str, list[str | bytes]] = {}
+    for name, value in pairs:
+        given.setdefault(name, []).append(value)
+    return {
+        name: _read_all(nodes.plain(types[name]), values) if name in types else _as_text(values[-1])
+        for name, values in given.items()
+    }
+
+
+def _read_all(node: Node, values: list[str | bytes]) -> Any:
+    if len(values) == 1:
+        return _read(node, values[0])
+    array = _array_in(node)
+    if array is None:
+        return _read(node, values[-1])
+    item = array.item if isinstance(array, nodes.Array) else nodes.Anything()
+    items = [nodes.plain(each) for each in getattr(array, "items", ())]
+    if len(items) == len(values):
+        return [_read(each, value) for each, value in zip(items, values, strict=True)]
+    return [_read(nodes.plain(item), value) for value in values]
+
+
+def _array_in(node: Node) -> Node | None:
+    node = nodes.plain(node)
+    if isinstance(node, nodes.Array | nodes.Fixed):
+        return node
+    if isinstance(node, nodes.Union):
+        return next(filter(None, map(_array_in, node.members)), None)
+    return None
+
+
+def _as_text(value: str | bytes) -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", "replace")
+
+
+def _read(node: Node, value: str | bytes) -> Any:
+    node = nodes.plain(node)
+    if isinstance(node, nodes.Union):
+        return _union(node, value)
+    if isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray):
+        return b64encode(value if isinstance(value, bytes) else value.encode()).decode()
+    text = _as_text(value)
+    if isinstance(value, bytes) and not isinstance(node, nodes.Scalar):
+        return _json(text)
+    return _READ[type(node)](node, text)
+
+
+def _json(text: str) -> Any:
+    try:
+        return load(text.encode())
+    except (ValueError, msgspec.ValidationError):
+        return text
+
+
+def _scalar(node: nodes.Scalar, text: str) -> Any:
+    if node.kind is bool:
+        word = text.strip().lower()
+        return True if word in _YES else False if word in _NO else text
+    if node.kind in (int, float):
+        number = read_kindly(node.kind, text)
+        return text if number is None else number
+    return text.strip() if node.kind is Decimal else text
+
+
+def _null(node: nodes.Null, text: str) -> Any:
+    return None if text.strip().lower() in _NONE else text
+
+
+def _choice(node: nodes.Choice, text: str) -> Any:
+    values = [value for value, _ in node.values]
+    if text in values:
+        return text
+    for value in values:
+        if value is None and text.strip().lower() in _NONE:
+            return None
+        if not isinstance(value, str) and _scalar(nodes.Scalar(type(value)), text) == value:
+            return value
+    return text
+
+
+def _array(node: nodes.Array | nodes.Fixed, text: str) -> Any:
+    if text.lstrip().startswith("["):
+        return _json(text)
+    parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    if isinstance(node, nodes.Array):
+        return [_read(node.item, part) for part in parts]
+    if len(parts) != len(node.items):
+        return text
+    return [_read(kind, part) for kind, part in zip(node.items, parts, strict=True)]
+
+
+def _object(node: Node, text: str) -> Any:
+    return _json(text) if text.lstrip().startswith(("{", "[")) else text
+
+
+def _anything(node: nodes.Anything | nodes.Model, text: str) -> Any:
+    return _json(text)
+
+
+def _union(node: nodes.Union, value: str | bytes) -> Any:
+    for member in _by_narrowness(node.members):
+        read = _read(member, value)
+        trial = Walk()
+        settle(member, read, "", trial)
+        if not trial.problems:
+            return read
+    return _as_text(value)
+
+
+def _by_narrowness(members: tuple[Node, ...]) -> list[Node]:
+    # In the order written, but text and base64 take every string, so they come last.
+    greedy = {str: 1, bytes: 2, bytearray: 2}
+
+    def rank(member: Node) -> int:
+        member = nodes.plain(member)
+        return greedy.get(member.kind, 0) if isinstance(member, nodes.Scalar) else 0
+
+    return sorted(members, key=rank)
+
+
+_READ: dict[type[Node], Callable[[Any, str], Any]] = {
+    nodes.Anything: _anything,
+    nodes.Null: _null,
+    nodes.Scalar: _scalar,
+    nodes.Choice: _choice,
+    nodes.Array: _array,
+    nodes.Fixed: _array,
+    nodes.Mapping: _object,
+    nodes.Record: _object,
+    nodes.Model: _anything,
+}

@@ -1,0 +1,177 @@
+"""CGI (RFC 3875): the environment and stdin are one request, stdout is its response."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from ..call import Call
+from ..dialects import Written, write
+from ..dialects.accept import choose
+from ..reply import Reply, failure
+from ..shape import RESULT
+from .http import MAX_BODY, RESERVED, no_route, refuse_media, refuse_method
+from .once import call_once
+from .stdout import Stdout
+
+if TYPE_CHECKING:
+    from ..app import App
+
+Environ: TypeAlias = Mapping[str, str]
+
+_JSON = "application/json"
+_ROUTE = "/functions/"
+
+# Written by hand: it is sent when nothing of ours can be relied on.
+_BROKEN = Written(500, b'{"error":"Internal server error"}', _JSON)
+
+
+def serve(load: Callable[[], App], environ: Environ, out: Stdout) -> int:
+    """Answer the one request, and give the exit status; the response is whole in any case."""
+    # A client's `Proxy` header must not become the proxy of a tool's own requests (httpoxy).
+    os.environ.pop("HTTP_PROXY", None)
+    status = 0
+    try:
+        written = answer(load(), environ)
+    # Whatever happens, the web server is owed a document.
+    except BaseException:
+        import logging
+
+        logging.getLogger("answerback").exception("the request could not be answered")
+        written, status = _BROKEN, 1
+    out.write(_head(written) + (b"" if _method(environ) == "HEAD" else written.body))
+    out.close()
+    return status
+
+
+def answer(app: App, environ: Environ) -> Written:
+    path = _path(environ)
+    if path in _PAGES:
+        refused = refuse_method(_method(environ), "GET, HEAD")
+        if refused is not None:
+            return _say(app, refused, environ, allow="GET, HEAD")
+        return Written(200, _PAGES[path](app), _JSON)
+    name = _function_at(path, app)
+    if not name:
+        return _say(app, no_route(path), environ)
+    return _say(app, _reply(app, name, environ), environ, name)
+
+
+def _reply(app: App, name: str, environ: Environ) -> Reply[Any]:
+    refused = refuse_method(_method(environ), "POST") or refuse_media(
+        environ.get("CONTENT_TYPE", "")
+    )
+    if refused is not None:
+        return refused
+    body = _read_body(environ)
+    if isinstance(body, Reply):
+        return body
+    return call_once(app, Call(name, body or b"{}", wire="cgi"))
+
+
+def _read_body(environ: Environ) -> bytes | Reply[Any]:
+    """The body, or the reply to one that cannot be read."""
+    length = environ.get("CONTENT_LENGTH", "")
+    if not length and "HTTP_TRANSFER_ENCODING" in environ:
+        return _bad_request("Content-Length is missing; CGI cannot read a body without it")
+    if not length:
+        return b""
+    if not (length.isascii() and length.isdigit()):
+        return _bad_request(f"Invalid Content-Length: {length}")
+    limit = _max_body(environ)
+    # Python refuses to read a number of thousands of digits.
+    size = int(length) if len(length) < 20 else limit + 1
+    if size > limit:
+        return failure(
+            f"Body larger than {limit} bytes",
+            code="TOO_LARGE",
+            hint="send less, or set ANSWERBACK_MAX_BODY to more where the server runs this",
+        )
+    body = _read(size)
+    if len(body) < size:
+        return _bad_request(f"Body ended after {len(body)} of {size} bytes")
+    return body
+
+
+def _read(size: int) -> bytes:
+    """Read *size* bytes and no more: a server need not close stdin, so its end may never come."""
+    parts = []
+    while size and (part := os.read(0, min(size, 1 << 20))):
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)
+
+
+def _bad_request(message: str) -> Reply[Any]:
+    return failure(message, code="INVALID_INPUT")
+
+
+def _max_body(environ: Environ) -> int:
+    return int(environ.get("ANSWERBACK_MAX_BODY") or MAX_BODY)
+
+
+def _method(environ: Environ) -> str:
+    return environ.get("REQUEST_METHOD") or "GET"
+
+
+def _path(environ: Environ) -> str:
+    """The path, which the server has decoded; bytes that are not UTF-8 are made visible."""
+    return os.fsencode(environ.get("PATH_INFO") or "/").decode("utf-8", "replace")
+
+
+def _function_at(path: str, app: App) -> str:
+    """The function's name, or an empty string for any other path."""
+    for route in (app.contract.route, _ROUTE):
+        if route != "/" and path.startswith(route):
+            return path[len(route) :]
+    name = path.removeprefix("/")
+    return "" if name.partition("/")[0] in RESERVED else name
+
+
+def _say(
+    app: App, reply: Reply[Any], environ: Environ, name: str = "", allow: str = "POST"
+) -> Written:
+    tool = app.tools.get(name)
+    dialect = choose(environ.get("HTTP_ACCEPT"), app.contract, failed=not reply.ok)
+    written = write(reply, dialect, RESULT if tool is None else tool.shape, app.contract)
+    if written.status != 405:
+        return written
+    return msgspec.structs.replace(written, headers=(*written.headers, ("Allow", allow)))
+
+
+def _head(written: Written) -> bytes:
+    from http import HTTPStatus
+
+    lines = [
+        f"Status: {written.status} {HTTPStatus(written.status).phrase}",
+        f"Content-Type: {written.media_type}",
+        f"Content-Length: {len(written.body)}",
+        *(f"{name}: {value}" for name, value in written.headers),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
+
+
+def _functions(app: App) -> bytes:
+    from .listing import listing
+
+    return msgspec.json.encode(listing(app))
+
+
+def _openapi(app: App) -> bytes:
+    from .web.openapi import document_json
+
+    return document_json(app)
+
+
+def _health(app: App) -> bytes:
+    return msgspec.json.encode({"status": "ok", "name": app.name, "version": app.version})
+
+
+_PAGES: Mapping[str, Callable[[App], bytes]] = {
+    "/functions": _functions,
+    "/openapi.json": _openapi,
+    "/healthz": _health,
+}

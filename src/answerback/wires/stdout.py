@@ -1,0 +1,65 @@
+"""Keeps fd 1 for a wire's own bytes.
+
+Whatever else is written there, by a tool, a subprocess of it or a C library, goes to stderr.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+
+class Stdout:
+    """What was fd 1 when the process started. Subprocesses do not inherit it."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    @property
+    def is_terminal(self) -> bool:
+        return os.isatty(self._fd)
+
+    def write(self, data: bytes) -> None:
+        """Write all of *data*; raises BrokenPipeError when nobody reads any more."""
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[os.write(self._fd, left) :]
+            except BlockingIOError:
+                # Some parents, such as Node, hand over a pipe that does not wait.
+                self._wait()
+
+    def _wait(self) -> None:
+        import select
+
+        select.select([], [self._fd], [])
+
+    def close(self) -> None:
+        """Tell the reader that this was all, however long the process stays."""
+        os.close(self._fd)
+
+
+def take_stdout() -> Stdout:
+    """Take fd 1 for the rest of the process, and let stderr stand in its place.
+
+    It is not given back: what a tool has left running may still print.
+    """
+    _fill_gaps()
+    own = os.dup(1)
+    os.dup2(2, 1)
+    # After the change, so that what was printed and not yet written goes to stderr too.
+    if hasattr(sys.stdout, "reconfigure"):
+        with suppress(OSError):
+            sys.stdout.reconfigure(line_buffering=True)
+    return Stdout(own)
+
+
+def _fill_gaps() -> None:
+    """Open what the parent closed, else the next file opened anywhere would be fd 1."""
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            # Gets the lowest free number, which is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)

@@ -1,0 +1,5 @@
+"""The OpenAPI document of an App. Needs msgspec alone, so CGI and the command line print it too."""
+
+from .document import document, document_json
+
+__all__ = ["document", "document_json"]

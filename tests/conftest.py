@@ -1,0 +1,81 @@
+"""What tests share: the app with every case in it, and a server that serves it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from answerback import App
+
+ROOT = Path(__file__).parent.parent
+EVERYTHING = ROOT / "tests" / "apps" / "everything.py"
+
+
+def load_app(path: Path) -> App:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    app: App = module.app
+    return app
+
+
+@pytest.fixture(scope="session")
+def everything() -> App:
+    return load_app(EVERYTHING)
+
+
+@pytest.fixture(scope="session")
+def example() -> Callable[[str], App]:
+    """Loads an example anew, so that what one test changes another does not see."""
+    return lambda name: load_app(ROOT / "examples" / f"{name}.py")
+
+
+class Server:
+    """A served file, its address, and what it wrote on stderr."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        assert process.stderr is not None
+        self.stderr: IO[bytes] = process.stderr
+        self.announced = ""
+        while "Ctrl-C" not in self.announced:
+            line = self.stderr.readline().decode()
+            assert line, f"the server ended: {self.announced}"
+            self.announced += line
+        found = re.search(r"http://\S+?:\d+", self.announced)
+        assert found is not None
+        self.url = found.group()
+        self.port = int(self.url.rsplit(":", 1)[1])
+
+
+@contextmanager
+def serving(path: Path, *flags: str) -> Iterator[Server]:
+    command = [sys.executable, str(path), "serve", "--port", "0", *flags]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    try:
+        yield Server(process)
+    finally:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def serve() -> Callable[..., Any]:
+    return serving
+
+
+@pytest.fixture(scope="session")
+def everything_served() -> Iterator[Server]:
+    with serving(EVERYTHING) as server:
+        yield server

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
+import pytest
+
+SCHEMAS = Path(__file__).parents[2].parent / "shared" / "mcp-schemas"
+"""The protocol's own schemas; where they are not at hand, results are not checked by them."""
+
+
+@cache
+def _validator(version: str) -> Any:
+    schema = json.loads((SCHEMAS / f"{version}.json").read_bytes())
+    definitions = "$defs" if "$defs" in schema else "definitions"
+    kind = jsonschema.validators.validator_for(schema)
+    return kind(schema | {"$ref": f"#/{definitions}/CallToolResult"})
+
+
+def _validate(result: bytes, version: str) -> None:
+    if SCHEMAS.is_dir():
+        _validator(version).validate(json.loads(result))
+
+
+@pytest.fixture(scope="session")
+def validate_result() -> Callable[[bytes, str], None]:
+    """Raises unless the bytes are a CallToolResult of that version of MCP."""
+    return _validate
