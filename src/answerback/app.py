@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 import msgspec
 
 from .contract import Contract, contract_named
-from .tool import Tool, ToolOptions
+from .tool import Options, Tool, ToolOptions
 from .wires.http import MAX_BODY, RESERVED
 
 if TYPE_CHECKING:
-    from .call import Handler
+    from .paths import Paths
+    from .prompt import Prompt
     from .reply import Reply
+    from .resource import Resource, ResourceOptions
     from .wires.web.site import Site
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -32,6 +34,7 @@ class App:
         name: str,
         *,
         version: str = "0.0.0",
+        title: str = "",
         description: str = "",
         contract: str | Contract = "standard",
         lenient: bool = False,
@@ -39,9 +42,13 @@ class App:
     ) -> None:
         self.name = name
         self.version = version
+        self.title = title
         self.description = description
         self.contract = contract_named(contract)
         self.tools: dict[str, Tool] = {}
+        self.resources: dict[str, Resource] = {}
+        self.prompts: dict[str, Prompt] = {}
+        self.completions: dict[str, Tool] = {}
         self._lenient = lenient
         self._threads = threads
 
@@ -71,6 +78,49 @@ class App:
         if self.contract.route == "/" and name in RESERVED:
             raise ValueError(f"/{name} is a route of the server's; give the tool another name")
 
+    def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
+        """Register a function that gives what is at *uri*, or at all URIs of a template."""
+        from .resource import Resource
+
+        def register(fn: F) -> F:
+            if uri in self.resources:
+                raise ValueError(f"there is a resource {uri!r} already")
+            self.resources[uri] = Resource(uri, fn, options, self.contract)
+            return fn
+
+        return register
+
+    @overload
+    def prompt(self, fn: F, /) -> F: ...
+    @overload
+    def prompt(self, /, **options: Unpack[Options]) -> Callable[[F], F]: ...
+    def prompt(self, fn: Any = None, /, **options: Any) -> Any:
+        """Register a function that makes messages. With or without options."""
+        from .prompt import Prompt
+
+        if fn is None:
+            return partial(self.prompt, **options)
+        prompt = Prompt(fn, cast("Options", options), self.contract)
+        if prompt.name in self.prompts:
+            raise ValueError(f"there is a prompt {prompt.name!r} already")
+        self.prompts[prompt.name] = prompt
+        return fn
+
+    def completion(self, of: str, argument: str) -> Callable[[F], F]:
+        """Register a function that completes an argument of a prompt or of a resource's URI.
+
+        It takes `value: str`, what was typed so far, and gives a list of strings; with a
+        parameter `arguments: dict[str, str]` it is given those that are filled in already.
+        """
+        from .mcp.completion import completion_key, completion_tool
+
+        def register(fn: F) -> F:
+            key = completion_key(of, argument)
+            self.completions[key] = completion_tool(fn, self.contract)
+            return fn
+
+        return register
+
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
         """Call a tool in memory, through the whole pipeline."""
         from .wires.memory import call
@@ -78,19 +128,13 @@ class App:
         return await call(self, name, msgspec.json.encode(arguments))
 
     @cached_property
-    def handle(self) -> Handler:
-        """The path of a call, for wires with a running loop."""
-        from .call import pipeline
+    def paths(self) -> Paths:
+        """The ways through, for wires with a running loop."""
+        from .paths import paths
+        from .runners import on_loop
         from .threads import Pool
 
-        return pipeline(self.tools, self.contract, Pool(self._threads).run)
-
-    @cached_property
-    def handle_in_place(self) -> Handler:
-        """The path of a call, for wires that have no loop or a thread of their own."""
-        from .call import pipeline
-
-        return pipeline(self.tools, self.contract, None)
+        return paths(self, on_loop(Pool(self._threads)))
 
     def asgi(
         self, *, hosts: Sequence[str] = (), origins: Sequence[str] = (), max_body: int = MAX_BODY

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -21,8 +21,11 @@ from .errors import (
 )
 from .peer import NOBODY, Context, NeedsInput, Peer
 from .reply import Error, Reply, failure
+from .runners import Runner
 from .tool import Tool
 from .types.problems import InvalidArguments, InvalidJson, InvalidOutput
+
+T = TypeVar("T")
 
 
 class Call(msgspec.Struct, eq=False):
@@ -38,12 +41,15 @@ class Call(msgspec.Struct, eq=False):
 
 Outcome: TypeAlias = Reply[Any] | NeedsInput
 Handler: TypeAlias = Callable[[Call], Coroutine[Any, Any, Outcome]]
-Hop: TypeAlias = Callable[[Callable[..., Any], dict[str, Any]], Awaitable[Any]]
-"""Runs a plain function elsewhere, so that it does not hold up the loop."""
 
 
-def pipeline(tools: Mapping[str, Tool], contract: Contract, hop: Hop | None) -> Handler:
-    """The path of a call. Without *hop* a plain `def` runs in place, and needs no loop."""
+def pipeline(
+    tools: Mapping[str, Tool],
+    contract: Contract,
+    run: Runner,
+    reply_to: Callable[[Tool, Any], Reply[Any]] = reply_to,
+) -> Handler:
+    """The path of a call to one of *tools*."""
 
     async def answer(call: Call) -> Outcome:
         tool = tools.get(call.name)
@@ -53,13 +59,7 @@ def pipeline(tools: Mapping[str, Tool], contract: Contract, hop: Hop | None) -> 
             kwargs = tool.arguments.decode(call.arguments)
             if tool.context is not None:
                 kwargs[tool.context] = Context(call)
-            if tool.is_async:
-                value = await tool.fn(**kwargs)
-            elif hop is None or tool.inline:
-                value = tool.fn(**kwargs)
-            else:
-                value = await hop(tool.fn, kwargs)
-            return reply_to(tool, value)
+            return reply_to(tool, await run(tool, kwargs))
         except NeedsInput as question:
             return question
         # A tool that calls sys.exit() ends its call, not the server.
@@ -69,12 +69,12 @@ def pipeline(tools: Mapping[str, Tool], contract: Contract, hop: Hop | None) -> 
     return answer
 
 
-def without_loop(outcome: Coroutine[Any, Any, Outcome]) -> Outcome:
-    """Step the path by hand; only for a plain `def` that runs in place, which never waits."""
+def without_loop(stepped: Coroutine[Any, Any, T]) -> T:
+    """Step a path by hand, where its runner never waits."""
     try:
-        outcome.send(None)
+        stepped.send(None)
     except StopIteration as stop:
-        result: Outcome = stop.value
+        result: T = stop.value
         return result
     raise RuntimeError("the call waited, and there is no loop to wait on")
 

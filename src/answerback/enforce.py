@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -34,9 +35,14 @@ def checked_error(error: Error) -> tuple[Error, Exception | None]:
     return error, None
 
 
-def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
-    for index, block in enumerate(reply.content):
+def check_content(blocks: Sequence[Block]) -> None:
+    """Raises InvalidOutput for a block that could not be sent."""
+    for index, block in enumerate(blocks):
         _check_block(block, f"content[{index}]")
+
+
+def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
+    check_content(reply.content)
     if reply.meta:
         _encode_strictly(reply.meta, "meta")
     if reply.error is not None:

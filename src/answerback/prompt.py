@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, Literal, TypedDict
+from collections.abc import Callable
+from typing import Any, Literal
 
 import msgspec
 
-from .content import BLOCKS, Block, Icon, Text
+from .content import BLOCKS, Block, Text
 from .contract import Contract
+from .enforce import check_content
 from .reply import Reply
-from .tool import Tool
+from .tool import Options, Tool
 from .types.problems import InvalidOutput
 
 
@@ -22,37 +22,11 @@ class Message(msgspec.Struct, frozen=True):
     role: Literal["user", "assistant"] = "user"
 
 
-class PromptOptions(TypedDict, total=False):
-    """What an author may say about a prompt beside its function."""
-
-    name: str
-    title: str
-    description: str
-    icons: Sequence[Icon]
-    meta: dict[str, Any]
-
-
-class Prompt:
+class Prompt(Tool):
     """A function that gives a string, a block, a Message, or a list of them."""
 
-    def __init__(
-        self, fn: Callable[..., Any], options: PromptOptions, contract: Contract
-    ) -> None:
-        self.options = options
-        name = options.get("name")
-        self.tool = Tool(fn, {"name": name} if name else {}, contract, lenient=True)
-
-    @property
-    def name(self) -> str:
-        return self.tool.name
-
-    @property
-    def title(self) -> str | None:
-        return self.options.get("title")
-
-    @cached_property
-    def description(self) -> str:
-        return self.options.get("description") or self.tool.description
+    def __init__(self, fn: Callable[..., Any], options: Options, contract: Contract) -> None:
+        super().__init__(fn, options, contract, lenient=True)
 
 
 def messages_of(value: Any) -> list[Message]:
@@ -68,8 +42,6 @@ def messages_of(value: Any) -> list[Message]:
 
 def prompt_reply(tool: Tool, value: Any) -> Reply[Any]:
     """The messages travel as content, one block each, with their roles beside them."""
-    from .enforce import checked_content
-
     if isinstance(value, Reply):
         return value
     messages = messages_of(value)
@@ -77,5 +49,5 @@ def prompt_reply(tool: Tool, value: Any) -> Reply[Any]:
         Text(message.content) if isinstance(message.content, str) else message.content
         for message in messages
     )
-    checked_content(blocks)
+    check_content(blocks)
     return Reply(content=blocks, meta={"roles": [message.role for message in messages]})

@@ -2,60 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any, TypedDict
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
-from .content import Annotations, Embedded, Icon
+from .content import Annotations, Embedded
 from .contract import Contract
 from .reply import Reply
 from .templates import Template
-from .tool import Tool
+from .tool import Options, Tool
 from .types.output import Output
 from .types.problems import InvalidOutput
 
 
-class ResourceOptions(TypedDict, total=False):
+class ResourceOptions(Options, total=False):
     """What an author may say about a resource beside its function."""
 
-    name: str
-    title: str
-    description: str
     mime: str
     size: int
     annotations: Annotations
-    icons: Sequence[Icon]
-    meta: dict[str, Any]
 
 
-class Resource:
+class Resource(Tool):
     """A function that gives what is at a URI: text, bytes, or anything JSON can say."""
 
     def __init__(
         self, uri: str, fn: Callable[..., Any], options: ResourceOptions, contract: Contract
     ) -> None:
         self.uri = uri
-        self.options = options
         self.template = Template(uri) if "{" in uri else None
-        name = options.get("name")
-        self.tool = Tool(fn, {"name": name} if name else {}, contract, lenient=True)
+        self.mime = options.get("mime")
+        self.size = options.get("size")
+        self.annotations = options.get("annotations")
+        super().__init__(fn, options, contract, lenient=True)
         self._check_variables()
 
-    @property
-    def name(self) -> str:
-        return self.tool.name
-
-    @property
-    def title(self) -> str | None:
-        return self.options.get("title")
-
-    @cached_property
-    def description(self) -> str:
-        return self.options.get("description") or self.tool.description
-
-    def arguments(self, uri: str) -> bytes | None:
+    def arguments_for(self, uri: str) -> bytes | None:
         """The function's arguments for *uri*, or None if it is not this resource's."""
         if self.template is None:
             return b"{}" if uri == self.uri else None
@@ -66,10 +49,10 @@ class Resource:
             (name, value if isinstance(value, str) else ",".join(value))
             for name, value in values.items()
         ]
-        return msgspec.json.encode(self.tool.from_strings(pairs))
+        return msgspec.json.encode(self.from_strings(pairs))
 
     def _check_variables(self) -> None:
-        wanted = {parameter.name for parameter in self.tool.signature.parameters}
+        wanted = {parameter.name for parameter in self.signature.parameters}
         given = set(self.template.variables) if self.template else set()
         if wanted != given:
             raise TypeError(
@@ -85,7 +68,7 @@ def contents_of(resource: Resource, uri: str, reply: Reply[Any]) -> list[Embedde
         if len(bodies) != len(reply.content):
             raise InvalidOutput("", "a resource gives text, bytes, data or Embedded blocks")
         return bodies
-    mime = resource.options.get("mime")
+    mime = resource.mime
     match reply.data:
         case str() as text:
             return [Embedded(uri, text=text, mime=mime or "text/plain")]

@@ -39,7 +39,9 @@ def source_of(fn: Callable[..., Any]) -> Source:
     """Look through methods, decorators that keep `__wrapped__`, and callable objects."""
     seen: Any = fn
     bound = False
-    while not isinstance(seen, FunctionType) or hasattr(seen, "__wrapped__"):
+    while True:
+        if isinstance(seen, FunctionType) and not hasattr(seen, "__wrapped__"):
+            return Source(seen, bound)
         # A method hands out its function's attributes, so it is looked at first.
         if isinstance(seen, MethodType):
             seen, bound = seen.__func__, True
@@ -50,7 +52,6 @@ def source_of(fn: Callable[..., Any]) -> Source:
             seen, bound = call, True
         else:
             raise TypeError(f"{fn!r} cannot be a tool; write a def that calls it")
-    return Source(seen, bound)
 
 
 def check_callable(source: Source, name: str) -> None:
@@ -91,7 +92,8 @@ def read_signature(source: Source, name: str) -> Signature:
 
 
 def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
-    function, code = source.function, source.function.__code__
+    function: Any = source.function  # mypy takes the field for a method
+    code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
     keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     defaults = function.__defaults__ or ()

@@ -5,28 +5,40 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import msgspec
 
+from .content import Icon
 from .contract import Contract
 from .errors import ToolError
 from .returns import Returns, read_returns
+from .shape import Shape
 from .signature import Signature, check_callable, read_signature, source_of
 from .types.arguments import Arguments
 from .types.check import check
 from .types.output import Output
 from .types.parameter import Parameter
 
+if TYPE_CHECKING:
+    from .docstrings import Docstring
+
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 
 
-class ToolOptions(TypedDict, total=False):
-    """What an author may say about a tool beside its function."""
+class Options(TypedDict, total=False):
+    """What an author may say about anything that is served, beside its function."""
 
     name: str
     title: str
     description: str
+    icons: Sequence[Icon]
+    meta: dict[str, Any]
+
+
+class ToolOptions(Options, total=False):
+    """What an author may say about a tool."""
+
     examples: Sequence[Mapping[str, Any]]
     """Argument objects, shown in the OpenAPI document."""
     raises: Sequence[type[ToolError]]
@@ -35,13 +47,26 @@ class ToolOptions(TypedDict, total=False):
     """Run a plain `def` in place; for quick ones that never block."""
     lenient: bool
     """Take "7" for 7 and JSON in a string, which models send."""
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+    open_world: bool
+    """Hints for hosts; none is a promise that a host can rely on."""
+
+
+_HINTS = {
+    "read_only": "readOnlyHint",
+    "destructive": "destructiveHint",
+    "idempotent": "idempotentHint",
+    "open_world": "openWorldHint",
+}
 
 
 class Tool:
     """Cheap to register; decoders are built at the first call, schemas at the first listing."""
 
     def __init__(
-        self, fn: Callable[..., Any], options: ToolOptions, contract: Contract, *, lenient: bool
+        self, fn: Callable[..., Any], options: Options, contract: Contract, *, lenient: bool
     ) -> None:
         self._source = source_of(fn)
         self.fn = fn
@@ -51,11 +76,11 @@ class Tool:
                 f"{self.name!r} is no name for a tool; "
                 "use 1 to 128 of the characters A-Z a-z 0-9 _ . -, as in @app.tool(name='add')"
             )
-        self.options = options
+        self.options = cast("ToolOptions", options)
         self.contract = contract
-        self.lenient = options.get("lenient", lenient)
+        self.lenient = self.options.get("lenient", lenient)
         self.is_async = self._source.is_async
-        self.inline = options.get("inline", False)
+        self.inline = self.options.get("inline", False)
         check_callable(self._source, self.name)
         self._resolve_early()
 
@@ -93,7 +118,7 @@ class Tool:
         return Output(self.returns.data)
 
     @cached_property
-    def shape(self) -> Any:
+    def shape(self) -> Shape:
         return self.returns.shape
 
     def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
@@ -115,12 +140,18 @@ class Tool:
     def title(self) -> str | None:
         return self.options.get("title")
 
+    @property
+    def hints(self) -> dict[str, bool]:
+        """What it does to the world, in MCP's words."""
+        given = {said: self.options.get(name) for name, said in _HINTS.items()}
+        return {said: bool(value) for said, value in given.items() if value is not None}
+
     @cached_property
     def description(self) -> str:
         return self.options.get("description") or self._docstring.description
 
     @cached_property
-    def _docstring(self) -> Any:
+    def _docstring(self) -> Docstring:
         from .docstrings import parse
 
         return parse(self.fn.__doc__)

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .program import COMMANDS, Program, tell
+from .program import COMMANDS, LOADING, Program, tell
 
 if TYPE_CHECKING:
     from ..app import App
@@ -21,9 +21,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
-    """`python calculator.py COMMAND …`; ends the process unless all went well."""
-    program = Program(f"python {os.path.relpath(sys.argv[0] or 'app.py')}", app)
-    status = _run(program, sys.argv[1:] if arguments is None else arguments)
+    """`python calculator.py COMMAND …`; ends the process unless all went well.
+
+    A file that a web server runs as a CGI program needs no command.
+    """
+    if LOADING.get():
+        return
+    if arguments is None:
+        # A web server may make arguments of a query, which is a stranger's to choose.
+        arguments = ("cgi",) if "GATEWAY_INTERFACE" in os.environ else sys.argv[1:]
+    status = _run(Program(f"python {sys.argv[0]}", app), arguments)
     if status:
         sys.exit(status)
 

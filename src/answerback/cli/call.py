@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from ..call import Call
 from ..contract import Dialect
 from ..dialects import write
-from ..reply import Reply
+from ..reply import Error, Reply
 from ..shape import RESULT
 from ..wires.once import call_once
 from ..wires.stdout import Stdout, take_stdout
@@ -42,6 +42,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if not words:
         return _ask_which(app)
     name, *pairs = words
+    name = name.encode("utf-8", "replace").decode()
     if given.help and name in app.tools:
         from .manual import manual
 
@@ -86,10 +87,7 @@ def _show(app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: 
     shape = RESULT if tool is None else tool.shape
     written = write(reply, dialect or "rest", shape, app.contract)
     if reply.error is not None:
-        from .readable import readable_error
-
-        wordy = dialect is None and is_person()
-        tell(readable_error(reply.error) if wordy else written.body.decode())
+        _tell_error(reply.error, written.body.decode(), plain=dialect is None)
         return reply.error.row.exit
     raw = not written.media_type.endswith("json")
     if out.is_terminal and (raw or dialect is None):
@@ -99,3 +97,15 @@ def _show(app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: 
     else:
         out.write(written.body if raw else written.body + b"\n")
     return 0
+
+
+def _tell_error(error: Error, body: str, *, plain: bool) -> None:
+    """Words for a person; for a program the body, in the last line."""
+    if plain and is_person():
+        from .readable import readable_error
+
+        body = readable_error(error)
+    elif plain and error.hint:
+        # The plainest dialect has no place for it, and programs are run by those who read.
+        tell(f"hint: {error.hint}")
+    tell(body)

@@ -53,12 +53,25 @@ def _merged(given: bytes, named: dict[str, Any]) -> bytes:
 
 
 def _pair(word: str, tool: Tool) -> tuple[str, str]:
+    if not _is_text(word):
+        raise CannotRead(f"{word!r} is not UTF-8; give such content as name=@file")
     name, equals, text = word.partition("=")
     if not equals:
         first = next((each.name for each in tool.parameters), None)
         advice = f"write {first}={word}" if first else f"{tool.name} takes no arguments"
         raise CannotRead(f"{word!r} is not name=value; {advice}")
     return name, text
+
+
+def _is_text(word: str) -> bool:
+    """Whether it was UTF-8; a file may have any name."""
+    if "=@" in word:
+        return True
+    try:
+        word.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _value(text: str) -> str | bytes:

@@ -66,7 +66,8 @@ def unknown(program: Program, word: str) -> str:
 def _commands(program: Program) -> str:
     lines = ["commands:"]
     for command, summary in COMMANDS.items():
-        example = f"{program.line(command, 'calculator.py')} {_EXAMPLES[command]}".rstrip()
+        words = "NAME x=7" if program.app and command == "call" else _EXAMPLES[command]
+        example = f"{program.line(command, 'calculator.py')} {words}".rstrip()
         lines += [f"  {command:8} {summary}", f"  {'':8}   {example}"]
     return "\n".join(lines)
 

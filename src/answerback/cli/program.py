@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -13,11 +14,15 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "serve": "serve the tools over HTTP: REST, OpenAPI and health on one port",
+    "mcp": "serve the tools to a language model's host, over stdin and stdout",
     "call": "call one tool from the shell",
     "list": "show the tools and what they take",
     "openapi": "print the OpenAPI 3.1 document",
     "cgi": "answer one CGI request, as a web server asks for it",
 }
+
+LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
+"""Whether a command is loading its target; an `app.run()` in there is not meant for it."""
 
 
 class Program:
@@ -35,13 +40,15 @@ class Program:
     def parser(self, command: str, usage: str = "[options]", **more: Any) -> ArgumentParser:
         """A parser of all that follows the command; *more* is argparse's own."""
         from argparse import ArgumentParser, RawDescriptionHelpFormatter
+        from functools import partial
 
         return ArgumentParser(
             prog=self.line(command),
             usage=f"{self.line(command, 'TARGET')} {usage}".rstrip(),
             description=COMMANDS[command],
             epilog=None if self.app else _TARGET,
-            formatter_class=RawDescriptionHelpFormatter,
+            # To ask the terminal for its width, argparse imports shutil, for each call.
+            formatter_class=partial(RawDescriptionHelpFormatter, width=88),
             allow_abbrev=False,
             **more,
         )

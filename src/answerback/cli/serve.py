@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Sequence
 
 from ..wires.http import MAX_BODY
@@ -33,8 +31,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = program.load(given.target)
     from ..wires.web.server import serve
 
-    serve(app, given.target or os.path.abspath(sys.argv[0]), options)
-    return 0
+    return serve(app, options)
 
 
 def _positive(text: str) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, TracebackType
 from typing import Any
 
 from ..app import App, only_app
 from ..errors import AnswerbackError
+from .program import LOADING
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
 class CannotLoad(AnswerbackError):
@@ -84,31 +87,39 @@ def _import_module(where: str) -> ModuleType:
 def _guarded(where: str, bring: Callable[[], ModuleType]) -> ModuleType:
     """Run the author's module with arguments of its own, and say it is theirs if it fails."""
     arguments, sys.argv = sys.argv, [where]
+    loading = LOADING.set(True)
     try:
         return bring()
     except CannotLoad:
         raise
     except SystemExit:
-        raise CannotLoad(
-            f"{where} ended while it was loaded; put app.run() under: if __name__ == '__main__':"
-        ) from None
+        raise CannotLoad(f"{where} called sys.exit() while it was loaded") from None
     except Exception as exc:
-        exc.__traceback__ = _from_author(exc)
+        exc.__traceback__ = _of_author(exc.__traceback__)
         raise CannotLoad(f"{where} cannot be loaded: {type(exc).__name__}: {exc}") from exc
     finally:
+        LOADING.reset(loading)
         sys.argv = arguments
 
 
-def _from_author(exc: BaseException) -> Any:
-    """The traceback from where the author's own code begins."""
-    trace = exc.__traceback__
-    ours = os.path.dirname(__file__)
-    while trace is not None:
-        file = trace.tb_frame.f_code.co_filename
-        if not file.startswith((ours, "<frozen importlib")) and "importlib" not in file:
-            break
+def _of_author(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback from where the author's own code begins to where it ends."""
+    while trace is not None and _is_ours(trace):
         trace = trace.tb_next
+    last = step = trace
+    while step is not None:
+        last = last if _is_ours(step) else step
+        step = step.tb_next
+    if last is not None:
+        last.tb_next = None
     return trace
+
+
+def _is_ours(trace: TracebackType) -> bool:
+    import importlib
+
+    file = trace.tb_frame.f_code.co_filename
+    return file.startswith((_PACKAGE, "<frozen importlib")) or file == importlib.__file__
 
 
 def _only(module: ModuleType, where: str) -> App:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from threading import Lock
 from typing import Any
 
 import msgspec
 
 from ..peer import Abilities, Log, NeedsInput, Progress, Question
-from ..render import render
 from .program import tell
 
 _CLEAR = "\r\x1b[K"
@@ -23,29 +21,24 @@ class Terminal:
     can = Abilities()
 
     def __init__(self) -> None:
-        self._lock = Lock()
         self._shown = False
 
     def notify(self, note: Progress | Log) -> None:
-        with self._lock:
-            if isinstance(note, Log):
-                self._wipe()
-                tell(f"{note.level}: {_text(note.data)}")
-            elif is_person():
-                self._shown = True
-                _write(_CLEAR + _bar(note)[:_WIDTH])
+        if isinstance(note, Log):
+            self.finish()
+            tell(f"{note.level}: {_text(note.data)}")
+        elif is_person():
+            self._shown = True
+            _write(_CLEAR + _bar(note)[:_WIDTH])
 
     async def ask(self, question: Question) -> Any:
         raise NeedsInput(question)
 
     def finish(self) -> None:
-        with self._lock:
-            self._wipe()
-
-    def _wipe(self) -> None:
+        """Take the line of progress away."""
         if self._shown:
-            _write(_CLEAR)
             self._shown = False
+            _write(_CLEAR)
 
 
 def is_person() -> bool:
@@ -61,10 +54,13 @@ def _write(text: str) -> None:
 
 def _bar(note: Progress) -> str:
     share = f"{note.progress / note.total:.0%}" if note.total else f"{note.progress:g}"
-    return f"{share} {render(note.message or '')}".replace("\n", " ")
+    return f"{share} {_text(note.message or '')}".replace("\n", " ")
 
 
 def _text(data: Any) -> str:
+    # Imported here: most tools say nothing beside their reply.
+    from ..render import render
+
     return render(data if isinstance(data, str) else _encode(data))
 
 

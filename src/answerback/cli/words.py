@@ -18,7 +18,7 @@ _TYPES = {
     "integer": ("integer", "1"),
     "number": ("number", "1.5"),
     "string": ("text", "text"),
-    "boolean": ("yes or no", "yes"),
+    "boolean": ("yes/no", "yes"),
     "null": ("null", "null"),
     "object": ("object", "{}"),
 }
@@ -30,7 +30,7 @@ def usage(tool: Tool) -> str:
     pairs = [
         pair if name in required else f"[{pair}]"
         for name, schema in tool.input_schema.get("properties", {}).items()
-        for pair in [f"{name}={_one_word(kind(schema, tool.input_schema))}"]
+        for pair in [f"{name}={_placeholder(schema, tool.input_schema)}"]
     ]
     return " ".join([tool.name, *pairs])
 
@@ -97,8 +97,12 @@ def _literal(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _one_word(words: str) -> str:
-    """For the usage, where a long choice of values would hide the rest."""
+def _placeholder(schema: Any, root: dict[str, Any]) -> str:
+    """One word for the usage, where a long choice would hide the rest."""
+    words = kind(schema, root)
     if len(words) > 30:
         return "VALUE"
-    return words.upper().replace(" OR ", "|").replace(" ", "-")
+    # Values to choose from are written as they are given, kinds of value are not.
+    chosen = isinstance(found := _resolved(schema, root), dict) and found.keys() & {"enum", "const"}
+    options = words.split(" or ")
+    return "|".join(options if chosen else [word.upper().replace(" ", "-") for word in options])

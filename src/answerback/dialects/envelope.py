@@ -151,7 +151,9 @@ def _read_media(found: dict[str, Any], noun: str) -> Block:
     members = {name: found.get(name) for name in ("width", "height", "caption")}
     members["alt"] = None if ours.get(FILLED_IN) else found.get("altText")
     url = found.get("url")
-    if isinstance(url, str) and url.startswith("data:") and BASE64 in url and ADDRESS not in ours:
+    if not isinstance(url, str):
+        raise MalformedReply(f"{noun} item must have a url")
+    if url.startswith("data:") and BASE64 in url and ADDRESS not in ours:
         mime, _, payload = url.removeprefix("data:").rpartition(BASE64)
         members |= {"data": payload, "mime": mime}
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -25,6 +27,15 @@ class Link(Protocol):
         """Send a request and wait for its result; legacy versions only."""
 
 
+_here = threading.local()
+
+
+def current() -> Exchange | None:
+    """The exchange this thread answers."""
+    found: Exchange | None = getattr(_here, "exchange", None)
+    return found
+
+
 class Exchange:
     """What a request carried beside its parameters, and the line back to who sent it."""
 
@@ -44,7 +55,25 @@ class Exchange:
         self.level = level
         self.token: Id | None = None
         self.call: Call | None = None
+        self.cancelled = False
+        self.on_cancel: Callable[[], object] | None = None
         self._last = float("-inf")
+
+    def __enter__(self) -> Exchange:
+        """While it is entered, code on this thread finds it by `current()`."""
+        _here.exchange = self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _here.exchange = None
+
+    def cancel(self) -> None:
+        """Nobody waits for it any more; may be called from any thread."""
+        self.cancelled = True
+        if self.call is not None:
+            self.call.cancelled = True
+        if self.on_cancel is not None:
+            self.on_cancel()
 
     @property
     def can(self) -> Abilities:

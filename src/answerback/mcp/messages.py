@@ -100,7 +100,9 @@ def _sorted(frame: _Frame) -> Message:
         params = NO_PARAMS if frame.params is msgspec.UNSET else frame.params
         if not bytes(params).lstrip().startswith(b"{"):
             raise RpcError(INVALID_REQUEST, "params must be an object", id=id)
-        return Notification(frame.method, params) if id is None else Request(id, frame.method, params)
+        return (
+            Notification(frame.method, params) if id is None else Request(id, frame.method, params)
+        )
     answered = frame.result is not msgspec.UNSET or frame.error is not msgspec.UNSET
     if id is None or not answered:
         raise RpcError(INVALID_REQUEST, "neither a request, a notification nor a response", id=id)

@@ -7,8 +7,8 @@ import msgspec
 
 from answerback.types import syntax
 from answerback.types.building import Builder, decode_hook
-from answerback.types.native import Natives
 from answerback.types.naming import LONGEST, describe, show
+from answerback.types.native import Natives
 from answerback.types.nodes import Node
 from answerback.types.parameter import Parameter
 from answerback.types.problems import InvalidArguments, Problem
@@ -45,8 +45,10 @@ class Arguments:
 
     def _make_decoder(self) -> msgspec.json.Decoder[Any]:
         natives = self._natives = Natives()
-        self._nodes = {each.name: read_type(each.annotation, each.name) for each in self._parameters}
-        absent = {name: msgspec.UNSET for name in self._optional}
+        self._nodes = {
+            each.name: read_type(each.annotation, each.name) for each in self._parameters
+        }
+        absent = dict.fromkeys(self._optional, msgspec.UNSET)
         fields: list[Any] = [
             (name, natives.of(node), absent[name]) if name in absent else (name, natives.of(node))
             for name, node in self._nodes.items()
@@ -89,7 +91,7 @@ class Arguments:
             raise
         except msgspec.ValidationError as error:
             raise InvalidArguments((_from_msgspec(str(error)),)) from None
-        except Exception as error:  # noqa: BLE001 - an author's __post_init__, again
+        except Exception as error:
             message = f"refused by its class ({type(error).__name__})"
             raise InvalidArguments((Problem(path="", message=message),)) from error
         return msgspec.structs.asdict(made)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from answerback.types import nodes
-from answerback.types.native import Natives, StandIn
+from answerback.types.native import Natives, is_stand_in
 from answerback.types.nodes import Node
 from answerback.types.scalars import read_scalar
 from answerback.types.settling import Walk, candidates, choose
@@ -33,14 +33,17 @@ class Builder:
         """What msgspec calls with a stand-in and decoded JSON."""
         # Few frames for each level, because recursive types nest as deep as the text may.
         node = kind.node
-        if isinstance(node, nodes.Union):
-            wanted = self._natives.of(self._member(node, value))
-        elif isinstance(node, nodes.Record):
-            wanted = self._natives.mirror(node)
-        else:
+        while isinstance(node, nodes.Union):
+            member = nodes.plain(self._member(node, value))
+            native = self._natives.of(member)
+            if not is_stand_in(native):
+                return msgspec.convert(value, native, str_keys=True, dec_hook=self.hook)
+            node = member
+        if not isinstance(node, nodes.Record):
             return _BUILD[type(node)](node, value)
-        built = msgspec.convert(value, wanted, str_keys=True, dec_hook=self.hook)
-        return _make(node, built) if isinstance(node, nodes.Record) else built
+        mirror = self._natives.mirror(node)
+        built = msgspec.convert(value, mirror, str_keys=True, dec_hook=self.hook)
+        return make_record(node, _given(node, built))
 
     def _member(self, node: nodes.Union, value: Any) -> Node:
         likely = candidates(node, value)
@@ -50,12 +53,16 @@ class Builder:
         return member
 
 
-def _make(node: nodes.Record, mirror: Any) -> Any:
-    values = {
+def _given(node: nodes.Record, mirror: Any) -> dict[str, Any]:
+    return {
         field.name: given
         for field in node.fields
         if (given := getattr(mirror, field.name)) is not msgspec.UNSET
     }
+
+
+def make_record(node: nodes.Record, values: dict[str, Any]) -> Any:
+    """An object of the record's class; what is not in *values* has a default."""
     if node.style == "typeddict":
         return values
     if node.style in ("struct", "namedtuple"):

@@ -24,7 +24,9 @@ class Names:
         self._names: dict[Any, str] = {}
         for annotation in named:
             name = _short_name(annotation)
-            self._names[annotation] = self._free(name if short[name] == 1 else _long_name(annotation))
+            self._names[annotation] = self._free(
+                name if short[name] == 1 else _long_name(annotation)
+            )
 
     def _free(self, name: str) -> str:
         number, free = 1, name

@@ -1,19 +1,22 @@
 """Types that pydantic reads and writes. It is imported here alone, and only once it is in use."""
 
-from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import msgspec
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
+from answerback.types.encoding import ENCODER
+from answerback.types.faults import find_fault
+from answerback.types.naming import describe
 from answerback.types.nodes import Model
-from answerback.types.problems import Problem, item, member
+from answerback.types.problems import InvalidOutput, item, join, member
 from answerback.types.settling import Walk
 
 
-@lru_cache(maxsize=None)
+@cache
 def _cached_adapter(annotation: Any) -> TypeAdapter[Any]:
     return TypeAdapter(annotation)
 
@@ -94,16 +97,87 @@ def _settle_kindly(node: Model, value: Any, path: str, walk: Walk) -> Any:
 
 def _note(problems: list[Any], path: str, walk: Walk) -> None:
     for problem in problems:
-        spot = path
-        for key in problem["loc"]:
-            spot = item(spot, key) if isinstance(key, int) else member(spot, key)
         text = problem["msg"]
-        walk.report(spot, text[:1].lower() + text[1:])
+        walk.report(_spot(path, problem["loc"]), text[:1].lower() + text[1:])
+
+
+def _spot(path: str, loc: tuple[int | str, ...]) -> str:
+    for key in loc:
+        path = item(path, key) if isinstance(key, int) else member(path, key)
+    return path
 
 
 def dump(value: Any) -> Any:
     """The JSON of a pydantic object of whatever class."""
     return type(value).__pydantic_serializer__.to_python(value, mode="json", by_alias=True)
+
+
+def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
+    """What is sent for *value*, and the checked value; raises InvalidOutput."""
+    checked = _checked(node, value, path)
+    try:
+        data = adapter(node).dump_python(checked, mode="json", by_alias=True, warnings="error")
+    except Exception as error:
+        problem = f"cannot be written as JSON ({type(error).__name__})"
+        raise InvalidOutput(path, problem) from error
+    fault = find_fault(data)
+    if fault is not None:
+        raise InvalidOutput(join(path, fault[0]), fault[1])
+    return data, checked
+
+
+def _checked(node: Model, value: Any, path: str) -> Any:
+    try:
+        if not _is_instance(node, value):
+            return adapter(node).validate_json(ENCODER.encode(value), strict=True)
+        _recheck(node, value)
+        return value
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        spot = _spot(path, first["loc"])
+        raise InvalidOutput(spot, f"does not fit {describe(node)} ({first['type']})") from None
+    except InvalidOutput:
+        raise
+    except Exception as error:
+        problem = f"expected {describe(node)}, got {type(value).__name__}"
+        raise InvalidOutput(path, problem) from error
+
+
+def _is_instance(node: Model, value: Any) -> bool:
+    return isinstance(node.annotation, type) and isinstance(value, node.annotation)
+
+
+def _recheck(node: Model, value: Any) -> None:
+    """Validate an instance again: assignment and model_construct check nothing."""
+    if not isinstance(value, BaseModel):
+        return
+    held = _taken_apart(value)
+    try:
+        adapter(node).validate_python(held, by_alias=False, by_name=True)
+    except ValidationError as error:
+        if any(problem["type"] not in _NOT_OURS for problem in error.errors()):
+            raise
+    except Exception:  # noqa: BLE001 - see _NOT_OURS
+        pass
+
+
+# An author's validator was made for input, not for what it made of it; and an instance of
+# a subclass may hold more than its declared class, which is then not written.
+_NOT_OURS = frozenset({"value_error", "assertion_error", "extra_forbidden"})
+
+
+def _taken_apart(value: Any) -> Any:
+    if isinstance(value, RootModel):
+        return _taken_apart(value.root)
+    if isinstance(value, BaseModel):
+        held = {**value.__dict__, **(value.model_extra or {})}
+        return {name: _taken_apart(each) for name, each in held.items()}
+    if isinstance(value, dict):
+        return {key: _taken_apart(each) for key, each in value.items()}
+    if type(value) in (list, tuple, set, frozenset):
+        # A model in a set may not be hashable once it is a dict.
+        return [_taken_apart(each) for each in value]
+    return value
 
 
 def is_object_model(node: Model) -> bool:
@@ -123,4 +197,19 @@ def _is_object(schema: dict[str, Any], defs: dict[str, Any]) -> bool:
 
 def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:
     """pydantic's JSON Schema of the type, its definitions under `$defs`."""
-    return adapter(node).json_schema(mode=mode, ref_template="#/$defs/{model}")
+    return adapter(node).json_schema(
+        mode=mode, ref_template="#/$defs/{model}", schema_generator=_Untitled
+    )
+
+
+class _Untitled(GenerateJsonSchema):
+    """Leaves out the titles that only repeat the names."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        rendered = super().model_schema(schema)
+        if rendered.get("title") == schema["cls"].__name__:
+            del rendered["title"]
+        return rendered

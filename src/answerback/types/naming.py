@@ -58,6 +58,8 @@ def _describe_class(node: Node) -> str:
     match node:
         case nodes.Record(array=True, least=least, cls=cls):
             return f"{cls.__name__} array of length >= {least}"
+        case nodes.Record(cls=cls, tag=(field, tag)):
+            return f"{cls.__name__} object with {field} {tag!r}"
         case nodes.Record(cls=cls):
             return f"{cls.__name__} object"
         case nodes.Model(annotation=annotation):

@@ -27,6 +27,11 @@ class StandIn(metaclass=_AnyInstance):
     node: Node
 
 
+def is_stand_in(annotation: Any) -> bool:
+    """Whether a hook makes the value."""
+    return isinstance(annotation, _AnyInstance)
+
+
 class Natives:
     """Works out, and remembers, what msgspec should decode for each node.
 
@@ -134,8 +139,8 @@ def _sized(annotation: Any, limits: nodes.Limits) -> Any:
 
 def _array(natives: Natives, node: nodes.Array) -> Any:
     item = natives.of(node.item)
-    container: Any = node.container
-    return _sized(tuple[item, ...] if container is tuple else container[item], node.limits)
+    args = (item, ...) if node.container is tuple else item
+    return _sized(node.container[args], node.limits)  # type: ignore[index]
 
 
 def _fixed(natives: Natives, node: nodes.Fixed) -> Any:

@@ -150,6 +150,13 @@ def plain(node: Node) -> Node:
     return node
 
 
+def tag_of(node: Node) -> str | None:
+    """The name of the member that tells this record from others, if it has one."""
+    node = plain(node)
+    tagged = isinstance(node, Record) and not node.array and node.tag is not None
+    return node.tag[0] if tagged else None
+
+
 def children(node: Node) -> tuple[Node, ...]:
     """The nodes right below *node*."""
     match node:

@@ -1,5 +1,6 @@
 """A function's return value to JSON text, checked against its return type."""
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -21,35 +22,33 @@ class Output:
 
     def __init__(self, annotation: Any) -> None:
         self._annotation = annotation
-        self._check: _Check | None = None
+        self._run: Callable[[Any], tuple[bytes, Any]] | None = None
 
     def encode(self, value: Any) -> tuple[bytes, Any]:
         """Compact JSON of *value* as its type declares it, and the checked value.
 
         Raises InvalidOutput, which names where the value is wrong and never shows it.
         """
-        check = self._check or self._make_check()
-        try:
-            encoded = check.encode(value)
-            checked = check.decode(encoded)
-        except Exception:  # noqa: BLE001 - an author's property or class may raise anything
-            return check.look_closely(value)
-        if check.is_simple:
-            return encoded, checked
-        return check.scrutinise(value, encoded, checked)
+        run = self._run or self._make_check()
+        return run(value)
 
-    def _make_check(self) -> "_Check":
+    def _make_check(self) -> Callable[[Any], tuple[bytes, Any]]:
         node = read_type(self._annotation, "return")
-        if any(isinstance(each, nodes.Model) for each in nodes.reachable(node)):
+        if has_models(node):
             from answerback.types.model_output import ModelCheck
 
-            self._check = ModelCheck(node)
+            self._run = ModelCheck(node).run
         else:
-            self._check = _Check(node)
-        return self._check
+            self._run = Check(node).run
+        return self._run
 
 
-class _Check:
+def has_models(node: Node) -> bool:
+    """Whether pydantic has a say in the type."""
+    return any(isinstance(each, nodes.Model) for each in nodes.reachable(node))
+
+
+class Check:
     """How values of one type are written and checked."""
 
     def __init__(self, node: Node) -> None:
@@ -64,6 +63,17 @@ class _Check:
         self.may_be_deep = any(isinstance(each, nodes.Record | nodes.Anything) for each in below)
         self.may_hold_more = any(map(_may_hold_more, below))
         self.is_simple = not (self.may_hide or self.may_be_deep or self.may_hold_more)
+
+    def run(self, value: Any) -> tuple[bytes, Any]:
+        """The text of *value* and the checked value."""
+        try:
+            encoded = self.encode(value)
+            checked = self.decode(encoded)
+        except Exception:  # noqa: BLE001 - an author's property or class may raise anything
+            return self.look_closely(value)
+        if self.is_simple:
+            return encoded, checked
+        return self.scrutinise(value, encoded, checked)
 
     def scrutinise(self, value: Any, encoded: bytes, checked: Any) -> tuple[bytes, Any]:
         """Look for what decoding does not find: NaN, depth, and keys that were not declared."""
@@ -80,7 +90,7 @@ class _Check:
         refuse_faults(value)
         try:
             encoded = self.encode(value)
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:
             problem = f"cannot be written as JSON ({type(error).__name__})"
             raise InvalidOutput("", problem) from error
         return self.settle(encoded)
@@ -95,7 +105,7 @@ class _Check:
                 native = self.natives.of(self.node)
                 checked = msgspec.convert(data, native, str_keys=True, dec_hook=hook)
                 return self.encode(data), checked
-        except Exception as error:  # noqa: BLE001 - as above
+        except Exception as error:
             problem = f"refused by its own type ({type(error).__name__})"
             raise InvalidOutput("", problem) from error
         raise InvalidOutput(walk.problems[0].path, walk.problems[0].message)

@@ -1,12 +1,12 @@
 """What can be wrong with a value or a type.
 
-    ValueError
-      InvalidJson           the text is not JSON at all
-    Exception
-      InvalidArguments      JSON, but not what the function takes
-      InvalidOutput         not what the function promised to return
-    TypeError
-      UnservableType        a developer's mistake, told at registration
+ValueError
+  InvalidJson           the text is not JSON at all
+Exception
+  InvalidArguments      JSON, but not what the function takes
+  InvalidOutput         not what the function promised to return
+TypeError
+  UnservableType        a developer's mistake, told at registration
 """
 
 import msgspec
@@ -26,11 +26,11 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True):
         return f"{text}; {self.hint}" if self.hint else text
 
 
-class InvalidJson(ValueError):  # noqa: N818 - named for what it says, like its neighbours
+class InvalidJson(ValueError):
     """The text is not JSON that we read: broken, not UTF-8 or nested too deep."""
 
 
-class InvalidArguments(Exception):  # noqa: N818 - the reply's code has this name
+class InvalidArguments(Exception):
     """The arguments do not fit the function; `problems` lists all that is wrong."""
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
@@ -38,7 +38,7 @@ class InvalidArguments(Exception):  # noqa: N818 - the reply's code has this nam
         self.problems = problems
 
 
-class InvalidOutput(Exception):  # noqa: N818 - the reply's code has this name
+class InvalidOutput(Exception):
     """The value is not what the return type says; the message never shows the value."""
 
     def __init__(self, path: str, message: str) -> None:
@@ -47,7 +47,7 @@ class InvalidOutput(Exception):  # noqa: N818 - the reply's code has this name
         self.message = message
 
 
-class UnservableType(TypeError):  # noqa: N818 - named for what it says, like its neighbours
+class UnservableType(TypeError):
     """A type that cannot be read from or written to JSON."""
 
     def __init__(self, where: str, problem: str) -> None:
@@ -66,3 +66,8 @@ def member(path: str, name: object) -> str:
 def item(path: str, index: int) -> str:
     """The path of an item of the array at *path*."""
     return f"{path}[{index}]"
+
+
+def join(path: str, below: str) -> str:
+    """The path *below*, seen from where *path* starts."""
+    return f"{path}.{below}" if path and below and not below.startswith("[") else path + below

@@ -76,7 +76,7 @@ def peel(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
         elif _is_wrapper(origin):
             annotation = annotation.__args__[0]
         elif type(origin).__name__ == "TypeAliasType":
-            annotation = origin.__value__[annotation.__args__]
+            annotation = typing.cast(Any, origin).__value__[annotation.__args__]
         elif type(annotation).__name__ == "TypeAliasType":
             annotation = annotation.__value__
         elif hasattr(annotation, "__supertype__"):
@@ -143,9 +143,7 @@ class _Reader:
         takers = [arm for arm in arms if _may_take(arm, limits)]
         if not takers:
             _expect(limits, frozenset(), bare, where)
-        members = tuple(
-            self.read(arm, where, metadata if arm in takers else ()) for arm in arms
-        )
+        members = tuple(self.read(arm, where, metadata if arm in takers else ()) for arm in arms)
         return members[0] if len(members) == 1 else nodes.Union(bare, members)
 
     def _array(self, bare: Any, origin: Any, where: str, extras: Extras) -> Node:
@@ -155,7 +153,9 @@ class _Reader:
                 return nodes.Array(tuple, nodes.Anything(), extras.limits, extras.foreign)
             _expect(extras.limits, frozenset(), bare, where)
             items = () if args == ((),) else args
-            return nodes.Fixed(tuple(self.read(arg, f"{where}[{n}]") for n, arg in enumerate(items)))
+            return nodes.Fixed(
+                tuple(self.read(arg, f"{where}[{n}]") for n, arg in enumerate(items))
+            )
         _expect(extras.limits, _SIZES, bare, where)
         item = self.read(args[0], f"{where}[]") if args else nodes.Anything()
         container = _CONTAINERS.get(origin, tuple)

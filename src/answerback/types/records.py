@@ -7,7 +7,7 @@ import msgspec
 
 # msgspec's own C code asks these, so its view of a class and ours cannot part:
 # generics filled in, bases' annotations resolved in their own modules.
-from msgspec._utils import (
+from msgspec._utils import (  # type: ignore[attr-defined]
     get_class_annotations,
     get_dataclass_info,
     get_typeddict_info,

@@ -57,5 +57,7 @@ def refusal(annotation: Any) -> str:
 
 def _simple_base(origin: Any) -> str | None:
     bases = (str, bytes, int, float, list, dict, set, tuple)
-    found = (base.__name__ for base in bases if isinstance(origin, type) and issubclass(origin, base))
+    found = (
+        base.__name__ for base in bases if isinstance(origin, type) and issubclass(origin, base)
+    )
     return next(found, None)

@@ -33,6 +33,8 @@ class Renderer:
         self.definitions: dict[str, Schema] = {}
         self._ref_template = ref_template
         self._names = Names(trees, name_all=name_all)
+        # pydantic's definitions as it wrote them, by the names that they have here.
+        self._theirs: dict[str, Schema] = {}
 
     def render(self, node: Node) -> Schema:
         """The schema of *node*."""
@@ -68,20 +70,20 @@ class Renderer:
 
         schema = model_schema(node, mode=self.mode)
         theirs = schema.pop("$defs", {})
-        taken = self.definitions.keys() | self._names.all()
-        names = {name: _free(name, theirs[name], taken, self.definitions) for name in theirs}
+        names = {name: self._name_for(name, theirs[name]) for name in theirs}
         refs = {f"#/$defs/{old}": self.ref(new)["$ref"] for old, new in names.items()}
         for old, new in names.items():
             self.definitions[new] = rename_refs(theirs[old], refs)
-        return rename_refs(schema, refs)
+        renamed: Schema = rename_refs(schema, refs)
+        return renamed
 
-
-def _free(name: str, schema: Schema, taken: Any, known: dict[str, Schema]) -> str:
-    number, free = 1, name
-    while free in taken and known.get(free) != schema:
-        number += 1
-        free = f"{name}_{number}"
-    return free
+    def _name_for(self, name: str, schema: Schema) -> str:
+        number, free = 1, name
+        while free in self._names.all() or self._theirs.get(free, schema) != schema:
+            number += 1
+            free = f"{name}_{number}"
+        self._theirs[free] = schema
+        return free
 
 
 def default_of(value: Any) -> Schema:
@@ -151,7 +153,6 @@ def _object(renderer: Renderer, node: nodes.Record) -> Schema:
     required = [field.wire for field in node.fields if field.required]
     if node.tag is not None:
         properties = {node.tag[0]: {"enum": [node.tag[1]]}, **properties}
-        required = [node.tag[0], *required]
     if properties:
         schema["properties"] = properties
     if required:
@@ -186,6 +187,8 @@ def _union(renderer: Renderer, node: nodes.Union) -> Schema:
     arms: list[Schema] = []
     for member in node.members:
         arm = renderer.render(member)
+        if tag := nodes.tag_of(member):
+            arm = {**arm, "required": [tag, *arm.get("required", [])]}
         arms.extend(arm["anyOf"] if arm.keys() == {"anyOf"} else [arm])
     return {"anyOf": arms}
 

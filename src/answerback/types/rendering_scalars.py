@@ -54,13 +54,17 @@ def render_scalar(node: nodes.Scalar) -> Schema:
 def _moment(node: nodes.Scalar) -> Schema:
     schema: Schema = {"pattern": pattern_of(node.kind, node.limits)}
     # `date-time` always has an offset, so it is only true of types that ask for one.
-    if node.limits.tz:
-        schema["format"] = "date-time" if node.kind is datetime else "time"
+    if node.limits.tz and node.kind is datetime:
+        schema["format"] = "date-time"
     return schema
 
 
 def _limits(limits: Limits) -> Schema:
-    schema = {_NUMBER_WORDS[name]: limit for name, limit in limits.given().items() if name in _NUMBER_WORDS}
+    schema = {
+        _NUMBER_WORDS[name]: limit
+        for name, limit in limits.given().items()
+        if name in _NUMBER_WORDS
+    }
     if limits.pattern is not None:
         schema["pattern"] = limits.pattern
     return schema | sizes(limits, "Length")

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from functools import lru_cache
+from functools import cache
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -42,7 +42,6 @@ _TIMES: dict[tuple[type, bool | None], str] = {
 }
 # What msgspec reads more loosely than the schema can say.
 _LOOSE = frozenset({UUID, timedelta, Decimal})
-_FITS_INT64 = range(-(2**63), 2**63)
 
 
 def pattern_of(kind: type, limits: Limits) -> str | None:
@@ -75,14 +74,17 @@ def _within_meta(kind: type, given: dict[str, Any]) -> bool:
 
 
 def _whole(name: str, limit: Any) -> int:
-    return math.ceil(limit) if name in ("ge", "lt") else math.floor(limit)
+    whole: int = math.ceil(limit) if name in ("ge", "lt") else math.floor(limit)
+    return whole
 
 
 def read_scalar(node: Scalar, value: Any) -> Any:
     """The typed value of decoded JSON; raises ValueError if it does not fit."""
     if is_loose(node) and not _in_form(node, value):
         raise ValueError("not in its form")
-    base: Any = Annotated[node.kind, msgspec.Meta(tz=node.limits.tz)] if node.limits.tz else node.kind
+    base: Any = (
+        Annotated[node.kind, msgspec.Meta(tz=node.limits.tz)] if node.limits.tz else node.kind
+    )
     typed = msgspec.convert(value, base)
     if not meets(typed, node.limits):
         raise ValueError("not within its limits")
@@ -97,7 +99,7 @@ def _in_form(node: Scalar, value: Any) -> bool:
     return isinstance(value, str) and bool(_compiled(pattern).fullmatch(value))
 
 
-@lru_cache(maxsize=None)
+@cache
 def _compiled(pattern: str | None) -> re.Pattern[str]:
     return re.compile(pattern or "")
 

@@ -64,4 +64,3 @@ def _with_definitions(schema: Schema, renderer: Renderer) -> Schema:
     if renderer.definitions:
         schema["$defs"] = renderer.definitions
     return schema
-

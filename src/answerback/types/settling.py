@@ -14,7 +14,7 @@ from uuid import UUID
 from answerback.types import nodes
 from answerback.types.naming import describe, kind_name, show
 from answerback.types.nodes import Node
-from answerback.types.problems import Problem, item, member
+from answerback.types.problems import InvalidJson, Problem, item, member
 from answerback.types.scalars import read_scalar
 
 MOST_PROBLEMS = 50
@@ -56,9 +56,7 @@ class Walk:
 
     def apart(self, *, lenient: bool = False) -> "Walk":
         """A walk of the same sort for a trial; it shares what is known of unions."""
-        trial = Walk(
-            repair=self.repair, lenient=lenient, prune=self.prune, shown=self.shown
-        )
+        trial = Walk(repair=self.repair, lenient=lenient, prune=self.prune, shown=self.shown)
         # A kinder reading may find another member.
         trial.unions = self.unions if lenient == self.lenient else {}
         return trial
@@ -149,7 +147,7 @@ def _unpacked(value: Any, wanted: type, walk: Walk) -> Any:
     """The array or object that a string holds as JSON text, if that is allowed."""
     if not walk.lenient or not isinstance(value, str):
         return value
-    from answerback.types.syntax import InvalidJson, load
+    from answerback.types.syntax import load
 
     if not value.lstrip().startswith("[" if wanted is list else "{"):
         return value
@@ -216,7 +214,8 @@ def _record(node: nodes.Record, value: Any, path: str, walk: Walk) -> Any:
     if not isinstance(value, dict):
         return walk.wrong(node, value, path)
     settled = dict(value)
-    if node.tag is not None and value.get(node.tag[0]) != node.tag[1]:
+    # msgspec needs the tag only where there is something to tell apart.
+    if node.tag is not None and value.get(node.tag[0], node.tag[1]) != node.tag[1]:
         walk.report(member(path, node.tag[0]), f"expected {node.tag[1]!r}")
     for field in node.fields:
         if field.wire in value:
@@ -276,7 +275,10 @@ def _model(node: nodes.Model, value: Any, path: str, walk: Walk) -> Any:
 def candidates(node: nodes.Union, value: Any) -> list[Node]:
     """The members that take JSON of the kind that *value* is."""
     kind = nodes.kind_of(value)
-    return [member for member in node.members if kind in nodes.kinds(member)]
+    fitting = [member for member in node.members if kind in nodes.kinds(member)]
+    if kind != "object":
+        return fitting
+    return [member for member in fitting if nodes.tag_of(member) in (None, *value)]
 
 
 def choose(node: nodes.Union, value: Any, walk: Walk) -> Node | None:

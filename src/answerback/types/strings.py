@@ -138,7 +138,7 @@ def _union(node: nodes.Union, value: str | bytes) -> Any:
 
 def _by_narrowness(members: tuple[Node, ...]) -> list[Node]:
     # In the order written, but text and base64 take every string, so they come last.
-    greedy = {str: 1, bytes: 2, bytearray: 2}
+    greedy: dict[type, int] = {str: 1, bytes: 2, bytearray: 2}
 
     def rank(member: Node) -> int:
         member = nodes.plain(member)

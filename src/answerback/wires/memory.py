@@ -13,4 +13,4 @@ if TYPE_CHECKING:
 
 
 async def call(app: App, name: str, arguments: bytes, peer: Peer = NOBODY) -> Reply[Any]:
-    return settled(await app.handle(Call(name, arguments, peer)))
+    return settled(await app.paths.tools(Call(name, arguments, peer)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..call import Call, settled, without_loop
+from ..paths import paths
+from ..runners import in_place, on_a_loop_of_its_own
 
 if TYPE_CHECKING:
     from ..app import App
@@ -12,11 +14,5 @@ if TYPE_CHECKING:
 
 
 def call_once(app: App, call: Call) -> Reply[Any]:
-    """Only an async tool brings asyncio in: importing it costs more than the call."""
-    tool = app.tools.get(call.name)
-    outcome = app.handle_in_place(call)
-    if tool is None or not tool.is_async:
-        return settled(without_loop(outcome))
-    import asyncio
-
-    return settled(asyncio.run(outcome))
+    ways = paths(app, in_place(on_a_loop_of_its_own))
+    return settled(without_loop(ways.tools(call)))

@@ -35,6 +35,14 @@ class Stdout:
 
         select.select([], [self._fd], [])
 
+    def is_broken(self) -> bool:
+        """Whether nobody reads any more."""
+        import select
+
+        poll = select.poll()
+        poll.register(self._fd, 0)
+        return bool(poll.poll(0))
+
     def close(self) -> None:
         """Tell the reader that this was all, however long the process stays."""
         os.close(self._fd)

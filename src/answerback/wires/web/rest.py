@@ -52,7 +52,7 @@ class Functions:
             return refused
         if isinstance(body, Reply):
             return body
-        return settled(await self._app.handle(Call(name, body or b"{}", wire="rest")))
+        return settled(await self._app.paths.tools(Call(name, body or b"{}", wire="rest")))
 
 
 async def respond(send: Send, written: Written, *, allow: str) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sys
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ...errors import AnswerbackError, needs_extra
-from .options import ServeOptions, WebOptions
+from . import asgi
+from .options import ServeOptions
+from .workers import prefork
 
 with needs_extra("serve"):
     import uvicorn
-    from uvicorn.supervisors import Multiprocess
 
 if TYPE_CHECKING:
     from ...app import App
@@ -27,38 +27,22 @@ class CannotListen(AnswerbackError):
     code = "CANNOT_LISTEN"
 
 
-class Worker(msgspec.Struct, frozen=True):
-    """Makes the application in a process of its own, from the file it is in."""
-
-    target: str
-    web: WebOptions
-
-    def __call__(self) -> Site:
-        from ...cli.target import load
-        from . import asgi
-
-        return asgi(load(self.target), self.web)
-
-
-def serve(app: App, target: str, options: ServeOptions) -> None:
-    """Serve until a signal; *target* is where other processes find the same App."""
-    from . import asgi
-
+def serve(app: App, options: ServeOptions) -> int:
+    """Serve until a signal; the exit status."""
     listener = _bind(options)
+    config = _config(asgi(app, options.web))
     _announce(app, options, listener)
     if options.workers == 1:
-        server = uvicorn.Server(_config(asgi(app, options.web), options))
-        server.run(sockets=[listener])
-    else:
-        config = _config(Worker(target, options.web), options)
-        Multiprocess(config, target=uvicorn.Server(config).run, sockets=[listener]).run()
+        uvicorn.Server(config).run(sockets=[listener])
+        return 0
+    if not hasattr(os, "fork"):
+        raise CannotListen("--workers needs fork, which this system does not have; leave it out")
+    return prefork(options.workers, lambda: uvicorn.Server(config).run(sockets=[listener]))
 
 
-def _config(application: Site | Worker, options: ServeOptions) -> uvicorn.Config:
+def _config(site: Site) -> uvicorn.Config:
     return uvicorn.Config(
-        application,
-        factory=isinstance(application, Worker),
-        workers=options.workers,
+        site,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -81,7 +65,6 @@ def _bind(options: ServeOptions) -> socket.socket:
         raise CannotListen(
             f"cannot listen on {options.host}:{options.port}: {why}; try another --port"
         ) from None
-    listener.set_inheritable(True)
     return listener
 
 

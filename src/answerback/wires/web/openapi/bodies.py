@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .blocks import BLOCKS, ENVELOPE_BLOCK, MCP_BLOCK, ref, record
+from .blocks import BLOCKS, ENVELOPE_BLOCK, MCP_BLOCK, record, ref
 
 if TYPE_CHECKING:
     from ....contract import Contract, Dialect

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ....content import Audio, Image
 from ....dialects.accept import NAMED
+from ....dialects.rest import FORM
+from ....dialects.written import ERROR_CODE, JSON
 from .bodies import error_schema, success_schema
-from .statuses import error_statuses
+from .statuses import WORDS, error_statuses
 
 if TYPE_CHECKING:
     from ....contract import Contract, Dialect
@@ -17,33 +20,58 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 
-JSON = "application/json"
-ERROR_CODE = "ErrorCode"
+RESPONSES = "#/components/responses/"
 HEADERS = {
-    ERROR_CODE: {
+    "ErrorCode": {
         "description": "A stable name for what went wrong, such as INVALID_ARGUMENTS",
         "schema": {"type": "string"},
     }
 }
-_CODED = {"X-Error-Code": {"$ref": f"#/components/headers/{ERROR_CODE}"}}
+_CODED = {ERROR_CODE: {"$ref": "#/components/headers/ErrorCode"}}
+_FORM = {
+    "description": "Says that the body is not data but blocks, or the bytes of one",
+    "schema": {"enum": ["content", "image", "audio"]},
+}
+# Seed 001 looks for these where the operation is, without following a reference.
+_WRITTEN_OUT = (400, 500)
 
 
 def operation(tool: Tool, arguments: Schema, data: Schema | None) -> Schema:
     """The operation of *tool*, given the schemas of its arguments and of its wrapped data."""
-    found = {
+    summary = tool.title or tool.description.partition("\n")[0]
+    about = {
         "operationId": f"functions.{tool.name}",
-        "summary": tool.title or tool.description.partition("\n")[0],
-        "description": tool.description,
+        "summary": summary,
+        "description": "" if tool.description == summary else tool.description,
+    }
+    return {
+        **{name: text for name, text in about.items() if text},
         "tags": ["functions"],
         "requestBody": _request(tool, arguments),
-        "responses": {"200": _success(tool, data)},
+        "responses": _responses(tool, data),
     }
+
+
+def shared_responses(contract: Contract) -> dict[str, Schema]:
+    """The errors that several tools give in the same words, by name."""
+    return {
+        f"Error{status}": _error(description, contract)
+        for status, description in WORDS.items()
+        if status not in _WRITTEN_OUT
+    }
+
+
+def _responses(tool: Tool, data: Schema | None) -> Schema:
+    responses = {"200": _success(tool, data)}
     for status, description in error_statuses(tool).items():
-        found["responses"][str(status)] = error_response(description, tool.contract)
-    return {name: value for name, value in found.items() if value}
+        if status in _WRITTEN_OUT or description != WORDS.get(status):
+            responses[str(status)] = _error(description, tool.contract)
+        else:
+            responses[str(status)] = {"$ref": f"{RESPONSES}Error{status}"}
+    return responses
 
 
-def error_response(description: str, contract: Contract) -> Schema:
+def _error(description: str, contract: Contract) -> Schema:
     """An error with that description, in each dialect it may be asked for in."""
     media = _media_types(contract)
     content = {name: {"schema": error_schema(dialect)} for name, dialect in media.items()}
@@ -76,26 +104,33 @@ def _plain(tool: Tool, example: Any) -> Any:
 
 
 def _success(tool: Tool, data: Schema | None) -> Schema:
-    content: Schema = {}
-    for media, dialect in _media_types(tool.contract).items():
-        if dialect == "problem":
-            continue
-        blocks_only = tool.returns.blocks_only
-        content[media] = {"schema": success_schema(dialect, data, blocks_only=blocks_only)}
-    if tool.contract.http == "rest" and data is None:
-        content |= {media: {} for media in _bytes_of(tool)}
-    return {"description": "Successful execution", "content": content}
+    blocks_only = tool.returns.blocks_only
+    content: Schema = {
+        media: {"schema": success_schema(dialect, data, blocks_only=blocks_only)}
+        for media, dialect in _media_types(tool.contract).items()
+        if dialect != "problem"
+    }
+    success = {"description": "Successful execution", "content": content}
+    if data is not None or tool.contract.http != "rest":
+        return success
+    content |= {media: {} for media in _bytes_of(tool)}
+    return success | {"headers": {FORM: _FORM}}
 
 
 def _bytes_of(tool: Tool) -> list[str]:
     """The media types of what may be sent as its bytes: a lone image or sound."""
-    told = _named_in(tool.signature.returns)
-    unsaid = not tool.returns.blocks_only
     kinds = {Image: "image/*", Audio: "audio/*"}
-    return [media for block, media in kinds.items() if unsaid or block in told]
+    if not tool.returns.blocks_only:
+        return list(kinds.values())
+    told = list(_classes_in(tool.signature.returns))
+    return [
+        media for block, media in kinds.items() if any(issubclass(each, block) for each in told)
+    ]
 
 
-def _named_in(annotation: Any) -> set[Any]:
-    """All types that an annotation names, at any depth."""
-    inner = getattr(annotation, "__args__", ())
-    return {annotation}.union(*(_named_in(member) for member in inner)) if inner else {annotation}
+def _classes_in(annotation: Any) -> Iterator[type]:
+    """The classes that an annotation names, at any depth."""
+    if isinstance(annotation, type):
+        yield annotation
+    for inner in getattr(annotation, "__args__", ()):
+        yield from _classes_in(inner)

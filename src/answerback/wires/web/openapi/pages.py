@@ -25,7 +25,9 @@ _HEALTH = record({"status": {"const": "ok"}, "name": _TEXT, "version": _TEXT})
 
 def page_paths() -> dict[str, Schema]:
     return {
-        "/functions": _page("listFunctions", "The functions", {"type": "array", "items": _FUNCTION}),
+        "/functions": _page(
+            "listFunctions", "The functions", {"type": "array", "items": _FUNCTION}
+        ),
         "/openapi.json": _page("describeService", "This document", _OBJECT),
         "/healthz": _page("checkHealth", "Whether the service is up", _HEALTH),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....docstrings import parse
 from ....errors import CODES, ToolError, look_up
@@ -19,7 +19,7 @@ ALWAYS = {
     415: "Unsupported media type",
     500: "Internal server error",
 }
-SOME = {
+WORDS = ALWAYS | {
     401: "Not logged in",
     403: "Not allowed",
     404: "Not found",
@@ -31,19 +31,26 @@ SOME = {
 
 
 def error_statuses(tool: Tool) -> dict[int, str]:
-    """Each error status of *tool* with its description, in order."""
+    """Each error status of *tool*, in order, with what the author or else we say of it."""
+    source: Any = source_of(tool.fn).function
     found = {look_up(error.kind).status for error in tool.options.get("raises", ())}
-    found |= _in_docstring(tool.fn.__doc__)
-    for function in _own_functions(source_of(tool.fn).function):
+    for function in _own_functions(source):
         found |= _in_code(function)
-    words = {status: SOME.get(status, "Failed") for status in found} | ALWAYS
-    return dict(sorted(words.items()))
+    words = {status: WORDS.get(status, "Failed") for status in found}
+    return dict(sorted((words | _in_docstring(tool.fn.__doc__) | ALWAYS).items()))
 
 
-def _in_docstring(doc: str | None) -> set[int]:
+def _in_docstring(doc: str | None) -> dict[int, str]:
+    """What the Raises section says of errors of ours."""
     tree = _errors()
-    told = (name.rpartition(".")[2] for name in parse(doc).raises)
-    return {look_up(tree[name].kind).status for name in told if name in tree}
+    found: dict[int, str] = {}
+    for name, text in parse(doc).raises.items():
+        error = tree.get(name.rpartition(".")[2])
+        if error is not None:
+            status = look_up(error.kind).status
+            told = [found.get(status, ""), text or WORDS.get(status, "Failed")]
+            found[status] = "; ".join(filter(None, told))
+    return found
 
 
 def _errors() -> dict[str, type[ToolError]]:

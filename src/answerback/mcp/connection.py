@@ -1,0 +1,215 @@
+"""One client at the other end of a pipe, in whichever era it speaks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..call import without_loop
+from ..versions import LATEST_LEGACY
+from . import params
+from .exchange import Exchange, Link
+from .messages import (
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    Id,
+    Notification,
+    Request,
+    Response,
+    RpcError,
+    error_frame,
+    parse,
+    parse_batch,
+    result_frame,
+)
+from .modern import is_modern, meta_of, require, version_of
+from .session import Client, Session
+
+if TYPE_CHECKING:
+    from ..app import App
+    from .engine import Engine
+
+Job = Callable[[], None]
+_DONE = b"{}"
+_SLOW = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+"""What runs an author's code, and may take its time."""
+
+
+class Connection:
+    """Takes messages in and sends frames out; what may take long is given back as a job."""
+
+    def __init__(
+        self, app: App, engine: Engine, link: Link, settle: Callable[[Response], None]
+    ) -> None:
+        self._app = app
+        self._engine = engine
+        self._link = link
+        self._settle = settle
+        self._session: Session | None = None
+        self._running: dict[Id, Exchange] = {}
+        self._of_session: dict[str, Callable[[msgspec.Raw], bytes]] = {
+            "initialize": self._initialize,
+            "ping": lambda _: _DONE,
+            "logging/setLevel": self._set_level,
+            "resources/subscribe": self._subscribe,
+            "resources/unsubscribe": self._unsubscribe,
+        }
+
+    def take(self, text: bytes) -> Job | None:
+        """Answer a message at once, or give back the job of answering it."""
+        try:
+            texts = parse_batch(text)
+            if texts is not None:
+                return partial(self._answer_batch, self._accepted(texts))
+            message = parse(text)
+            if isinstance(message, Request):
+                return self._take_request(message)
+            self._tell(message)
+        except RpcError as error:
+            self._link.send(error_frame(error.id, error))
+        return None
+
+    def _take_request(self, request: Request) -> Job | None:
+        """Registered as it is read, so that a cancellation read next finds it."""
+        exchange = self._open(request)
+        if exchange is None:
+            self._link.send(result_frame(request.id, self._within_session(request)))
+            return None
+        job = partial(self._answer, request, exchange)
+        if self._may_take_long(request):
+            return job
+        job()
+        return None
+
+    def _answer(self, request: Request, exchange: Exchange) -> None:
+        frame = self._frame(request, exchange)
+        if frame is not None:
+            self._link.send(frame)
+
+    def _frame(self, request: Request, exchange: Exchange) -> bytes | None:
+        """The answer, or None for what was cancelled meanwhile."""
+        try:
+            with exchange:
+                frame = without_loop(self._engine.respond(request, exchange))
+        finally:
+            self._running.pop(request.id, None)
+        return None if exchange.cancelled else frame
+
+    def _open(self, request: Request) -> Exchange | None:
+        """The exchange for a request; None if it is about the session itself."""
+        try:
+            meta = meta_of(request.params)
+            if is_modern(meta):
+                exchange = self._modern(request, meta)
+            elif request.method in self._of_session:
+                return None
+            else:
+                exchange = self._legacy(request)
+            exchange.token = None if meta is None else meta.token
+            if request.id in self._running:
+                raise RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
+        except RpcError as error:
+            error.id = request.id
+            raise
+        self._running[request.id] = exchange
+        return exchange
+
+    def _modern(self, request: Request, said: params.Meta | None) -> Exchange:
+        meta, client = require(said)
+        version = version_of(meta)
+        if request.method in self._of_session:
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
+        return Exchange(request.id, version, client, self._link, level=meta.level)
+
+    def _legacy(self, request: Request) -> Exchange:
+        """Before `initialize` a request is served all the same, as by a newcomer at a shell."""
+        session = self._session
+        if session is None:
+            return Exchange(request.id, LATEST_LEGACY, Client(), self._link)
+        return Exchange(
+            request.id, session.version, session.client, self._link, level=session.level
+        )
+
+    def _within_session(self, request: Request) -> bytes:
+        try:
+            return self._of_session[request.method](request.params)
+        except RpcError as error:
+            error.id = request.id
+            raise
+
+    def _initialize(self, raw: msgspec.Raw) -> bytes:
+        self._session, result = self._engine.initialize(raw)
+        return result
+
+    def _set_level(self, raw: msgspec.Raw) -> bytes:
+        level = params.read(raw, params.SetLevel).level
+        if self._session is not None:
+            self._session.level = level
+        return _DONE
+
+    def _subscribe(self, raw: msgspec.Raw) -> bytes:
+        uri = params.read(raw, params.ReadResource).uri
+        if self._session is not None:
+            self._session.subscriptions.add(uri)
+        return _DONE
+
+    def _unsubscribe(self, raw: msgspec.Raw) -> bytes:
+        uri = params.read(raw, params.ReadResource).uri
+        if self._session is not None:
+            self._session.subscriptions.discard(uri)
+        return _DONE
+
+    def _may_take_long(self, request: Request) -> bool:
+        if request.method != "tools/call":
+            return request.method in _SLOW
+        tool = self._app.tools.get(self._named(request))
+        return tool is None or not tool.inline
+
+    def _named(self, request: Request) -> str:
+        try:
+            name = params.read(request.params, params.CallTool).name
+        except RpcError:
+            return ""
+        return name.removeprefix(self._app.contract.tool_prefix)
+
+    def _tell(self, message: Notification | Response) -> None:
+        if isinstance(message, Response):
+            self._settle(message)
+        elif message.method == "notifications/cancelled":
+            id = params.read(message.params, params.Cancelled).id
+            if id is not None and (exchange := self._running.get(id)) is not None:
+                exchange.cancel()
+
+    def _accepted(self, texts: list[bytes]) -> list[bytes]:
+        if self._session is None or not self._session.version.batches:
+            raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
+        if not texts:
+            raise RpcError(INVALID_REQUEST, "The batch is empty")
+        return texts
+
+    def _answer_batch(self, texts: list[bytes]) -> None:
+        frames = [frame for text in texts if (frame := self._frame_of(text)) is not None]
+        if frames:
+            self._link.send(b"[%b]" % b",".join(frames))
+
+    def _frame_of(self, text: bytes) -> bytes | None:
+        try:
+            message = parse(text)
+            if not isinstance(message, Request):
+                self._tell(message)
+                return None
+            if message.method == "initialize":
+                raise RpcError(INVALID_REQUEST, "initialize is not for batches", id=message.id)
+            exchange = self._open(message)
+            if exchange is None:
+                return result_frame(message.id, self._within_session(message))
+            return self._frame(message, exchange)
+        except RpcError as error:
+            return error_frame(error.id, error)
+
+    def running(self) -> Any:
+        """The requests in flight."""
+        return self._running.keys()

@@ -1,0 +1,43 @@
+"""How a tool's function is run: beside a loop, or where there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .tool import Tool
+
+if TYPE_CHECKING:
+    from .threads import Pool
+
+Runner: TypeAlias = Callable[[Tool, dict[str, Any]], Coroutine[Any, Any, Any]]
+
+
+def on_loop(pool: Pool) -> Runner:
+    """For a wire with a loop: a plain `def` goes to a thread, because real ones block."""
+
+    async def run(tool: Tool, kwargs: dict[str, Any]) -> Any:
+        if tool.is_async:
+            return await tool.fn(**kwargs)
+        if tool.inline:
+            return tool.fn(**kwargs)
+        return await pool.run(tool.fn, kwargs)
+
+    return run
+
+
+def in_place(run_async: Callable[[Coroutine[Any, Any, Any]], Any]) -> Runner:
+    """For a wire without a loop: never waits on one, so the path can be stepped by hand."""
+
+    async def run(tool: Tool, kwargs: dict[str, Any]) -> Any:
+        value = tool.fn(**kwargs)
+        return run_async(value) if tool.is_async else value
+
+    return run
+
+
+def on_a_loop_of_its_own(awaited: Coroutine[Any, Any, Any]) -> Any:
+    """Only an `async` tool brings asyncio in: importing it costs more than a call."""
+    import asyncio
+
+    return asyncio.run(awaited)

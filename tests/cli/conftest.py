@@ -1,0 +1,189 @@
+"""Runs the command line as a person or a script does: in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import pytest
+
+TOOLS = '''
+import os, subprocess
+from dataclasses import dataclass
+from datetime import date
+from typing import Annotated, Literal
+
+from answerback import App, Context, Image, Link, NotFound, RateLimited, Reply, failure, success
+
+print("printed as the module is loaded")
+app = App("tools", version="1.2.3")
+
+@dataclass
+class City:
+    name: str
+    people: int
+
+@app.tool
+def add(x: int, y: int = 1) -> int:
+    """Add two numbers.
+
+    More about it.
+
+    Args:
+        x: The first number.
+        y: The second number.
+    """
+    return x + y
+
+@app.tool
+def describe(
+    tags: list[str], when: date, loud: bool = False, size: Literal["small", "big"] = "big"
+) -> str:
+    """Describe what was given."""
+    return f"{tags} {when} {loud} {size}"
+
+@app.tool
+def city() -> City:
+    """Give a record."""
+    return City("Oslo", 709037)
+
+@app.tool
+def nothing() -> None:
+    """Give nothing back."""
+
+@app.tool
+def both() -> Reply[int]:
+    """Give a text and data."""
+    return success("It is seven.", 7)
+
+@app.tool
+def size_of(content: bytes) -> int:
+    return len(content)
+
+@app.tool
+def echo(text: str) -> str:
+    return text
+
+@app.tool
+def picture() -> Image:
+    return Image(bytes(range(256)), "image/png")
+
+@app.tool
+def album() -> list[Image | Link]:
+    return [Image(b"12345", "image/png"), Link("https://example.com", "more")]
+
+@app.tool
+def missing() -> int:
+    raise NotFound("no such city", hint="try Oslo")
+
+@app.tool
+def limited() -> int:
+    raise RateLimited("slow down")
+
+@app.tool
+def secret() -> int:
+    raise RuntimeError("password=hunter2")
+
+@app.tool
+def noisy() -> str:
+    print("printed")
+    os.write(1, b"written to fd 1\\n")
+    subprocess.run(["echo", "printed by a subprocess"])
+    return "quiet"
+
+@app.tool
+def steps(ctx: Context) -> str:
+    ctx.progress(1, 2, "half way")
+    ctx.log("a note")
+    ctx.log({"n": 1}, level="warning")
+    return "done"
+
+@app.tool
+async def later(x: int) -> int:
+    return x + 1
+
+@app.tool
+def modules() -> list[str]:
+    import sys
+    heavy = ("asyncio", "logging", "difflib", "starlette", "uvicorn")
+    return [name for name in heavy if name in sys.modules]
+
+@app.tool
+def interrupted() -> int:
+    raise KeyboardInterrupt
+
+if __name__ == "__main__":
+    app.run()
+'''
+
+
+class Done(NamedTuple):
+    """What a command came to."""
+
+    stdout: str
+    stderr: str
+    exit: int
+
+
+Run: TypeAlias = Callable[..., Done]
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    file = tmp_path / "tools.py"
+    file.write_text(TOOLS)
+    return file
+
+
+@pytest.fixture
+def answerback(tmp_path: Path) -> Run:
+    """Runs `answerback ARGUMENTS` where the tools are, with pipes for all it says."""
+
+    def run(*arguments: str, stdin: bytes = b"", **environ: str) -> Done:
+        result = subprocess.run(
+            [sys.executable, "-m", "answerback", *arguments],
+            input=stdin,
+            capture_output=True,
+            cwd=tmp_path,
+            env=os.environ | environ,
+            timeout=20,
+            check=False,
+        )
+        return Done(result.stdout.decode(), result.stderr.decode(), result.returncode)
+
+    return run
+
+
+@pytest.fixture
+def on_a_terminal(tmp_path: Path) -> Run:
+    """Runs `answerback ARGUMENTS` with a terminal for all it says; `stdout` is what is seen."""
+
+    def run(*arguments: str) -> Done:
+        leader, terminal = pty.openpty()
+        command = [sys.executable, "-m", "answerback", *arguments]
+        with subprocess.Popen(
+            command, stdin=terminal, stdout=terminal, stderr=terminal, cwd=tmp_path
+        ) as process:
+            os.close(terminal)
+            seen = _read_all(leader)
+            status = process.wait(timeout=20)
+        os.close(leader)
+        return Done(seen.decode().replace("\r\n", "\n"), "", status)
+
+    return run
+
+
+def _read_all(leader: int) -> bytes:
+    parts = []
+    # On Linux the end of a terminal is an error, elsewhere it is nothing more to read.
+    try:
+        while part := os.read(leader, 65536):
+            parts.append(part)
+    except OSError:
+        pass
+    return b"".join(parts)

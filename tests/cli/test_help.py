@@ -1,0 +1,100 @@
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerback import __version__
+
+Run = Callable[..., Any]
+COMMANDS = ("serve", "call", "list", "openapi", "cgi")
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("help",)])
+def test_help_names_every_command_with_an_example(
+    answerback: Run, arguments: tuple[str, ...]
+) -> None:
+    done = answerback(*arguments)
+
+    assert done.exit == 0
+    for command in COMMANDS:
+        assert f"answerback {command} calculator.py" in done.stdout
+
+
+def test_the_file_that_help_shows_to_start_with_works(answerback: Run, tmp_path: Path) -> None:
+    text = answerback().stdout
+    start, end = text.index("    from answerback"), text.index("Then `python")
+    lines = text[start:end].splitlines()
+    (tmp_path / "calculator.py").write_text("\n".join(line[4:] for line in lines))
+
+    done = answerback("call", "calculator.py", "add", "x=7", "y=3")
+
+    assert done.stdout == '{"result":10}\n'
+
+
+def test_the_version_is_told(answerback: Run) -> None:
+    assert answerback("--version").stdout == f"answerback {__version__}\n"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help(answerback: Run, command: str) -> None:
+    done = answerback(command, "--help")
+
+    assert done.exit == 0
+    assert done.stdout.startswith(f"usage: answerback {command} TARGET")
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [
+        ("cal", "did you mean call?"),
+        ("calculator.py", "the command comes first: answerback list calculator.py"),
+        ("xyzzy", "there are serve, call, list, openapi, cgi"),
+    ],
+)
+def test_an_unknown_command_gets_advice(answerback: Run, word: str, advice: str) -> None:
+    done = answerback(word)
+
+    assert done.exit == 2
+    assert done.stderr == f"error: unknown command {word!r}; {advice}\n"
+
+
+def run_itself(file: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(file), *arguments],
+        capture_output=True,
+        env=os.environ | environ,
+        text=True,
+        timeout=20,
+        check=False,
+    )
+
+
+def test_a_file_that_runs_its_own_app_helps_in_its_own_name(tools: Path) -> None:
+    done = run_itself(tools)
+    listed = run_itself(tools, "list")
+    wrong = run_itself(tools, "lisp")
+    version = run_itself(tools, "--version")
+
+    assert f"python {tools} call" in done.stdout
+    assert "tools 1.2.3: 17 tools" in done.stdout
+    assert "add x=INTEGER" in listed.stdout
+    assert "did you mean list?" in wrong.stderr
+    assert version.stdout.endswith(f"tools 1.2.3 (answerback {__version__})\n")
+    assert [done.returncode, listed.returncode, wrong.returncode] == [0, 0, 2]
+
+
+@pytest.mark.parametrize("arguments", [(), ("call", "secret"), ("list",)])
+def test_a_file_that_a_web_server_runs_needs_no_command_and_takes_none(
+    tools: Path, arguments: tuple[str, ...]
+) -> None:
+    """Contract: RFC 3875 makes arguments of a query, so a stranger could choose the command."""
+    request = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "PATH_INFO": "/nothing"}
+
+    done = run_itself(tools, *arguments, **request)
+
+    assert done.returncode == 0
+    assert done.stdout.endswith("\n\n{}")

@@ -1,0 +1,55 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+pytestmark = pytest.mark.usefixtures("tools")
+
+
+def test_the_tools_are_listed_in_columns(answerback: Run) -> None:
+    lines = answerback("list", "tools.py").stdout.splitlines()
+
+    assert "add x=INTEGER [y=INTEGER]  Add two numbers." in lines
+    assert "city                       Give a record." in lines
+    assert "size_of content=FILE" in lines
+
+
+def test_a_long_one_has_its_description_in_the_next_line(answerback: Run) -> None:
+    lines = answerback("list", "tools.py").stdout.splitlines()
+
+    at = lines.index("describe tags=LIST-OF-TEXT when=DATE [loud=YES/NO] [size=small|big]")
+    assert lines[at + 1].strip() == "Describe what was given."
+
+
+def test_a_program_gets_names_descriptions_and_schemas(answerback: Run) -> None:
+    listed = json.loads(answerback("list", "tools.py", "--json").stdout)
+
+    add = next(entry for entry in listed if entry["name"] == "add")
+    assert add["description"].startswith("Add two numbers.")
+    assert add["inputSchema"]["required"] == ["x"]
+    assert add["outputSchema"]["properties"] == {"result": {"type": "integer"}}
+
+
+def test_an_app_without_tools_says_so(answerback: Run, tmp_path: Path) -> None:
+    (tmp_path / "empty.py").write_text("from answerback import App\napp = App('empty')")
+
+    assert answerback("list", "empty.py").stdout == "empty has no tools\n"
+
+
+def test_what_the_module_prints_is_not_in_the_list(answerback: Run) -> None:
+    done = answerback("list", "tools.py")
+
+    assert "printed" not in done.stdout
+    assert "printed" in done.stderr
+
+
+def test_the_openapi_document_is_printed_for_people_and_programs(answerback: Run) -> None:
+    done = answerback("openapi", "tools.py")
+
+    assert json.loads(done.stdout)["openapi"].startswith("3.1")
+    assert done.stdout.startswith("{\n  ")
+    assert done.stdout.endswith("}\n")

@@ -1,0 +1,35 @@
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+
+def test_serve_says_where_it_is_and_answers_there(serve: Callable[..., Any], tools: Path) -> None:
+    with (
+        serve(tools) as server,
+        urllib.request.urlopen(f"{server.url}/healthz", timeout=20) as response,
+    ):
+        assert response.status == 200
+
+
+@pytest.mark.parametrize(
+    "flags", [("--workers", "0"), ("--port", "x"), ("--max-body", "-1"), ("--nope",)]
+)
+@pytest.mark.usefixtures("tools")
+def test_a_flag_that_makes_no_sense_is_refused(answerback: Run, flags: tuple[str, ...]) -> None:
+    done = answerback("serve", "tools.py", *flags)
+
+    assert done.exit == 2
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.usefixtures("tools")
+def test_a_port_that_cannot_be_had_is_told_in_one_line(answerback: Run) -> None:
+    done = answerback("serve", "tools.py", "--host", "203.0.113.1")
+
+    assert done.exit == 2
+    assert done.stderr.splitlines()[-1].startswith("error: cannot listen")

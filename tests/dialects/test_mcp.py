@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from answerback.content import Annotations, Audio, Embedded, Image, Link, Text
+from answerback.contract import ALIGNED, DIRECT, ENVELOPE, STANDARD, Contract
+from answerback.dialects import MalformedReply, mcp
+from answerback.reply import Reply, failure, success
+from answerback.shape import BARE, RESULT, Shape
+from answerback.versions import (
+    LATEST_LEGACY,
+    V2024_11_05,
+    V2025_03_26,
+    V2025_06_18,
+    V2026_07_28,
+    VERSIONS,
+    Version,
+)
+
+OLD = [V2024_11_05, V2025_03_26]
+
+
+def written(
+    reply: Reply[Any],
+    version: Version = LATEST_LEGACY,
+    shape: Shape = RESULT,
+    contract: Contract = STANDARD,
+) -> Any:
+    return json.loads(mcp.write(reply, shape, contract, version))
+
+
+@pytest.mark.parametrize("version", OLD)
+def test_old_versions_get_no_structured_content_but_the_same_text(version: Version) -> None:
+    found = written(success(data=10), version)
+
+    assert "structuredContent" not in found
+    assert found["content"] == [{"type": "text", "text": '{"result":10}'}]
+    assert found["isError"] is False
+
+
+@pytest.mark.parametrize("version", OLD)
+def test_a_link_is_said_in_words_where_there_are_no_links(version: Version) -> None:
+    link = Link("https://example.com", "home", title="Home page", description="Start here")
+
+    found = written(success(content=[link]), version)
+
+    text = "Home page: https://example.com\nStart here"
+    assert found["content"] == [{"type": "text", "text": text}]
+
+
+def test_audio_is_a_resource_where_there_is_no_audio() -> None:
+    found = written(success(content=[Audio(b"wav", "audio/wav")]), V2024_11_05)
+
+    resource = {"uri": "urn:answerback:audio", "mimeType": "audio/wav", "blob": "d2F2"}
+    assert found["content"] == [{"type": "resource", "resource": resource}]
+
+
+@pytest.mark.parametrize("version", OLD)
+def test_old_versions_get_only_the_members_they_know(version: Version) -> None:
+    notes = Annotations(priority=1, last_modified="2025-05-03T14:30:00Z")
+    image = Image(b"png", "image/png", alt="a cat", annotations=notes, meta={"a": 1})
+
+    found = written(success(content=[image]), version)
+
+    block = {"type": "image", "data": "cG5n", "mimeType": "image/png"}
+    assert found["content"] == [block | {"annotations": {"priority": 1}}]
+
+
+@pytest.mark.parametrize("version", VERSIONS.values())
+def test_the_modern_era_alone_says_what_type_a_result_is(version: Version) -> None:
+    for reply in (success(data=1), success("hi", data=1), failure("no")):
+        assert written(reply, version).get("resultType") == (
+            "complete" if version is V2026_07_28 else None
+        )
+
+
+def test_an_error_keeps_what_mcp_has_no_member_for() -> None:
+    reply = failure("wait", code="RATE_LIMITED", details={"limit": 5}, hint="in a minute")
+
+    found = written(reply)
+
+    assert found["_meta"]["answerback/error"] == {
+        "code": "RATE_LIMITED",
+        "details": {"limit": 5},
+        "hint": "in a minute",
+        "retryable": True,
+    }
+    assert "structuredContent" not in found
+
+
+def test_an_error_that_is_not_retryable_says_so() -> None:
+    assert written(failure("no"))["_meta"]["answerback/error"]["retryable"] is False
+
+
+def test_the_message_is_repeated_only_where_the_text_is_not_exactly_it() -> None:
+    plain = written(failure("no"))
+    prefixed = written(failure("no"), contract=DIRECT)
+
+    assert "message" not in plain["_meta"]["answerback/error"]
+    assert prefixed["_meta"]["answerback/error"]["message"] == "no"
+
+
+def test_an_image_by_address_is_a_link_that_is_still_an_image() -> None:
+    image = Image(url="https://example.com/cat.png", alt="a cat", width=4)
+
+    [block] = written(success(content=[image]))["content"]
+
+    assert block == {
+        "type": "resource_link",
+        "uri": "https://example.com/cat.png",
+        "name": "a cat",
+        "_meta": {"answerback/image": {"alt": "a cat", "width": 4}},
+    }
+
+
+def test_the_bytes_of_an_image_are_sent_once() -> None:
+    by_bytes = mcp.write(success(content=[Image(b"\0\1\2" * 9, "image/png")]), *USUAL)
+    by_address = mcp.write(success(content=[Image(url="data:image/png;base64,AAEC")]), *USUAL)
+
+    assert by_bytes.count(b"AAECAAEC" * 4) == 1
+    assert by_address.count(b"AAEC") == 1
+
+
+def test_an_authors_meta_cannot_pass_for_ours() -> None:
+    reply = Reply(data=1, meta={"answerback/timestamp": "1999", "openai/outputTemplate": "ui://w"})
+
+    found = written(reply)
+
+    assert found["_meta"]["answerback/timestamp"] != "1999"
+    assert found["_meta"]["openai/outputTemplate"] == "ui://w"
+
+
+@pytest.mark.parametrize("data", [[1, 2], "text", 5, None])
+def test_data_without_an_object_around_it_is_still_sent_as_an_object(data: Any) -> None:
+    body = mcp.write(success(data=data), BARE, STANDARD, LATEST_LEGACY)
+
+    assert json.loads(body)["structuredContent"] == {"result": data}
+    assert mcp.read(body, BARE).data == data
+
+
+def test_checked_json_is_spliced_and_never_made_again() -> None:
+    reply = Reply(data=object(), encoded=b'{"price":1.10}')
+
+    for contract in (STANDARD, ENVELOPE):
+        body = mcp.write(reply, BARE, contract, V2025_06_18)
+        assert b'"structuredContent":{"price":1.10}' in body
+
+
+@pytest.mark.parametrize("result", [{"content": []}, '{"content":[]}', b'{"content":[]}'])
+def test_a_result_of_others_without_is_error_is_a_success(result: Any) -> None:
+    reply = mcp.read(result)
+
+    assert reply.ok
+    assert reply.content == ()
+    assert reply.data is msgspec.UNSET
+
+
+@pytest.mark.parametrize(
+    ("contract", "text"),
+    [
+        (STANDARD, "city not found"),
+        (DIRECT, "Error: city not found"),
+        (ALIGNED, '{"error":"city not found"}'),
+    ],
+)
+def test_an_error_of_others_is_read_by_the_contract(contract: Contract, text: str) -> None:
+    result = {"content": [{"type": "text", "text": text}], "isError": True}
+
+    reply = mcp.read(result, BARE, contract)
+
+    assert reply.error is not None
+    assert (reply.error.code, reply.error.message) == ("UNKNOWN_ERROR", "city not found")
+
+
+def test_an_error_of_others_without_a_text_still_has_a_message() -> None:
+    reply = mcp.read({"content": [], "isError": True})
+
+    assert reply.error is not None
+    assert reply.error.message == "Unknown error"
+
+
+def test_structured_content_alone_is_read() -> None:
+    reply = mcp.read({"structuredContent": {"result": [1]}, "isError": None}, RESULT)
+
+    assert reply.data == [1]
+    assert reply.content == ()
+
+
+def test_json_in_a_lone_text_is_left_as_text() -> None:
+    reply = mcp.read({"content": [{"type": "text", "text": '{"a":1}'}]})
+
+    assert reply.data is msgspec.UNSET
+    assert reply.content == (Text('{"a":1}'),)
+
+
+@pytest.mark.parametrize(
+    ("block", "text"),
+    [
+        ({"type": "thinking", "text": "hm"}, "hm"),
+        ({"type": "chart", "rows": [1]}, '{"type":"chart","rows":[1]}'),
+        ({"text": "no type"}, "no type"),
+    ],
+)
+def test_a_block_of_an_unknown_kind_is_kept_as_text(block: Any, text: str) -> None:
+    assert mcp.read({"content": [block]}).content == (Text(text),)
+
+
+def test_what_others_leave_null_or_out_of_order_in_hints_does_no_harm() -> None:
+    link = {"type": "resource_link", "uri": "a:b", "title": None, "_meta": None}
+    text = {"type": "text", "text": "t", "annotations": {"priority": 7}}
+    blob = {"type": "resource", "resource": {"uri": "a:b", "blob": "", "mimeType": None}}
+
+    reply = mcp.read({"content": [link, text, blob], "_meta": {"answerback/error": 5}})
+
+    assert reply.content == (Link("a:b", "a:b"), Text("t"), Embedded("a:b", blob=b""))
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        b"not json",
+        b"[]",
+        {},
+        {"content": "text"},
+        {"content": ["text"]},
+        {"content": [], "isError": "yes"},
+        {"content": [{"type": "text"}]},
+        {"content": [{"type": "image", "data": "%%%", "mimeType": "image/png"}]},
+        {"content": [{"type": "image", "data": "AAAA"}]},
+        {"content": [{"type": "resource", "resource": {"uri": "a:b"}}]},
+        {"content": [{"type": "resource"}]},
+        {"content": [{"type": "resource_link"}]},
+        {"content": [], "_meta": {"answerback/timestamp": "yesterday"}},
+        {"content": [], "isError": True, "_meta": {"answerback/error": {"code": 5}}},
+    ],
+)
+def test_what_is_no_result_is_refused(result: Any) -> None:
+    with pytest.raises(MalformedReply):
+        mcp.read(result)
+
+
+def test_the_usual_reply_is_valid_in_every_version(
+    validate_result: Callable[[bytes, str], None],
+) -> None:
+    for name, version in VERSIONS.items():
+        validate_result(mcp.write(success(data=10), RESULT, STANDARD, version), name)
+
+
+USUAL = (RESULT, STANDARD, LATEST_LEGACY)

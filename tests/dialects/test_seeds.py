@@ -1,0 +1,369 @@
+"""What the seeds say an answer looks like; each test is named for the seed it quotes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
+import pytest
+
+from answerback.content import Annotations, Audio, Block, Embedded, Image, Link, Text
+from answerback.contract import ALIGNED, DIRECT, ENVELOPE, STANDARD, Contract
+from answerback.dialects import write
+from answerback.reply import Error, Reply, failure, success
+from answerback.shape import BARE, EMPTY, RESULT, SPREAD, Shape
+
+NOW = datetime(2025, 5, 3, 14, 30, tzinfo=UTC)
+
+SEED_000_SCHEMA = {
+    "type": "object",
+    "required": ["success", "timestamp", "content"],
+    "properties": {
+        "success": {"type": "boolean"},
+        "timestamp": {"type": "string", "format": "date-time"},
+        "content": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["type"],
+                "properties": {"type": {"type": "string"}},
+                "allOf": [
+                    {
+                        "if": {"properties": {"type": {"const": "text"}}},
+                        "then": {"required": ["text"], "properties": {"text": {"type": "string"}}},
+                    },
+                    {
+                        "if": {"properties": {"type": {"const": "image"}}},
+                        "then": {
+                            "required": ["url", "altText"],
+                            "properties": {
+                                "url": {"type": "string"},
+                                "altText": {"type": "string"},
+                            },
+                        },
+                    },
+                    {
+                        "if": {"properties": {"type": {"const": "resource"}}},
+                        "then": {
+                            "required": ["resourceType", "identifier", "name"],
+                            "properties": {
+                                "resourceType": {"type": "string"},
+                                "identifier": {"type": "string"},
+                                "name": {"type": "string"},
+                            },
+                        },
+                    },
+                ],
+            },
+        },
+        "data": {"type": "object"},
+        "error": {
+            "type": "object",
+            "required": ["code", "message"],
+            "properties": {
+                "code": {"type": "string"},
+                "message": {"type": "string"},
+                "details": {"type": "object"},
+            },
+        },
+    },
+    "allOf": [
+        {
+            "if": {"properties": {"success": {"const": True}}},
+            "then": {"not": {"required": ["error"]}},
+        },
+        {"if": {"properties": {"success": {"const": False}}}, "then": {"required": ["error"]}},
+    ],
+}
+
+
+def enveloped(reply: Reply[Any]) -> Any:
+    found = json.loads(write(reply, "envelope", BARE, ENVELOPE).body)
+    jsonschema.validate(found, SEED_000_SCHEMA)
+    return found
+
+
+def resulting(reply: Reply[Any], shape: Shape, contract: Contract) -> Any:
+    """The MCP result but for `_meta`, of which the seeds know nothing."""
+    found = json.loads(write(reply, "mcp", shape, contract).body)
+    del found["_meta"]
+    return found
+
+
+def text_of(found: Any) -> Any:
+    return found["content"][0]["text"]
+
+
+def test_seed_000_a_text_response() -> None:
+    reply = Reply(
+        content=(Text("Instance 'vscode-instance-1' started successfully"),),
+        data={"instanceId": "instance-1", "status": "running"},
+        timestamp=NOW,
+    )
+
+    assert enveloped(reply) == {
+        "success": True,
+        "timestamp": "2025-05-03T14:30:00Z",
+        "content": [
+            {"type": "text", "text": "Instance 'vscode-instance-1' started successfully"},
+        ],
+        "data": {"instanceId": "instance-1", "status": "running"},
+    }
+
+
+def test_seed_000_an_image_response() -> None:
+    url = "https://example.com/charts/cpu-usage.png"
+    alt = "CPU usage chart showing spikes during peak hours"
+    caption = "CPU usage for instance-1 over the last 24 hours"
+    image = Image(url=url, alt=alt, width=800, height=400, caption=caption)
+
+    found = enveloped(success("Instance CPU usage over time:", content=[image]))
+
+    assert found["content"] == [
+        {"type": "text", "text": "Instance CPU usage over time:"},
+        {
+            "type": "image",
+            "url": "https://example.com/charts/cpu-usage.png",
+            "altText": "CPU usage chart showing spikes during peak hours",
+            "width": 800,
+            "height": 400,
+            "caption": "CPU usage for instance-1 over the last 24 hours",
+        },
+    ]
+
+
+def test_seed_000_a_resource_response() -> None:
+    link = Link(
+        "http://localhost:8080",
+        "VSCode Web UI",
+        kind="url",
+        description="Web-based VSCode interface for your instance",
+        metadata={"requiresAuth": True, "authType": "password"},
+    )
+
+    found = enveloped(success("VSCode instance deployed successfully.", content=[link]))
+
+    assert found["content"][1] == {
+        "type": "resource",
+        "resourceType": "url",
+        "identifier": "http://localhost:8080",
+        "name": "VSCode Web UI",
+        "description": "Web-based VSCode interface for your instance",
+        "metadata": {"requiresAuth": True, "authType": "password"},
+    }
+
+
+def test_seed_000_an_error_response() -> None:
+    details = {"instanceId": "instance-1", "availableInstances": ["instance-2", "instance-3"]}
+    error = Error("INSTANCE_NOT_FOUND", "Instance 'instance-1' not found", details)
+
+    assert enveloped(Reply(error=error, timestamp=NOW)) == {
+        "success": False,
+        "timestamp": "2025-05-03T14:30:00Z",
+        "content": [{"type": "text", "text": "Error: Instance 'instance-1' not found"}],
+        "error": {
+            "code": "INSTANCE_NOT_FOUND",
+            "message": "Instance 'instance-1' not found",
+            "details": {
+                "instanceId": "instance-1",
+                "availableInstances": ["instance-2", "instance-3"],
+            },
+        },
+    }
+
+
+def test_seed_000_create_success_response_puts_data_in_words() -> None:
+    found = enveloped(success(data={"instance": {"name": "vscode-1", "status": "running"}}))
+
+    assert text_of(found) == "Instance: vscode-1\nStatus: running"
+    assert found["data"] == {"instance": {"name": "vscode-1", "status": "running"}}
+
+
+def test_seed_000_create_error_response_without_details() -> None:
+    found = enveloped(failure("Instance not found"))
+
+    assert text_of(found) == "Error: Instance not found"
+    assert found["error"] == {"code": "UNKNOWN_ERROR", "message": "Instance not found"}
+
+
+def test_seed_000_a_success_without_anything_says_so() -> None:
+    assert text_of(enveloped(success())) == "Operation completed successfully"
+
+
+@pytest.mark.parametrize("block", [Image(b"png", "image/png"), Embedded("file:///a", text="a")])
+def test_seed_000_what_it_asks_of_blocks_is_always_there(block: Block) -> None:
+    enveloped(success(content=[block]))
+
+
+@pytest.mark.parametrize("dialect", ["mcp", "envelope"])
+def test_seed_000_the_envelope_stands_in_the_mcp_result_too(dialect: Any) -> None:
+    reply = Reply(data={"id": 1}, timestamp=NOW)
+
+    found = json.loads(write(reply, dialect, BARE, ENVELOPE).body)
+
+    jsonschema.validate(found, SEED_000_SCHEMA)
+    assert found["success"] is True
+    assert found["timestamp"] == "2025-05-03T14:30:00Z"
+    assert found["data"] == {"id": 1}
+
+
+@pytest.mark.parametrize(
+    ("data", "shape", "text"),
+    [
+        (10, RESULT, '{"result":10}'),
+        ("ten", RESULT, '{"result":"ten"}'),
+        ({"a": 1}, RESULT, '{"result":{"a":1}}'),
+        ((10, 20), SPREAD, '{"result0":10,"result1":20}'),
+        (None, EMPTY, "{}"),
+    ],
+)
+def test_seed_001_the_mcp_text_is_the_http_body(data: Any, shape: Shape, text: str) -> None:
+    found = resulting(success(data=data), shape, ALIGNED)
+    written = write(success(data=data), "rest", shape, ALIGNED)
+
+    assert text_of(found) == text
+    assert found["isError"] is False
+    assert written.body.decode() == text
+    assert written.media_type == "application/json"
+
+
+def test_seed_001_the_json_comes_first_beside_a_text_of_the_authors_own() -> None:
+    found = resulting(success("The sum is ten.", 10), RESULT, ALIGNED)
+
+    assert [block["text"] for block in found["content"]] == ['{"result":10}', "The sum is ten."]
+
+
+def test_seed_001_an_error_is_the_same_json_on_mcp_and_on_http() -> None:
+    reply = failure("Invalid JSON body", code="INVALID_JSON")
+
+    found = resulting(reply, RESULT, ALIGNED)
+    written = write(reply, "rest", RESULT, ALIGNED)
+
+    assert found["isError"] is True
+    assert text_of(found) == '{"error":"Invalid JSON body"}'
+    assert written.body == b'{"error":"Invalid JSON body"}'
+    assert (written.status, written.media_type) == (400, "application/json")
+
+
+def test_seed_001_a_function_that_is_not_there_is_404() -> None:
+    reply = failure("Function not found: NonExistent", code="TOOL_NOT_FOUND")
+
+    written = write(reply, "rest", RESULT, ALIGNED)
+
+    assert written.status == 404
+    assert written.body == b'{"error":"Function not found: NonExistent"}'
+
+
+def test_seed_003_a_success_has_three_fields_and_indented_text() -> None:
+    data = {"temperature": 5, "conditions": "Skyet, 5 °C på Røros", "wind": []}
+
+    found = resulting(success(data=data), BARE, DIRECT)
+
+    assert found == {
+        "content": [{"type": "text", "text": json.dumps(data, ensure_ascii=False, indent=2)}],
+        "structuredContent": data,
+        "isError": False,
+    }
+
+
+def test_seed_003_an_error_has_two_fields_and_a_prefix() -> None:
+    found = resulting(failure("Location not found"), BARE, DIRECT)
+
+    assert found == {
+        "content": [{"type": "text", "text": "Error: Location not found"}],
+        "isError": True,
+    }
+
+
+def test_seed_004_a_success() -> None:
+    text = "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy"
+
+    found = resulting(success(text), RESULT, STANDARD)
+
+    assert found == {"content": [{"type": "text", "text": text}], "isError": False}
+
+
+def test_seed_004_an_error() -> None:
+    message = "Failed to fetch weather data: API rate limit exceeded"
+
+    found = resulting(failure(message), RESULT, STANDARD)
+
+    assert found == {"isError": True, "content": [{"type": "text", "text": message}]}
+
+
+def test_seed_004_structured_content_and_its_text() -> None:
+    data = {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
+
+    found = resulting(success(data=data), BARE, STANDARD)
+
+    text = '{"temperature":22.5,"conditions":"Partly cloudy","humidity":65}'
+    assert text_of(found) == text
+    assert found["structuredContent"] == data
+
+
+def test_seed_004_the_five_content_types(validate_result: Callable[[bytes, str], None]) -> None:
+    uri, body = "file:///project/src/main.rs", 'fn main() {\n    println!("Hello world!");\n}'
+    link = Link(uri, "main.rs", description="Primary application entry point", mime="text/x-rust")
+    embedded = Embedded(uri, body, mime="text/x-rust", title="Project Rust Main File")
+    blocks = [Image(b"png", "image/png"), Audio(b"wav", "audio/wav"), link, embedded]
+    reply = success("The result text", content=blocks)
+
+    written = write(reply, "mcp", RESULT, STANDARD).body
+
+    validate_result(written, "2025-11-25")
+    assert json.loads(written)["content"] == [
+        {"type": "text", "text": "The result text"},
+        {"type": "image", "data": "cG5n", "mimeType": "image/png"},
+        {"type": "audio", "data": "d2F2", "mimeType": "audio/wav"},
+        {
+            "type": "resource_link",
+            "uri": "file:///project/src/main.rs",
+            "name": "main.rs",
+            "description": "Primary application entry point",
+            "mimeType": "text/x-rust",
+        },
+        {
+            "type": "resource",
+            "resource": {
+                "uri": "file:///project/src/main.rs",
+                "title": "Project Rust Main File",
+                "mimeType": "text/x-rust",
+                "text": 'fn main() {\n    println!("Hello world!");\n}',
+            },
+        },
+    ]
+
+
+def test_seed_004_annotations() -> None:
+    notes = Annotations(audience=("user",), priority=0.9, last_modified="2025-05-03T14:30:00Z")
+
+    found = resulting(success(content=[Text("Important result", notes)]), RESULT, STANDARD)
+
+    assert found["content"][0] == {
+        "type": "text",
+        "text": "Important result",
+        "annotations": {
+            "audience": ["user"],
+            "priority": 0.9,
+            "lastModified": "2025-05-03T14:30:00Z",
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    ("details", "text"),
+    [
+        (None, "ENTITY_NOT_FOUND: no such entity"),
+        ({"name": "x"}, 'ENTITY_NOT_FOUND: no such entity ({"name":"x"})'),
+    ],
+)
+def test_seed_004_to_mcp_message(details: Any, text: str) -> None:
+    reply = failure("no such entity", code="ENTITY_NOT_FOUND", details=details)
+
+    found = resulting(reply, RESULT, STANDARD.derive(error_text="coded"))
+
+    assert text_of(found) == text

@@ -1,0 +1,325 @@
+"""Return values to checked JSON text."""
+
+import dataclasses
+import enum
+import uuid
+from collections import OrderedDict
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Annotated, Any, NamedTuple, NotRequired, TypedDict
+
+import annotated_types
+import attrs
+import msgspec
+import pydantic
+import pytest
+
+from answerback.types.output import Output
+from answerback.types.problems import InvalidOutput
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int = 0
+
+
+@dataclasses.dataclass
+class Point3(Point):
+    z: int = 0
+
+
+@dataclasses.dataclass
+class Stamped:
+    id: uuid.UUID
+    at: str
+
+
+@dataclasses.dataclass
+class StampedTime:
+    id: uuid.UUID
+    at: datetime
+
+
+@dataclasses.dataclass
+class Holder:
+    held: Any
+
+
+class Movie(TypedDict):
+    title: str
+    year: NotRequired[int]
+
+
+class Pair(NamedTuple):
+    left: int
+    right: int = 0
+
+
+@attrs.define
+class Account:
+    number: Annotated[int, annotated_types.Ge(0)]
+
+
+class Row(msgspec.Struct, array_like=True):
+    key: int
+
+
+class LongRow(Row):
+    secret: str = ""
+
+
+class Text(str):
+    def __str__(self) -> str:
+        return "something else"
+
+
+class Whole(int):
+    pass
+
+
+class Colour(enum.Enum):
+    RED = "red"
+
+
+class User(pydantic.BaseModel):
+    name: str = pydantic.Field(serialization_alias="userName")
+    age: int = pydantic.Field(default=0, ge=0)
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def adult(self) -> bool:
+        return self.age >= 18
+
+
+class Admin(User):
+    password: str = "secret"
+
+
+@dataclasses.dataclass
+class Team:
+    lead: User
+    members: list[User | str]
+
+
+class Broken:
+    def __init__(self) -> None:
+        self.x = 1
+
+
+def _text(annotation: Any, value: Any) -> str:
+    return Output(annotation).encode(value)[0].decode()
+
+
+def _fault(annotation: Any, value: Any) -> InvalidOutput:
+    with pytest.raises(InvalidOutput) as caught:
+        Output(annotation).encode(value)
+    return caught.value
+
+
+def _cycle() -> list[Any]:
+    cycle: list[Any] = []
+    cycle.append([cycle])
+    return cycle
+
+
+def _nested(levels: int) -> list[Any]:
+    nest: list[Any] = []
+    for _ in range(levels - 1):
+        nest = [nest]
+    return nest
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "text"),
+    [
+        (int, 3, "3"),
+        (float, 1, "1"),
+        (int, 1.0, "1"),
+        (None, None, "null"),
+        (str, Text("a"), '"a"'),
+        (int, Whole(3), "3"),
+        (str, Colour.RED, '"red"'),
+        (Colour, Colour.RED, '"red"'),
+        (list[int], (1, 2), "[1,2]"),
+        (tuple[int, str], [1, "a"], '[1,"a"]'),
+        (set[int], [1], "[1]"),
+        (dict[int, str], {1: "a"}, '{"1":"a"}'),
+        (dict[str, int], OrderedDict(a=1), '{"a":1}'),
+        (bytes, b"abc", '"YWJj"'),
+        (Decimal, Decimal("1.50"), '"1.50"'),
+        (timedelta, timedelta(days=1, seconds=5), '"P1DT5S"'),
+        (datetime, datetime(2020, 1, 1, tzinfo=UTC), '"2020-01-01T00:00:00Z"'),
+        (Point, Point(1), '{"x":1,"y":0}'),
+        (Point, {"x": 1}, '{"x":1}'),
+        (Pair, Pair(1), "[1,0]"),
+        (Account, Account(1), '{"number":1}'),
+        (Any, [Point(1), None, "é"], '[{"x":1,"y":0},null,"é"]'),
+        (object, {"a": {1}}, '{"a":[1]}'),
+        (Point | dict[str, int], {"a": 1}, '{"a":1}'),
+    ],
+)
+def test_a_value_is_written_as_its_type_says(annotation: Any, value: Any, text: str) -> None:
+    assert _text(annotation, value) == text
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "text"),
+    [
+        (Movie, {"title": "a", "password": "p"}, '{"title":"a"}'),
+        (list[Movie], [{"title": "a", "password": "p"}], '[{"title":"a"}]'),
+        (Point, Point3(1, 2, 3), '{"x":1,"y":2}'),
+        (dict[str, Point], {"a": Point3(1, 2, 3)}, '{"a":{"x":1,"y":2}}'),
+        (Account, {"number": 1, "password": "p"}, '{"number":1}'),
+        (Row, LongRow(1, "p"), "[1]"),
+        (Point | Account, Point3(1, 2, 3), '{"x":1,"y":2}'),
+        (User, Admin(name="a"), '{"userName":"a","age":0,"adult":false}'),
+        (list[User], [Admin(name="a")], '[{"userName":"a","age":0,"adult":false}]'),
+    ],
+)
+def test_what_the_type_does_not_declare_does_not_leave(
+    annotation: Any, value: Any, text: str
+) -> None:
+    assert _text(annotation, value) == text
+
+
+def test_nothing_is_added_or_rewritten_when_something_is_dropped() -> None:
+    value = {"id": str(uuid.UUID(int=171)).upper(), "at": "2020-01-01T00:00:00+00:00", "z": 1}
+
+    assert _text(Stamped | StampedTime, value) == (
+        '{"id":"00000000-0000-0000-0000-0000000000AB","at":"2020-01-01T00:00:00+00:00"}'
+    )
+
+
+def test_the_checked_value_is_typed_and_fresh() -> None:
+    given = [Point3(1, 2, 3)]
+
+    _, checked = Output(list[Point]).encode(given)
+
+    assert checked == [Point(1, 2)]
+    assert type(checked[0]) is Point
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "path"),
+    [
+        (int, "secret", ""),
+        (int, 1.5, ""),
+        (int, True, ""),
+        (list[int], [1, "secret"], "[1]"),
+        (Point, Point("secret"), "x"),  # type: ignore[arg-type]
+        (dict[str, Point], {"a": {"y": 1}}, "a.x"),
+        (Movie, {"title": "a", "year": "secret"}, "year"),
+        (tuple[int, int], (1,), ""),
+        (Account, Account(-1), "number"),
+        (Pair, (1, "secret"), "[1]"),
+        (Point | Account, {"z": "secret"}, ""),
+        (None, "secret", ""),
+        (uuid.UUID, "secret", ""),
+    ],
+)
+def test_a_value_of_another_shape_is_refused_where_it_is_wrong(
+    annotation: Any, value: Any, path: str
+) -> None:
+    fault = _fault(annotation, value)
+
+    assert fault.path == path
+    assert "secret" not in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "path"),
+    [
+        (float, float("nan"), ""),
+        (float | None, float("inf"), ""),
+        (Any, {"a": [1.0, float("nan")]}, "a[1]"),
+        (Decimal, Decimal("NaN"), ""),
+        (Any, [Decimal("Infinity")], "[0]"),
+        (dict[str, float | None], {"a": float("-inf")}, "a"),
+        (Holder, Holder([float("nan")]), "held[0]"),
+        (Any, {"user": User.model_construct(name="a", age=float("nan"))}, "user.age"),
+    ],
+)
+def test_a_number_that_is_not_finite_is_never_sent(annotation: Any, value: Any, path: str) -> None:
+    assert _fault(annotation, value).path == path
+
+
+@pytest.mark.parametrize(
+    ("value", "path"),
+    [
+        ({"items": [0, 1, 2, {"owner": object()}]}, "items[3].owner"),
+        ({"a": Holder(Broken())}, "a.held"),
+        (_cycle(), "[0][0]"),
+        ({"a": "\ud800"}, "a"),
+        ({"a": {(1, 2): 3}}, "a['(1, 2)']"),
+        ({"a": {None: 3}}, "a.None"),
+        ([10**5000], "[0]"),
+        ([x for x in [iter([])]], "[0]"),
+        ({"a b": [object]}, "['a b'][0]"),
+    ],
+)
+def test_what_json_cannot_hold_is_refused_where_it_is(value: Any, path: str) -> None:
+    assert _fault(Any, value).path == path
+    assert _fault(dict[str, Any] if isinstance(value, dict) else list[Any], value).path == path
+
+
+def test_two_hundred_levels_are_written_and_one_more_is_not() -> None:
+    assert _text(Any, _nested(200)) == "[" * 200 + "]" * 200
+    assert "200" in _fault(Any, _nested(201)).message
+    assert "200" in _fault(Any, _nested(5000)).message
+
+
+def test_the_same_object_twice_is_no_cycle() -> None:
+    point = Point(1)
+
+    assert _text(list[Any], [point, point]) == '[{"x":1,"y":0},{"x":1,"y":0}]'
+
+
+def test_a_property_that_raises_is_an_invalid_output() -> None:
+    class Sly(dict[str, int]):
+        def items(self) -> Any:
+            raise RuntimeError("secret")
+
+    fault = _fault(Any, {"a": [object(), Sly(a=1)]})
+
+    assert "secret" not in str(fault)
+
+
+def test_a_model_is_written_by_pydantic_with_its_aliases() -> None:
+    encoded, checked = Output(Team).encode(Team(User(name="a", age=20), [User(name="b"), "c"]))
+
+    assert msgspec.json.decode(encoded) == {
+        "lead": {"userName": "a", "age": 20, "adult": True},
+        "members": [{"userName": "b", "age": 0, "adult": False}, "c"],
+    }
+    assert checked == Team(User(name="a", age=20), [User(name="b"), "c"])
+
+
+def test_plain_data_becomes_the_model_that_was_promised() -> None:
+    encoded, checked = Output(User).encode({"name": "a"})
+
+    assert msgspec.json.decode(encoded) == {"userName": "a", "age": 0, "adult": False}
+    assert checked == User(name="a")
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "path"),
+    [
+        (User, User.model_construct(name="secret", age=-1), "age"),
+        (User, User.model_construct(name=3, age=1), "name"),
+        (User, {"name": "secret", "age": "secret"}, "age"),
+        (User, 3, ""),
+        (list[User], [User(name="a"), "secret"], "[1]"),
+        (User | int, "secret", ""),
+        (Team, Team(User(name="a"), [3]), "members[0]"),  # type: ignore[list-item]
+        (Team, {"lead": {"name": "a"}}, "members"),
+        (dict[str, User], {"a": User.model_construct(name="b", age="secret")}, "a.age"),
+    ],
+)
+def test_a_model_that_breaks_its_own_rules_is_refused(
+    annotation: Any, value: Any, path: str
+) -> None:
+    fault = _fault(annotation, value)
+
+    assert fault.path == path
+    assert "secret" not in str(fault)

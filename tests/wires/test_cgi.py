@@ -1,0 +1,404 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ALIGNED = ROOT / "examples" / "aligned.py"
+
+TOOLS = """
+import os, subprocess
+from answerback import App, Image, NotFound
+
+print("printed as the module is loaded")
+app = App("tools", version="1.2.3")
+
+@app.tool
+def noisy() -> str:
+    print("printed")
+    os.write(1, b"written to fd 1")
+    subprocess.run(["echo", "printed by a subprocess"])
+    return "quiet"
+
+@app.tool
+def picture() -> Image:
+    return Image(bytes(range(256)), "image/png")
+
+@app.tool
+def missing() -> int:
+    raise NotFound("no such city")
+
+@app.tool
+def secret() -> int:
+    raise RuntimeError("password=hunter2")
+
+@app.tool
+def echo(text: str) -> str:
+    return text
+
+@app.tool
+async def later(x: int) -> int:
+    return x + 1
+
+@app.tool
+async def cancelled() -> int:
+    import asyncio
+    raise asyncio.CancelledError
+
+@app.tool
+def modules() -> bool:
+    import sys
+    return "asyncio" in sys.modules
+
+@app.tool
+def proxy() -> str | None:
+    return os.environ.get("HTTP_PROXY")
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+
+class Response(NamedTuple):
+    status: str
+    headers: dict[str, str]
+    body: bytes
+    stderr: str
+    exit: int
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+def request(
+    file: Path, path: str | None, body: bytes = b"", method: str = "POST", **environ: str
+) -> Response:
+    """One CGI request, as a web server makes it."""
+    given = {"REQUEST_METHOD": method, "GATEWAY_INTERFACE": "CGI/1.1"}
+    given |= {} if path is None else {"PATH_INFO": path}
+    given |= {"CONTENT_LENGTH": str(len(body))} if body else {}
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    result = subprocess.run(
+        [sys.executable, file, "cgi"],
+        input=body,
+        capture_output=True,
+        env=clean | given | environ,
+        timeout=20,
+        check=False,
+    )
+    return parsed(result.stdout, result.stderr.decode(), result.returncode)
+
+
+def parsed(stdout: bytes, stderr: str = "", exit_status: int = 0) -> Response:
+    head, _, body = stdout.partition(b"\r\n\r\n")
+    headers = dict(line.split(": ", 1) for line in head.decode("latin-1").split("\r\n"))
+    return Response(headers.pop("Status"), headers, body, stderr, exit_status)
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    file = tmp_path / "tools.py"
+    file.write_text(TOOLS)
+    return file
+
+
+def test_seed_001_scenario_4_a_cgi_error_is_json() -> None:
+    response = request(ALIGNED, "/NonExistent")
+
+    assert response.status == "404 Not Found"
+    assert response.headers["Content-Type"] == "application/json"
+    assert response.json == {"error": "Function not found: NonExistent"}
+    assert response.exit == 0
+
+
+def test_seed_001_scenario_6_a_cgi_success_is_unchanged() -> None:
+    response = request(ALIGNED, "/Add", b'{"x": 10, "y": 20}')
+
+    assert response.status == "200 OK"
+    assert response.json == {"result": 30}
+
+
+def test_seed_001_several_results_and_none_over_cgi() -> None:
+    several = request(ALIGNED, "/functions/DivMod", b'{"x": 7, "y": 3}')
+    none = request(ALIGNED, "/Forget")
+
+    assert several.json == {"result0": 2, "result1": 1}
+    assert none.json == {}
+
+
+def test_a_response_is_one_head_and_compact_json_of_the_length_it_says() -> None:
+    response = request(ALIGNED, "/functions/Add", b'{"x":1,"y":2}')
+
+    assert response.body == b'{"result":3}'
+    assert response.headers == {"Content-Type": "application/json", "Content-Length": "12"}
+
+
+def test_nothing_that_is_printed_reaches_the_client(tools: Path) -> None:
+    response = request(tools, "/noisy")
+
+    assert response.json == {"result": "quiet"}
+    for words in ("as the module is loaded", "printed\n", "to fd 1", "by a subprocess"):
+        assert words in response.stderr
+
+
+def test_a_lone_image_is_its_bytes(tools: Path) -> None:
+    response = request(tools, "/picture")
+
+    assert response.headers["Content-Type"] == "image/png"
+    assert response.body == bytes(range(256))
+
+
+def test_the_body_is_not_read_to_its_end() -> None:
+    """A web server need not close the pipe, so the end may never come."""
+    environ = os.environ | {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/Add",
+        "CONTENT_LENGTH": "15",
+    }
+    command = [sys.executable, str(ALIGNED), "cgi"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"x":10,"y":20}, and more that is not ours to read')
+        process.stdin.flush()
+
+        stdout = process.stdout.read()
+        status = process.wait(timeout=20)
+
+    assert parsed(stdout).json == {"result": 30}
+    assert status == 0
+
+
+def test_a_body_that_comes_in_pieces_is_read_whole() -> None:
+    environ = os.environ | {"REQUEST_METHOD": "POST", "PATH_INFO": "/Add", "CONTENT_LENGTH": "15"}
+    command = [sys.executable, str(ALIGNED), "cgi"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for piece in (b'{"x":10', b',"y":20}'):
+            process.stdin.write(piece)
+            process.stdin.flush()
+
+        stdout = process.stdout.read()
+
+    assert parsed(stdout).json == {"result": 30}
+
+
+def test_an_empty_body_is_an_empty_object() -> None:
+    response = request(ALIGNED, "/Forget", CONTENT_LENGTH="")
+
+    assert response.json == {}
+
+
+@pytest.mark.parametrize("length", ["-1", "x", "1.5", "٣", "+3"])
+def test_a_length_that_is_no_number_is_a_bad_request(length: str) -> None:
+    response = request(ALIGNED, "/Add", CONTENT_LENGTH=length)
+
+    assert response.status == "400 Bad Request"
+    assert response.exit == 0
+
+
+def test_a_body_that_ends_early_is_a_bad_request() -> None:
+    response = request(ALIGNED, "/Add", b'{"x":1', CONTENT_LENGTH="100")
+
+    assert response.status == "400 Bad Request"
+    assert response.json == {"error": "Body ended after 6 of 100 bytes"}
+
+
+def test_a_chunked_body_that_the_server_passes_on_is_a_bad_request() -> None:
+    response = request(ALIGNED, "/Add", HTTP_TRANSFER_ENCODING="chunked")
+
+    assert response.status == "400 Bad Request"
+    assert "Content-Length is missing" in response.json["error"]
+
+
+@pytest.mark.parametrize("length", [str(4 * 1024 * 1024 + 1), "9" * 5000])
+def test_a_body_that_is_too_large_is_not_read(length: str) -> None:
+    response = request(ALIGNED, "/Add", CONTENT_LENGTH=length)
+
+    assert response.status.startswith("413 ")
+    assert response.json == {"error": "Body larger than 4194304 bytes"}
+
+
+def test_the_limit_of_a_body_can_be_set() -> None:
+    body = b'{"x":10,"y":20}'
+
+    refused = request(ALIGNED, "/Add", body, ANSWERBACK_MAX_BODY="14")
+    taken = request(ALIGNED, "/Add", body, ANSWERBACK_MAX_BODY="15")
+
+    assert refused.status.startswith("413 ")
+    assert taken.json == {"result": 30}
+
+
+def test_what_is_not_json_is_refused_as_in_seed_001() -> None:
+    response = request(ALIGNED, "/Add", b"{not json")
+
+    assert response.status == "400 Bad Request"
+    assert response.json == {"error": "Invalid JSON body"}
+
+
+def test_a_form_is_refused_with_what_to_send_instead() -> None:
+    response = request(ALIGNED, "/Add", b"x=1", CONTENT_TYPE="application/x-www-form-urlencoded")
+
+    assert response.status == "415 Unsupported Media Type"
+    assert "Content-Type: application/json" in response.json["error"]
+
+
+def test_json_with_a_charset_is_taken() -> None:
+    kind = "application/json; charset=utf-8"
+
+    response = request(ALIGNED, "/Add", b'{"x":1,"y":2}', CONTENT_TYPE=kind)
+
+    assert response.json == {"result": 3}
+
+
+def test_another_method_than_post_is_refused_with_what_is_allowed() -> None:
+    response = request(ALIGNED, "/Add", method="GET")
+
+    assert response.status == "405 Method Not Allowed"
+    assert response.headers["Allow"] == "POST"
+    assert response.exit == 0
+
+
+def test_a_page_is_for_reading_only() -> None:
+    response = request(ALIGNED, "/functions", method="POST")
+
+    assert response.status == "405 Method Not Allowed"
+    assert response.headers["Allow"] == "GET, HEAD"
+
+
+def test_head_has_the_head_and_no_body() -> None:
+    whole = request(ALIGNED, "/healthz", method="GET")
+    head = request(ALIGNED, "/healthz", method="HEAD")
+
+    assert head.headers == whole.headers
+    assert head.body == b""
+
+
+def test_the_functions_are_listed() -> None:
+    response = request(ALIGNED, "/functions", method="GET")
+
+    assert [entry["name"] for entry in response.json] == ["Add", "DivMod", "Forget"]
+
+
+def test_the_openapi_document_is_there() -> None:
+    response = request(ALIGNED, "/openapi.json", method="GET")
+
+    assert response.json["openapi"].startswith("3.1")
+
+
+def test_health_says_who_answers(tools: Path) -> None:
+    response = request(tools, "/healthz", method="GET")
+
+    assert response.json == {"status": "ok", "name": "tools", "version": "1.2.3"}
+
+
+@pytest.mark.parametrize("path", [None, "", "/", "/functions/", "/mcp/x"])
+def test_what_is_no_route_of_ours_is_not_found(path: str | None) -> None:
+    response = request(ALIGNED, path)
+
+    assert response.status == "404 Not Found"
+    assert response.headers["X-Error-Code"] == "ROUTE_NOT_FOUND"
+
+
+def test_a_path_that_is_not_utf_8_is_answered_all_the_same() -> None:
+    response = request(ALIGNED, os.fsdecode(b"/caf\xe9"))
+
+    assert response.json == {"error": "Function not found: caf\ufffd"}
+
+
+def test_a_path_is_not_decoded_twice() -> None:
+    response = request(ALIGNED, "/A%64d", b'{"x":1,"y":2}')
+
+    assert response.json == {"error": "Function not found: A%64d"}
+
+
+def test_a_program_that_is_run_by_hand_says_how() -> None:
+    environ = {name: value for name, value in os.environ.items() if name != "REQUEST_METHOD"}
+    command = [sys.executable, str(ALIGNED), "cgi"]
+
+    result = subprocess.run(
+        command, capture_output=True, env=environ | {"PATH_INFO": "/healthz"}, check=True
+    )
+
+    assert parsed(result.stdout).json["status"] == "ok"
+    assert b"REQUEST_METHOD=POST" in result.stderr
+
+
+def test_a_tools_error_has_its_status_and_exit_0(tools: Path) -> None:
+    response = request(tools, "/missing")
+
+    assert response.status == "404 Not Found"
+    assert response.json == {"error": "no such city"}
+    assert response.headers["X-Error-Code"] == "NOT_FOUND"
+    assert response.exit == 0
+
+
+def test_an_exception_is_masked_and_goes_to_the_servers_log(tools: Path) -> None:
+    response = request(tools, "/secret")
+
+    assert response.status == "500 Internal Server Error"
+    assert b"hunter2" not in response.body
+    assert "hunter2" in response.stderr
+    assert response.exit == 0
+
+
+def test_text_outside_ascii_comes_and_goes(tools: Path) -> None:
+    response = request(tools, "/echo", '{"text":"Tromsø 🌨"}'.encode(), LC_ALL="C")
+
+    assert response.json == {"result": "Tromsø 🌨"}
+
+
+def test_an_async_tool_is_run(tools: Path) -> None:
+    response = request(tools, "/later", b'{"x":1}')
+
+    assert response.json == {"result": 2}
+
+
+def test_a_plain_tool_does_not_bring_asyncio_in(tools: Path) -> None:
+    response = request(tools, "/modules")
+
+    assert response.json == {"result": False}
+
+
+def test_what_no_one_expects_is_still_answered_in_json(tools: Path) -> None:
+    response = request(tools, "/cancelled")
+
+    assert response.status == "500 Internal Server Error"
+    assert response.json == {"error": "Internal server error"}
+    assert response.headers["Content-Type"] == "application/json"
+
+
+def test_a_file_that_cannot_be_loaded_is_answered_in_json(tmp_path: Path) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text("import nonsense_that_is_not_there")
+    command = [sys.executable, "-m", "answerback", "cgi", str(file)]
+    environ = os.environ | {"REQUEST_METHOD": "POST", "PATH_INFO": "/add"}
+
+    result = subprocess.run(command, capture_output=True, env=environ, check=False)
+
+    assert parsed(result.stdout).json == {"error": "Internal server error"}
+    assert b"nonsense_that_is_not_there" in result.stderr
+
+
+def test_a_clients_proxy_header_does_not_reach_a_tool(tools: Path) -> None:
+    """Contract: `Proxy: http://evil` must not redirect what a tool fetches (httpoxy)."""
+    response = request(tools, "/proxy", HTTP_PROXY="http://evil.example")
+
+    assert response.json == {"result": None}
+
+
+def test_accept_chooses_the_dialect(tools: Path) -> None:
+    mcp = request(tools, "/missing", HTTP_ACCEPT="application/vnd.answerback.mcp+json")
+    problem = request(tools, "/missing", HTTP_ACCEPT="application/json, application/problem+json")
+
+    assert mcp.json["isError"] is True
+    assert problem.headers["Content-Type"] == "application/problem+json"
+    assert mcp.status == problem.status == "404 Not Found"

@@ -1,0 +1,92 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+TAKE = "from answerback.wires.stdout import take_stdout; out = take_stdout(); "
+
+
+def run(code: str, shell: str = "") -> subprocess.CompletedProcess[bytes]:
+    """Run *code* once fd 1 is taken, in a shell that may close what it is given."""
+    command = f'exec "$0" -c "$1" {shell}'
+    return subprocess.run(
+        ["sh", "-c", command, sys.executable, code], capture_output=True, timeout=20, check=False
+    )
+
+
+def test_only_the_wire_reaches_stdout() -> None:
+    code = (
+        TAKE + "import os, subprocess, sys; print('printed'); os.write(1, b'written ');"
+        "sys.__stdout__.write('kept '); sys.__stdout__.flush();"
+        "subprocess.run(['echo', 'by a subprocess']); out.write(b'wire')"
+    )
+
+    result = run(code)
+
+    assert result.stdout == b"wire"
+    for word in (b"printed", b"written", b"kept", b"by a subprocess"):
+        assert word in result.stderr
+
+
+def test_what_was_printed_before_and_not_yet_written_goes_to_stderr() -> None:
+    code = "import sys; sys.stdout.reconfigure(write_through=False); sys.stdout.write('early');"
+
+    result = run(code + TAKE + "out.write(b'wire')")
+
+    assert result.stdout == b"wire"
+    assert result.stderr == b"early"
+
+
+def test_a_subprocess_does_not_inherit_the_wire() -> None:
+    code = (
+        TAKE + "import subprocess, sys;"
+        "subprocess.run([sys.executable, '-c', f'import os; os.write({out._fd}, b\"mine\")'],"
+        "close_fds=False)"
+    )
+
+    result = run(code)
+
+    assert result.stdout == b""
+    assert b"Bad file descriptor" in result.stderr
+
+
+def test_a_closed_stderr_swallows_what_is_printed() -> None:
+    result = run(TAKE + "import os; os.write(1, b'lost'); out.write(b'wire')", "2>&-")
+
+    assert (result.stdout, result.returncode) == (b"wire", 0)
+
+
+def test_a_closed_stdout_is_no_trouble(tmp_path: Path) -> None:
+    """A file opened next must not become fd 1, where a C library would write into it."""
+    path = tmp_path / "file"
+    code = TAKE + f"f = open({str(path)!r}, 'wb'); import os; os.write(1, b'x'); out.write(b'wire')"
+
+    result = run(code, ">&-")
+
+    assert result.returncode == 0
+    assert path.read_bytes() == b""
+
+
+def test_all_three_closed_are_no_trouble() -> None:
+    result = run(TAKE + "print('x'); out.write(b'wire')", "<&- >&- 2>&-")
+
+    assert result.returncode == 0
+
+
+def test_a_reader_that_went_away_is_a_broken_pipe() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    code = TAKE + "\ntry: out.write(b'x')\nexcept BrokenPipeError: raise SystemExit(7)"
+
+    result = subprocess.run([sys.executable, "-c", code], stdout=write, timeout=20, check=False)
+    os.close(write)
+
+    assert result.returncode == 7
+
+
+def test_a_pipe_that_does_not_wait_gets_all_of_a_long_text() -> None:
+    code = TAKE + "import os; os.set_blocking(out._fd, False); out.write(bytes(3_000_000))"
+
+    result = run(code)
+
+    assert len(result.stdout) == 3_000_000
