@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .app import App
     from .content import Annotations, Audio, Embedded, Image, Link, Text
+    from .context import Context
     from .contract import Contract
     from .errors import (
         Conflict,
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
         Unauthenticated,
         Unavailable,
     )
-    from .peer import Context
     from .reply import Reply, failure, success
     from .wrap import wrap
 
@@ -30,7 +30,7 @@ _HOME = {
     "App": "app",
     "Audio": "content",
     "Conflict": "errors",
-    "Context": "peer",
+    "Context": "context",
     "Contract": "contract",
     "Embedded": "content",
     "Forbidden": "errors",

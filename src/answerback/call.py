@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
+from .context import Context
 from .contract import Contract
 from .enforce import checked_error, reply_to
 from .errors import (
@@ -19,7 +20,7 @@ from .errors import (
     TOOL_NOT_FOUND,
     ToolError,
 )
-from .peer import NOBODY, Context, NeedsInput, Peer
+from .peer import NOBODY, NeedsInput, Peer
 from .reply import Error, Reply, failure
 from .runners import Runner
 from .tool import Tool
@@ -59,6 +60,8 @@ def pipeline(
             kwargs = tool.arguments.decode(call.arguments)
             if tool.context is not None:
                 kwargs[tool.context] = Context(call)
+            if tool.signature.questions:
+                kwargs |= await _ask(tool, call)
             return reply_to(tool, await run(tool, kwargs))
         except NeedsInput as question:
             return question
@@ -67,6 +70,12 @@ def pipeline(
             return _failed(call, exc, contract)
 
     return answer
+
+
+async def _ask(tool: Tool, call: Call) -> dict[str, Any]:
+    from .questions import ask_all
+
+    return await ask_all(tool, call.peer)
 
 
 def without_loop(stepped: Coroutine[Any, Any, T]) -> T:
@@ -83,8 +92,8 @@ def settled(outcome: Outcome) -> Reply[Any]:
     """The reply, on a wire where nobody can be asked."""
     if isinstance(outcome, Reply):
         return outcome
-    question = outcome.question
-    return failure(question.message, code=INPUT_REQUIRED, details={"schema": question.schema})
+    asked = [{"method": each.method, "params": each.params} for each in outcome.questions.values()]
+    return failure(str(outcome), code=INPUT_REQUIRED, details={"questions": asked})
 
 
 def refuse_arguments(exc: InvalidArguments) -> Reply[Any]:

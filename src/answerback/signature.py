@@ -8,7 +8,8 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from .peer import Context
+from .context import Context
+from .peer import ask_of
 from .types.parameter import Parameter
 
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
@@ -20,6 +21,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     parameters: tuple[Parameter, ...]
     context: str | None
     """The parameter that is given the call's Context, not an argument."""
+    questions: tuple[Parameter, ...]
+    """Those that the user is asked for; no arguments either."""
     returns: Any
     """The return annotation; `Any` where there is none."""
 
@@ -71,23 +74,27 @@ def read_signature(source: Source, name: str) -> Signature:
     """Resolve the annotations; raises NameError while one of them is not defined yet."""
     hints = get_type_hints(source.function, include_extras=True)
     returns = hints.pop("return", Any)
-    contexts = []
-    parameters = []
+    contexts: list[str] = []
+    questions: list[Parameter] = []
+    parameters: list[Parameter] = []
     for parameter, default in _parameters(source):
         if parameter not in hints:
             raise TypeError(
                 f"parameter {parameter!r} of tool {name!r} has no type; write {parameter}: str"
             )
-        if _is_context(hints[parameter]):
+        annotation = hints[parameter]
+        if _is_context(annotation):
             contexts.append(parameter)
-        else:
-            parameters.append(
-                Parameter(name=parameter, annotation=hints[parameter], default=default)
-            )
+            continue
+        kind = questions if ask_of(annotation) else parameters
+        kind.append(Parameter(name=parameter, annotation=annotation, default=default))
     if len(contexts) > 1:
         raise TypeError(f"tool {name!r} takes more than one Context; one is enough")
     return Signature(
-        parameters=tuple(parameters), context=contexts[0] if contexts else None, returns=returns
+        parameters=tuple(parameters),
+        context=contexts[0] if contexts else None,
+        questions=tuple(questions),
+        returns=returns,
     )
 
 

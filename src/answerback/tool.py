@@ -140,6 +140,11 @@ class Tool:
     def title(self) -> str | None:
         return self.options.get("title")
 
+    @cached_property
+    def header_params(self) -> dict[tuple[str, ...], str]:
+        """The arguments that MCP clients also say in a header, by their path."""
+        return {}
+
     @property
     def hints(self) -> dict[str, bool]:
         """What it does to the world, in MCP's words."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
 
 import msgspec
 
@@ -22,6 +22,7 @@ from .types.problems import InvalidOutput
 if TYPE_CHECKING:
     from .types.output import Output
 
+P = ParamSpec("P")
 Envelope: TypeAlias = dict[str, Any]
 
 # What the envelope asks of its own kinds of content; of other kinds it asks nothing.
@@ -32,7 +33,7 @@ REQUIRED = {
 }
 
 
-def wrap(fn: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Envelope]]:
+def wrap(fn: Callable[P, Any]) -> Callable[P, Coroutine[Any, Any, Envelope]]:
     """An async function that takes what *fn* takes and gives an envelope, whatever *fn* does.
 
     What is an envelope already is only completed. An unexpected exception is masked: the
@@ -40,7 +41,7 @@ def wrap(fn: Callable[..., Any]) -> Callable[..., Coroutine[Any, Any, Envelope]]
     """
 
     @wraps(fn)
-    async def answer(*args: Any, **kwargs: Any) -> Envelope:
+    async def answer(*args: P.args, **kwargs: P.kwargs) -> Envelope:
         try:
             result = fn(*args, **kwargs)
             if isinstance(result, Awaitable):

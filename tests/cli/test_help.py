@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from answerback import __version__
+from answerback.cli.program import COMMANDS
 
 Run = Callable[..., Any]
-COMMANDS = ("serve", "call", "list", "openapi", "cgi")
 
 
 @pytest.mark.parametrize("arguments", [(), ("--help",), ("-h",), ("help",)])
@@ -52,7 +52,7 @@ def test_every_command_has_help(answerback: Run, command: str) -> None:
     [
         ("cal", "did you mean call?"),
         ("calculator.py", "the command comes first: answerback list calculator.py"),
-        ("xyzzy", "there are serve, call, list, openapi, cgi"),
+        ("xyzzy", f"there are {', '.join(COMMANDS)}"),
     ],
 )
 def test_an_unknown_command_gets_advice(answerback: Run, word: str, advice: str) -> None:

@@ -28,7 +28,7 @@ CONTRACTS = (
 bounded = settings(
     derandomize=True,
     deadline=None,
-    max_examples=300,
+    max_examples=200,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 
@@ -208,7 +208,7 @@ def test_the_status_never_depends_on_the_dialect(dialect: Dialect, case: Case) -
         assert (name + value).isprintable()
 
 
-@settings(bounded, max_examples=600)
+@settings(bounded, max_examples=300)
 @given(case=cases())
 def test_every_mcp_result_is_valid_in_its_version(
     validate_result: Callable[[bytes, str], None], case: Case

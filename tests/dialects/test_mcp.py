@@ -23,6 +23,7 @@ from answerback.versions import (
 )
 
 OLD = [V2024_11_05, V2025_03_26]
+USUAL = (RESULT, STANDARD, LATEST_LEGACY)
 
 
 def written(
@@ -184,6 +185,14 @@ def test_an_error_of_others_without_a_text_still_has_a_message() -> None:
     assert reply.error.message == "Unknown error"
 
 
+def test_what_others_send_as_data_beside_an_error_is_its_details() -> None:
+    reply = mcp.read({"content": [], "isError": True, "structuredContent": {"limit": 5}})
+
+    assert reply.error is not None
+    assert reply.error.details == {"limit": 5}
+    assert reply.data is msgspec.UNSET
+
+
 def test_structured_content_alone_is_read() -> None:
     reply = mcp.read({"structuredContent": {"result": [1]}, "isError": None}, RESULT)
 
@@ -225,6 +234,7 @@ def test_what_others_leave_null_or_out_of_order_in_hints_does_no_harm() -> None:
     [
         b"not json",
         b"[]",
+        b"[" * 100_000,
         {},
         {"content": "text"},
         {"content": ["text"]},
@@ -249,6 +259,3 @@ def test_the_usual_reply_is_valid_in_every_version(
 ) -> None:
     for name, version in VERSIONS.items():
         validate_result(mcp.write(success(data=10), RESULT, STANDARD, version), name)
-
-
-USUAL = (RESULT, STANDARD, LATEST_LEGACY)

@@ -309,8 +309,8 @@ def test_seed_004_the_five_content_types(validate_result: Callable[[bytes, str],
     uri, body = "file:///project/src/main.rs", 'fn main() {\n    println!("Hello world!");\n}'
     link = Link(uri, "main.rs", description="Primary application entry point", mime="text/x-rust")
     embedded = Embedded(uri, body, mime="text/x-rust", title="Project Rust Main File")
-    blocks = [Image(b"png", "image/png"), Audio(b"wav", "audio/wav"), link, embedded]
-    reply = success("The result text", content=blocks)
+    blocks: list[Block] = [Image(b"png", "image/png"), Audio(b"wav", "audio/wav"), link, embedded]
+    reply: Reply[Any] = success("The result text", content=blocks)
 
     written = write(reply, "mcp", RESULT, STANDARD).body
 

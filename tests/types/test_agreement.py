@@ -27,7 +27,12 @@ import pydantic
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator, FormatChecker, ValidationError, validators
+from jsonschema import (  # type: ignore[import-untyped]
+    Draft202012Validator,
+    FormatChecker,
+    ValidationError,
+    validators,
+)
 
 from answerback.types.arguments import Arguments
 from answerback.types.output import Output

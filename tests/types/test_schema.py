@@ -9,7 +9,7 @@ import annotated_types
 import msgspec
 import pydantic
 import pytest
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from answerback.types.parameter import Parameter
 from answerback.types.schema import arguments_schema, output_schema, schemas

@@ -52,7 +52,7 @@ def _read(annotation: Any, *values: str | bytes) -> Any:
         (int | None, "3", 3),
         (str | None, "", ""),
         (int | str, "3", 3),
-        (str | int, "3", 3),
+        (str | int, "3", "3"),
         (str | int, "three", "three"),
         (str | uuid.UUID, "abc", "abc"),
         (list[int], "1,2", [1, 2]),

@@ -402,3 +402,16 @@ def test_accept_chooses_the_dialect(tools: Path) -> None:
     assert mcp.json["isError"] is True
     assert problem.headers["Content-Type"] == "application/problem+json"
     assert mcp.status == problem.status == "404 Not Found"
+
+
+def test_an_annotation_that_means_nothing_is_a_masked_error(tmp_path: Path) -> None:
+    file = tmp_path / "undefined.py"
+    file.write_text(
+        "from answerback import App\napp = App('x')\n"
+        "@app.tool\ndef f() -> 'Nowhere': ...\napp.run()"
+    )
+
+    response = request(file, "/f")
+
+    assert response.headers["X-Error-Code"] == "TOOL_EXECUTION_ERROR"
+    assert response.exit == 0

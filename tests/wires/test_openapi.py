@@ -395,6 +395,16 @@ def test_what_a_wire_refuses_is_as_the_document_says(contract: str, code: str) -
     assert schema_errors(schema, whole, json.loads(written.body)) == []
 
 
+def test_a_contract_that_speaks_problem_says_so_for_errors_only() -> None:
+    whole = document(rich(PRESETS["standard"].derive(name="own", http="problem")))
+
+    assert [error.message for error in OpenAPIV31SpecValidator(whole).iter_errors()] == []
+    assert "application/json" in response(whole, "find", 200)["content"]
+    assert "application/problem+json" not in response(whole, "find", 200)["content"]
+    assert "application/json" not in response(whole, "find", 404)["content"]
+    assert "application/problem+json" in response(whole, "find", 404)["content"]
+
+
 @pytest.mark.parametrize("contract", CONTRACTS)
 def test_a_wrong_body_is_not_as_the_document_says(contract: str) -> None:
     """So that the tests above say something: the schemas are not all-embracing."""
@@ -679,6 +689,13 @@ def test_the_document_is_made_once_until_a_tool_is_added() -> None:
     assert document_json(app) is first
     app.add_tool(nothing, name="another")
     assert b"functions.another" in document_json(app)
+
+
+def test_a_mounted_app_says_where_it_is() -> None:
+    app = rich()
+
+    assert document(app, "/tools")["servers"] == [{"url": "/tools"}]
+    assert "servers" not in document(app)
 
 
 def test_changing_a_document_changes_no_other() -> None:

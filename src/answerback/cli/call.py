@@ -84,7 +84,7 @@ def _reply(app: App, name: str, pairs: Sequence[str], whole: str | None) -> Repl
 def _show(app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
     """Words for a person, the dialect's JSON for a program or where it is asked for."""
     tool = app.tools.get(name)
-    shape = RESULT if tool is None else tool.shape
+    shape = tool.shape if tool is not None and reply.ok else RESULT
     written = write(reply, dialect or "rest", shape, app.contract)
     if reply.error is not None:
         _tell_error(reply.error, written.body.decode(), plain=dialect is None)

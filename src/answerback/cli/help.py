@@ -7,9 +7,7 @@ from .program import COMMANDS, Program
 _EXAMPLES = {
     "serve": "--port 8000",
     "call": "add x=7 y=3",
-    "list": "",
     "openapi": "> openapi.json",
-    "cgi": "",
 }
 
 _START = """\
@@ -66,7 +64,7 @@ def unknown(program: Program, word: str) -> str:
 def _commands(program: Program) -> str:
     lines = ["commands:"]
     for command, summary in COMMANDS.items():
-        words = "NAME x=7" if program.app and command == "call" else _EXAMPLES[command]
+        words = "NAME x=7" if program.app and command == "call" else _EXAMPLES.get(command, "")
         example = f"{program.line(command, 'calculator.py')} {words}".rstrip()
         lines += [f"  {command:8} {summary}", f"  {'':8}   {example}"]
     return "\n".join(lines)

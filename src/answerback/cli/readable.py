@@ -23,7 +23,8 @@ def readable(reply: Reply[Any], shape: Shape) -> str:
 
 
 def readable_error(error: Error) -> str:
-    text = f"error: {render(error.message)} ({error.code})"
+    message = render(error.message).replace("\n", "\n  ")
+    text = f"error: {message} ({error.code})"
     return f"{text}\nhint: {render(error.hint)}" if error.hint else text
 
 

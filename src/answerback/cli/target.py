@@ -106,12 +106,11 @@ def _of_author(trace: TracebackType | None) -> TracebackType | None:
     """The traceback from where the author's own code begins to where it ends."""
     while trace is not None and _is_ours(trace):
         trace = trace.tb_next
-    last = step = trace
-    while step is not None:
-        last = last if _is_ours(step) else step
+    step = trace
+    while step is not None and step.tb_next is not None:
+        if _is_ours(step.tb_next):
+            step.tb_next = None
         step = step.tb_next
-    if last is not None:
-        last.tb_next = None
     return trace
 
 

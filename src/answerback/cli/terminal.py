@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..peer import Abilities, Log, NeedsInput, Progress, Question
+from ..peer import Log, NeedsInput, Progress, Question
 from .program import tell
 
 _CLEAR = "\r\x1b[K"
@@ -17,8 +17,6 @@ _WIDTH = 79
 
 class Terminal:
     """Shows progress in one line that is written over; what a tool logs stays."""
-
-    can = Abilities()
 
     def __init__(self) -> None:
         self._shown = False
@@ -32,13 +30,41 @@ class Terminal:
             _write(_CLEAR + _bar(note)[:_WIDTH])
 
     async def ask(self, question: Question) -> Any:
-        raise NeedsInput(question)
+        """Put the question to the person at the terminal, if there is one."""
+        if question.method != "elicitation/create" or not (is_person() and sys.stdin.isatty()):
+            raise NeedsInput({"question": question})
+        self.finish()
+        return prompt(question)
 
     def finish(self) -> None:
         """Take the line of progress away."""
         if self._shown:
             self._shown = False
             _write(_CLEAR)
+
+
+def prompt(question: Question) -> dict[str, Any]:
+    """An answer to each field of the form; none at all (Ctrl-D) declines."""
+    tell(question.message)
+    content: dict[str, Any] = {}
+    for name, field in question.params["requestedSchema"]["properties"].items():
+        label = field.get("description") or field.get("title") or name
+        choices = "/".join(map(str, field.get("enum", ())))
+        if field.get("type") == "boolean":
+            choices = "yes/no"
+        _write(f"{label}{f' ({choices})' if choices else ''}: ")
+        line = sys.stdin.readline()
+        if not line:
+            return {"action": "decline"}
+        if line.strip() or "default" not in field:
+            content[name] = _read(line.strip(), field)
+    return {"action": "accept", "content": content}
+
+
+def _read(text: str, field: dict[str, Any]) -> Any:
+    if field.get("type") == "boolean":
+        return {"y": True, "yes": True, "n": False, "no": False}.get(text.lower(), text)
+    return text
 
 
 def is_person() -> bool:

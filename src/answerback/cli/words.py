@@ -54,7 +54,7 @@ def kind(schema: Any, root: dict[str, Any]) -> str:
             return "file"
         case {"type": "string", "format": name} if name in _FORMATS:
             return _FORMATS[name][0]
-        case {"type": str(name)}:
+        case {"type": str(name)} if name in _TYPES:
             return _TYPES[name][0]
     return "value"
 

@@ -65,7 +65,7 @@ def read(
     return Reply(
         content=content,
         data=msgspec.UNSET if failed else _read_data(found, shape, contract),
-        error=_read_error(content, meta, contract) if failed else None,
+        error=_read_error(found, content, contract) if failed else None,
         meta=own_meta(meta),
         timestamp=moment_of(meta.get(TIMESTAMP) if isinstance(meta, dict) else None),
     )
@@ -179,10 +179,10 @@ def _read_data(found: dict[str, Any], shape: Shape, contract: Contract) -> Any:
     return msgspec.UNSET
 
 
-def _read_error(content: tuple[Block, ...], meta: Any, contract: Contract) -> Error:
-    ours = our_meta(meta, "error")
+def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Contract) -> Error:
+    ours = our_meta(found.get("_meta"), "error")
     text = _first_text(content)
     if ours:
         return read_error(ours, text or "")
     message = "Unknown error" if text is None else message_in(text, contract.error_text)
-    return Error(UNKNOWN_ERROR, message)
+    return Error(UNKNOWN_ERROR, message, found.get("structuredContent"))

@@ -78,7 +78,7 @@ def own_meta(meta: Any) -> dict[str, Any]:
     """The author's part of a `_meta`."""
     if not isinstance(meta, dict):
         return {}
-    return {key: value for key, value in meta.items() if not key.startswith(OURS)}
+    return {key: value for key, value in meta.items() if not str(key).startswith(OURS)}
 
 
 def our_meta(meta: Any, name: str) -> dict[str, Any]:
@@ -92,12 +92,17 @@ def given(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
+def decoded(source: bytes | str, what: str) -> Any:
+    """*source* as JSON; raises MalformedReply."""
+    try:
+        return msgspec.json.decode(source)
+    except (ValueError, RecursionError) as exc:
+        raise MalformedReply(f"{what} is not JSON that can be read: {exc}") from None
+
+
 def decoded_object(source: bytes | str | dict[str, Any], what: str) -> dict[str, Any]:
     """*source* as a JSON object; raises MalformedReply."""
-    try:
-        found = source if isinstance(source, dict) else msgspec.json.decode(source)
-    except ValueError as exc:
-        raise MalformedReply(f"{what} is not JSON: {exc}") from None
+    found = source if isinstance(source, dict) else decoded(source, what)
     if not isinstance(found, dict):
         raise MalformedReply(f"{what} must be an object, not {type(found).__name__}")
     return found

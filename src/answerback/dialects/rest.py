@@ -15,7 +15,7 @@ from ..errors import UNKNOWN_ERROR
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
-from .plain import KINDS, MalformedReply, encode, encoded_data, kind_of, plain_data
+from .plain import KINDS, MalformedReply, decoded, encode, encoded_data, kind_of, plain_data
 from .written import ERROR_CODE, JSON, Written, in_json, is_token, token
 
 FORM = "X-Answerback-Form"
@@ -57,10 +57,7 @@ def read(written: Written, shape: Shape = BARE, contract: Contract = STANDARD) -
         return Reply(content=(Text(written.body.decode("utf-8", "replace")),))
     if essence != JSON and not essence.endswith("+json"):
         raise MalformedReply(f"no reply can be read from {written.media_type!r}")
-    try:
-        found = msgspec.json.decode(written.body)
-    except ValueError as exc:
-        raise MalformedReply(f"the body is not JSON: {exc}") from None
+    found = decoded(written.body, "the body")
     return _read_content(found) if form == "content" else Reply(data=shape.unwrap(found))
 
 
@@ -116,8 +113,8 @@ def _read_error(written: Written) -> Error:
     code = written.header(ERROR_CODE) or KINDS.get(written.status, UNKNOWN_ERROR)
     kind = kind_of(code, written.status)
     try:
-        found = msgspec.json.decode(written.body)
-    except ValueError:
+        found = decoded(written.body, "the body")
+    except MalformedReply:
         found = written.body.decode("utf-8", "replace") or None
     message = _message(found)
     return Error(code, f"HTTP status {written.status}" if message is None else message, kind=kind)

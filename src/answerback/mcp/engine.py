@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..call import Call, settled
+from ..call import Call, Handler, settled
 from ..dialects import mcp as dialect
 from ..dialects.blocks import project_block, write_block
+from ..peer import NeedsInput
+from ..reply import Reply
 from ..resource import Resource, contents_of
 from ..types.problems import InvalidOutput
 from ..versions import LATEST_LEGACY, LEGACY, MODERN, Version
@@ -33,6 +35,7 @@ from .session import Client, Session
 if TYPE_CHECKING:
     from ..app import App
     from ..paths import Paths
+    from ..seal import Sealer
 
 _encode = msgspec.json.Encoder().encode
 SERVER_INFO = params.PREFIX + "serverInfo"
@@ -41,9 +44,10 @@ SERVER_INFO = params.PREFIX + "serverInfo"
 class Engine:
     """One for each wire; it keeps nothing of any client."""
 
-    def __init__(self, app: App, paths: Paths) -> None:
+    def __init__(self, app: App, paths: Paths, sealer: Callable[[], Sealer]) -> None:
         self._app = app
         self._paths = paths
+        self._sealer = sealer
         self._methods: dict[str, Callable[[Exchange, msgspec.Raw], Awaitable[bytes]]] = {
             "tools/list": self._list_tools,
             "tools/call": self._call_tool,
@@ -159,18 +163,37 @@ class Engine:
         if not arguments.lstrip().startswith(b"{"):
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
         call = Call(tool.name, arguments, exchange, wire="mcp")
-        exchange.call = call
-        outcome = await self._paths.tools(call)
-        reply = settled(outcome)
-        result = dialect.write(reply, tool.shape, tool.contract, exchange.version)
+        outcome = await self._run(self._paths.tools, call, exchange, raw)
+        if isinstance(outcome, bytes):
+            return outcome
+        result = dialect.write(outcome, tool.shape, tool.contract, exchange.version)
         return result if not exchange.version.modern else self._signed(result)
+
+    async def _run(
+        self, path: Handler, call: Call, exchange: Exchange, raw: msgspec.Raw
+    ) -> Reply[Any] | bytes:
+        """The reply, or the result that asks the client for more."""
+        exchange.call = call
+        if not exchange.version.modern:
+            return settled(await path(call))
+        # Only a modern client pays for what sealing needs.
+        from .rounds import input_required, recall
+
+        request = call.name.encode() + b"\0" + call.arguments
+        recall(exchange, raw, request, self._sealer())
+        outcome = await path(call)
+        if isinstance(outcome, NeedsInput):
+            asking = input_required(exchange, outcome, request, self._sealer())
+            return self._finish(asking, exchange.version)
+        return outcome
 
     async def _read_resource(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
         uri = params.read(raw, params.ReadResource).uri
         resource, arguments = self._find_resource(uri, exchange.version)
         call = Call(resource.uri, arguments, exchange, wire="mcp")
-        exchange.call = call
-        reply = settled(await self._paths.resources(call))
+        reply = await self._run(self._paths.resources, call, exchange, raw)
+        if isinstance(reply, bytes):
+            return reply
         if reply.error is not None:
             if reply.error.row.status == 404:
                 raise _no_resource(uri, exchange.version)
@@ -197,8 +220,9 @@ class Engine:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
         arguments = _encode(prompt.from_strings(list(asked.arguments.items())))
         call = Call(prompt.name, arguments, exchange, wire="mcp")
-        exchange.call = call
-        reply = settled(await self._paths.prompts(call))
+        reply = await self._run(self._paths.prompts, call, exchange, raw)
+        if isinstance(reply, bytes):
+            return reply
         if reply.error is not None:
             raise RpcError(_code(reply.error.row.status), reply.error.message)
         roles = reply.meta["roles"]
@@ -223,7 +247,7 @@ class Engine:
         """The result with what every modern result carries."""
         if not version.modern:
             return _encode(result)
-        result["resultType"] = "complete"
+        result.setdefault("resultType", "complete")
         if cacheable:
             result |= {"ttlMs": 0, "cacheScope": "private"}
         result["_meta"] = {SERVER_INFO: self.server_info(version)}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ..peer import Abilities, Level, Log, NeedsInput, Progress, Question
+from ..peer import Level, Log, NeedsInput, Progress, Question
 from ..versions import Version
 from .messages import Id, notification_frame
 from .session import Client, reaches
@@ -36,6 +36,12 @@ def current() -> Exchange | None:
     return found
 
 
+def digest(question: Question) -> str:
+    from hashlib import blake2b
+
+    return blake2b(msgspec.json.encode(question), digest_size=6).hexdigest()
+
+
 class Exchange:
     """What a request carried beside its parameters, and the line back to who sent it."""
 
@@ -57,6 +63,9 @@ class Exchange:
         self.call: Call | None = None
         self.cancelled = False
         self.on_cancel: Callable[[], object] | None = None
+        self.answers: dict[str, Any] = {}
+        """What the client answered, by the key of the question."""
+        self._asked = 0
         self._last = float("-inf")
 
     def __enter__(self) -> Exchange:
@@ -75,25 +84,41 @@ class Exchange:
         if self.on_cancel is not None:
             self.on_cancel()
 
-    @property
-    def can(self) -> Abilities:
-        return Abilities(answers=self.client.form)
-
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Progress):
             self._send_progress(note)
         elif self.level is not None and reaches(note.level, self.level):
-            params = {"level": note.level, "data": note.data}
-            if note.logger is not None:
-                params["logger"] = note.logger
-            self.link.send(notification_frame("notifications/message", params))
+            self._send_log(note)
 
     async def ask(self, question: Question) -> Any:
-        raise NeedsInput(question)
+        """Legacy asks over the line. Modern looks whether the client sent the answer along."""
+        if self.version.modern:
+            return self._answer_to(question)
+        if not self.client.can(question):
+            raise NeedsInput({"question": question})
+        return msgspec.json.decode(await self.link.ask(question.method, question.params))
+
+    def _answer_to(self, question: Question) -> Any:
+        """By its place and its wording, so that an answer never meets another question."""
+        self._asked += 1
+        key = f"{self._asked}-{digest(question)}"
+        if key in self.answers:
+            return self.answers[key]
+        raise NeedsInput({key: question})
+
+    def _send_log(self, note: Log) -> None:
+        params = {"level": note.level, "data": note.data}
+        if note.logger is not None:
+            params["logger"] = note.logger
+        try:
+            frame = notification_frame("notifications/message", params)
+        except (TypeError, ValueError, RecursionError):
+            frame = notification_frame("notifications/message", params | {"data": str(note.data)})
+        self.link.send(frame)
 
     def _send_progress(self, note: Progress) -> None:
         # Progress must grow; what does not is not worth telling.
-        if self.token is None or note.progress <= self._last:
+        if self.token is None or not self._last < note.progress < float("inf"):
             return
         self._last = note.progress
         params: dict[str, Any] = {"progressToken": self.token, "progress": note.progress}

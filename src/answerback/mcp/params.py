@@ -33,6 +33,13 @@ class Common(msgspec.Struct):
     meta: Meta | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="_meta")
 
 
+class Retry(msgspec.Struct):
+    """What a modern client sends along when it asks again, with the answers."""
+
+    responses: dict[str, dict[str, Any]] = msgspec.field(default={}, name="inputResponses")
+    state: str | None = msgspec.field(default=None, name="requestState")
+
+
 class Initialize(msgspec.Struct):
     version: str = msgspec.field(name="protocolVersion")
     capabilities: dict[str, Any] = {}

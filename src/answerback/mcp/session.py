@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..peer import LEVELS, Level
+from ..peer import LEVELS, Level, Question
 from ..versions import Version
 
 
@@ -32,11 +32,28 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
             roots="roots" in capabilities,
         )
 
+    def can(self, question: Question) -> bool:
+        """Whether it said that it can answer such a question."""
+        return not missing(self, question)
+
+
+def missing(client: Client, question: Question) -> dict[str, Any]:
+    """The capability that a question needs and the client did not declare, in MCP's words."""
+    match question.method:
+        case "elicitation/create":
+            mode = question.params.get("mode", "form")
+            has = client.url if mode == "url" else client.form
+            return {} if has else {"elicitation": {mode: {}}}
+        case "sampling/createMessage":
+            return {} if client.sampling else {"sampling": {}}
+        case _:
+            return {} if client.roots else {"roots": {}}
+
 
 class Session:
     """One legacy client: from `initialize` until it goes."""
 
-    __slots__ = ("client", "level", "running", "subscriptions", "version")
+    __slots__ = ("client", "level", "subscriptions", "version")
 
     def __init__(self, version: Version, client: Client) -> None:
         self.version = version

@@ -13,7 +13,8 @@ from answerback.types.nodes import Node
 from answerback.types.parameter import Parameter
 from answerback.types.problems import InvalidArguments, Problem
 from answerback.types.reading import read_type
-from answerback.types.settling import Walk, settle
+from answerback.types.settling import settle
+from answerback.types.walk import Walk
 
 
 class Arguments:
@@ -21,72 +22,80 @@ class Arguments:
 
     def __init__(self, parameters: Sequence[Parameter], *, lenient: bool = False) -> None:
         self._parameters = tuple(parameters)
-        self._optional = tuple(each.name for each in parameters if not each.required)
         self._lenient = lenient
-        self._decoder: msgspec.json.Decoder[Any] | None = None
+        self._plan: _Plan | None = None
 
     def decode(self, raw: bytes) -> dict[str, Any]:
         """Typed keyword arguments, those that were not given left out.
 
         Raises InvalidJson, or InvalidArguments with all that is wrong.
         """
-        decoder = self._decoder or self._make_decoder()
-        # Quicker than two calls; it is asked for every call.
+        # Threads may both make one; either will do, because it is set whole.
+        plan = self._plan or self._make_plan()
+        # msgspec does not look at the text of values that it skips.
         if not raw.isascii() or raw.count(b"[") + raw.count(b"{") > syntax.DEEPEST:
             syntax.refuse_bad_text(raw)
         try:
-            values = msgspec.structs.asdict(decoder.decode(raw))
+            values = msgspec.structs.asdict(plan.decode(raw))
         except Exception:  # noqa: BLE001 - an author's __post_init__ may raise what it likes
-            values = self._decode_slowly(raw)
-        for name in self._optional:
+            values = self._decode_slowly(plan, raw)
+        for name in plan.optional:
             if values[name] is msgspec.UNSET:
                 del values[name]
         return values
 
-    def _make_decoder(self) -> msgspec.json.Decoder[Any]:
-        natives = self._natives = Natives()
-        self._nodes = {
-            each.name: read_type(each.annotation, each.name) for each in self._parameters
-        }
-        absent = dict.fromkeys(self._optional, msgspec.UNSET)
-        fields: list[Any] = [
-            (name, natives.of(node), absent[name]) if name in absent else (name, natives.of(node))
-            for name, node in self._nodes.items()
-        ]
-        self._struct = msgspec.defstruct(
-            "Arguments", fields, forbid_unknown_fields=True, kw_only=True
-        )
-        self._decoder = msgspec.json.Decoder(self._struct, dec_hook=decode_hook(natives))
-        return self._decoder
+    def _make_plan(self) -> "_Plan":
+        self._plan = _Plan(self._parameters)
+        return self._plan
 
-    def _decode_slowly(self, raw: bytes) -> dict[str, Any]:
+    def _decode_slowly(self, plan: "_Plan", raw: bytes) -> dict[str, Any]:
         walk = Walk(lenient=self._lenient)
         try:
-            given = _load_object(raw, walk)
-            settled = self._settle(given, walk)
+            settled = plan.settle(_load_object(raw, walk), walk)
             if not walk.problems:
-                return self._build(settled)
+                return plan.build(settled)
         except RecursionError:
             walk.report("", "nested too deep for these types")
         raise InvalidArguments(tuple(walk.problems))
 
-    def _settle(self, given: dict[str, Any], walk: Walk) -> dict[str, Any]:
-        for each in self._parameters:
-            if each.required and each.name not in given:
-                expected = describe(self._nodes[each.name])
-                walk.report(each.name, f"missing, expected {expected}", expected=expected)
+
+class _Plan:
+    """What was worked out about the parameters of one function."""
+
+    def __init__(self, parameters: Sequence[Parameter]) -> None:
+        self.nodes = {each.name: read_type(each.annotation, each.name) for each in parameters}
+        self.required = [each.name for each in parameters if each.required]
+        self.optional = [each.name for each in parameters if not each.required]
+        self.natives = Natives()
+        fields: list[Any] = [(name, self.natives.of(self.nodes[name])) for name in self.required]
+        fields += [
+            (name, self.natives.of(self.nodes[name]), msgspec.UNSET) for name in self.optional
+        ]
+        self.struct = msgspec.defstruct(
+            "Arguments", fields, forbid_unknown_fields=True, kw_only=True
+        )
+        hook = decode_hook(self.natives)
+        self.decode = msgspec.json.Decoder(self.struct, dec_hook=hook).decode
+
+    def settle(self, given: dict[str, Any], walk: Walk) -> dict[str, Any]:
+        """The arguments as JSON that fits; what is wrong is noted in *walk*."""
+        for name in self.required:
+            if name not in given:
+                expected = describe(self.nodes[name])
+                walk.report(name, f"missing, expected {expected}", expected=expected)
         settled = {}
         for name, value in given.items():
-            if name not in self._nodes:
-                walk.report(name, "unknown argument", hint=_near(name, self._nodes))
+            if name not in self.nodes:
+                walk.report(name[:LONGEST], "unknown argument", hint=_near(name, self.nodes))
             elif value is not _UNREADABLE:
-                settled[name] = settle(self._nodes[name], value, name, walk)
+                settled[name] = settle(self.nodes[name], value, name, walk)
         return settled
 
-    def _build(self, settled: dict[str, Any]) -> dict[str, Any]:
-        hook = Builder(self._natives).hook
+    def build(self, settled: dict[str, Any]) -> dict[str, Any]:
+        """Typed values, UNSET for those that were not given."""
+        hook = Builder(self.natives).hook
         try:
-            made = msgspec.convert(settled, self._struct, str_keys=True, dec_hook=hook)
+            made = msgspec.convert(settled, self.struct, str_keys=True, dec_hook=hook)
         except RecursionError:
             raise
         except msgspec.ValidationError as error:

@@ -12,7 +12,9 @@ from answerback.types import nodes
 from answerback.types.native import Natives, is_stand_in
 from answerback.types.nodes import Node
 from answerback.types.scalars import read_scalar
-from answerback.types.settling import Walk, candidates, choose
+from answerback.types.settling import choose
+from answerback.types.unions import candidates
+from answerback.types.walk import Walk
 
 Hook = Callable[[type, Any], Any]
 

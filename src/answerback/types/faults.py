@@ -51,10 +51,16 @@ def _inside(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _model_items(value: Any) -> Iterator[tuple[str, Any]]:
-    from answerback.types.models import dump
+    from answerback.types.models import dump, taken_apart
 
-    dumped = dump(value)
-    yield from dumped.items() if isinstance(dumped, dict) else [("root", dumped)]
+    dumped, held = dump(value), taken_apart(value)
+    if not isinstance(dumped, dict) or not isinstance(held, dict):
+        yield "root", dumped
+        return
+    yield from dumped.items()
+    # pydantic writes some of the numbers that are not finite as null, as msgspec does.
+    numbers = (float, Decimal, list, dict)
+    yield from ((name, each) for name, each in held.items() if isinstance(each, numbers))
 
 
 def _fields(value: Any) -> Iterator[str]:
@@ -78,6 +84,6 @@ def _leaf_fault(value: Any, path: str) -> Fault | None:
     except UnicodeEncodeError:
         return path, "text with half a surrogate pair, which is no Unicode"
     except Exception as error:  # noqa: BLE001 - msgspec's, or an author's class's
-        reason = "" if isinstance(error, TypeError | NotImplementedError) else f" ({error})"
-        return path, f"{type(value).__name__} cannot be written as JSON{reason}"
+        # Not the error's text: it may hold the value.
+        return path, f"{type(value).__name__} cannot be written as JSON ({type(error).__name__})"
     return None

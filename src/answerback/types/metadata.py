@@ -3,7 +3,9 @@
 Objects of the other libraries are known by their class's module, so neither is imported.
 """
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -109,9 +111,20 @@ def _limit(extras: Extras, item: Any, names: tuple[str, ...]) -> None:
         found[name] = found[name] if held is None else _NARROWER[name](held, found[name])
     if "pattern" in found:
         found["pattern"] = getattr(found["pattern"], "pattern", found["pattern"])
+        _keep(extras, "pattern", lambda held, value: re.search(held, value) is not None)
+    if "multiple_of" in found:
+        _keep(extras, "multiple_of", lambda held, value: value % held == 0)
     if not found:
         return
     extras.limits = _sharpen(msgspec.structs.replace(extras.limits, **found))
+
+
+def _keep(extras: Extras, name: str, holds: Callable[[Any, Any], bool]) -> None:
+    """Make a check of the limit that another of its name is about to replace."""
+    held = getattr(extras.limits, name)
+    if held is not None:
+        checks = (*extras.limits.checks, partial(holds, held))
+        extras.limits = msgspec.structs.replace(extras.limits, checks=checks)
 
 
 def _sharpen(limits: Limits) -> Limits:

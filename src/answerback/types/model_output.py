@@ -16,7 +16,7 @@ from answerback.types.encoding import ENCODER
 from answerback.types.models import write_model
 from answerback.types.naming import describe
 from answerback.types.nodes import Node
-from answerback.types.output import Check, has_models
+from answerback.types.output import Check, has_models, may_be_not_finite, refuse_faults
 from answerback.types.problems import InvalidOutput, item, join, member
 from answerback.types.syntax import DEEPEST, is_too_deep
 
@@ -44,6 +44,8 @@ class ModelCheck:
         except Exception as error:
             problem = f"cannot be written as JSON ({type(error).__name__})"
             raise InvalidOutput("", problem) from error
+        if may_be_not_finite(encoded):
+            refuse_faults(value)
         if is_too_deep(encoded):
             raise InvalidOutput("", f"nested deeper than {DEEPEST} levels")
         return encoded, checked

@@ -9,11 +9,10 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
 from answerback.types.encoding import ENCODER
-from answerback.types.faults import find_fault
 from answerback.types.naming import describe
 from answerback.types.nodes import Model
-from answerback.types.problems import InvalidOutput, item, join, member
-from answerback.types.settling import Walk
+from answerback.types.problems import InvalidOutput, item, member
+from answerback.types.walk import Walk
 
 
 @cache
@@ -108,8 +107,9 @@ def _spot(path: str, loc: tuple[int | str, ...]) -> str:
 
 
 def dump(value: Any) -> Any:
-    """The JSON of a pydantic object of whatever class."""
-    return type(value).__pydantic_serializer__.to_python(value, mode="json", by_alias=True)
+    """The JSON of a pydantic object where no type says what it should be."""
+    serializer = type(value).__pydantic_serializer__
+    return serializer.to_python(value, mode="json", by_alias=True, warnings=False)
 
 
 def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
@@ -120,9 +120,6 @@ def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
     except Exception as error:
         problem = f"cannot be written as JSON ({type(error).__name__})"
         raise InvalidOutput(path, problem) from error
-    fault = find_fault(data)
-    if fault is not None:
-        raise InvalidOutput(join(path, fault[0]), fault[1])
     return data, checked
 
 
@@ -151,7 +148,7 @@ def _recheck(node: Model, value: Any) -> None:
     """Validate an instance again: assignment and model_construct check nothing."""
     if not isinstance(value, BaseModel):
         return
-    held = _taken_apart(value)
+    held = taken_apart(value)
     try:
         adapter(node).validate_python(held, by_alias=False, by_name=True)
     except ValidationError as error:
@@ -166,17 +163,18 @@ def _recheck(node: Model, value: Any) -> None:
 _NOT_OURS = frozenset({"value_error", "assertion_error", "extra_forbidden"})
 
 
-def _taken_apart(value: Any) -> Any:
+def taken_apart(value: Any) -> Any:
+    """What an instance holds, by the names of its fields, models inside it likewise."""
     if isinstance(value, RootModel):
-        return _taken_apart(value.root)
+        return taken_apart(value.root)
     if isinstance(value, BaseModel):
         held = {**value.__dict__, **(value.model_extra or {})}
-        return {name: _taken_apart(each) for name, each in held.items()}
+        return {name: taken_apart(each) for name, each in held.items()}
     if isinstance(value, dict):
-        return {key: _taken_apart(each) for key, each in value.items()}
+        return {key: taken_apart(each) for key, each in value.items()}
     if type(value) in (list, tuple, set, frozenset):
         # A model in a set may not be hashable once it is a dict.
-        return [_taken_apart(each) for each in value]
+        return [taken_apart(each) for each in value]
     return value
 
 

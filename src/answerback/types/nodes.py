@@ -153,8 +153,9 @@ def plain(node: Node) -> Node:
 def tag_of(node: Node) -> str | None:
     """The name of the member that tells this record from others, if it has one."""
     node = plain(node)
-    tagged = isinstance(node, Record) and not node.array and node.tag is not None
-    return node.tag[0] if tagged else None
+    if isinstance(node, Record) and not node.array and node.tag is not None:
+        return node.tag[0]
+    return None
 
 
 def children(node: Node) -> tuple[Node, ...]:

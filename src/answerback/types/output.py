@@ -13,8 +13,9 @@ from answerback.types.nodes import Node
 from answerback.types.problems import InvalidOutput
 from answerback.types.reading import read_type
 from answerback.types.scalars import is_loose
-from answerback.types.settling import Walk, settle
+from answerback.types.settling import settle
 from answerback.types.syntax import DEEPEST, is_too_deep
+from answerback.types.walk import Walk
 
 
 class Output:
@@ -77,7 +78,7 @@ class Check:
 
     def scrutinise(self, value: Any, encoded: bytes, checked: Any) -> tuple[bytes, Any]:
         """Look for what decoding does not find: NaN, depth, and keys that were not declared."""
-        if self.may_hide and (b"null" in encoded or b"NaN" in encoded or b"Infinity" in encoded):
+        if self.may_hide and may_be_not_finite(encoded):
             refuse_faults(value)
         if self.may_be_deep and is_too_deep(encoded):
             raise InvalidOutput("", f"nested deeper than {DEEPEST} levels")
@@ -109,6 +110,11 @@ class Check:
             problem = f"refused by its own type ({type(error).__name__})"
             raise InvalidOutput("", problem) from error
         raise InvalidOutput(walk.problems[0].path, walk.problems[0].message)
+
+
+def may_be_not_finite(encoded: bytes) -> bool:
+    """Whether a NaN or an infinity may be behind it: msgspec writes null, or a Decimal's name."""
+    return b"null" in encoded or b"NaN" in encoded or b"Infinity" in encoded
 
 
 def refuse_faults(value: Any) -> None:

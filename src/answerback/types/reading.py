@@ -54,7 +54,11 @@ def read_type(annotation: Any, where: str = "") -> Node:
     """The tree of *annotation*; raises UnservableType, naming *where*, if there is none."""
     if _hashable(annotation) and annotation in _PLAIN:
         return _PLAIN[annotation]
-    return _Reader().read(annotation, where)
+    try:
+        return _Reader().read(annotation, where)
+    except RecursionError:
+        problem = f"{name_of(annotation)} holds itself with no class between; write Any"
+        raise UnservableType(where, problem) from None
 
 
 def _hashable(annotation: Any) -> bool:
@@ -114,6 +118,8 @@ class _Reader:
     def _bare(self, bare: Any, where: str, extras: Extras) -> Node:
         if _hashable(bare) and bare in SCALARS:
             return _scalar(bare, where, extras)
+        if isinstance(bare, str | typing.ForwardRef):
+            raise NameError(f"{where}: {bare!r} is not the name of a type that is known here")
         if isinstance(bare, typing.TypeVar):
             return self._type_var(bare, where)
         origin = typing.get_origin(bare) or bare

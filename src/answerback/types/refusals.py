@@ -39,8 +39,6 @@ def refusal(annotation: Any) -> str:
     """Why *annotation* cannot be served and what to write instead."""
     origin = typing.get_origin(annotation) or annotation
     name = name_of(annotation)
-    if isinstance(annotation, str | typing.ForwardRef):
-        return f"{name!r} is a name, not a type; import what it names at run time"
     try:
         instead = _INSTEAD.get(origin)
     except TypeError:

@@ -8,6 +8,7 @@ import msgspec
 from answerback.types import nodes
 from answerback.types.definitions import Names, describe_class, rename_refs
 from answerback.types.encoding import ENCODER
+from answerback.types.faults import find_fault
 from answerback.types.nodes import Node
 from answerback.types.rendering_scalars import render_key, render_scalar, sizes
 
@@ -47,7 +48,16 @@ class Renderer:
                 return {**self.render_root(inner), **_told(notes)}
             case nodes.Record():
                 return _record(self, node)
+            case nodes.Model():
+                return self._without_ref(self.model(node))
         return self.render(node)
+
+    def _without_ref(self, schema: Schema) -> Schema:
+        for name in self.definitions:
+            if schema.get("$ref") == self.ref(name)["$ref"]:
+                rest = {key: value for key, value in schema.items() if key != "$ref"}
+                return self.definitions[name] | rest
+        return schema
 
     def ref(self, name: str) -> Schema:
         """A reference to the definition called *name*."""
@@ -93,7 +103,7 @@ def default_of(value: Any) -> Schema:
     except Exception:  # noqa: BLE001 - an author's object; a schema can do without
         return {}
     # NaN would be written as null.
-    if encoded == b"null" and value is not None:
+    if b"null" in encoded and find_fault(value) is not None:
         return {}
     return {"default": msgspec.json.decode(encoded)}
 

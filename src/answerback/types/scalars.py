@@ -93,7 +93,7 @@ def read_scalar(node: Scalar, value: Any) -> Any:
 
 def _in_form(node: Scalar, value: Any) -> bool:
     if node.kind is Decimal and type(value) in (int, float):
-        return math.isfinite(value)
+        return True
     pattern = pattern_of(node.kind, node.limits)
     # fullmatch, because `$` in Python's re also matches before a last newline.
     return isinstance(value, str) and bool(_compiled(pattern).fullmatch(value))

@@ -5,72 +5,17 @@ msgspec does not (`1.0` for an int), read more kindly if *lenient*, and with the
 record does not declare left out if *prune*.
 """
 
+import math
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
 from typing import Any
-from uuid import UUID
 
 from answerback.types import nodes
-from answerback.types.naming import describe, kind_name, show
+from answerback.types.naming import describe
 from answerback.types.nodes import Node
-from answerback.types.problems import InvalidJson, Problem, item, member
+from answerback.types.problems import InvalidJson, item, member
 from answerback.types.scalars import read_scalar
-
-MOST_PROBLEMS = 50
-
-
-class Walk:
-    """How one value is gone over, and what was found on the way."""
-
-    def __init__(
-        self,
-        *,
-        repair: bool = True,
-        lenient: bool = False,
-        prune: bool = False,
-        shown: bool = True,
-    ) -> None:
-        self.repair = repair
-        self.lenient = lenient
-        self.prune = prune
-        # What a function returned may be secret; what it was sent is the sender's own.
-        self.shown = shown
-        self.problems: list[Problem] = []
-        # How far the value is from what the type would write: repairs, then stray or absent keys.
-        self.repairs = 0
-        self.strays = 0
-        # Without it, nested unions of recursive types would take exponential time.
-        self.unions: dict[tuple[int, int], Verdict] = {}
-
-    def wrong(self, node: Node, value: Any, path: str) -> Any:
-        """Note that *value* is not what *node* takes."""
-        expected, got = describe(node), show(value) if self.shown else kind_name(value)
-        self.report(path, f"expected {expected}, got {got}", expected=expected, got=got)
-        return value
-
-    def report(self, path: str, message: str, **more: str | None) -> None:
-        """Note one problem."""
-        if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(Problem(path=path, message=message, **more))
-
-    def apart(self, *, lenient: bool = False) -> "Walk":
-        """A walk of the same sort for a trial; it shares what is known of unions."""
-        trial = Walk(repair=self.repair, lenient=lenient, prune=self.prune, shown=self.shown)
-        # A kinder reading may find another member.
-        trial.unions = self.unions if lenient == self.lenient else {}
-        return trial
-
-
-class Verdict:
-    """What became of a value in one walk."""
-
-    def __init__(self, value: Any, data: Any, walk: Walk, member: Node | None = None) -> None:
-        # Kept because verdicts are filed under its id.
-        self.value = value
-        self.data = data
-        self.walk = walk
-        self.member = member
+from answerback.types.unions import best, candidates
+from answerback.types.walk import Verdict, Walk
 
 
 def settle(node: Node, value: Any, path: str, walk: Walk) -> Any:
@@ -109,7 +54,9 @@ def read_kindly(kind: type, text: str) -> bool | int | float | None:
         if kind is int:
             number = float(text) if "." in text or "e" in text.lower() else int(text)
             return int(number) if number == int(number) else None
-        return float(text) if kind is float else None
+        if kind is float:
+            return float(text) if math.isfinite(float(text)) else None
+        return None
     except (ValueError, OverflowError):
         return None
 
@@ -272,15 +219,6 @@ def _model(node: nodes.Model, value: Any, path: str, walk: Walk) -> Any:
     return settle_model(node, value, path, walk)
 
 
-def candidates(node: nodes.Union, value: Any) -> list[Node]:
-    """The members that take JSON of the kind that *value* is."""
-    kind = nodes.kind_of(value)
-    fitting = [member for member in node.members if kind in nodes.kinds(member)]
-    if kind != "object":
-        return fitting
-    return [member for member in fitting if nodes.tag_of(member) in (None, *value)]
-
-
 def choose(node: nodes.Union, value: Any, walk: Walk) -> Node | None:
     """The member that fits *value* best, if one does."""
     return decide(node, value, "", walk).member
@@ -311,51 +249,13 @@ def decide(node: nodes.Union, value: Any, path: str, walk: Walk) -> Verdict:
             trial = walk.apart(lenient=True)
             data = _SETTLE[type(kind)](kind, value, path, trial)
             verdicts.append(Verdict(value, data, trial, kind))
-    verdict = _best(node, path, verdicts) or Verdict(value, value, walk.apart())
+    verdict = best(path, verdicts) or Verdict(value, value, walk.apart())
     if verdict.member is None and not verdict.walk.problems:
         verdict.walk.wrong(node, value, path)
     # Only arrays and objects: they are met once each, and only they cost time.
     if isinstance(value, list | dict):
         walk.unions[key] = verdict
     return verdict
-
-
-def _best(node: nodes.Union, path: str, verdicts: list[Verdict]) -> Verdict | None:
-    fitting = [verdict for verdict in verdicts if not verdict.walk.problems]
-    if fitting:
-        return min(fitting, key=_distance)
-    # Problems inside the value tell more than that it is none of several types.
-    inside = [v for v in verdicts if all(p.path != path for p in v.walk.problems)]
-    telling = inside or (verdicts if len(verdicts) == 1 else [])
-    if not telling:
-        return None
-    nearest = min(telling, key=lambda verdict: len(verdict.walk.problems))
-    return Verdict(nearest.value, nearest.value, nearest.walk)
-
-
-# A string that is a UUID is hardly meant as text, but any word may be base64 or a number.
-_TELLING: dict[type, int] = {
-    UUID: 1,
-    datetime: 1,
-    date: 1,
-    time: 1,
-    timedelta: 1,
-    str: 2,
-    Decimal: 3,
-    bytes: 4,
-    bytearray: 4,
-}
-
-
-def _distance(verdict: Verdict) -> tuple[int, int, int]:
-    kind = nodes.plain(verdict.member) if verdict.member is not None else None
-    telling = 0
-    if isinstance(kind, nodes.Scalar):
-        telling = _TELLING.get(kind.kind, 1)
-    elif isinstance(kind, nodes.Anything | nodes.Mapping):
-        # They take nearly everything; a class says more.
-        telling = 9
-    return (verdict.walk.repairs, verdict.walk.strays if telling < 9 else 0, telling)
 
 
 _SETTLE: dict[type[Node], Callable[[Any, Any, str, Walk], Any]] = {

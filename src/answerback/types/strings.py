@@ -14,8 +14,9 @@ from answerback.types import nodes
 from answerback.types.nodes import Node
 from answerback.types.parameter import Parameter
 from answerback.types.reading import read_type
-from answerback.types.settling import Walk, read_kindly, settle
+from answerback.types.settling import read_kindly, settle
 from answerback.types.syntax import load
+from answerback.types.walk import Walk
 
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
@@ -127,7 +128,7 @@ def _anything(node: nodes.Anything | nodes.Model, text: str) -> Any:
 
 
 def _union(node: nodes.Union, value: str | bytes) -> Any:
-    for member in _by_narrowness(node.members):
+    for member in _tried(node):
         read = _read(member, value)
         trial = Walk()
         settle(member, read, "", trial)
@@ -136,15 +137,12 @@ def _union(node: nodes.Union, value: str | bytes) -> Any:
     return _as_text(value)
 
 
-def _by_narrowness(members: tuple[Node, ...]) -> list[Node]:
-    # In the order written, but text and base64 take every string, so they come last.
-    greedy: dict[type, int] = {str: 1, bytes: 2, bytearray: 2}
-
-    def rank(member: Node) -> int:
-        member = nodes.plain(member)
-        return greedy.get(member.kind, 0) if isinstance(member, nodes.Scalar) else 0
-
-    return sorted(members, key=rank)
+def _tried(node: nodes.Union) -> list[Node]:
+    members = [nodes.plain(member) for member in node.members]
+    if not any(isinstance(each, nodes.Scalar) and each.kind is str for each in members):
+        return members
+    # Where text is taken, "none" and the empty string are text.
+    return [each for each in members if not isinstance(each, nodes.Null)]
 
 
 _READ: dict[type[Node], Callable[[Any, str], Any]] = {

@@ -136,7 +136,9 @@ def _say(
 ) -> Written:
     tool = app.tools.get(name)
     dialect = choose(environ.get("HTTP_ACCEPT"), app.contract, failed=not reply.ok)
-    written = write(reply, dialect, RESULT if tool is None else tool.shape, app.contract)
+    # An error has no shape, and may be that the annotations could not be read.
+    shape = tool.shape if tool is not None and reply.ok else RESULT
+    written = write(reply, dialect, shape, app.contract)
     if written.status != 405:
         return written
     return msgspec.structs.replace(written, headers=(*written.headers, ("Allow", allow)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Coroutine
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from ..app import App
+    from ..seal import Sealer
 
 MAX_MESSAGE = 10 * 1024 * 1024
 MAX_THREADS = 64
@@ -47,7 +48,7 @@ class Stdio:
         self._pipe = _Pipe(out)
         self._lines = _Lines(source)
         self._loop = _Loop()
-        engine = Engine(app, paths(app, in_place(self._loop.run)))
+        engine = Engine(app, paths(app, in_place(self._loop.run)), _sealer)
         self._connection = Connection(app, engine, self._pipe, self._pipe.settle)
         self._reading = threading.Lock()
         self._waiting = 0
@@ -106,6 +107,13 @@ class Stdio:
             with self._idle:
                 self._busy -= 1
                 self._idle.notify()
+
+
+@cache
+def _sealer() -> Sealer:
+    from ..seal import sealer_from_environment
+
+    return sealer_from_environment()[0]
 
 
 class _Lines:

@@ -5,9 +5,11 @@ The router costs a quarter of the throughput, and a call needs nothing that it o
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...errors import needs_extra
+from ...seal import sealer_from_environment
 from ..http import RESERVED
 from .body import Receive, Scope, Send
 from .guard import Guard
@@ -22,14 +24,18 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ...app import App
+    from .mcp import Endpoint
 
 
 class Site:
     def __init__(self, app: App, options: WebOptions) -> None:
-        guard = Guard(options)
+        self._app = app
+        self._options = options
+        self._guard = Guard(options)
+        self._sealer = sealer_from_environment()[0]
         self._route = app.contract.route
-        self._functions = Functions(app, guard, options)
-        self._pages = Pages(app, guard).starlette()
+        self._functions = Functions(app, self._guard, options)
+        self._pages = Pages(app, self._guard).starlette()
         self._entrance: ASGIApp = self._pick
         if options.origins:
             self._entrance = CORSMiddleware(
@@ -44,20 +50,31 @@ class Site:
         await self._entrance(scope, receive, send)
 
     async def _pick(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name = self._function_at(scope) if scope["type"] == "http" else ""
-        if name:
+        path = _path(scope) if scope["type"] == "http" else ""
+        if path == "/mcp":
+            await self._mcp(scope, receive, send)
+        elif name := self._function_at(path):
             await self._functions.call(name, scope, receive, send)
         else:
             await self._pages(scope, receive, send)
 
-    def _function_at(self, scope: Scope) -> str:
+    @cached_property
+    def _mcp(self) -> Endpoint:
+        from .mcp import Endpoint
+
+        return Endpoint(self._app, self._guard, self._options, self._sealer)
+
+    def _function_at(self, path: str) -> str:
         """The function's name, or an empty string for any other path."""
-        path: str = scope["path"]
-        root: str = scope.get("root_path", "")
-        if root and path.startswith(root):
-            path = path[len(root) :]
         if not path.startswith(self._route):
             return ""
         name = path[len(self._route) :]
         # Only a contract without a prefix of its own shares its place with our routes.
         return "" if self._route == "/" and name.partition("/")[0] in RESERVED else name
+
+
+def _path(scope: Scope) -> str:
+    """The path below where the application is mounted."""
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    return path[len(root) :] if root and path.startswith(root) else path

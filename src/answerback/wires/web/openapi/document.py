@@ -23,18 +23,22 @@ Schema = dict[str, Any]
 _made: WeakKeyDictionary[App, tuple[Any, bytes]] = WeakKeyDictionary()
 
 
-def document(app: App) -> Schema:
-    """The OpenAPI 3.1 document of *app*, for the caller to keep and change."""
-    made: Schema = msgspec.json.decode(document_json(app))
+def document(app: App, base: str = "") -> Schema:
+    """The OpenAPI 3.1 document of *app*, for the caller to keep and change.
+
+    *base* is the path that the app is mounted under, where there is one.
+    """
+    made: Schema = msgspec.json.decode(document_json(app, base))
     return made
 
 
-def document_json(app: App) -> bytes:
+def document_json(app: App, base: str = "") -> bytes:
     """The document as compact JSON, made once until a tool is added."""
-    made_of = (app.name, app.version, app.description, *app.tools.values())
+    made_of = (base, app.name, app.version, app.description, *app.tools.values())
     known = _made.get(app)
     if known is None or known[0] != made_of:
-        known = _made[app] = (made_of, ENCODER.encode(_document(app)))
+        made = _document(app) | ({"servers": [{"url": base}]} if base else {})
+        known = _made[app] = (made_of, ENCODER.encode(made))
     return known[1]
 
 

@@ -11,6 +11,7 @@ from ....content import Audio, Image
 from ....dialects.accept import NAMED
 from ....dialects.rest import FORM
 from ....dialects.written import ERROR_CODE, JSON
+from ....types.encoding import ENCODER
 from .bodies import error_schema, success_schema
 from .statuses import WORDS, error_statuses
 
@@ -73,13 +74,17 @@ def _responses(tool: Tool, data: Schema | None) -> Schema:
 
 def _error(description: str, contract: Contract) -> Schema:
     """An error with that description, in each dialect it may be asked for in."""
-    media = _media_types(contract)
+    media = _media_types(contract, failed=True)
     content = {name: {"schema": error_schema(dialect)} for name, dialect in media.items()}
     return {"description": description, "headers": _CODED, "content": content}
 
 
-def _media_types(contract: Contract) -> dict[str, Dialect]:
-    others = {name: dialect for name, dialect in NAMED.items() if dialect != contract.http}
+def _media_types(contract: Contract, *, failed: bool) -> dict[str, Dialect]:
+    """What may be sent; a problem is for errors alone, and always goes by its own name."""
+    named = {media: dialect for media, dialect in NAMED.items() if failed or dialect != "problem"}
+    if failed and contract.http == "problem":
+        return named
+    others = {media: dialect for media, dialect in named.items() if dialect != contract.http}
     return {JSON: contract.http, **others}
 
 
@@ -98,8 +103,8 @@ def _request(tool: Tool, arguments: Schema) -> Schema:
 
 def _plain(tool: Tool, example: Any) -> Any:
     try:
-        return msgspec.json.decode(msgspec.json.encode(example))
-    except (TypeError, ValueError, RecursionError) as exc:
+        return msgspec.json.decode(ENCODER.encode(example))
+    except (NotImplementedError, TypeError, ValueError, RecursionError) as exc:
         raise ValueError(f"an example of tool {tool.name!r} is not JSON: {exc}") from None
 
 
@@ -107,11 +112,10 @@ def _success(tool: Tool, data: Schema | None) -> Schema:
     blocks_only = tool.returns.blocks_only
     content: Schema = {
         media: {"schema": success_schema(dialect, data, blocks_only=blocks_only)}
-        for media, dialect in _media_types(tool.contract).items()
-        if dialect != "problem"
+        for media, dialect in _media_types(tool.contract, failed=False).items()
     }
     success = {"description": "Successful execution", "content": content}
-    if data is not None or tool.contract.http != "rest":
+    if data is not None or tool.contract.http in ("mcp", "envelope"):
         return success
     content |= {media: {} for media in _bytes_of(tool)}
     return success | {"headers": {FORM: _FORM}}

@@ -1,0 +1,103 @@
+"""The headers that say again, for boxes on the way, what a modern request says in its body."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ..tool import Tool
+from .messages import HEADER_MISMATCH, Request, RpcError
+
+VERSION = b"mcp-protocol-version"
+METHOD = b"mcp-method"
+NAME = b"mcp-name"
+PARAM = b"mcp-param-"
+_ROUTING = (VERSION, METHOD, NAME)
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_OPEN, _CLOSE = "=?base64?", "?="
+
+
+def refuse_duplicates(headers: Sequence[tuple[bytes, bytes]]) -> None:
+    names = [name for name, _ in headers]
+    for name in names:
+        if (name in _ROUTING or name.startswith(PARAM)) and names.count(name) > 1:
+            raise RpcError(HEADER_MISMATCH, f"Header {name.decode('latin-1')} is there twice")
+
+
+def check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]) -> None:
+    """Raises RpcError where a header is missing, malformed, or not what the body says."""
+    _match(headers, VERSION, version)
+    _match(headers, METHOD, request.method)
+    member = _NAMED_BY.get(request.method)
+    if member is not None:
+        said = _member(request.params, member)
+        if isinstance(said, str):
+            _match(headers, NAME, said)
+
+
+def check_params(tool: Tool, arguments: bytes, headers: Mapping[bytes, bytes]) -> None:
+    """The arguments that are mirrored in headers say the same in both."""
+    if not tool.header_params:
+        return
+    try:
+        given = msgspec.json.decode(arguments)
+    except ValueError:
+        return  # Not ours to complain about: the arguments are decoded later.
+    for path, header in tool.header_params.items():
+        value = _at(given, path)
+        name = PARAM + header.lower().encode()
+        found = headers.get(name)
+        if value is None:
+            continue
+        if found is None:
+            raise _mismatch(name, "is missing")
+        if not _says(_decoded(name, found), value):
+            raise _mismatch(name, "does not match the body")
+
+
+def _match(headers: Mapping[bytes, bytes], name: bytes, said: str) -> None:
+    found = headers.get(name)
+    if found is None:
+        raise _mismatch(name, "is missing")
+    if _decoded(name, found) != said:
+        raise _mismatch(name, "does not match the body")
+
+
+def _decoded(name: bytes, value: bytes) -> str:
+    """A value as it is, or in base64 where it could not stand in a header."""
+    text = value.decode("latin-1").strip(" \t")
+    if not (text.startswith(_OPEN) and text.endswith(_CLOSE)):
+        return text
+    try:
+        return b64decode(text[len(_OPEN) : -len(_CLOSE)], validate=True).decode()
+    except ValueError:
+        raise _mismatch(name, "is not base64 of UTF-8") from None
+
+
+def _says(text: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return text == ("true" if value else "false")
+    if isinstance(value, int | float):
+        try:
+            return float(text) == value
+        except ValueError:
+            return False
+    return bool(text == value)
+
+
+def _at(given: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        given = given.get(step) if isinstance(given, dict) else None
+    return given
+
+
+def _member(params: msgspec.Raw, name: str) -> Any:
+    found = msgspec.json.decode(params)
+    return found.get(name) if isinstance(found, dict) else None
+
+
+def _mismatch(name: bytes, what: str) -> RpcError:
+    return RpcError(HEADER_MISMATCH, f"Header {name.decode('latin-1')} {what}")

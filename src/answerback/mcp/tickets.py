@@ -1,0 +1,68 @@
+"""Session ids that hold their session: what was agreed at `initialize`, sealed."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from typing import Self
+
+import msgspec
+
+from ..seal import Sealer
+from ..versions import LEGACY, Version
+from .session import Client
+
+_PURPOSE = b"session"
+_LAYOUT = struct.Struct("!BBHI8s8s")
+_VERSIONS = tuple(LEGACY.values())
+_BITS = ("form", "url", "sampling", "roots")
+LIFETIME = 24 * 3600
+
+
+class Ticket(msgspec.Struct, frozen=True, kw_only=True):
+    version: Version
+    client: Client
+    home: int
+    """The worker that keeps what changes in this session."""
+    issued: int
+    subject: bytes
+    """Who opened it: a hash, or nothing for anybody."""
+    nonce: bytes
+
+    @classmethod
+    def issue(cls, version: Version, client: Client, home: int, subject: bytes = b"") -> Self:
+        return cls(
+            version=version,
+            client=client,
+            home=home,
+            issued=int(time.time()),
+            subject=subject.ljust(8, b"\0")[:8],
+            nonce=os.urandom(8),
+        )
+
+    def seal(self, sealer: Sealer) -> str:
+        bits = sum(getattr(self.client, name) << place for place, name in enumerate(_BITS))
+        packed = _LAYOUT.pack(
+            _VERSIONS.index(self.version), bits, self.home, self.issued, self.subject, self.nonce
+        )
+        return sealer.seal(packed, _PURPOSE)
+
+    @classmethod
+    def open(cls, id: str, sealer: Sealer) -> Self | None:
+        """The ticket, or None: forged, foreign, or too old."""
+        packed = sealer.open(id, _PURPOSE)
+        if packed is None or len(packed) != _LAYOUT.size:
+            return None
+        version, bits, home, issued, subject, nonce = _LAYOUT.unpack(packed)
+        if version >= len(_VERSIONS) or not 0 <= time.time() - issued + 60 <= LIFETIME + 60:
+            return None
+        abilities = {name: bool(bits >> place & 1) for place, name in enumerate(_BITS)}
+        return cls(
+            version=_VERSIONS[version],
+            client=Client(**abilities),
+            home=home,
+            issued=issued,
+            subject=subject,
+            nonce=nonce,
+        )

@@ -1,0 +1,96 @@
+"""Asking the user: what a tool wants to know, and how an answer becomes a value of its type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from .errors import ToolError
+from .peer import NeedsInput, Peer, Question, ask_of
+from .tool import Tool
+from .types.arguments import Arguments
+from .types.check import is_object
+from .types.parameter import Parameter
+
+_FORM_WORDS = frozenset(
+    {"type", "title", "description", "default", "enum", "enumNames", "oneOf", "anyOf", "const"}
+    | {"items", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"}
+)
+_FORM_FORMATS = frozenset({"email", "uri", "date", "date-time"})
+
+
+class Declined(ToolError):
+    """The user would not answer."""
+
+    kind = "INPUT_DECLINED"
+
+
+class Form:
+    """A question with a form for an answer of one type. Built once, asked often."""
+
+    def __init__(self, message: str, annotation: Any, name: str = "value") -> None:
+        self.message = message
+        self._name = name
+        self._annotation = annotation
+        self._is_object = is_object(annotation)
+        parameter = Parameter(name=name, annotation=annotation)
+        self._parameter = parameter
+        # People type "7" into forms, and not every client makes a number of it.
+        self._arguments = Arguments([parameter], lenient=True)
+
+    def question(self) -> Question:
+        return Question(
+            "elicitation/create", {"message": self.message, "requestedSchema": self._schema()}
+        )
+
+    def answer(self, result: Any) -> Any:
+        """The value that was answered; raises Declined, or InvalidArguments."""
+        action = result.get("action") if isinstance(result, dict) else None
+        if action != "accept":
+            word = "cancelled" if action == "cancel" else "declined"
+            raise Declined(f"The question was {word}: {self.message}")
+        content = result.get("content") or {}
+        given = {self._name: content} if self._is_object else content
+        return self._arguments.decode(msgspec.json.encode(given))[self._name]
+
+    def _schema(self) -> dict[str, Any]:
+        """Forms are flat, and know few words of JSON Schema."""
+        from .types.schema import arguments_schema, output_schema
+
+        if self._is_object:
+            whole = output_schema(self._annotation)
+        else:
+            whole = arguments_schema([self._parameter])
+        fields = {name: _plain(part) for name, part in whole.get("properties", {}).items()}
+        schema: dict[str, Any] = {"type": "object", "properties": fields}
+        return schema | ({"required": whole["required"]} if whole.get("required") else {})
+
+
+async def ask_all(tool: Tool, peer: Peer) -> dict[str, Any]:
+    """The answers to a tool's questions, asked before it runs; all at once where that can be."""
+    answers: dict[str, Any] = {}
+    open_questions: dict[str, Question] = {}
+    for parameter in tool.signature.questions:
+        mark = ask_of(parameter.annotation)
+        assert mark is not None
+        form = Form(mark.message, parameter.annotation, parameter.name)
+        try:
+            answers[parameter.name] = form.answer(await peer.ask(form.question()))
+        except NeedsInput as later:
+            open_questions |= later.questions
+        except Declined:
+            if parameter.required:
+                raise
+    if open_questions:
+        raise NeedsInput(open_questions)
+    return answers
+
+
+def _plain(schema: dict[str, Any]) -> dict[str, Any]:
+    kept = {word: value for word, value in schema.items() if word in _FORM_WORDS}
+    if schema.get("format") in _FORM_FORMATS:
+        kept["format"] = schema["format"]
+    if "enum" in kept and "type" not in kept:
+        kept["type"] = "string"
+    return kept

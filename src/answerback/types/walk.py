@@ -1,0 +1,62 @@
+"""How one value is gone over, and what was found on the way."""
+
+from typing import Any
+
+from answerback.types.naming import describe, kind_name, show
+from answerback.types.nodes import Node
+from answerback.types.problems import Problem
+
+MOST_PROBLEMS = 50
+
+
+class Walk:
+    """How one value is gone over, and what was found on the way."""
+
+    def __init__(
+        self,
+        *,
+        repair: bool = True,
+        lenient: bool = False,
+        prune: bool = False,
+        shown: bool = True,
+    ) -> None:
+        self.repair = repair
+        self.lenient = lenient
+        self.prune = prune
+        # What a function returned may be secret; what it was sent is the sender's own.
+        self.shown = shown
+        self.problems: list[Problem] = []
+        # How far the value is from what the type would write: repairs, then stray or absent keys.
+        self.repairs = 0
+        self.strays = 0
+        # Without it, nested unions of recursive types would take exponential time.
+        self.unions: dict[tuple[int, int], Verdict] = {}
+
+    def wrong(self, node: Node, value: Any, path: str) -> Any:
+        """Note that *value* is not what *node* takes."""
+        expected, got = describe(node), show(value) if self.shown else kind_name(value)
+        self.report(path, f"expected {expected}, got {got}", expected=expected, got=got)
+        return value
+
+    def report(self, path: str, message: str, **more: str | None) -> None:
+        """Note one problem."""
+        if len(self.problems) < MOST_PROBLEMS:
+            self.problems.append(Problem(path=path, message=message, **more))
+
+    def apart(self, *, lenient: bool = False) -> "Walk":
+        """A walk of the same sort for a trial; it shares what is known of unions."""
+        trial = Walk(repair=self.repair, lenient=lenient, prune=self.prune, shown=self.shown)
+        # A kinder reading may find another member.
+        trial.unions = self.unions if lenient == self.lenient else {}
+        return trial
+
+
+class Verdict:
+    """What became of a value in one walk."""
+
+    def __init__(self, value: Any, data: Any, walk: Walk, member: Node | None = None) -> None:
+        # Kept because verdicts are filed under its id.
+        self.value = value
+        self.data = data
+        self.walk = walk
+        self.member = member

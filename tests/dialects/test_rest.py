@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from answerback.content import Audio, Block, Image, Link, Text
+from answerback.contract import STANDARD
+from answerback.dialects import MalformedReply, Written, rest
+from answerback.errors import NotFound
+from answerback.reply import Error, Reply, failure, success
+from answerback.shape import BARE, RESULT
+
+JSON = "application/json"
+
+
+def written(reply: Reply[Any]) -> Written:
+    return rest.write(reply, RESULT, STANDARD)
+
+
+def test_data_beside_content_is_sent_alone() -> None:
+    found = written(success("ten", 10, content=[Image(b"png", "image/png")], meta={"a": 1}))
+
+    assert found == Written(200, b'{"result":10}', JSON)
+
+
+@pytest.mark.parametrize(
+    ("block", "media_type"),
+    [
+        (Image(b"bytes", "image/png"), "image/png"),
+        (Audio(b"bytes", "audio/L16; rate=8000"), "audio/L16; rate=8000"),
+        (Image(b"bytes", "image/png\r\nSet-Cookie: a=b"), "application/octet-stream"),
+        (Image(b"bytes", "image/png; a"), "application/octet-stream"),
+        (Image(b"bytes", "image/"), "application/octet-stream"),
+        (Image(b"bytes", "text/html"), "application/octet-stream"),
+    ],
+)
+def test_a_lone_picture_or_sound_is_its_bytes_under_a_type_that_is_safe(
+    block: Block, media_type: str
+) -> None:
+    found = written(success(content=[block]))
+
+    assert (found.status, found.body, found.media_type) == (200, b"bytes", media_type)
+    assert found.header("x-content-type-options") == "nosniff"
+
+
+def test_other_content_is_a_list_of_blocks() -> None:
+    found = written(success("See:", content=[Link("a:b", "there")]))
+
+    assert found.media_type == JSON
+    assert msgspec.json.decode(found.body) == {
+        "content": [
+            {"type": "text", "text": "See:"},
+            {"type": "resource_link", "uri": "a:b", "name": "there"},
+        ]
+    }
+
+
+def test_data_that_looks_like_content_is_read_as_data() -> None:
+    data = {"content": [{"type": "text", "text": "hi"}]}
+
+    assert rest.read(rest.write(success(data=data), BARE, STANDARD)).data == data
+
+
+def test_an_error_is_its_message_and_its_code_a_header() -> None:
+    found = written(failure("no", code="RATE_LIMITED", details={"a": 1}, hint="wait"))
+
+    assert found == Written(429, b'{"error":"no"}', JSON, (("X-Error-Code", "RATE_LIMITED"),))
+
+
+def test_a_code_of_the_authors_own_keeps_its_status_when_it_is_read() -> None:
+    error = Error.of(NotFound("no such city", code="CITY_UNKNOWN"))
+
+    found = rest.read(written(Reply(error=error)))
+
+    assert found.error == error
+    assert found.error.row.status == 404
+
+
+def test_no_code_can_break_a_header() -> None:
+    found = written(failure("no", code="A\r\nSet-Cookie: a=b"))
+
+    assert found.headers == (("X-Error-Code", "A--Set-Cookie--a-b"),)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "message"),
+    [
+        (404, b'{"error":"gone"}', "NOT_FOUND", "gone"),
+        (403, b'{"detail":"not you"}', "FORBIDDEN", "not you"),
+        (500, b'{"error":{"message":"bad","id":7}}', "UNKNOWN_ERROR", "bad"),
+        (422, b'{"detail":[{"loc":["x"]}]}', "UNKNOWN_ERROR", '[{"loc":["x"]}]'),
+        (503, b"Service Unavailable", "UNAVAILABLE", "Service Unavailable"),
+        (502, b"", "UNKNOWN_ERROR", "HTTP status 502"),
+        (409, b'{"error":null}', "CONFLICT", "HTTP status 409"),
+    ],
+)
+def test_errors_of_others_are_read(status: int, body: bytes, code: str, message: str) -> None:
+    found = rest.read(Written(status, body, JSON))
+
+    assert found.error == Error(code, message)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "body", "reply"),
+    [
+        ("image/png", b"png", Reply(content=(Image(b"png", "image/png"),))),
+        ("audio/wav", b"wav", Reply(content=(Audio(b"wav", "audio/wav"),))),
+        ("text/plain; charset=utf-8", b"hi", Reply(content=(Text("hi"),))),
+        ("application/hal+json", b"[1]", Reply(data=[1])),
+        ("", b"", Reply()),
+    ],
+)
+def test_successes_of_others_are_read(media_type: str, body: bytes, reply: Reply[Any]) -> None:
+    found = rest.read(Written(200, body, media_type))
+
+    assert found == msgspec.structs.replace(reply, timestamp=found.timestamp)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        Written(200, b"{", JSON),
+        Written(200, b"PK", "application/zip"),
+        Written(200, b"{}", JSON, (("x-answerback-form", "content"),)),
+        Written(200, b'{"content":[5]}', JSON, (("X-Answerback-Form", "content"),)),
+    ],
+)
+def test_what_is_no_reply_is_refused(found: Written) -> None:
+    with pytest.raises(MalformedReply):
+        rest.read(found)

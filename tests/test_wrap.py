@@ -1,0 +1,272 @@
+from __future__ import annotations
+
+import asyncio
+import logging
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from answerback.content import Embedded, Image, Text
+from answerback.dialects import envelope
+from answerback.errors import NotFound, ToolError
+from answerback.reply import failure, success
+from answerback.wrap import wrap
+
+
+class Opaque:
+    """No JSON can say it."""
+
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+
+
+def answer(result: Any) -> dict[str, Any]:
+    found = asyncio.run(wrap(lambda: result)())
+    check(found)
+    return found
+
+
+def raised(error: BaseException) -> dict[str, Any]:
+    def fail() -> None:
+        raise error
+
+    found = asyncio.run(wrap(fail)())
+    check(found)
+    return found
+
+
+def check(found: dict[str, Any]) -> None:
+    """The envelope's own rules: what is asked of its members, its content and its error."""
+    assert isinstance(found["success"], bool)
+    assert datetime.fromisoformat(found["timestamp"]).tzinfo is not None
+    assert found["content"] != []
+    assert all(isinstance(item["type"], str) for item in found["content"])
+    assert isinstance(found.get("data", {}), dict)
+    assert found["success"] == ("error" not in found)
+    if "error" in found:
+        assert isinstance(found["error"]["code"], str)
+        assert isinstance(found["error"]["message"], str)
+        assert isinstance(found["error"].get("details", {}), dict)
+    envelope.read(found)
+
+
+def texts(found: dict[str, Any]) -> list[Any]:
+    return [item.get("text") for item in found["content"]]
+
+
+def test_it_takes_what_the_function_takes() -> None:
+    def add(x: int, *, y: int) -> int:
+        """Add two numbers."""
+        return x + y
+
+    wrapped = wrap(add)
+
+    assert asyncio.run(wrapped(7, y=3))["data"] == {"result": 10}
+    assert (wrapped.__name__, wrapped.__doc__) == ("add", "Add two numbers.")
+    refused = wrapped()  # type: ignore[call-arg]  # a wrong call too is answered
+    assert asyncio.run(refused)["error"]["code"] == "TOOL_EXECUTION_ERROR"
+
+
+def test_an_async_function_is_awaited() -> None:
+    async def add(x: int, y: int) -> dict[str, int]:
+        await asyncio.sleep(0)
+        return {"sum": x + y}
+
+    assert asyncio.run(wrap(add)(7, 3))["data"] == {"sum": 10}
+
+
+def test_an_envelope_passes_as_it_is() -> None:
+    made = {
+        "success": True,
+        "timestamp": "2025-05-03T14:30:00Z",
+        "content": [
+            {"type": "text", "text": "See:", "mark": 1},
+            {"type": "image", "url": "https://example.com/a.png", "altText": "a"},
+            {"type": "chart", "rows": [1]},
+        ],
+        "data": {"id": 1},
+        "traceId": "t-1",
+    }
+
+    assert answer(made) == made
+
+
+@pytest.mark.parametrize(
+    ("found", "success", "message"),
+    [
+        ({"content": [{"type": "text", "text": "hi"}]}, True, None),
+        ({"content": [{"type": "text", "text": "Error: no"}], "success": False}, False, "no"),
+        ({"content": [{"type": "text", "text": "no"}], "isError": True}, False, "no"),
+        ({"content": [], "error": "oops"}, False, "oops"),
+        ({"content": [], "success": True, "error": None, "timestamp": "soon"}, True, None),
+    ],
+)
+def test_what_an_envelope_lacks_is_added(found: Any, success: bool, message: str | None) -> None:
+    completed = answer(found)
+
+    assert completed["success"] is success
+    assert completed.get("error", {}).get("message") == message
+
+
+def test_content_that_is_out_of_order_is_put_in_order() -> None:
+    items = [
+        {"text": "no type"},
+        "a string",
+        {"type": "image", "data": "cG5n", "mimeType": "image/png"},
+        {"type": "image", "url": "a.png"},
+        {"type": "resource"},
+        Text("a block"),
+        5,
+    ]
+
+    found = answer({"content": items})["content"]
+
+    kinds = ["text", "text", "image", "image", "text", "text", "text"]
+    assert [item["type"] for item in found] == kinds
+    assert found[2]["url"] == "data:image/png;base64,cG5n"
+    assert found[3]["altText"] == "Image"
+    assert found[4]["text"] == '{"type":"resource"}'
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        ({"success": True, "data": {"a": [1]}}, '{\n  "a": [\n    1\n  ]\n}'),
+        ({"success": True, "data": {}, "message": "made"}, "{}"),
+        ({"success": True, "data": 0, "message": "made"}, "made"),
+        ({"success": True, "message": "made"}, "made"),
+        ({"success": True}, "Operation completed successfully"),
+    ],
+)
+def test_seed_000_a_success_without_content_gets_its_text(result: Any, text: str) -> None:
+    assert texts(answer(result)) == [text]
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        ({"success": False, "error": {"message": "bad"}}, "bad"),
+        ({"success": False, "error": {"code": "GONE"}}, "Unknown error"),
+        ({"success": False, "error": "bad"}, "bad"),
+        ({"success": False, "message": "Instance not found"}, "Instance not found"),
+        ({"success": False}, "Unknown error"),
+        ({"success": True, "error": {"message": "not so"}}, "not so"),
+    ],
+)
+def test_seed_000_an_error_without_content_gets_its_text(result: Any, message: str) -> None:
+    found = answer(result)
+
+    assert texts(found) == [f"Error: {message}"]
+    assert found["error"]["message"] == message
+
+
+@pytest.mark.parametrize(
+    ("result", "data", "text"),
+    [
+        (10, {"result": 10}, "10"),
+        ("hi", {"result": "hi"}, "hi"),
+        ([], {"result": []}, "None found"),
+        ({"city": "Oslo"}, {"city": "Oslo"}, "City: Oslo"),
+        ({"success": 3, "failed": 1}, {"success": 3, "failed": 1}, "Success: 3\nFailed: 1"),
+        (success("Ten.", 10), {"result": 10}, "Ten."),
+        (datetime(2025, 5, 3), {"result": "2025-05-03T00:00:00"}, "2025-05-03T00:00:00"),
+    ],
+)
+def test_any_other_value_is_the_data_of_a_success(result: Any, data: Any, text: str) -> None:
+    found = answer(result)
+
+    assert found["success"] is True
+    assert found["data"] == data
+    assert texts(found) == [text]
+
+
+@pytest.mark.parametrize("result", [None, success(), success(data=None)])
+def test_nothing_is_a_success(result: Any) -> None:
+    found = answer(result)
+
+    assert texts(found) == ["Operation completed successfully"]
+    assert "data" not in found
+
+
+@pytest.mark.parametrize(
+    "result", [Image(b"png", "image/png"), [Text("a"), Embedded("a:b", blob=b"b")]]
+)
+def test_blocks_are_content(result: Any) -> None:
+    found = answer(result)
+
+    assert found["content"][-1]["type"] in ("image", "resource")
+    assert "data" not in found
+
+
+def test_a_tool_error_says_what_its_author_wrote() -> None:
+    found = raised(NotFound("no such city", code="CITY_UNKNOWN", details={"city": "Atlantis"}))
+
+    assert texts(found) == ["Error: no such city"]
+    assert found["error"]["code"] == "CITY_UNKNOWN"
+    assert found["error"]["details"] == {"city": "Atlantis"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ToolError("no", details=Opaque()),
+        ToolError("no", details=[1]),
+        ToolError("no\ud800"),
+        ToolError(ValueError("no")),  # type: ignore[arg-type]  # authors do
+        ToolError("no", code=["no"]),  # type: ignore[arg-type]  # authors might
+    ],
+)
+def test_a_tool_error_that_cannot_be_sent_whole_is_still_an_error(error: ToolError) -> None:
+    assert raised(error)["error"]["message"].startswith("no")
+
+
+@pytest.mark.parametrize("error", [ValueError("password=hunter2"), SystemExit("password=hunter2")])
+def test_any_other_exception_is_masked_and_logged_under_its_reference(
+    error: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = raised(error)
+
+    reference = found["error"]["details"]["reference"]
+    assert found["error"]["code"] == "TOOL_EXECUTION_ERROR"
+    assert "hunter2" not in str(found)
+    assert reference in found["content"][0]["text"]
+    assert reference in caplog.text
+    assert "hunter2" in caplog.text
+    assert caplog.records[0].name == "answerback"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        float("nan"),
+        Opaque(),
+        CYCLE,
+        "\ud800",
+        {"success": True, "data": float("inf")},
+        {"content": [{"type": "text", "text": "a", "x": Opaque()}]},
+        {"success": False, "error": {"message": "a", "details": Opaque()}},
+        success(data={"a": float("nan")}),
+        success("a", meta={"a": Opaque()}),
+        success(content=[Text("a", meta={"a": float("nan")})]),
+        failure("a", details=Opaque()),
+    ],
+)
+def test_what_cannot_be_sent_is_never_a_success(
+    result: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+
+    assert answer(result)["error"]["code"] == "INVALID_OUTPUT"
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, KeyboardInterrupt])
+def test_what_ends_the_program_or_the_task_passes(error: type[BaseException]) -> None:
+    def fail() -> None:
+        raise error
+
+    coroutine = wrap(fail)()
+
+    with pytest.raises(error):
+        coroutine.send(None)

@@ -1,0 +1,192 @@
+"""Schemathesis reads the document, calls the app as it says, and must find nothing."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import date, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, TypedDict
+
+import msgspec
+import pydantic
+import pytest
+import schemathesis
+from msgspec import Meta
+from schemathesis.config import SchemathesisConfig
+from schemathesis.engine import StopReason, events, from_schema
+from schemathesis.schemas import BaseSchema
+
+from answerback import App
+from answerback.contract import PRESETS
+from answerback.dialects.accept import NAMED
+
+EXAMPLES = sorted(path.stem for path in Path(__file__).parents[2].glob("examples/*.py"))
+
+
+class Colour(Enum):
+    RED = "red"
+    GREEN = "grün"
+
+
+@dataclass
+class Node:
+    name: str
+    children: list[Node] = field(default_factory=list)
+
+
+class Size(TypedDict):
+    height: Annotated[int, Meta(ge=0)]
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str
+
+
+class Span(msgspec.Struct, forbid_unknown_fields=True):
+    start: float
+    end: float | None = None
+
+
+class Person(pydantic.BaseModel):
+    name: str
+    age: Annotated[int, pydantic.Field(ge=0)] = 0
+
+
+# Schemathesis 4.32 cannot read `prefixItems` in a response, so no fixed tuple is given back.
+TYPES: dict[str, Any] = {
+    "integers": int,
+    "numbers": float,
+    "texts": str,
+    "truths": bool,
+    "octets": bytes,
+    "lists": list[int],
+    "sets": set[int],
+    "mappings": dict[str, float],
+    "numbered": dict[int, str],
+    "literals": Literal["a", 1, None],
+    "enums": Colour,
+    "optionals": int | None,
+    "nodes": Node,
+    "sizes": Size,
+    "spans": Span,
+    "people": Person,
+    "dates": date,
+    "times": time,
+    "durations": timedelta,
+    "ids": uuid.UUID,
+    "decimals": Decimal,
+    "bounded": Annotated[int, Meta(ge=0, lt=10)],
+    "patterned": Annotated[str, Meta(pattern="^[a-z]+$", max_length=5)],
+    "unions": int | str | Node | list[bool] | None,
+    "records": Node | Size,
+    "anything": Any,
+}
+
+
+def echoes(types: dict[str, Any], contract: str = "standard") -> App:
+    """An app with one tool for each type, which gives back what it takes."""
+    app = App("types", contract=contract)
+    for name, annotation in types.items():
+
+        def echo(value: Any) -> Any:
+            return value
+
+        echo.__annotations__ = {"value": annotation, "return": annotation}
+        app.add_tool(echo, name=name)
+    return app
+
+
+def findings(
+    app: App,
+    *,
+    cases: int = 20,
+    accept: str = "*/*",
+    without_checks: Collection[str] = (),
+    without_tools: str = "",
+) -> list[str]:
+    """What all checks but *without_checks* find, in the same cases each time."""
+    generation = {"max-examples": cases, "deterministic": True, "database": "none"}
+    config = {
+        "seed": 1,
+        "generation": generation,
+        "cache": {"enabled": False},
+        "headers": {"Accept": accept},
+        "checks": {name: {"enabled": False} for name in without_checks},
+    }
+    schema: BaseSchema = schemathesis.openapi.from_asgi(
+        "/openapi.json", app.asgi(), config=SchemathesisConfig.from_dict(config)
+    )
+    if without_tools:
+        schema = schema.exclude(path_regex=without_tools)
+    return [each for event in from_schema(schema).execute() for each in _found(event)]
+
+
+def _found(event: events.EngineEvent) -> Iterator[str]:
+    match event:
+        case events.ScenarioFinished(recorder=recorder):
+            for case_id, checks in recorder.checks.items():
+                answer = recorder.interactions[case_id].response
+                code = answer.headers.get("x-error-code") if answer else None
+                for check in checks:
+                    # The tool's own word, not that of the decoder: the schema cannot know.
+                    is_own = check.name == "positive_data_acceptance" and code == ["INVALID_INPUT"]
+                    if check.failure_info is not None and not is_own:
+                        case = recorder.cases[case_id].value
+                        yield f"{check.name}: {case.method} {case.path} {case.body!r}"
+        case events.NonFatalError() | events.FatalError():
+            yield str(event)
+        case events.EngineFinished(stop_reason=reason) if reason is not StopReason.COMPLETED:
+            yield f"stopped: {reason}"
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_schemathesis_finds_nothing_in_an_example(name: str, example: Callable[[str], App]) -> None:
+    assert findings(example(name), cases=40) == []
+
+
+def test_schemathesis_finds_nothing_in_any_type() -> None:
+    assert findings(echoes(TYPES), cases=15) == []
+
+
+@pytest.mark.parametrize("contract", PRESETS)
+def test_schemathesis_finds_nothing_in_any_contract(contract: str) -> None:
+    few = {name: TYPES[name] for name in ("integers", "nodes", "unions", "anything")}
+    few["nothing"] = None
+
+    assert findings(echoes(few, contract), cases=10) == []
+
+
+def test_schemathesis_finds_nothing_where_tools_fail(everything: App) -> None:
+    """Most of these tools fail on purpose, and the document says how that looks."""
+    found = findings(
+        everything,
+        cases=3,
+        without_checks=["not_a_server_error"],
+        without_tools="/(wait_for|large|loud)$",
+    )
+
+    assert found == []
+
+
+@pytest.mark.parametrize("accept", NAMED)
+@pytest.mark.parametrize("name", ["calculator", "instances", "weather"])
+def test_schemathesis_finds_nothing_in_a_dialect_asked_for_by_name(
+    name: str, accept: str, example: Callable[[str], App]
+) -> None:
+    assert findings(example(name), cases=5, accept=accept) == []
+
+
+def test_schemathesis_would_find_a_tool_that_breaks() -> None:
+    """So that the tests above say something."""
+    app = App("broken")
+
+    @app.tool
+    def broken(divisor: int) -> int:
+        return 1 // divisor
+
+    assert "not_a_server_error: POST /functions/broken {'divisor': 0}" in findings(app)
