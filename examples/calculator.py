@@ -1,5 +1,7 @@
 """The smallest app: two typed functions, served on every wire."""
 
+from math import isfinite
+
 from answerback import App, InvalidInput
 
 app = App("calculator", version="1.0.0")
@@ -26,7 +28,10 @@ def divide(x: float, y: float) -> float:
     """
     if y == 0:
         raise InvalidInput("division by zero", hint="give a y other than 0")
-    return x / y
+    result = x / y
+    if not isfinite(result):
+        raise InvalidInput("the result is too large for a float")
+    return result
 
 
 if __name__ == "__main__":

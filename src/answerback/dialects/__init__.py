@@ -16,7 +16,7 @@ from ..reply import Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
 from .plain import MalformedReply
-from .written import Written, in_json
+from .written import JSON, Written, in_json
 
 __all__ = ["MalformedReply", "Written", "project", "read", "write"]
 
@@ -30,7 +30,10 @@ def write(
 ) -> Written:
     """The reply in *dialect*; its status is the same in all of them."""
     written = _load(dialect).write(reply, shape, contract, version)
-    return in_json(reply, written) if isinstance(written, bytes) else written
+    if isinstance(written, Written):
+        return written
+    own = dialect == contract.http
+    return in_json(reply, written, JSON if own else f"application/vnd.answerback.{dialect}+json")
 
 
 def read(
