@@ -20,6 +20,8 @@ def reply_to(tool: Tool, value: Any) -> Reply[Any]:
     if (blocks := _blocks(value)) is not None:
         return _checked(tool, Reply(content=blocks))
     if tool.returns.blocks_only:
+        if isinstance(value, list | tuple) and not value:
+            return Reply()
         raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
     encoded, data = tool.output.encode(value)
     return Reply(data=data, encoded=encoded)

@@ -22,11 +22,13 @@ class Returns(msgspec.Struct, frozen=True, kw_only=True):
     shape: Shape = RESULT
     blocks_only: bool = False
     """It is annotated to give content, not data."""
+    always: bool = True
+    """Every success has data; not so for `Point | Image`."""
 
     @property
     def declared(self) -> bool:
-        """Whether there is an output schema."""
-        return self.data not in (Any, object)
+        """Whether there is an output schema, which a success then has to keep to."""
+        return self.always and self.data not in (Any, object)
 
 
 def read_returns(annotation: Any, contract: Contract) -> Returns:
@@ -39,7 +41,11 @@ def read_returns(annotation: Any, contract: Contract) -> Returns:
     # An annotation without replies or blocks is kept whole: Annotated belongs to all of it.
     untouched = len(kept) == 1 or len(kept) == len(members)
     data = _data_type(annotation) if untouched and len(members) == 1 else reduce(or_, kept)
-    return Returns(data=NoneType if data is None else data, shape=_shape(data, contract))
+    return Returns(
+        data=NoneType if data is None else data,
+        shape=_shape(data, contract),
+        always=not any(_is_block(member) for member in members),
+    )
 
 
 def _shape(data: Any, contract: Contract) -> Shape:

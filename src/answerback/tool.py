@@ -23,7 +23,8 @@ from .types.parameter import Parameter
 if TYPE_CHECKING:
     from .docstrings import Docstring
 
-_NAME = re.compile(r"[A-Za-z0-9_.-]{1,128}")
+# No dot alone, nor two: a path drops them.
+_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.-]{1,128}")
 
 
 class Options(TypedDict, total=False):

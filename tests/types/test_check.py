@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import enum
 import io
 import pathlib
 import typing
@@ -73,6 +74,10 @@ class Users(pydantic.RootModel[dict[str, User]]):
     pass
 
 
+class Bits(enum.Flag):
+    ONE = 1
+
+
 class Text(str):
     pass
 
@@ -102,6 +107,7 @@ class Text(str):
         (Annotated[Point, annotated_types.MinLen(1)], "remove"),
         (Annotated[list[int], annotated_types.Predicate(bool)], "remove"),
         (Initial, "InitVar"),
+        (Bits, "list"),
     ],
 )
 def test_a_type_that_cannot_be_served_is_refused_with_what_to_write(

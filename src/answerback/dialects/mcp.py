@@ -73,7 +73,7 @@ def read(
 
 def project(reply: Reply[Any], shape: Shape, contract: Contract, version: Version) -> Reply[Any]:
     """What *version* can carry of the reply; from 2025-06-18 on, all of it."""
-    carried = reply.error is None and (version.structured or contract.envelope_in_mcp)
+    carried = reply.error is None and _carries_data(contract, version)
     return Reply(
         content=_content(reply, shape, contract, version),
         data=plain_data(reply, shape) if carried else msgspec.UNSET,
@@ -115,20 +115,24 @@ def _result(
     content = _content(reply, shape, contract, version)
     result: dict[str, Any] = {"content": [write_block(block) for block in content]}
     meta = {**own_meta(reply.meta), TIMESTAMP: utc(reply.timestamp)}
-    wrapped = None
+    data = None
     if reply.error is not None:
         meta[ERROR] = _write_error(reply.error, content)
-    elif reply.data is not msgspec.UNSET:
-        wrapped = shape.wrap(encoded_data(reply))
-        if version.structured:
-            result["structuredContent"], bare = _structured(wrapped)
-            meta |= bare
+    elif reply.data is not msgspec.UNSET and _carries_data(contract, version):
+        data, bare = _structured(shape.wrap(encoded_data(reply)))
+        meta |= bare
+    if version.structured:
+        result |= given(structuredContent=data)
     result["isError"] = reply.error is not None
     if version.result_type:
         result["resultType"] = "complete"
     if contract.envelope_in_mcp:
-        result |= _envelope(reply, wrapped)
+        result |= _envelope(reply, data)
     return result | {"_meta": meta}
+
+
+def _carries_data(contract: Contract, version: Version) -> bool:
+    return version.structured or contract.envelope_in_mcp
 
 
 def _structured(wrapped: bytes) -> tuple[msgspec.Raw, dict[str, Any]]:
@@ -137,13 +141,10 @@ def _structured(wrapped: bytes) -> tuple[msgspec.Raw, dict[str, Any]]:
     return msgspec.Raw(b'{"result":%b}' % wrapped), {BARE_DATA: True}
 
 
-def _envelope(reply: Reply[Any], wrapped: bytes | None) -> dict[str, Any]:
-    members: dict[str, Any] = {"success": reply.ok, "timestamp": utc(reply.timestamp)}
-    if reply.error is not None:
-        members["error"] = write_error(reply.error)
-    elif wrapped is not None:
-        members["data"] = msgspec.Raw(wrapped)
-    return members
+def _envelope(reply: Reply[Any], data: msgspec.Raw | None) -> dict[str, Any]:
+    error = None if reply.error is None else write_error(reply.error)
+    members = {"success": reply.ok, "timestamp": utc(reply.timestamp)}
+    return members | given(data=data, error=error)
 
 
 def _write_error(error: Error, content: tuple[Block, ...]) -> dict[str, Any]:
@@ -168,15 +169,15 @@ def _read_content(found: dict[str, Any]) -> tuple[Block, ...]:
 
 
 def _read_data(found: dict[str, Any], shape: Shape, contract: Contract) -> Any:
+    sent = found.get("structuredContent")
+    if sent is None and contract.envelope_in_mcp:
+        sent = found.get("data")
+    if sent is None:
+        return msgspec.UNSET
     meta = found.get("_meta")
-    if found.get("structuredContent") is not None:
-        sent = found["structuredContent"]
-        if isinstance(meta, dict) and meta.get(BARE_DATA) and isinstance(sent, dict):
-            sent = sent.get("result")
-        return shape.unwrap(sent)
-    if contract.envelope_in_mcp and "data" in found:
-        return shape.unwrap(found["data"])
-    return msgspec.UNSET
+    if isinstance(meta, dict) and meta.get(BARE_DATA) and isinstance(sent, dict):
+        sent = sent.get("result")
+    return shape.unwrap(sent)
 
 
 def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Contract) -> Error:

@@ -207,7 +207,13 @@ class _Untitled(GenerateJsonSchema):
         return False
 
     def model_schema(self, schema: Any) -> dict[str, Any]:
-        rendered = super().model_schema(schema)
-        if rendered.get("title") == schema["cls"].__name__:
-            del rendered["title"]
-        return rendered
+        return _without_title(super().model_schema(schema), schema["cls"])
+
+    def dataclass_schema(self, schema: Any) -> dict[str, Any]:
+        return _without_title(super().dataclass_schema(schema), schema["cls"])
+
+
+def _without_title(rendered: dict[str, Any], cls: type) -> dict[str, Any]:
+    if rendered.get("title") == cls.__name__:
+        del rendered["title"]
+    return rendered

@@ -128,6 +128,8 @@ class Union(Node):
 
     annotation: Any
     members: tuple[Node, ...]
+    # For each JSON kind the members that take it; worked out when first asked for.
+    takers: dict[str, list[Node]] = {}
 
 
 class Model(Node):

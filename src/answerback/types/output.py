@@ -128,4 +128,9 @@ def refuse_faults(value: Any) -> None:
 
 def _may_hold_more(node: Node) -> bool:
     # Text in another form than ours shows up when it is written again, as extra keys do.
-    return isinstance(node, nodes.Record) or (isinstance(node, nodes.Scalar) and is_loose(node))
+    match node:
+        case nodes.Scalar():
+            return is_loose(node)
+        case nodes.Choice(annotation=annotation):
+            return "_missing_" in vars(annotation)
+    return isinstance(node, nodes.Record)

@@ -242,6 +242,9 @@ def _literal(bare: Any, where: str) -> Node:
 
 
 def _enum(cls: type[enum.Enum], where: str) -> Node:
+    if issubclass(cls, enum.Flag):
+        problem = f"{cls.__name__} stands for more values than it lists; write list of an Enum"
+        raise UnservableType(where, problem)
     return _choice(cls, tuple((member.value, member) for member in cls), where)
 
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from answerback.types.nodes import Limits, Scalar
+from answerback.types.nodes import NO_LIMITS, Limits, Scalar
 
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?"
 _DAY = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
@@ -119,6 +119,8 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 
 def meets(value: Any, limits: Limits) -> bool:
     """Whether a typed value keeps within *limits*."""
+    if limits is NO_LIMITS:
+        return True
     try:
         compared = all(_COMPARE[name](value, limit) for name, limit in limits.given().items())
         return compared and all(check(value) for check in limits.checks)

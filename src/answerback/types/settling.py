@@ -235,7 +235,8 @@ def _union(node: nodes.Union, value: Any, path: str, walk: Walk) -> Any:
 
 def decide(node: nodes.Union, value: Any, path: str, walk: Walk) -> Verdict:
     """What becomes of *value*: the best of the members that fit, or what is wrong with it."""
-    key = (id(node), id(value))
+    # A kinder reading may find another member.
+    key = (id(node), id(value), walk.lenient)
     if key in walk.unions:
         return walk.unions[key]
     verdicts = []

@@ -11,7 +11,10 @@ import msgspec
 from answerback.types.problems import InvalidJson
 
 DEEPEST = 200
-_MARKS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
+_BRACKETS = bytes.maketrans(b"{}", b"[]")
+_REST = bytes(set(range(256)) - set(b'[]{}"'))
+_ESCAPE = re.compile(rb"\\.", re.DOTALL)
+_STRING = re.compile(rb'"[^"]*"?')
 
 
 def is_too_deep(raw: bytes) -> bool:
@@ -19,16 +22,24 @@ def is_too_deep(raw: bytes) -> bool:
     # The count of all openings bounds the depth and costs next to nothing.
     if raw.count(b"[") + raw.count(b"{") <= DEEPEST:
         return False
-    depth = 0
-    for mark in _MARKS.finditer(raw):
-        first = raw[mark.start()]
-        if first in b"[{":
-            depth += 1
-            if depth > DEEPEST:
-                return True
-        elif first in b"]}":
-            depth -= 1
-    return False
+    marks = _marks(raw)
+    # Each round takes away the innermost level, and most of the text in the first few.
+    for level in range(DEEPEST):
+        fewer = marks.replace(b"[]", b"")
+        if len(fewer) == len(marks):
+            # What never closes is no JSON, but may be too deep to find that out.
+            return level + marks.count(b"[") > DEEPEST
+        marks = fewer
+    return b"[" in marks
+
+
+def _marks(raw: bytes) -> bytes:
+    """The brackets of the text, without those in its strings."""
+    if b"\\" in raw:
+        raw = _ESCAPE.sub(b"", raw)
+    marks = raw.translate(_BRACKETS, _REST)
+    # Quotes side by side hold no bracket, whichever strings they belong to.
+    return _STRING.sub(b"", marks.replace(b'""', b""))
 
 
 def refuse_bad_text(raw: bytes) -> None:

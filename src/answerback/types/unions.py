@@ -13,7 +13,9 @@ from answerback.types.walk import Verdict
 def candidates(node: nodes.Union, value: Any) -> list[Node]:
     """The members that take JSON of the kind that *value* is."""
     kind = nodes.kind_of(value)
-    fitting = [member for member in node.members if kind in nodes.kinds(member)]
+    if kind not in node.takers:
+        node.takers[kind] = [each for each in node.members if kind in nodes.kinds(each)]
+    fitting = node.takers[kind]
     if kind != "object":
         return fitting
     return [member for member in fitting if nodes.tag_of(member) in (None, *value)]

@@ -30,7 +30,7 @@ class Walk:
         self.repairs = 0
         self.strays = 0
         # Without it, nested unions of recursive types would take exponential time.
-        self.unions: dict[tuple[int, int], Verdict] = {}
+        self.unions: dict[tuple[int, int, bool], Verdict] = {}
 
     def wrong(self, node: Node, value: Any, path: str) -> Any:
         """Note that *value* is not what *node* takes."""
@@ -46,8 +46,7 @@ class Walk:
     def apart(self, *, lenient: bool = False) -> "Walk":
         """A walk of the same sort for a trial; it shares what is known of unions."""
         trial = Walk(repair=self.repair, lenient=lenient, prune=self.prune, shown=self.shown)
-        # A kinder reading may find another member.
-        trial.unions = self.unions if lenient == self.lenient else {}
+        trial.unions = self.unions
         return trial
 
 

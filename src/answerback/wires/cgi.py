@@ -53,7 +53,7 @@ def answer(app: App, environ: Environ) -> Written:
         refused = refuse_method(_method(environ), "GET, HEAD")
         if refused is not None:
             return _say(app, refused, environ, allow="GET, HEAD")
-        return Written(200, _PAGES[path](app), _JSON)
+        return Written(200, _PAGES[path](app, environ), _JSON)
     name = _function_at(path, app)
     if not name:
         return _say(app, no_route(path), environ)
@@ -156,23 +156,25 @@ def _head(written: Written) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
 
 
-def _functions(app: App) -> bytes:
+def _functions(app: App, environ: Environ) -> bytes:
     from .listing import listing
 
     return msgspec.json.encode(listing(app))
 
 
-def _openapi(app: App) -> bytes:
+def _openapi(app: App, environ: Environ) -> bytes:
     from .web.openapi import document_json
 
-    return document_json(app)
+    return document_json(app, environ.get("SCRIPT_NAME", ""))
 
 
-def _health(app: App) -> bytes:
-    return msgspec.json.encode({"status": "ok", "name": app.name, "version": app.version})
+def _health(app: App, environ: Environ) -> bytes:
+    from .listing import health
+
+    return msgspec.json.encode(health(app))
 
 
-_PAGES: Mapping[str, Callable[[App], bytes]] = {
+_PAGES: Mapping[str, Callable[[App, Environ], bytes]] = {
     "/functions": _functions,
     "/openapi.json": _openapi,
     "/healthz": _health,

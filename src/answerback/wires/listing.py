@@ -13,6 +13,10 @@ def listing(app: App) -> list[dict[str, Any]]:
     return [_entry(tool) for tool in app.tools.values()]
 
 
+def health(app: App) -> dict[str, str]:
+    return {"status": "ok", "name": app.name, "version": app.version}
+
+
 def _entry(tool: Tool) -> dict[str, Any]:
     entry: dict[str, Any] = {"name": tool.name, "description": tool.description}
     if tool.title:

@@ -12,7 +12,7 @@ from ...errors import needs_extra
 from ...reply import Reply, failure
 from ...shape import RESULT
 from ..http import no_route
-from ..listing import listing
+from ..listing import health, listing
 from .guard import Guard
 
 with needs_extra("serve"):
@@ -41,25 +41,25 @@ class Pages:
             exception_handlers={HTTPException: self._refuse},
         )
 
-    def _guarded(self, page: Callable[[], Any]) -> Callable[[Request], Awaitable[Response]]:
+    def _guarded(self, page: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
             refused = self._guard.refuse(request.scope, dict(request.scope["headers"]))
             if refused is not None:
                 return self._say(refused)
-            return Response(msgspec.json.encode(page()), media_type="application/json")
+            return Response(msgspec.json.encode(page(request)), media_type="application/json")
 
         return answer
 
-    def _functions(self) -> Any:
+    def _functions(self, _: Request) -> Any:
         return listing(self._app)
 
-    def _openapi(self) -> Any:
+    def _openapi(self, request: Request) -> Any:
         from .openapi import document_json
 
-        return msgspec.Raw(document_json(self._app))
+        return msgspec.Raw(document_json(self._app, request.scope.get("root_path", "")))
 
-    def _health(self) -> Any:
-        return {"status": "ok", "name": self._app.name, "version": self._app.version}
+    def _health(self, _: Request) -> Any:
+        return health(self._app)
 
     async def _refuse(self, request: Request, exc: Exception) -> Response:
         assert isinstance(exc, HTTPException)

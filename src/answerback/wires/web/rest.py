@@ -36,7 +36,9 @@ class Functions:
         contract = self._app.contract
         accept = headers.get(b"accept", b"").decode("latin-1")
         dialect = choose(accept, contract, failed=not reply.ok)
-        written = write(reply, dialect, RESULT if tool is None else tool.shape, contract)
+        # An error has no shape, and may be that the annotations could not be read.
+        shape = tool.shape if tool is not None and reply.ok else RESULT
+        written = write(reply, dialect, shape, contract)
         await respond(send, written, allow="POST")
 
     async def _reply(
