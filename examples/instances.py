@@ -138,7 +138,8 @@ def open_instance(instanceId: str) -> list[Text | Link]:  # noqa: N803 -- the se
         description="Web-based VSCode interface for your instance",
         metadata={"requiresAuth": True, "authType": "password"},
     )
-    return [Text("VSCode instance deployed successfully. You can access it here:"), page]
+    text = "VSCode instance deployed successfully. You can access it using the following URL:"
+    return [Text(text), page]
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import App
-    from .content import Annotations, Audio, Embedded, Image, Link, Text
+    from .content import Annotations, Audio, Embedded, Icon, Image, Link, Text
     from .context import Context
     from .contract import Contract
     from .errors import (
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
         Unauthenticated,
         Unavailable,
     )
+    from .peer import Ask, Header
+    from .prompt import Message
+    from .questions import Declined
     from .reply import Reply, failure, success
     from .wrap import wrap
 
@@ -28,15 +31,20 @@ __version__ = "0.1.0"
 _HOME = {
     "Annotations": "content",
     "App": "app",
+    "Ask": "peer",
     "Audio": "content",
     "Conflict": "errors",
     "Context": "context",
     "Contract": "contract",
+    "Declined": "questions",
     "Embedded": "content",
     "Forbidden": "errors",
+    "Header": "peer",
+    "Icon": "content",
     "Image": "content",
     "InvalidInput": "errors",
     "Link": "content",
+    "Message": "prompt",
     "NotFound": "errors",
     "RateLimited": "errors",
     "Reply": "reply",
@@ -53,15 +61,20 @@ _HOME = {
 __all__ = [
     "Annotations",
     "App",
+    "Ask",
     "Audio",
     "Conflict",
     "Context",
     "Contract",
+    "Declined",
     "Embedded",
     "Forbidden",
+    "Header",
+    "Icon",
     "Image",
     "InvalidInput",
     "Link",
+    "Message",
     "NotFound",
     "RateLimited",
     "Reply",

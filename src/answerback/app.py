@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 import msgspec
 
+from .changes import Change, Changes
 from .contract import Contract, contract_named
 from .tool import Options, Tool, ToolOptions
 from .wires.http import MAX_BODY, RESERVED
@@ -49,6 +50,7 @@ class App:
         self.resources: dict[str, Resource] = {}
         self.prompts: dict[str, Prompt] = {}
         self.completions: dict[str, Tool] = {}
+        self.changes = Changes()
         self._lenient = lenient
         self._threads = threads
 
@@ -70,7 +72,13 @@ class App:
         tool = Tool(fn, options, self.contract, lenient=self._lenient)
         self._refuse_name(tool.name)
         self.tools[tool.name] = tool
+        self.changes.tell(Change("tools"))
         return tool
+
+    def remove_tool(self, name: str) -> None:
+        """Serve a tool no longer; clients that listen are told."""
+        del self.tools[name]
+        self.changes.tell(Change("tools"))
 
     def _refuse_name(self, name: str) -> None:
         if name in self.tools:
@@ -86,6 +94,7 @@ class App:
             if uri in self.resources:
                 raise ValueError(f"there is a resource {uri!r} already")
             self.resources[uri] = Resource(uri, fn, options, self.contract)
+            self.changes.tell(Change("resources"))
             return fn
 
         return register
@@ -104,7 +113,22 @@ class App:
         if prompt.name in self.prompts:
             raise ValueError(f"there is a prompt {prompt.name!r} already")
         self.prompts[prompt.name] = prompt
+        self.changes.tell(Change("prompts"))
         return fn
+
+    def remove_resource(self, uri: str) -> None:
+        """Serve a resource no longer; clients that listen are told."""
+        del self.resources[uri]
+        self.changes.tell(Change("resources"))
+
+    def remove_prompt(self, name: str) -> None:
+        """Serve a prompt no longer; clients that listen are told."""
+        del self.prompts[name]
+        self.changes.tell(Change("prompts"))
+
+    def resource_changed(self, uri: str) -> None:
+        """Tell the clients that subscribed to *uri* that it reads otherwise now."""
+        self.changes.tell(Change("resource", uri))
 
     def completion(self, of: str, argument: str) -> Callable[[F], F]:
         """Register a function that completes an argument of a prompt or of a resource's URI.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import msgspec
 
-from .peer import Level, Log, Progress, Question
+from .peer import Abilities, Level, Log, NeedsInput, Progress, Question
 
 if TYPE_CHECKING:
     from .call import Call
@@ -59,20 +60,37 @@ class Context:
         """Say something beside the reply; may be called from any thread."""
         self._call.peer.notify(Log(level, data, logger or self._call.name))
 
-    async def elicit(self, message: str, type: type[T]) -> T:
+    @property
+    def can(self) -> Abilities:
+        """What the other end can be asked."""
+        return self._call.peer.can
+
+    @overload
+    async def elicit(self, message: str, form: type[T], *, key: str | None = None) -> T: ...
+    @overload
+    async def elicit(
+        self, message: str, form: dict[str, Any], *, key: str | None = None
+    ) -> dict[str, Any]: ...
+    async def elicit(self, message: str, form: Any, *, key: str | None = None) -> Any:
         """Ask the user; raises Declined if there is no answer.
 
-        In modern MCP the function is run again from its start once there is one:
-        what stands before the question runs twice.
+        *form* is the type of the answer, or a JSON Schema for a form of your own.
+        In modern MCP the function is run again from its start once there is an answer:
+        what stands before the question runs twice. *key* names the question there.
         """
         from .questions import Form
 
-        form = Form(message, type)
-        answer: T = form.answer(await self._call.peer.ask(form.question()))
-        return answer
+        asked = Form(message, form, key=key)
+        return asked.answer(await self._call.peer.ask(asked.question()))
 
     async def sample(
-        self, prompt: str, *, max_tokens: int = 1000, system: str | None = None, **more: Any
+        self,
+        prompt: str,
+        *,
+        max_tokens: int = 1000,
+        system: str | None = None,
+        key: str | None = None,
+        **more: Any,
     ) -> Sample:
         """Have the client's model say something; *more* goes into the request as it is."""
         params: dict[str, Any] = {
@@ -80,12 +98,29 @@ class Context:
             "maxTokens": max_tokens,
         }
         params |= more if system is None else {"systemPrompt": system, **more}
-        said = await self._call.peer.ask(Question("sampling/createMessage", params))
+        said = await self._call.peer.ask(Question("sampling/createMessage", params, key))
         content = said.get("content")
         text = content.get("text", "") if isinstance(content, dict) else ""
         return Sample(text, content, said.get("model", ""), said.get("stopReason"))
 
-    async def roots(self) -> list[Root]:
+    async def roots(self, *, key: str | None = None) -> list[Root]:
         """The places that the client lets the tool work in."""
-        said = await self._call.peer.ask(Question("roots/list", {}))
+        said = await self._call.peer.ask(Question("roots/list", {}, key))
         return msgspec.convert(said.get("roots", []), list[Root])
+
+    def hang_up(self) -> None:
+        """Close the line to a client that can come back for the answer; else do nothing."""
+        self._call.peer.hang_up()
+
+    async def together(self, *questions: Awaitable[Any]) -> tuple[Any, ...]:
+        """Ask several at once: `await ctx.together(ctx.elicit(…), ctx.roots())`."""
+        answers: list[Any] = []
+        open_questions: dict[str, Question] = {}
+        for question in questions:
+            try:
+                answers.append(await question)
+            except NeedsInput as later:
+                open_questions |= later.questions
+        if open_questions:
+            raise NeedsInput(open_questions)
+        return tuple(answers)

@@ -2,6 +2,7 @@
 
     AnswerbackError
     ├── MissingExtraError       an optional dependency is not installed
+    ├── UndefinedAnnotation     a tool is annotated with a name that was never defined
     └── ToolError               a failure the tool's author says in words meant for the caller
         ├── InvalidInput        400
         ├── Unauthenticated     401
@@ -83,13 +84,23 @@ class MissingExtraError(AnswerbackError):
     code = "MISSING_EXTRA"
 
 
+class UndefinedAnnotation(AnswerbackError, NameError):
+    code = "UNDEFINED_ANNOTATION"
+
+
 class ToolError(AnswerbackError):
     """A failure in words the author means the caller to read.
 
-    `code` may be any UPPER_SNAKE name; a subclass keeps its status under it.
+    `code` may be any UPPER_SNAKE name, given here or by a class of the author's own;
+    it keeps the status of the class below that it was raised through.
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
+    # A subclass need not call this __init__, and may leave all of them as they are.
+    message: str = ""
+    details: Any = None
+    retryable: bool | None = None
+    hint: str | None = None
 
     def __init__(
         self,
@@ -102,42 +113,42 @@ class ToolError(AnswerbackError):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.code = code or self.kind
+        self.code = code or self.code
         self.details = details
         self.retryable = retryable
         self.hint = hint
 
 
 class InvalidInput(ToolError):
-    kind = "INVALID_INPUT"
+    code = kind = "INVALID_INPUT"
 
 
 class Unauthenticated(ToolError):
-    kind = "UNAUTHENTICATED"
+    code = kind = "UNAUTHENTICATED"
 
 
 class Forbidden(ToolError):
-    kind = "FORBIDDEN"
+    code = kind = "FORBIDDEN"
 
 
 class NotFound(ToolError):
-    kind = "NOT_FOUND"
+    code = kind = "NOT_FOUND"
 
 
 class Conflict(ToolError):
-    kind = "CONFLICT"
+    code = kind = "CONFLICT"
 
 
 class RateLimited(ToolError):
-    kind = "RATE_LIMITED"
+    code = kind = "RATE_LIMITED"
 
 
 class Unavailable(ToolError):
-    kind = "UNAVAILABLE"
+    code = kind = "UNAVAILABLE"
 
 
 class TimedOut(ToolError):
-    kind = "TIMED_OUT"
+    code = kind = "TIMED_OUT"
 
 
 def look_up(code: str, kind: str | None = None) -> Code:

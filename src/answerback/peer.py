@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, get_args
 
@@ -29,6 +30,8 @@ class Question(msgspec.Struct, frozen=True):
 
     method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
     params: dict[str, Any]
+    key: str | None = None
+    """What its answer goes by; without one, its place and its wording."""
 
     @property
     def message(self) -> str:
@@ -61,9 +64,44 @@ def ask_of(annotation: Any) -> Ask | None:
     return next((mark for mark in marks if isinstance(mark, Ask)), None)
 
 
+class Header(msgspec.Struct, frozen=True):
+    """Marks an argument that MCP clients also say in a header, `Mcp-Param-NAME`.
+
+    Boxes on the way can then see it: never mark a secret.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", self.name):
+            raise ValueError(f"{self.name!r} cannot be part of a header's name")
+
+
+def header_of(annotation: Any) -> Header | None:
+    """The header that a parameter is annotated with."""
+    marks = getattr(annotation, "__metadata__", ())
+    return next((mark for mark in marks if isinstance(mark, Header)), None)
+
+
+class Abilities(msgspec.Struct, frozen=True):
+    """What the other end can be asked."""
+
+    elicit: bool = False
+    """There is a user who can be asked."""
+    sample: bool = False
+    """There is a model that can be asked."""
+    roots: bool = False
+
+
 class Peer(Protocol):
+    @property
+    def can(self) -> Abilities: ...
+
     def notify(self, note: Progress | Log) -> None:
         """Tell the other end; never blocks, and may be called from any thread."""
+
+    def hang_up(self) -> None:
+        """Close the line; the other end may come back for the outcome."""
 
     async def ask(self, question: Question) -> Any:
         """Ask, and give the result as MCP words it; raises NeedsInput where it comes later."""
@@ -72,6 +110,8 @@ class Peer(Protocol):
 class Nobody:
     """No one is listening: progress is dropped, what a tool logs goes to the log."""
 
+    can = Abilities()
+
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
             import logging
@@ -79,6 +119,9 @@ class Nobody:
             level = logging.getLevelNamesMapping().get(note.level.upper(), logging.ERROR)
             level = logging.INFO if note.level == "notice" else level
             logging.getLogger("answerback.tools").log(level, "%s", note.data)
+
+    def hang_up(self) -> None:
+        pass
 
     async def ask(self, question: Question) -> Any:
         raise NeedsInput({"question": question})

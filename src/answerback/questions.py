@@ -23,26 +23,28 @@ _FORM_FORMATS = frozenset({"email", "uri", "date", "date-time"})
 class Declined(ToolError):
     """The user would not answer."""
 
-    kind = "INPUT_DECLINED"
+    code = kind = "INPUT_DECLINED"
 
 
 class Form:
-    """A question with a form for an answer of one type. Built once, asked often."""
+    """A question with a form for an answer of one type; or with a schema of the author's own."""
 
-    def __init__(self, message: str, annotation: Any, name: str = "value") -> None:
+    def __init__(
+        self, message: str, answer: Any, name: str = "value", *, key: str | None = None
+    ) -> None:
         self.message = message
+        self._key = key
         self._name = name
-        self._annotation = annotation
+        self._own_schema: dict[str, Any] | None = answer if isinstance(answer, dict) else None
+        annotation = dict[str, Any] if self._own_schema is not None else answer
         self._is_object = is_object(annotation)
-        parameter = Parameter(name=name, annotation=annotation)
-        self._parameter = parameter
+        self._parameter = Parameter(name=name, annotation=annotation)
         # People type "7" into forms, and not every client makes a number of it.
-        self._arguments = Arguments([parameter], lenient=True)
+        self._arguments = Arguments([self._parameter], lenient=True)
 
     def question(self) -> Question:
-        return Question(
-            "elicitation/create", {"message": self.message, "requestedSchema": self._schema()}
-        )
+        params = {"message": self.message, "requestedSchema": self._own_schema or self._schema()}
+        return Question("elicitation/create", params, self._key)
 
     def answer(self, result: Any) -> Any:
         """The value that was answered; raises Declined, or InvalidArguments."""
@@ -59,7 +61,7 @@ class Form:
         from .types.schema import arguments_schema, output_schema
 
         if self._is_object:
-            whole = output_schema(self._annotation)
+            whole = output_schema(self._parameter.annotation)
         else:
             whole = arguments_schema([self._parameter])
         fields = {name: _plain(part) for name, part in whole.get("properties", {}).items()}
@@ -74,7 +76,7 @@ async def ask_all(tool: Tool, peer: Peer) -> dict[str, Any]:
     for parameter in tool.signature.questions:
         mark = ask_of(parameter.annotation)
         assert mark is not None
-        form = Form(mark.message, parameter.annotation, parameter.name)
+        form = Form(mark.message, parameter.annotation, parameter.name, key=parameter.name)
         try:
             answers[parameter.name] = form.answer(await peer.ask(form.question()))
         except NeedsInput as later:

@@ -26,8 +26,9 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, exc: ToolError) -> Error:
+        message = exc.message or str(exc) or exc.code
         kind = exc.kind if exc.kind != exc.code else None
-        return cls(exc.code, exc.message, exc.details, exc.retryable, exc.hint, kind)
+        return cls(exc.code, message, exc.details, exc.retryable, exc.hint, kind)
 
     @property
     def row(self) -> Code:

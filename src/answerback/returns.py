@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
@@ -13,7 +14,7 @@ from .content import BLOCKS
 from .contract import Contract
 from .reply import Reply
 from .shape import BARE, EMPTY, RESULT, SPREAD, Shape
-from .types.check import is_object
+from .types.check import check, is_object
 
 
 class Returns(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,25 +32,23 @@ class Returns(msgspec.Struct, frozen=True, kw_only=True):
         return self.always and self.data not in (Any, object)
 
 
-def read_returns(annotation: Any, contract: Contract) -> Returns:
+def read_returns(annotation: Any, contract: Contract, where: str) -> Returns:
+    """Raises UnservableType, which says *where*, if no JSON can stand for its data."""
     members = [_data_type(member) for member in _members(annotation)]
-    if all(_is_block(member) for member in members):
+    if all(map(_is_block, members)):
         return Returns(blocks_only=True)
     kept = [member for member in members if member is not Reply and not _is_block(member)]
-    if not kept or Any in kept or object in kept:
+    if not kept or any(_plain(member) in (Any, object) for member in kept):
         return Returns()
-    # An annotation without replies or blocks is kept whole: Annotated belongs to all of it.
-    untouched = len(kept) == 1 or len(kept) == len(members)
-    data = _data_type(annotation) if untouched and len(members) == 1 else reduce(or_, kept)
-    return Returns(
-        data=NoneType if data is None else data,
-        shape=_shape(data, contract),
-        always=not any(_is_block(member) for member in members),
-    )
+    # Without replies and blocks an annotation stays whole: what is Annotated may be a union.
+    whole = kept == list(_members(annotation))
+    data = NoneType if annotation is None else annotation if whole else reduce(or_, kept)
+    check(data, where)
+    return Returns(data=data, shape=_shape(data, contract), always=not any(map(_is_block, members)))
 
 
 def _shape(data: Any, contract: Contract) -> Shape:
-    if data in (None, NoneType):
+    if _plain(data) is NoneType:
         return EMPTY
     if contract.spread_tuples and _is_fixed_tuple(data):
         return SPREAD
@@ -58,26 +57,35 @@ def _shape(data: Any, contract: Contract) -> Shape:
     return RESULT
 
 
+def _plain(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
 def _members(annotation: Any) -> tuple[Any, ...]:
-    return get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    plain = _plain(annotation)
+    return get_args(plain) if get_origin(plain) in (Union, UnionType) else (annotation,)
 
 
 def _data_type(annotation: Any) -> Any:
-    """T for `Reply[T]`; a bare `Reply` stays itself."""
-    return get_args(annotation)[0] if get_origin(annotation) is Reply else annotation
+    """T for `Reply[T]`; a bare `Reply` stays itself, whatever is noted beside it."""
+    plain = _plain(annotation)
+    if get_origin(plain) is Reply:
+        return get_args(plain)[0]
+    return Reply if plain is Reply else annotation
 
 
 def _is_block(annotation: Any) -> bool:
-    if get_origin(annotation) in (list, tuple):
+    """Blocks, or a list of them; beside blocks, a string in it is text."""
+    annotation = _plain(annotation)
+    if get_origin(annotation) in (list, tuple, Sequence):
         items = [item for item in get_args(annotation) if item is not ...]
-        return bool(items) and all(
-            all(_is_block(member) for member in _members(item)) for item in items
-        )
+        members = [member for item in items for member in _members(item)]
+        blocks = [member for member in members if _is_block(member)]
+        return bool(blocks) and all(member is str for member in members if member not in blocks)
     return isinstance(annotation, type) and issubclass(annotation, BLOCKS)
 
 
 def _is_fixed_tuple(annotation: Any) -> bool:
-    if get_origin(annotation) is Annotated:
-        annotation = get_args(annotation)[0]
+    annotation = _plain(annotation)
     items = get_args(annotation)
     return get_origin(annotation) is tuple and bool(items) and ... not in items

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .tool import Tool
@@ -19,9 +20,9 @@ def on_loop(pool: Pool) -> Runner:
     async def run(tool: Tool, kwargs: dict[str, Any]) -> Any:
         if tool.is_async:
             return await tool.fn(**kwargs)
-        if tool.inline:
-            return tool.fn(**kwargs)
-        return await pool.run(tool.fn, kwargs)
+        value = tool.fn(**kwargs) if tool.inline else await pool.run(tool.fn, kwargs)
+        # A plain function may hand on what an async one gave it, as many decorators do.
+        return await value if isinstance(value, CoroutineType) else value
 
     return run
 
@@ -31,7 +32,7 @@ def in_place(run_async: Callable[[Coroutine[Any, Any, Any]], Any]) -> Runner:
 
     async def run(tool: Tool, kwargs: dict[str, Any]) -> Any:
         value = tool.fn(**kwargs)
-        return run_async(value) if tool.is_async else value
+        return run_async(value) if isinstance(value, CoroutineType) else value
 
     return run
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from types import FunctionType, MethodType
-from typing import Any, get_args, get_origin, get_type_hints
+from contextlib import contextmanager
+from types import FunctionType, MethodType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
 from .context import Context
+from .errors import UndefinedAnnotation
 from .peer import ask_of
 from .types.parameter import Parameter
 
@@ -32,19 +34,20 @@ class Source(msgspec.Struct, frozen=True):
 
     function: FunctionType
     bound: bool
-
-    @property
-    def is_async(self) -> bool:
-        return bool(self.function.__code__.co_flags & _COROUTINE)
+    is_async: bool
+    """Whether calling it gives a coroutine for sure; a decorator decides, not what is in it."""
 
 
 def source_of(fn: Callable[..., Any]) -> Source:
     """Look through methods, decorators that keep `__wrapped__`, and callable objects."""
     seen: Any = fn
     bound = False
+    outermost: FunctionType | None = None
     while True:
-        if isinstance(seen, FunctionType) and not hasattr(seen, "__wrapped__"):
-            return Source(seen, bound)
+        if isinstance(seen, FunctionType):
+            outermost = outermost or seen
+            if not hasattr(seen, "__wrapped__"):
+                return Source(seen, bound, bool(outermost.__code__.co_flags & _COROUTINE))
         # A method hands out its function's attributes, so it is looked at first.
         if isinstance(seen, MethodType):
             seen, bound = seen.__func__, True
@@ -72,16 +75,15 @@ def check_callable(source: Source, name: str) -> None:
 
 def read_signature(source: Source, name: str) -> Signature:
     """Resolve the annotations; raises NameError while one of them is not defined yet."""
-    hints = get_type_hints(source.function, include_extras=True)
+    with names_undefined(name, source):
+        hints = get_type_hints(source.function, include_extras=True)
     returns = hints.pop("return", Any)
     contexts: list[str] = []
     questions: list[Parameter] = []
     parameters: list[Parameter] = []
     for parameter, default in _parameters(source):
         if parameter not in hints:
-            raise TypeError(
-                f"parameter {parameter!r} of tool {name!r} has no type; write {parameter}: str"
-            )
+            raise TypeError(_untyped(parameter, name))
         annotation = hints[parameter]
         if _is_context(annotation):
             contexts.append(parameter)
@@ -96,6 +98,26 @@ def read_signature(source: Source, name: str) -> Signature:
         questions=tuple(questions),
         returns=returns,
     )
+
+
+@contextmanager
+def names_undefined(tool: str, source: Source) -> Iterator[None]:
+    """Say which tool it is whose annotations have a name that is not defined yet."""
+    try:
+        yield
+    except UndefinedAnnotation:
+        raise
+    except NameError as exc:
+        raise UndefinedAnnotation(
+            f"tool {tool!r} is annotated with a type that is not there: {exc}; "
+            f"define or import it at the top level of {source.function.__module__}"
+        ) from exc
+
+
+def _untyped(parameter: str, tool: str) -> str:
+    if parameter in ("self", "cls"):
+        return f"tool {tool!r} is a method; register it of an object: app.add_tool(thing.{tool})"
+    return f"parameter {parameter!r} of tool {tool!r} has no type; write {parameter}: str"
 
 
 def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
@@ -114,6 +136,7 @@ def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
 
 
 def _is_context(annotation: Any) -> bool:
-    return annotation is Context or (
-        get_origin(annotation) is not None and Context in get_args(annotation)
-    )
+    """`Context`, `Context | None` or `Annotated[Context, …]`."""
+    if get_origin(annotation) in (Annotated, Union, UnionType):
+        return any(map(_is_context, get_args(annotation)))
+    return annotation is Context

@@ -12,9 +12,17 @@ import msgspec
 from .content import Icon
 from .contract import Contract
 from .errors import ToolError
+from .peer import header_of
 from .returns import Returns, read_returns
 from .shape import Shape
-from .signature import Signature, check_callable, read_signature, source_of
+from .signature import (
+    Signature,
+    Source,
+    check_callable,
+    names_undefined,
+    read_signature,
+    source_of,
+)
 from .types.arguments import Arguments
 from .types.check import check
 from .types.output import Output
@@ -44,6 +52,8 @@ class ToolOptions(Options, total=False):
     """Argument objects, shown in the OpenAPI document."""
     raises: Sequence[type[ToolError]]
     """The failures its callers should expect, for the OpenAPI document."""
+    input_schema: dict[str, Any]
+    """Shown instead of the one made from the parameters; these still decide what is taken."""
     inline: bool
     """Run a plain `def` in place; for quick ones that never block."""
     lenient: bool
@@ -71,8 +81,8 @@ class Tool:
     ) -> None:
         self._source = source_of(fn)
         self.fn = fn
-        self.name = options.get("name") or self._source.function.__name__
-        if not _NAME.fullmatch(self.name):
+        self.name = options.get("name") or _name_of(fn, self._source)
+        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
             raise ValueError(
                 f"{self.name!r} is no name for a tool; "
                 "use 1 to 128 of the characters A-Z a-z 0-9 _ . -, as in @app.tool(name='add')"
@@ -88,7 +98,7 @@ class Tool:
     def _resolve_early(self) -> None:
         """Say what is wrong with an annotation now, unless it names what is not defined yet."""
         try:
-            _ = self.signature
+            _ = self.returns
         except NameError:
             return
 
@@ -97,14 +107,15 @@ class Tool:
         signature = read_signature(self._source, self.name)
         for parameter in signature.parameters:
             check(parameter.annotation, f"parameter {parameter.name!r} of tool {self.name!r}")
-        returns = read_returns(signature.returns, self.contract)
-        if returns.declared:
-            check(returns.data, f"the return value of tool {self.name!r}")
         return signature
 
     @cached_property
     def returns(self) -> Returns:
-        return read_returns(self.signature.returns, self.contract)
+        annotation = self.signature.returns
+        with names_undefined(self.name, self._source):
+            return read_returns(
+                annotation, self.contract, f"the return value of tool {self.name!r}"
+            )
 
     @cached_property
     def arguments(self) -> Arguments:
@@ -144,7 +155,8 @@ class Tool:
     @cached_property
     def header_params(self) -> dict[tuple[str, ...], str]:
         """The arguments that MCP clients also say in a header, by their path."""
-        return {}
+        marked = {(each.name,): header_of(each.annotation) for each in self.signature.parameters}
+        return {path: mark.name for path, mark in marked.items() if mark is not None}
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -160,13 +172,18 @@ class Tool:
     def _docstring(self) -> Docstring:
         from .docstrings import parse
 
-        return parse(self.fn.__doc__)
+        return parse(self.fn.__doc__ or self._source.function.__doc__)
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         from .types.schema import arguments_schema
 
-        return arguments_schema(self.parameters)
+        own = self.options.get("input_schema")
+        with names_undefined(self.name, self._source):
+            schema = arguments_schema(self.parameters) if own is None else own
+        for (name,), header in self.header_params.items():
+            schema["properties"][name]["x-mcp-header"] = header
+        return schema
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
@@ -175,4 +192,18 @@ class Tool:
 
         if not self.returns.declared:
             return None
-        return self.returns.shape.wrap_schema(output_schema(self.returns.data))
+        with names_undefined(self.name, self._source):
+            return self.returns.shape.wrap_schema(output_schema(self.returns.data))
+
+
+def _name_of(fn: Callable[..., Any], source: Source) -> str:
+    """An object that can be called is named as its class is."""
+    name = source.function.__name__
+    return type(fn).__name__ if name == "__call__" else name
+
+
+def check_options(given: Mapping[str, Any], known: type[Options]) -> None:
+    """Refuse an option that nothing would be done with."""
+    if unknown := given.keys() - known.__annotations__.keys():
+        options = ", ".join(sorted(known.__annotations__))
+        raise TypeError(f"no option is named {min(unknown)!r}; there are {options}")

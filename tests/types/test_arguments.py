@@ -90,6 +90,23 @@ class Link:
 
 
 @dataclasses.dataclass
+class Left:
+    next: "Left | Right | None"
+
+
+@dataclasses.dataclass
+class Right:
+    next: "Left | Right | None"
+    more: int = 0
+
+
+@dataclasses.dataclass
+class Counted:
+    size: Annotated[int, annotated_types.Ge(1)]
+    twice: int = dataclasses.field(default=0, init=False)
+
+
+@dataclasses.dataclass
 class Even:
     number: int
 
@@ -163,6 +180,12 @@ def test_everything_wrong_is_reported_at_once() -> None:
     }
     assert problems["x"].message == "expected int, got str 'two'"
     assert problems["color"].hint == "did you mean 'colour'?"
+
+
+def test_an_unknown_argument_alone_is_refused() -> None:
+    problems = _problems(_arguments(x=int), b'{"x":1,"z":2}')
+
+    assert list(problems) == ["z"]
 
 
 def test_a_long_value_is_cut_in_the_message() -> None:
@@ -266,9 +289,10 @@ def test_the_nearest_stack_limit_gives_a_problem_not_a_crash() -> None:
 def test_recursive_unions_take_no_exponential_time() -> None:
     raw = b'{"x":' + b'{"next":' * 150 + b"3" + b"}" * 150 + b"}"
 
-    problems = _problems(_arguments(x=Link), raw)
+    for lenient in (False, True):
+        problems = _problems(_arguments(lenient, x=Left | Right), raw)
 
-    assert len(problems) == 1
+        assert len(problems) == 1
 
 
 @pytest.mark.parametrize("number", ["9" * 5000, "1e400", "-1e400"])
@@ -326,6 +350,12 @@ def test_limits_in_the_fields_of_tuples_and_renamed_structs_are_kept() -> None:
     problems = _problems(arguments, b'{"t":[0],"s":{"SIZE":0}}')
 
     assert list(problems) == ["t[0]", "s.SIZE"]
+
+
+def test_a_field_that_its_class_sets_itself_may_still_be_given() -> None:
+    counted = _one(Counted, '{"size":1,"twice":2}')
+
+    assert (counted.size, counted.twice) == (1, 2)
 
 
 @pytest.mark.parametrize(

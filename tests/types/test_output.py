@@ -92,6 +92,14 @@ class User(pydantic.BaseModel):
         return self.age >= 18
 
 
+class Size(enum.Enum):
+    SMALL = "small"
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Size":
+        return cls.SMALL
+
+
 class Reading(pydantic.BaseModel):
     value: float | None = None
     more: Any = None
@@ -281,6 +289,11 @@ def test_the_same_object_twice_is_no_cycle() -> None:
     point = Point(1)
 
     assert _text(list[Any], [point, point]) == '[{"x":1,"y":0},{"x":1,"y":0}]'
+
+
+def test_an_enum_is_written_as_one_of_its_values() -> None:
+    assert _text(Size, "small") == '"small"'
+    assert _fault(Size, "SMALL").path == ""
 
 
 def test_a_property_that_raises_is_an_invalid_output() -> None:

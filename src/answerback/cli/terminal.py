@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..peer import Log, NeedsInput, Progress, Question
+from ..peer import Abilities, Log, NeedsInput, Progress, Question
 from .program import tell
 
 _CLEAR = "\r\x1b[K"
@@ -20,6 +20,7 @@ class Terminal:
 
     def __init__(self) -> None:
         self._shown = False
+        self.can = Abilities(elicit=is_person() and sys.stdin.isatty())
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
@@ -31,10 +32,13 @@ class Terminal:
 
     async def ask(self, question: Question) -> Any:
         """Put the question to the person at the terminal, if there is one."""
-        if question.method != "elicitation/create" or not (is_person() and sys.stdin.isatty()):
+        if question.method != "elicitation/create" or not self.can.elicit:
             raise NeedsInput({"question": question})
         self.finish()
         return prompt(question)
+
+    def hang_up(self) -> None:
+        pass
 
     def finish(self) -> None:
         """Take the line of progress away."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..call import without_loop
+from ..changes import Change
 from ..versions import LATEST_LEGACY
 from . import params
 from .exchange import Exchange, Link
@@ -27,6 +28,7 @@ from .messages import (
 )
 from .modern import is_modern, meta_of, require, version_of
 from .session import Client, Session
+from .subscriptions import Subscription, change_frame
 
 if TYPE_CHECKING:
     from ..app import App
@@ -50,6 +52,7 @@ class Connection:
         self._settle = settle
         self._session: Session | None = None
         self._running: dict[Id, Exchange] = {}
+        self._stop_hearing: Callable[[], None] = lambda: None
         self._of_session: dict[str, Callable[[msgspec.Raw], bytes]] = {
             "initialize": self._initialize,
             "ping": lambda _: _DONE,
@@ -78,11 +81,29 @@ class Connection:
         if exchange is None:
             self._link.send(result_frame(request.id, self._within_session(request)))
             return None
+        if request.method == "subscriptions/listen" and exchange.version.modern:
+            self._listen(request, exchange)
+            return None
         job = partial(self._answer, request, exchange)
         if self._may_take_long(request):
             return job
         job()
         return None
+
+    def _listen(self, request: Request, exchange: Exchange) -> None:
+        """It stays open until the client cancels it, or goes."""
+        try:
+            subscription = Subscription(self._app, request.id, request.params, self._link.send)
+        except RpcError as error:
+            del self._running[request.id]
+            self._link.send(error_frame(request.id, error))
+            return
+
+        def end() -> None:
+            subscription.end()
+            self._running.pop(request.id, None)
+
+        exchange.on_cancel = end
 
     def _answer(self, request: Request, exchange: Exchange) -> None:
         frame = self._frame(request, exchange)
@@ -142,7 +163,16 @@ class Connection:
 
     def _initialize(self, raw: msgspec.Raw) -> bytes:
         self._session, result = self._engine.initialize(raw)
+        self._stop_hearing()
+        self._stop_hearing = self._app.changes.listen(self._hear)
         return result
+
+    def _hear(self, change: Change) -> None:
+        session = self._session
+        if session is None:
+            return
+        if change.what != "resource" or change.uri in session.subscriptions:
+            self._link.send(change_frame(change))
 
     def _set_level(self, raw: msgspec.Raw) -> bytes:
         level = params.read(raw, params.SetLevel).level
@@ -209,7 +239,3 @@ class Connection:
             return self._frame(message, exchange)
         except RpcError as error:
             return error_frame(error.id, error)
-
-    def running(self) -> Any:
-        """The requests in flight."""
-        return self._running.keys()

@@ -57,6 +57,7 @@ class Engine:
             "prompts/list": self._list_prompts,
             "prompts/get": self._get_prompt,
             "completion/complete": self._complete,
+            "server/discover": self._discover,
         }
 
     async def respond(self, request: Request, exchange: Exchange) -> bytes:
@@ -89,7 +90,8 @@ class Engine:
             result["instructions"] = self._app.description
         return Session(version, Client.of(asked.capabilities)), _encode(result)
 
-    def discover(self, version: Version) -> bytes:
+    async def _discover(self, exchange: Exchange, _: msgspec.Raw) -> bytes:
+        version = exchange.version
         result: dict[str, Any] = {
             "resultType": "complete",
             "supportedVersions": sorted(MODERN, reverse=True),
@@ -119,6 +121,8 @@ class Engine:
 
     def _offers(self, method: str, version: Version) -> bool:
         family = method.partition("/")[0]
+        if family == "server":
+            return version.modern
         capability = "completions" if family == "completion" else family
         return capability in self.capabilities(version) or (
             # Older versions complete without saying so.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ..peer import Level, Log, NeedsInput, Progress, Question
+from ..peer import Abilities, Level, Log, NeedsInput, Progress, Question
 from ..versions import Version
 from .messages import Id, notification_frame
 from .session import Client, reaches
@@ -22,6 +22,9 @@ class Link(Protocol):
 
     def send(self, frame: bytes) -> None:
         """Send a notification; never blocks for long, and may be called from any thread."""
+
+    def hang_up(self) -> None:
+        """Close the line, if the other end can come back for the answer."""
 
     async def ask(self, method: str, params: Any) -> msgspec.Raw:
         """Send a request and wait for its result; legacy versions only."""
@@ -84,11 +87,19 @@ class Exchange:
         if self.on_cancel is not None:
             self.on_cancel()
 
+    @property
+    def can(self) -> Abilities:
+        client = self.client
+        return Abilities(elicit=client.form, sample=client.sampling, roots=client.roots)
+
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Progress):
             self._send_progress(note)
         elif self.level is not None and reaches(note.level, self.level):
             self._send_log(note)
+
+    def hang_up(self) -> None:
+        self.link.hang_up()
 
     async def ask(self, question: Question) -> Any:
         """Legacy asks over the line. Modern looks whether the client sent the answer along."""
@@ -101,7 +112,7 @@ class Exchange:
     def _answer_to(self, question: Question) -> Any:
         """By its place and its wording, so that an answer never meets another question."""
         self._asked += 1
-        key = f"{self._asked}-{digest(question)}"
+        key = question.key or f"{self._asked}-{digest(question)}"
         if key in self.answers:
             return self.answers[key]
         raise NeedsInput({key: question})

@@ -1,6 +1,7 @@
 """A function's return value to JSON text, checked against its return type."""
 
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 import msgspec
@@ -131,6 +132,7 @@ def _may_hold_more(node: Node) -> bool:
     match node:
         case nodes.Scalar():
             return is_loose(node)
-        case nodes.Choice(annotation=annotation):
-            return "_missing_" in vars(annotation)
+        case nodes.Choice(annotation=type() as cls):
+            # It may take values that are not listed.
+            return cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
     return isinstance(node, nodes.Record)

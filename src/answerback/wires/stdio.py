@@ -176,6 +176,9 @@ class _Pipe:
         with self._lock:
             self._out.write(frame + b"\n")
 
+    def hang_up(self) -> None:
+        """A pipe is not taken up again."""
+
     async def ask(self, method: str, params: Any) -> msgspec.Raw:
         """On a thread of its own it waits; on a loop it lets others go on."""
         from concurrent.futures import Future

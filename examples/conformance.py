@@ -1,0 +1,439 @@
+"""What the official conformance suite expects a server to have. Also a tour of MCP here."""
+
+import asyncio
+import base64
+from typing import Annotated, Any, Literal, TypedDict
+
+from answerback import (
+    App,
+    Audio,
+    Context,
+    Embedded,
+    Header,
+    Image,
+    Message,
+    Text,
+    ToolError,
+)
+
+app = App("conformance", version="1.0.0", description="Fixtures for the conformance suite.")
+
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+)
+WAV = base64.b64decode("UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA=")
+PAUSE = 0.05
+
+
+@app.tool(read_only=True)
+def test_simple_text() -> str:
+    """Say something."""
+    return "This is a simple text response for testing."
+
+
+@app.tool(read_only=True)
+def test_image_content() -> Image:
+    """Show a picture."""
+    return Image(PNG, "image/png")
+
+
+@app.tool(read_only=True)
+def test_audio_content() -> Audio:
+    """Play a sound."""
+    return Audio(WAV, "audio/wav")
+
+
+@app.tool(read_only=True)
+def test_embedded_resource() -> Embedded:
+    """Hand over a resource."""
+    return Embedded(
+        "test://embedded-resource", text="This is an embedded resource content.", mime="text/plain"
+    )
+
+
+@app.tool(read_only=True)
+def test_multiple_content_types() -> list[Text | Image | Embedded]:
+    """Say, show and hand over."""
+    return [
+        Text("Multiple content types test:"),
+        Image(PNG, "image/png"),
+        Embedded(
+            "test://mixed-content-resource",
+            text='{"test":"data","value":123}',
+            mime="application/json",
+        ),
+    ]
+
+
+@app.tool
+def test_error_handling() -> str:
+    """Fail."""
+    raise ToolError("This tool intentionally returns an error for testing")
+
+
+@app.tool
+async def test_tool_with_progress(ctx: Context) -> str:
+    """Say how far it has come."""
+    for done in (0, 50, 100):
+        ctx.progress(done, 100, f"Completed step {done} of 100")
+        await asyncio.sleep(PAUSE)
+    return "Tool with progress executed successfully"
+
+
+@app.tool
+async def test_tool_with_logging(ctx: Context) -> str:
+    """Say something beside the answer."""
+    for what in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+        ctx.log(what)
+        await asyncio.sleep(PAUSE)
+    return "Tool with logging executed successfully"
+
+
+@app.tool
+def test_logging_tool(ctx: Context) -> str:
+    """Log what nobody asked to hear."""
+    ctx.log("Nobody hears this")
+    return "Logged"
+
+
+@app.tool
+async def test_sampling(prompt: str, ctx: Context) -> str:
+    """Have the client's model say something.
+
+    Args:
+        prompt: What to ask the model.
+    """
+    said = await ctx.sample(prompt, max_tokens=100)
+    return f"LLM response: {said.text}"
+
+
+@app.tool
+async def test_elicitation(message: str, ctx: Context) -> str:
+    """Ask the user.
+
+    Args:
+        message: What to ask.
+    """
+    form = {
+        "type": "object",
+        "properties": {
+            "username": {"type": "string", "description": "User's response"},
+            "email": {"type": "string", "description": "User's email address"},
+        },
+        "required": ["username", "email"],
+    }
+    answer = await ctx.elicit(message, form)
+    return f"User response: action=accept, content={answer}"
+
+
+@app.tool
+async def test_elicitation_sep1034_defaults(ctx: Context) -> str:
+    """Ask with a default for each kind of field."""
+    form = {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string", "default": "John Doe"},
+            "age": {"type": "integer", "default": 30},
+            "score": {"type": "number", "default": 95.5},
+            "status": {
+                "type": "string",
+                "enum": ["active", "inactive", "pending"],
+                "default": "active",
+            },
+            "verified": {"type": "boolean", "default": True},
+        },
+        "required": [],
+    }
+    answer = await ctx.elicit("Please review and update the form fields with defaults", form)
+    return f"Elicitation completed: action=accept, content={answer}"
+
+
+def _titled(*titles: str) -> list[dict[str, str]]:
+    return [{"const": f"value{n}", "title": title} for n, title in enumerate(titles, 1)]
+
+
+@app.tool
+async def test_elicitation_sep1330_enums(ctx: Context) -> str:
+    """Ask with each kind of choice."""
+    options = ["option1", "option2", "option3"]
+    form = {
+        "type": "object",
+        "properties": {
+            "untitledSingle": {"type": "string", "enum": options},
+            "titledSingle": {
+                "type": "string",
+                "oneOf": _titled("First Option", "Second Option", "Third Option"),
+            },
+            "legacyEnum": {
+                "type": "string",
+                "enum": ["opt1", "opt2", "opt3"],
+                "enumNames": ["Option One", "Option Two", "Option Three"],
+            },
+            "untitledMulti": {"type": "array", "items": {"type": "string", "enum": options}},
+            "titledMulti": {
+                "type": "array",
+                "items": {"anyOf": _titled("First Choice", "Second Choice", "Third Choice")},
+            },
+        },
+        "required": [],
+    }
+    answer = await ctx.elicit("Please choose", form)
+    return f"Elicitation completed: action=accept, content={answer}"
+
+
+@app.tool
+async def test_reconnection(ctx: Context) -> str:
+    """Hang up, and answer when the client comes back."""
+    ctx.log("Hanging up")
+    ctx.hang_up()
+    await asyncio.sleep(4 * PAUSE)
+    return "Reconnection test completed successfully"
+
+
+class Address(TypedDict):
+    street: str
+    city: str
+
+
+@app.tool(
+    input_schema={
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {
+            "address": {
+                "$anchor": "addressDef",
+                "type": "object",
+                "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+            }
+        },
+        "properties": {
+            "name": {"type": "string"},
+            "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+            "phone": {"type": "string"},
+            "email": {"type": "string"},
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {
+            "properties": {"contactMethod": {"const": "phone"}},
+            "required": ["contactMethod"],
+        },
+        "then": {"required": ["phone"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": False,
+    }
+)
+def json_schema_2020_12_tool(
+    name: str = "",
+    address: Address | None = None,
+    contactMethod: Literal["phone", "email"] = "email",  # noqa: N803 -- the suite's name
+    phone: str = "",
+    email: str = "",
+) -> str:
+    """Show a schema that no Python type could say."""
+    return f"{name}: {phone or email} by {contactMethod} {address or ''}"
+
+
+@app.tool
+def test_x_mcp_header(region: Annotated[str, Header("Region")] = "") -> str:
+    """Take an argument that also stands in a header.
+
+    Args:
+        region: Where to.
+    """
+    return f"region={region}"
+
+
+@app.tool
+async def test_missing_capability(ctx: Context) -> str:
+    """Need the client's model."""
+    return (await ctx.sample("Hello", max_tokens=100)).text
+
+
+@app.tool
+async def test_streaming_elicitation(ctx: Context) -> str:
+    """Ask the user, on whichever wire."""
+    return str(await ctx.elicit("Go on?", bool))
+
+
+@app.tool
+def test_trigger_tool_change() -> str:
+    """Come and go, so that those who listen hear of it."""
+
+    def test_temporary_tool() -> str:
+        """Be there for a moment."""
+        return "here"
+
+    app.add_tool(test_temporary_tool)
+    app.remove_tool("test_temporary_tool")
+    return "The list of tools has changed"
+
+
+@app.tool
+def test_trigger_prompt_change() -> str:
+    """Come and go among the prompts."""
+
+    def test_temporary_prompt() -> str:
+        """Be there for a moment."""
+        return "here"
+
+    app.prompt(test_temporary_prompt)
+    app.remove_prompt("test_temporary_prompt")
+    return "The list of prompts has changed"
+
+
+class Named(TypedDict):
+    name: str
+
+
+class Confirmed(TypedDict):
+    ok: bool
+
+
+class Coloured(TypedDict):
+    color: str
+
+
+class Contextual(TypedDict):
+    context: str
+
+
+@app.tool
+async def test_input_required_result_elicitation(ctx: Context) -> str:
+    """Ask for a name."""
+    answer = await ctx.elicit("What is your name?", Named, key="user_name")
+    return f"Hello, {answer['name']}!"
+
+
+@app.tool
+async def test_input_required_result_sampling(ctx: Context) -> str:
+    """Ask the client's model."""
+    said = await ctx.sample(
+        "What is the capital of France?", max_tokens=100, key="capital_question"
+    )
+    return said.text
+
+
+@app.tool
+async def test_input_required_result_list_roots(ctx: Context) -> str:
+    """Ask where it may work."""
+    return ", ".join(root.uri for root in await ctx.roots(key="client_roots"))
+
+
+@app.tool
+async def test_input_required_result_request_state(ctx: Context) -> str:
+    """Ask, and remember nothing meanwhile."""
+    answer = await ctx.elicit("Please confirm", Confirmed, key="confirm")
+    return f"state-ok: {answer['ok']}"
+
+
+@app.tool
+async def test_input_required_result_tampered_state(ctx: Context) -> str:
+    """Ask, and take no state but its own."""
+    answer = await ctx.elicit("Please confirm", Confirmed, key="confirm")
+    return f"confirmed: {answer['ok']}"
+
+
+@app.tool
+async def test_input_required_result_multiple_inputs(ctx: Context) -> str:
+    """Ask the user, the model and the client at once."""
+    named, greeting, roots = await ctx.together(
+        ctx.elicit("What is your name?", Named, key="user_name"),
+        ctx.sample("Generate a greeting", max_tokens=50, key="greeting"),
+        ctx.roots(key="client_roots"),
+    )
+    return f"{greeting.text} {named['name']}, of {len(roots)} roots"
+
+
+@app.tool
+async def test_input_required_result_multi_round(ctx: Context) -> str:
+    """Ask one thing after the other."""
+    first = await ctx.elicit("Step 1: What is your name?", Named, key="step1")
+    second = await ctx.elicit("Step 2: What is your favorite color?", Coloured, key="step2")
+    return f"{first['name']} likes {second['color']}"
+
+
+@app.tool
+async def test_input_required_result_capabilities(ctx: Context) -> str:
+    """Ask whoever can be asked."""
+    if ctx.can.elicit:
+        return str(await ctx.elicit("Go on?", bool, key="go_on"))
+    return (await ctx.sample("Go on?", max_tokens=10, key="go_on")).text
+
+
+@app.resource("test://static-text", mime="text/plain")
+def static_text() -> str:
+    """A text."""
+    return "This is the content of the static text resource."
+
+
+@app.resource("test://static-binary", mime="image/png")
+def static_binary() -> bytes:
+    """A picture."""
+    return PNG
+
+
+@app.resource("test://watched-resource", mime="text/plain")
+def watched_resource() -> str:
+    """A text that may change."""
+    return "Watched resource content"
+
+
+@app.resource("test://template/{id}/data", mime="application/json")
+def template_data(id: str) -> dict[str, Any]:
+    """Data by its id."""
+    return {"id": id, "templateTest": True, "data": f"Data for ID: {id}"}
+
+
+@app.prompt
+def test_simple_prompt() -> str:
+    """A prompt without arguments."""
+    return "This is a simple prompt for testing."
+
+
+@app.prompt
+def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
+    """A prompt with arguments.
+
+    Args:
+        arg1: The first.
+        arg2: The second.
+    """
+    return f"Prompt with arguments: arg1='{arg1}', arg2='{arg2}'"
+
+
+@app.completion("test_prompt_with_arguments", "arg1")
+def complete_arg1(value: str) -> list[str]:
+    """What the first argument could be."""
+    return [word for word in ("testValue1", "testing", "other") if word.startswith(value)]
+
+
+@app.prompt
+def test_prompt_with_embedded_resource(resourceUri: str) -> list[Message]:  # noqa: N803 -- as above
+    """A prompt with a resource in it.
+
+    Args:
+        resourceUri: Which.
+    """
+    text = "Embedded resource content for testing."
+    return [
+        Message(Embedded(resourceUri, text=text, mime="text/plain")),
+        Message("Please process the embedded resource above."),
+    ]
+
+
+@app.prompt
+def test_prompt_with_image() -> list[Message]:
+    """A prompt with a picture in it."""
+    return [Message(Image(PNG, "image/png")), Message("Please analyze the image above.")]
+
+
+@app.prompt
+async def test_input_required_result_prompt(ctx: Context) -> str:
+    """A prompt that asks before it says anything."""
+    answer = await ctx.elicit("What context should be used?", Contextual, key="user_context")
+    return f"Use this context: {answer['context']}"
+
+
+if __name__ == "__main__":
+    app.run()

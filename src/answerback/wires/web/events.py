@@ -1,0 +1,186 @@
+"""Server-sent events: what is said on a stream, and those who read it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from .body import Send
+
+KEEP_ALIVE = 15.0
+"""Seconds of silence after which a sign of life is sent."""
+RETRY = 500
+"""Milliseconds after which a client may come back to a line that was hung up."""
+
+Headers: TypeAlias = list[tuple[bytes, bytes]]
+Ask: TypeAlias = Callable[["Log", str, Any], Awaitable[msgspec.Raw]]
+_EVENTS = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),
+]
+
+
+class Log:
+    """The frames of one stream, in order; from any thread in, on the loop out.
+
+    With an *id* its events have ids, and a client that lost the line can go on reading.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, id: str | None = None) -> None:
+        self.id = id
+        self.frames: list[bytes] = []
+        self.ended = False
+        self._loop = loop
+        self._lines: set[Line] = set()
+
+    def append(self, frame: bytes) -> None:
+        """May be called from any thread."""
+        self.frames.append(frame)
+        self._loop.call_soon_threadsafe(self._wake)
+
+    def end(self) -> None:
+        """There will be no more; on the loop only."""
+        self.ended = True
+        self._wake()
+
+    def hang_up(self) -> None:
+        """Close the lines, not the log: their clients may come back. From any thread."""
+        self._loop.call_soon_threadsafe(self._hang_up)
+
+    def _hang_up(self) -> None:
+        for line in self._lines:
+            line.hung_up = True
+        self._wake()
+
+    def _wake(self) -> None:
+        for line in self._lines:
+            line.wake.set()
+
+    async def write_to(self, send: Send, headers: Headers, *, start: int, prime: bool) -> None:
+        """Send the events from *start* on, until the log ends or the line is hung up."""
+        line = Line(send, self)
+        self._lines.add(line)
+        try:
+            await line.write(headers, start, prime=prime)
+        finally:
+            self._lines.discard(line)
+
+
+class Line:
+    """One client's reading of a log."""
+
+    def __init__(self, send: Send, log: Log) -> None:
+        self._send = send
+        self._log = log
+        self.wake = asyncio.Event()
+        self.hung_up = False
+
+    async def write(self, headers: Headers, number: int, *, prime: bool) -> None:
+        start = {"type": "http.response.start", "status": 200, "headers": [*headers, *_EVENTS]}
+        await self._send(start)
+        if prime:
+            await self._part(b"id: %b-0\nretry: %d\ndata: \n\n" % (self._id, RETRY))
+        while not self.hung_up:
+            while number < len(self._log.frames):
+                number += 1
+                await self._part(self._event(number))
+            if self._log.ended:
+                break
+            await self._wait()
+        await self._send({"type": "http.response.body", "body": b""})
+
+    @property
+    def _id(self) -> bytes:
+        return (self._log.id or "").encode()
+
+    def _event(self, number: int) -> bytes:
+        frame = self._log.frames[number - 1]
+        if self._log.id is None:
+            return b"event: message\ndata: %b\n\n" % frame
+        return b"event: message\nid: %b-%d\ndata: %b\n\n" % (self._id, number, frame)
+
+    async def _wait(self) -> None:
+        try:
+            await asyncio.wait_for(self.wake.wait(), KEEP_ALIVE)
+        except TimeoutError:
+            await self._part(b": still here\n\n")
+        self.wake.clear()
+
+    async def _part(self, body: bytes) -> None:
+        await self._send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+class Answer:
+    """The answer to one POST: plain JSON, or events if something is said before it is ready.
+
+    Nothing is decided until something is said, so that a status other than 200 survives.
+    """
+
+    def __init__(
+        self,
+        send: Send,
+        headers: Headers,
+        log: Log | None = None,
+        *,
+        prime: bool = False,
+        ask: Ask | None = None,
+    ) -> None:
+        self._send = send
+        self._headers = headers
+        self._log = log
+        self._prime = prime
+        self._ask = ask
+        self._loop = asyncio.get_running_loop()
+        self._writing: asyncio.Task[None] | None = None
+
+    @property
+    def log(self) -> Log:
+        if self._log is None:
+            self._log = Log(self._loop)
+        return self._log
+
+    def send(self, frame: bytes) -> None:
+        """May be called from any thread."""
+        self.log.append(frame)
+        if self._writing is None:
+            self._loop.call_soon_threadsafe(self.begin)
+
+    async def ask(self, method: str, params: Any) -> msgspec.Raw:
+        if self._ask is None:
+            raise RuntimeError("nobody can be asked on this wire")
+        answering = self._ask(self.log, method, params)
+        self.begin()
+        return await answering
+
+    def hang_up(self) -> None:
+        if self.log.id is not None:
+            self.log.hang_up()
+
+    def begin(self) -> None:
+        """Answer with events from now on."""
+        if self._writing is None:
+            writing = self.log.write_to(self._send, self._headers, start=0, prime=self._prime)
+            self._writing = self._loop.create_task(writing)
+
+    async def finish(self, frame: bytes | None, status: int = 200) -> None:
+        """Send the last frame: among the events, or by itself if nothing was said before."""
+        if self._writing is None and frame is not None and not (self._log and self._log.frames):
+            await _send_json(self._send, self._headers, frame, status)
+            return
+        if frame is not None:
+            self.log.append(frame)
+        self.begin()
+        self.log.end()
+        assert self._writing is not None
+        await self._writing
+
+
+async def _send_json(send: Send, headers: Headers, body: bytes, status: int) -> None:
+    length = (b"content-length", b"%d" % len(body))
+    all_headers = [*headers, (b"content-type", b"application/json"), length]
+    await send({"type": "http.response.start", "status": status, "headers": all_headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,310 @@
+"""MCP over HTTP, the legacy era: sessions whose id holds them, streams that can be resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import OrderedDict
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...changes import Change
+from ...mcp import headers as routing
+from ...mcp import params
+from ...mcp.exchange import Exchange
+from ...mcp.messages import (
+    INVALID_REQUEST,
+    Id,
+    Message,
+    Notification,
+    Request,
+    Response,
+    RpcError,
+    error_frame,
+    parse,
+    request_frame,
+    result_frame,
+)
+from ...mcp.modern import meta_of
+from ...mcp.session import Client
+from ...mcp.sessions import Sessions
+from ...mcp.subscriptions import change_frame
+from ...mcp.tickets import Ticket
+from ...versions import ASSUMED_LEGACY, LEGACY, Version
+from .body import Headers, Receive, Send
+from .events import KEEP_ALIVE, Answer, Log
+from .refusals import HttpError, empty
+from .vigil import Vigil
+
+if TYPE_CHECKING:
+    from ...app import App
+    from ...mcp.engine import Engine
+    from ...seal import Sealer
+
+SESSION = b"mcp-session-id"
+_DONE = b"{}"
+_LOGS = 256
+"""So many streams can be resumed; an older one is forgotten."""
+
+
+class Visitor(msgspec.Struct, frozen=True):
+    """Who sent a request: one with a session, or anybody at some version."""
+
+    ticket: Ticket | None
+    version: Version
+
+    @property
+    def client(self) -> Client:
+        return Client() if self.ticket is None else self.ticket.client
+
+    @property
+    def nonce(self) -> bytes:
+        return b"" if self.ticket is None else self.ticket.nonce
+
+
+class Legacy:
+    def __init__(self, app: App, engine: Engine, sealer: Sealer) -> None:
+        self._app = app
+        self._engine = engine
+        self._sealer = sealer
+        self._sessions = Sessions()
+        self._running: dict[tuple[bytes, Id], Exchange] = {}
+        self._asked: dict[tuple[bytes, Id], asyncio.Future[msgspec.Raw]] = {}
+        self._logs: OrderedDict[str, tuple[bytes, Log]] = OrderedDict()
+        self._listening: set[Log] = set()
+        # Bounded, so that a session which is never used again costs nothing for long.
+        self._ticket = lru_cache(1024)(lambda id: Ticket.open(id, sealer))
+
+    async def post(self, message: Message, headers: Headers, receive: Receive, send: Send) -> None:
+        if isinstance(message, Request) and message.method == "initialize":
+            await self._initialize(message, send)
+            return
+        visitor = self._visitor(headers)
+        if not isinstance(message, Request):
+            self._tell(message, visitor)
+            await empty(send, 202)
+            return
+        answer = self._answer(visitor, headers, send)
+        vigil = Vigil(receive, silence=KEEP_ALIVE, on_silence=answer.begin, on_gone=None)
+        with vigil:
+            frame = await self._frame(message, visitor, answer)
+        await answer.finish(frame)
+
+    async def post_batch(self, texts: list[bytes], headers: Headers, send: Send) -> None:
+        visitor = self._visitor(headers)
+        if not visitor.version.batches or not texts:
+            what = "The batch is empty" if not texts else "This protocol version has no batches"
+            raise HttpError(400, RpcError(INVALID_REQUEST, what))
+        answer = self._answer(visitor, headers, send)
+        frames = [frame for text in texts if (frame := await self._part(text, visitor, answer))]
+        if frames:
+            await answer.finish(b"[%b]" % b",".join(frames))
+        else:
+            await empty(send, 202)
+
+    async def get(self, headers: Headers, receive: Receive, send: Send) -> None:
+        """The stream for what the server says unasked; or the rest of one that broke off."""
+        visitor = self._visitor(headers)
+        if visitor.ticket is None:
+            raise HttpError(405, RpcError(INVALID_REQUEST, "No session"), Allow="POST, DELETE")
+        log, start = self._resumed(visitor, headers)
+        if log is None:
+            log = Log(asyncio.get_running_loop())
+            stop = self._app.changes.listen(lambda change: self._hear(visitor, log, change))
+        else:
+            stop = _nothing
+        self._listening.add(log)
+        writing = asyncio.ensure_future(log.write_to(send, [], start=start, prime=False))
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await asyncio.wait({writing, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stop()
+            self._listening.discard(log)
+            for task in (writing, gone):
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    async def delete(self, headers: Headers, send: Send) -> None:
+        visitor = self._visitor(headers)
+        if visitor.ticket is None:
+            raise HttpError(400, RpcError(INVALID_REQUEST, "Missing Mcp-Session-Id"))
+        self._sessions.keep(visitor.ticket).ended = True
+        await empty(send, 204)
+
+    def close(self) -> None:
+        """End the streams that would never end by themselves."""
+        for log in self._listening:
+            log.end()
+
+    async def _initialize(self, request: Request, send: Send) -> None:
+        try:
+            session, result = self._engine.initialize(request.params)
+        except RpcError as error:
+            await Answer(send, []).finish(error_frame(request.id, error))
+            return
+        ticket = Ticket.issue(session.version, session.client, home=0)
+        id = (SESSION, ticket.seal(self._sealer).encode())
+        await Answer(send, [id]).finish(result_frame(request.id, result))
+
+    def _visitor(self, headers: Headers) -> Visitor:
+        id = headers.get(SESSION)
+        if id is None:
+            said = headers.get(routing.VERSION, b"").decode("latin-1").strip()
+            return Visitor(None, LEGACY.get(said, ASSUMED_LEGACY))
+        ticket = self._ticket(id.decode("latin-1"))
+        state = None if ticket is None else self._sessions.get(ticket)
+        if ticket is None or (state is not None and state.ended):
+            raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
+        return Visitor(ticket, ticket.version)
+
+    def _answer(self, visitor: Visitor, headers: Headers, send: Send) -> Answer:
+        """Events at once for one who names them first; and a log to come back to, in a session."""
+        if visitor.ticket is None:
+            return Answer(send, [])
+        events_first = headers.get(b"accept", b"").lstrip().startswith(b"text/event-stream")
+        if not events_first:
+            return Answer(send, [], ask=self._asking(visitor))
+        log = self._kept_log(visitor)
+        prime = visitor.version is LEGACY["2025-11-25"]
+        answer = Answer(send, [], log, prime=prime, ask=self._asking(visitor))
+        answer.begin()
+        return answer
+
+    def _kept_log(self, visitor: Visitor) -> Log:
+        log = Log(asyncio.get_running_loop(), os.urandom(8).hex())
+        assert log.id is not None
+        self._logs[log.id] = (visitor.nonce, log)
+        if len(self._logs) > _LOGS:
+            self._logs.popitem(last=False)
+        return log
+
+    def _resumed(self, visitor: Visitor, headers: Headers) -> tuple[Log | None, int]:
+        last = headers.get(b"last-event-id", b"").decode("latin-1")
+        id, _, number = last.rpartition("-")
+        owner, log = self._logs.get(id, (b"", None))
+        if log is None or owner != visitor.nonce or not number.isdigit():
+            return None, 0
+        return log, int(number)
+
+    async def _frame(self, request: Request, visitor: Visitor, answer: Answer) -> bytes | None:
+        try:
+            if request.method in _OF_SESSION:
+                return result_frame(request.id, self._within_session(request, visitor))
+            meta = meta_of(request.params)
+        except RpcError as error:
+            return error_frame(request.id, error)
+        exchange = Exchange(
+            request.id, visitor.version, visitor.client, answer, level=self._level(visitor)
+        )
+        exchange.token = None if meta is None else meta.token
+        return await self._run(request, exchange, visitor)
+
+    async def _run(self, request: Request, exchange: Exchange, visitor: Visitor) -> bytes | None:
+        """The answer, or None for what was cancelled."""
+        task = asyncio.current_task()
+        assert task is not None
+        exchange.on_cancel = task.cancel
+        key = (visitor.nonce, request.id)
+        if visitor.ticket is not None:
+            self._running[key] = exchange
+        try:
+            return await self._engine.respond(request, exchange)
+        except asyncio.CancelledError:
+            if exchange.cancelled:
+                task.uncancel()
+                return None
+            raise
+        finally:
+            self._running.pop(key, None)
+
+    def _level(self, visitor: Visitor) -> Any:
+        state = None if visitor.ticket is None else self._sessions.get(visitor.ticket)
+        return "info" if state is None or state.level is None else state.level
+
+    def _within_session(self, request: Request, visitor: Visitor) -> bytes:
+        if request.method == "ping":
+            return _DONE
+        if request.method == "logging/setLevel":
+            level = params.read(request.params, params.SetLevel).level
+            if visitor.ticket is not None:
+                self._sessions.keep(visitor.ticket).level = level
+            return _DONE
+        uri = params.read(request.params, params.ReadResource).uri
+        if visitor.ticket is not None:
+            uris = self._sessions.keep(visitor.ticket).subscriptions
+            uris.add(uri) if request.method.endswith("/subscribe") else uris.discard(uri)
+        return _DONE
+
+    def _tell(self, message: Notification | Response, visitor: Visitor) -> None:
+        if isinstance(message, Response):
+            self._settle(message, visitor)
+        elif message.method == "notifications/cancelled":
+            with suppress(RpcError):
+                id = params.read(message.params, params.Cancelled).id
+                if id is not None and (visitor.nonce, id) in self._running:
+                    self._running[visitor.nonce, id].cancel()
+
+    def _asking(self, visitor: Visitor) -> Any:
+        async def ask(log: Log, method: str, asked: Any) -> msgspec.Raw:
+            id = f"ask-{os.urandom(8).hex()}"
+            answer = asyncio.get_running_loop().create_future()
+            self._asked[visitor.nonce, id] = answer
+            log.append(request_frame(id, method, asked))
+            try:
+                result: msgspec.Raw = await answer
+                return result
+            finally:
+                self._asked.pop((visitor.nonce, id), None)
+
+        return ask
+
+    def _settle(self, response: Response, visitor: Visitor) -> None:
+        answer = self._asked.get((visitor.nonce, response.id))
+        if answer is None or answer.done():
+            return
+        if response.result is not None:
+            answer.set_result(response.result)
+        else:
+            error = bytes(response.error or b"").decode()
+            answer.set_exception(RpcError(INVALID_REQUEST, error))
+
+    def _hear(self, visitor: Visitor, log: Log, change: Change) -> None:
+        assert visitor.ticket is not None
+        if change.what == "resource":
+            state = self._sessions.get(visitor.ticket)
+            if state is None or change.uri not in state.subscriptions:
+                return
+        log.append(change_frame(change))
+
+    async def _part(self, text: bytes, visitor: Visitor, answer: Answer) -> bytes | None:
+        """The answer to one message of a batch."""
+        try:
+            message = parse(text)
+        except RpcError as error:
+            return error_frame(error.id, error)
+        if not isinstance(message, Request):
+            self._tell(message, visitor)
+            return None
+        if message.method == "initialize":
+            odd = RpcError(INVALID_REQUEST, "initialize is not for batches")
+            return error_frame(message.id, odd)
+        return await self._frame(message, visitor, answer)
+
+
+_OF_SESSION = frozenset(
+    {"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+)
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,113 @@
+"""MCP over HTTP, the modern era: each POST stands for itself, and hanging up cancels it."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from ...mcp import headers as routing
+from ...mcp import params
+from ...mcp.exchange import Exchange
+from ...mcp.messages import (
+    INTERNAL_ERROR,
+    Message,
+    Request,
+    RpcError,
+    error_frame,
+    result_frame,
+)
+from ...mcp.modern import meta_of, require, version_of
+from ...mcp.subscriptions import Subscription
+from .body import Headers, Receive, Scope, Send
+from .events import KEEP_ALIVE, Answer, Log
+from .vigil import Vigil
+
+if TYPE_CHECKING:
+    from ...app import App
+    from ...mcp.engine import Engine
+
+_STATUS = {INTERNAL_ERROR: 200, -32601: 404}
+"""400 is for the rest."""
+
+
+class Modern:
+    def __init__(self, app: App, engine: Engine) -> None:
+        self._app = app
+        self._engine = engine
+        self._listening: set[Log] = set()
+
+    async def post(
+        self, message: Message, scope: Scope, headers: Headers, receive: Receive, send: Send
+    ) -> None:
+        assert isinstance(message, Request)
+        answer = Answer(send, [])
+        try:
+            exchange = self._open(message, scope, headers, answer)
+            if message.method == "subscriptions/listen":
+                await self._listen(message, receive, send)
+                return
+            frame = await self._frame(message, exchange, answer, receive)
+        except RpcError as error:
+            status = _STATUS.get(error.code, 400)
+            await answer.finish(error_frame(message.id, error), status)
+            return
+        if frame is not None:
+            await answer.finish(frame)
+
+    async def _frame(
+        self, request: Request, exchange: Exchange, answer: Answer, receive: Receive
+    ) -> bytes | None:
+        """The answer, or None for a client that went."""
+        task = asyncio.current_task()
+        assert task is not None
+        exchange.on_cancel = task.cancel
+        vigil = Vigil(receive, silence=KEEP_ALIVE, on_silence=answer.begin, on_gone=exchange.cancel)
+        try:
+            with vigil:
+                return result_frame(request.id, await self._engine.answer(request, exchange))
+        except asyncio.CancelledError:
+            if exchange.cancelled:
+                return None
+            raise
+
+    def _open(self, request: Request, scope: Scope, headers: Headers, answer: Answer) -> Exchange:
+        """In this order: duplicates, `_meta`, header and body the same, version, parameters."""
+        if len(headers) != len(scope["headers"]):
+            routing.refuse_duplicates(scope["headers"])
+        meta, client = require(meta_of(request.params))
+        routing.check_routing(request, str(meta.version), headers)
+        exchange = Exchange(request.id, version_of(meta), client, answer, level=meta.level)
+        exchange.token = meta.token
+        if request.method == "tools/call":
+            asked = params.read(request.params, params.CallTool)
+            tool = self._app.tools.get(asked.name.removeprefix(self._app.contract.tool_prefix))
+            if tool is not None:
+                routing.check_params(tool, bytes(asked.arguments), headers)
+        return exchange
+
+    async def _listen(self, request: Request, receive: Receive, send: Send) -> None:
+        log = Log(asyncio.get_running_loop())
+        subscription = Subscription(self._app, request.id, request.params, log.append)
+        self._listening.add(log)
+        writing = asyncio.ensure_future(log.write_to(send, [], start=0, prime=False))
+        gone = asyncio.ensure_future(_gone(receive))
+        try:
+            await asyncio.wait({writing, gone}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            subscription.end()
+            self._listening.discard(log)
+            for task in (writing, gone):
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+
+    def close(self) -> None:
+        """End every subscription in good order."""
+        for log in self._listening:
+            log.end()
+
+
+async def _gone(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

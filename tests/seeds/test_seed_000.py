@@ -1,0 +1,243 @@
+"""Seed 000, the envelope: its examples through examples/instances.py, over every entrance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
+import pytest
+
+from answerback.content import Text
+from answerback.dialects import Written, read
+from answerback.errors import CODES
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "instances.py"
+SCHEMA = json.loads(Path(__file__).with_name("seed_000.schema.json").read_text())
+
+# Every tool with arguments that succeed and that do not, and requests that reach no tool.
+REQUESTS = [
+    ("list_instances", b"{}", 200),
+    ("get_instance", b'{"instanceId": "instance-1"}', 200),
+    ("get_instance", b'{"instanceId": "instance-9"}', 404),
+    ("start_instance", b'{"instanceId": "instance-3"}', 409),
+    ("stop_instance", b'{"instanceId": "instance-2"}', 409),
+    ("cpu_chart", b'{"instanceId": "instance-1"}', 200),
+    ("open_instance", b'{"instanceId": "instance-1"}', 200),
+    ("get_instance", b'{"invalidParam": true}', 400),
+    ("get_instance", b"{", 400),
+    ("no_such_tool", b"{}", 404),
+]
+
+
+@pytest.fixture(scope="module")
+def url(serve: Callable[..., Any]) -> Iterator[str]:
+    with serve(EXAMPLE) as server:
+        yield f"{server.url}/functions"
+
+
+@pytest.fixture
+def envelope(ask: Callable[..., Any], url: str) -> Callable[..., Any]:
+    """The envelope that a tool answers with."""
+    return lambda name, **given: ask(f"{url}/{name}", json.dumps(given).encode()).json
+
+
+def dated(found: dict[str, Any]) -> dict[str, Any]:
+    """The envelope without its timestamp, which must be a moment."""
+    assert datetime.fromisoformat(found.pop("timestamp")).tzinfo is not None
+    return found
+
+
+def test_seed_000_text_response_example(envelope: Callable[..., Any]) -> None:
+    envelope("stop_instance", instanceId="instance-1")
+
+    found = envelope("start_instance", instanceId="instance-1")
+
+    assert dated(found) == {
+        "success": True,
+        "content": [
+            {"type": "text", "text": "Instance 'vscode-instance-1' started successfully"},
+        ],
+        "data": {"instanceId": "instance-1", "status": "running"},
+    }
+
+
+def test_seed_000_image_response_example(envelope: Callable[..., Any]) -> None:
+    found = envelope("cpu_chart", instanceId="instance-1")
+
+    assert dated(found) == {
+        "success": True,
+        "content": [
+            {"type": "text", "text": "Instance CPU usage over time:"},
+            {
+                "type": "image",
+                "url": "https://example.com/charts/cpu-usage.png",
+                "altText": "CPU usage chart showing spikes during peak hours",
+                "width": 800,
+                "height": 400,
+                "caption": "CPU usage for instance-1 over the last 24 hours",
+            },
+        ],
+        "data": {"instanceId": "instance-1", "metrics": {"cpu": {"average": 45, "peak": 87}}},
+    }
+
+
+def test_seed_000_resource_response_example(envelope: Callable[..., Any]) -> None:
+    found = envelope("open_instance", instanceId="instance-1")
+
+    assert found["success"] is True
+    assert found["content"] == [
+        {
+            "type": "text",
+            "text": "VSCode instance deployed successfully. "
+            "You can access it using the following URL:",
+        },
+        {
+            "type": "resource",
+            "resourceType": "url",
+            "identifier": "http://localhost:8080",
+            "name": "VSCode Web UI",
+            "description": "Web-based VSCode interface for your instance",
+            "metadata": {"requiresAuth": True, "authType": "password"},
+        },
+    ]
+
+
+def test_seed_000_error_response_example(envelope: Callable[..., Any]) -> None:
+    found = envelope("get_instance", instanceId="instance-9")
+
+    # What the code counts as stands beside it, so that a reader need not know the code.
+    assert found["error"].pop("kind") == "NOT_FOUND"
+    assert dated(found) == {
+        "success": False,
+        "content": [{"type": "text", "text": "Error: Instance 'instance-9' not found"}],
+        "error": {
+            "code": "INSTANCE_NOT_FOUND",
+            "message": "Instance 'instance-9' not found",
+            "details": {
+                "instanceId": "instance-9",
+                "availableInstances": ["instance-1", "instance-2", "instance-3"],
+            },
+        },
+    }
+
+
+def test_seed_000_create_success_response_of_an_instance(envelope: Callable[..., Any]) -> None:
+    found = envelope("get_instance", instanceId="instance-1")
+
+    text = found["content"][0]["text"]
+    assert text.startswith("Instance: vscode-instance-1\n")
+    assert "\nStatus: running\n" in text
+    assert text.endswith("\nProvider: docker")
+    assert found["data"]["instance"]["name"] == "vscode-instance-1"
+
+
+def test_seed_000_best_practice_6_a_list_is_a_readable_table(envelope: Callable[..., Any]) -> None:
+    """The seed's columns, aligned by blanks where the seed leaves it to the tab stops."""
+    found = envelope("list_instances")
+
+    assert found["content"][0]["text"] == (
+        "Found 3 instances\n"
+        "\n"
+        "ID          Name               Status   Provider\n"
+        "--------------------------------------------------\n"
+        "instance-1  vscode-instance-1  running  docker\n"
+        "instance-2  vscode-instance-2  stopped  docker\n"
+        "instance-3  notebook           running  kubernetes"
+    )
+    assert [each["id"] for each in found["data"]["instances"]] == [
+        "instance-1",
+        "instance-2",
+        "instance-3",
+    ]
+
+
+def test_seed_000_unit_test_a_success_has_the_required_fields(envelope: Callable[..., Any]) -> None:
+    response = envelope("get_instance", instanceId="instance-1")
+
+    assert response["success"] is True
+    assert "timestamp" in response
+    assert isinstance(response["content"], list)
+    assert all("type" in item for item in response["content"])
+
+
+def test_seed_000_unit_test_an_error_has_the_required_fields(envelope: Callable[..., Any]) -> None:
+    response = envelope("get_instance", invalidParam=True)
+
+    assert response["success"] is False
+    assert "timestamp" in response
+    assert isinstance(response["content"], list)
+    assert {"code", "message"} <= response["error"].keys()
+
+
+@pytest.mark.parametrize(("name", "body", "status"), REQUESTS)
+def test_seed_000_every_reply_fits_the_json_schema(
+    name: str, body: bytes, status: int, ask: Callable[..., Any], url: str
+) -> None:
+    answer = ask(f"{url}/{name}", body)
+
+    assert answer.status == status
+    assert answer.headers["content-type"] == "application/json"
+    jsonschema.validate(answer.json, SCHEMA)
+    datetime.fromisoformat(answer.json["timestamp"])
+
+
+def test_seed_000_a_wrong_method_fits_the_json_schema_too(
+    ask: Callable[..., Any], url: str
+) -> None:
+    answer = ask(f"{url}/list_instances")
+
+    assert answer.status == 405
+    jsonschema.validate(answer.json, SCHEMA)
+
+
+@pytest.mark.parametrize(("name", "body", "status"), REQUESTS)
+def test_seed_000_every_cgi_reply_fits_the_json_schema(
+    name: str, body: bytes, status: int, cgi: Callable[..., Any]
+) -> None:
+    answer = cgi("instances", f"/functions/{name}", body)
+
+    assert answer.status == status
+    jsonschema.validate(answer.json, SCHEMA)
+
+
+def test_seed_000_the_shell_prints_the_envelope(shell: Callable[..., Any]) -> None:
+    answer = shell(
+        "instances", "call", "get_instance", "instanceId=instance-1", "--dialect", "envelope"
+    )
+
+    assert answer.status == 0
+    jsonschema.validate(answer.json, SCHEMA)
+    assert answer.json["data"]["instance"]["id"] == "instance-1"
+
+
+def test_seed_000_client_integration_displays_the_text(ask: Callable[..., Any], url: str) -> None:
+    answer = ask(f"{url}/cpu_chart", b'{"instanceId": "instance-1"}')
+
+    reply = read(Written(answer.status, answer.body, "application/json"), "envelope")
+
+    assert reply.ok
+    assert reply.content[0] == Text("Instance CPU usage over time:")
+
+
+def test_seed_000_client_integration_handles_the_error(ask: Callable[..., Any], url: str) -> None:
+    answer = ask(f"{url}/get_instance", b'{"instanceId": "instance-9"}')
+
+    reply = read(Written(answer.status, answer.body, "application/json"), "envelope")
+
+    assert reply.error is not None
+    assert reply.error.code == "INSTANCE_NOT_FOUND"
+
+
+def test_seed_000_its_error_codes_keep_their_names() -> None:
+    named = {
+        "UNKNOWN_ERROR",
+        "TOOL_EXECUTION_ERROR",
+        "INVALID_RESPONSE_FORMAT",
+        "RESPONSE_VALIDATION_ERROR",
+    }
+
+    assert {CODES[name].status for name in named} == {500}

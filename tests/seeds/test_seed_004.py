@@ -1,0 +1,166 @@
+"""Seed 004, what MCP asks of a tool: its checklists, asked of REST in MCP's own form."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOOLS = Path(__file__).with_name("tools_004.py")
+MCP = "application/vnd.answerback.mcp+json"
+
+
+@pytest.fixture(scope="module")
+def url(serve: Callable[..., Any]) -> Iterator[str]:
+    with serve(TOOLS) as server:
+        yield f"{server.url}/functions"
+
+
+@pytest.fixture
+def result(ask: Callable[..., Any], url: str) -> Callable[..., Any]:
+    """The MCP result of a call, but for `_meta`, of which the seed knows nothing."""
+
+    def call(name: str, **arguments: Any) -> Any:
+        found = ask(f"{url}/{name}", json.dumps(arguments).encode(), Accept=MCP).json
+        del found["_meta"]
+        return found
+
+    return call
+
+
+@pytest.fixture
+def listed(ask: Callable[..., Any], url: str) -> dict[str, Any]:
+    """The tools as they are listed, by name."""
+    return {entry["name"]: entry for entry in ask(url).json}
+
+
+def test_seed_004_success_response(result: Callable[..., Any]) -> None:
+    assert result("get_weather", location="New York") == {
+        "content": [
+            {
+                "type": "text",
+                "text": "Current weather in New York:\n"
+                "Temperature: 72°F\n"
+                "Conditions: Partly cloudy",
+            }
+        ],
+        "isError": False,
+    }
+
+
+def test_seed_004_error_response(result: Callable[..., Any]) -> None:
+    assert result("get_weather", location="Oslo") == {
+        "content": [
+            {"type": "text", "text": "Failed to fetch weather data: API rate limit exceeded"}
+        ],
+        "isError": True,
+    }
+
+
+def test_seed_004_structured_content_comes_with_the_same_in_text(
+    result: Callable[..., Any],
+) -> None:
+    found = result("get_weather_data", location="New York")
+
+    data = {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
+    assert found["structuredContent"] == data
+    assert json.loads(found["content"][0]["text"]) == data
+    assert len(found["content"]) == 1
+
+
+def test_seed_004_input_schema(listed: dict[str, Any]) -> None:
+    entry = listed["get_weather"]
+
+    assert entry["description"] == "Get current weather information for a location"
+    assert (
+        entry["inputSchema"].items()
+        >= {
+            "type": "object",
+            "properties": {"location": {"type": "string", "description": "City name or zip code"}},
+            "required": ["location"],
+        }.items()
+    )
+
+
+def test_seed_004_output_schema(listed: dict[str, Any]) -> None:
+    schema = listed["get_weather_data"]["outputSchema"]
+
+    assert (
+        schema.items()
+        >= {
+            "type": "object",
+            "properties": {
+                "temperature": {"type": "number", "description": "Temperature in celsius"},
+                "conditions": {"type": "string", "description": "Weather conditions description"},
+                "humidity": {"type": "number", "description": "Humidity percentage"},
+            },
+            "required": ["temperature", "conditions", "humidity"],
+        }.items()
+    )
+
+
+def test_seed_004_contract_what_breaks_the_output_schema_is_never_a_success(
+    result: Callable[..., Any],
+) -> None:
+    found = result("bad_output")
+
+    assert found["isError"] is True
+    assert "structuredContent" not in found
+
+
+def test_seed_004_register_tool_example(result: Callable[..., Any], listed: dict[str, Any]) -> None:
+    found = result("calculate-bmi", weightKg=80, heightM=2)
+
+    assert found["structuredContent"] == {"bmi": 20.0}
+    assert found["content"] == [{"type": "text", "text": '{"bmi":20.0}'}]
+    assert listed["calculate-bmi"]["title"] == "BMI Calculator"
+    assert listed["calculate-bmi"]["description"] == "Calculate Body Mass Index"
+
+
+def test_seed_004_handler_pattern_builds_text_and_structured_content(
+    result: Callable[..., Any],
+) -> None:
+    found = result("create_entities", entities=[{"name": "a"}, {"name": "b"}])
+
+    output = {"created": 2, "entities": [{"name": "a"}, {"name": "b"}]}
+    assert found["structuredContent"] == output
+    assert json.loads(found["content"][0]["text"]) == output
+    assert found["isError"] is False
+
+
+def test_seed_004_handler_pattern_refuses_invalid_input_as_a_result(
+    result: Callable[..., Any],
+) -> None:
+    found = result("create_entities", entities=[{"title": "a"}])
+
+    assert found["isError"] is True
+    assert found["content"][0]["text"].startswith("Invalid arguments: entities[0]")
+
+
+def test_seed_004_best_practice_3_system_information_does_not_leak(
+    result: Callable[..., Any],
+) -> None:
+    leaking, kind = result("connect"), result("connect_kindly")
+
+    assert leaking["isError"] is True
+    for secret in ("PostgreSQL", "5432", "admin"):
+        assert secret not in json.dumps(leaking)
+    text = "Database connection failed. Please try again later."
+    assert kind["content"] == [{"type": "text", "text": text}]
+
+
+def test_seed_004_rule_1_an_error_is_not_json_in_a_text(result: Callable[..., Any]) -> None:
+    found = result("get_weather", location="Oslo")
+
+    with pytest.raises(json.JSONDecodeError):
+        json.loads(found["content"][0]["text"])
+
+
+def test_seed_004_rule_2_every_tool_with_data_has_an_output_schema(listed: dict[str, Any]) -> None:
+    without = [name for name, entry in listed.items() if "outputSchema" not in entry]
+
+    assert without == ["get_weather"]
+    assert all(entry["inputSchema"]["type"] == "object" for entry in listed.values())
