@@ -13,9 +13,7 @@ def main(application: str) -> None:
     listener.bind(("127.0.0.1", 0))
     listener.listen(2048)
     print(listener.getsockname()[1], flush=True)
-    config = uvicorn.Config(
-        application, log_level="warning", access_log=False, server_header=False
-    )
+    config = uvicorn.Config(application, log_level="warning", access_log=False, server_header=False)
     uvicorn.Server(config).run(sockets=[listener])
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from .changes import Change, Changes
 from .contract import Contract, contract_named
-from .tool import Options, Tool, ToolOptions
+from .tool import Options, Tool, ToolOptions, check_options
 from .wires.http import MAX_BODY, RESERVED
 
 if TYPE_CHECKING:
@@ -69,6 +69,7 @@ class App:
 
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
+        check_options(options, ToolOptions)
         tool = Tool(fn, options, self.contract, lenient=self._lenient)
         self._refuse_name(tool.name)
         self.tools[tool.name] = tool
@@ -88,7 +89,9 @@ class App:
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
         """Register a function that gives what is at *uri*, or at all URIs of a template."""
-        from .resource import Resource
+        from .resource import Resource, ResourceOptions
+
+        check_options(options, ResourceOptions)
 
         def register(fn: F) -> F:
             if uri in self.resources:
@@ -109,6 +112,7 @@ class App:
 
         if fn is None:
             return partial(self.prompt, **options)
+        check_options(options, Options)
         prompt = Prompt(fn, cast("Options", options), self.contract)
         if prompt.name in self.prompts:
             raise ValueError(f"there is a prompt {prompt.name!r} already")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeAlias, TypeVar
 
@@ -65,8 +66,10 @@ def pipeline(
             return reply_to(tool, await run(tool, kwargs))
         except NeedsInput as question:
             return question
-        # A tool that calls sys.exit() ends its call, not the server.
-        except (Exception, SystemExit) as exc:  # noqa: BLE001 -- the one place for it
+        # The one place where a tool's failure, whatever it is, becomes a reply.
+        except BaseException as exc:
+            if _stops_more_than_the_call(exc):
+                raise
             return _failed(call, exc, contract)
 
     return answer
@@ -110,14 +113,28 @@ def _unknown(name: str, tools: Mapping[str, Tool]) -> Reply[Any]:
     return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint)
 
 
+def _stops_more_than_the_call(exc: BaseException) -> bool:
+    """Not so sys.exit(), nor what a library in another language throws, which no Exception is."""
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is not None and isinstance(exc, asyncio.CancelledError):
+        return True
+    return isinstance(exc, KeyboardInterrupt | GeneratorExit)
+
+
 def _failed(call: Call, exc: BaseException, contract: Contract) -> Reply[Any]:
     """Only what is meant for the caller reaches the caller; the rest goes to the log."""
+    try:
+        told = _told(call, exc)
+    # What an author's error says of itself is the author's code, and may fail too.
+    except Exception as worse:  # noqa: BLE001 -- the same place
+        told, exc = None, worse
+    return told or _masked(call, exc, contract)
+
+
+def _told(call: Call, exc: BaseException) -> Reply[Any] | None:
     match exc:
         case ToolError():
-            error, unsendable = checked_error(Error.of(exc))
-            if unsendable is not None:
-                _log(call, "raised an error that cannot be sent whole", unsendable)
-            return Reply(error=error)
+            return Reply(error=checked_error(Error.of(exc), call.name))
         case InvalidArguments():
             return refuse_arguments(exc)
         case InvalidJson():
@@ -126,13 +143,17 @@ def _failed(call: Call, exc: BaseException, contract: Contract) -> Reply[Any]:
             _log(call, "gave back what it does not declare", exc)
             return failure(f"Invalid output: {exc}", code=INVALID_OUTPUT)
         case _:
-            reference = os.urandom(6).hex()
-            _log(call, f"failed, reference {reference}", exc)
-            return failure(
-                f"{contract.masked} (reference {reference})",
-                code=TOOL_EXECUTION_ERROR,
-                details={"reference": reference},
-            )
+            return None
+
+
+def _masked(call: Call, exc: BaseException, contract: Contract) -> Reply[Any]:
+    reference = os.urandom(6).hex()
+    _log(call, f"failed, reference {reference}", exc)
+    return failure(
+        f"{contract.masked} (reference {reference})",
+        code=TOOL_EXECUTION_ERROR,
+        details={"reference": reference},
+    )
 
 
 def _log(call: Call, what: str, exc: BaseException) -> None:

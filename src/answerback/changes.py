@@ -22,8 +22,17 @@ class Changes:
 
     def __init__(self) -> None:
         self._listeners: tuple[Listener, ...] = ()
+        self.spread: Listener | None = None
+        """Tells other processes that serve the same App."""
 
     def tell(self, change: Change) -> None:
+        """Something changed here."""
+        self.hear(change)
+        if self.spread is not None:
+            self.spread(change)
+
+    def hear(self, change: Change) -> None:
+        """Something changed, here or in another process."""
         for listener in self._listeners:
             listener(change)
 

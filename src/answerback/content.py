@@ -108,6 +108,8 @@ class Embedded(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         if (self.text is None) == (self.blob is None):
             raise ValueError("Embedded needs either text or blob")
+        if self.blob is not None and not isinstance(self.blob, bytes):
+            raise TypeError(f"Embedded blob must be bytes, not {type(self.blob).__name__}")
 
 
 class Icon(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -36,10 +37,6 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
         return look_up(self.code, self.kind)
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """What a call comes to; the same on every wire."""
 
@@ -47,7 +44,7 @@ class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     data: T | msgspec.UnsetType = msgspec.UNSET
     error: Error | None = None
     meta: dict[str, Any] = {}
-    timestamp: datetime = msgspec.field(default_factory=_now)
+    timestamp: datetime = msgspec.field(default_factory=partial(datetime.now, UTC))
     encoded: bytes | None = None
     """The checked JSON of `data`, made once and spliced into whatever is sent."""
 

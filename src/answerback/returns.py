@@ -23,13 +23,8 @@ class Returns(msgspec.Struct, frozen=True, kw_only=True):
     shape: Shape = RESULT
     blocks_only: bool = False
     """It is annotated to give content, not data."""
-    always: bool = True
-    """Every success has data; not so for `Point | Image`."""
-
-    @property
-    def declared(self) -> bool:
-        """Whether there is an output schema, which a success then has to keep to."""
-        return self.always and self.data not in (Any, object)
+    declared: bool = False
+    """There is an output schema, which every success keeps to; not so for `Point | Image`."""
 
 
 def read_returns(annotation: Any, contract: Contract, where: str) -> Returns:
@@ -44,7 +39,8 @@ def read_returns(annotation: Any, contract: Contract, where: str) -> Returns:
     whole = kept == list(_members(annotation))
     data = NoneType if annotation is None else annotation if whole else reduce(or_, kept)
     check(data, where)
-    return Returns(data=data, shape=_shape(data, contract), always=not any(map(_is_block, members)))
+    may_lack_data = any(map(_is_block, members))
+    return Returns(data=data, shape=_shape(data, contract), declared=not may_lack_data)
 
 
 def _shape(data: Any, contract: Contract) -> Shape:

@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-class Wrap(Enum):
-    BARE = "bare"
-    """An object is sent as it is."""
-    RESULT = "result"
-    """Anything else is `{"result": …}`."""
-    EMPTY = "empty"
-    """`None` is `{}`."""
-    SPREAD = "spread"
-    """A fixed tuple is `{"result0": …, "result1": …}`."""
 
 
 _items = msgspec.json.Decoder(list[msgspec.Raw])
@@ -28,29 +16,31 @@ _items = msgspec.json.Decoder(list[msgspec.Raw])
 class Shape(msgspec.Struct, frozen=True):
     """One wrapping for structuredContent, output schema, OpenAPI and reading alike."""
 
-    wrapping: Wrap = Wrap.RESULT
+    wrapping: Literal["bare", "result", "empty", "spread"] = "result"
+    """bare: an object is sent as it is; result: anything else is `{"result": …}`;
+    empty: `None` is `{}`; spread: a fixed tuple is `{"result0": …, "result1": …}`."""
 
     def wrap(self, encoded: bytes) -> bytes:
         """The JSON that is sent for the JSON of the data."""
         match self.wrapping:
-            case Wrap.RESULT:
+            case "result":
                 return b'{"result":%b}' % encoded
-            case Wrap.BARE:
+            case "bare":
                 return encoded
-            case Wrap.EMPTY:
+            case "empty":
                 return b"{}"
-            case Wrap.SPREAD:
+            case "spread":
                 items = _items.decode(encoded)
                 return msgspec.json.encode({f"result{i}": item for i, item in enumerate(items)})
 
     def unwrap(self, sent: Any) -> Any:
         """The data that was wrapped as *sent*; what is not wrapped so is given back."""
         match self.wrapping:
-            case Wrap.RESULT if isinstance(sent, dict) and sent.keys() == {"result"}:
+            case "result" if isinstance(sent, dict) and sent.keys() == {"result"}:
                 return sent["result"]
-            case Wrap.EMPTY if sent == {}:
+            case "empty" if sent == {}:
                 return None
-            case Wrap.SPREAD if isinstance(sent, dict):
+            case "spread" if isinstance(sent, dict):
                 return [sent[f"result{i}"] for i in range(len(sent)) if f"result{i}" in sent]
             case _:
                 return sent
@@ -58,21 +48,21 @@ class Shape(msgspec.Struct, frozen=True):
     def wrap_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
         """The schema of what is sent for the schema of the data."""
         match self.wrapping:
-            case Wrap.RESULT:
+            case "result":
                 return _object({"result": schema}, [schema])
-            case Wrap.BARE:
+            case "bare":
                 return schema
-            case Wrap.EMPTY:
+            case "empty":
                 return {"type": "object", "additionalProperties": False}
-            case Wrap.SPREAD:
+            case "spread":
                 parts = schema.get("prefixItems", [])
                 return _object({f"result{i}": part for i, part in enumerate(parts)}, [schema])
 
 
-BARE = Shape(Wrap.BARE)
-RESULT = Shape(Wrap.RESULT)
-EMPTY = Shape(Wrap.EMPTY)
-SPREAD = Shape(Wrap.SPREAD)
+BARE = Shape("bare")
+RESULT = Shape("result")
+EMPTY = Shape("empty")
+SPREAD = Shape("spread")
 
 
 def _object(properties: dict[str, Any], sources: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ class Pool:
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._returns: dict[asyncio.AbstractEventLoop, _Returns] = {}
         self._started = 0
-        self._busy = 0
+        self._unfinished = 0
         self._lock = threading.Lock()
 
     def run(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
@@ -34,42 +34,55 @@ class Pool:
         returns = self._returns.get(loop)
         if returns is None:
             returns = self._returns_to(loop)
+        self._make_room()
         future = loop.create_future()
         self._jobs.put((returns, future, copy_context(), function, kwargs))
-        if self._busy + self._jobs.qsize() > self._started:
-            self._start_one()
         return future
 
     def _returns_to(self, loop: asyncio.AbstractEventLoop) -> _Returns:
-        for other in [other for other in self._returns if other.is_closed()]:
-            del self._returns[other]
+        for other in [other for other in list(self._returns) if other.is_closed()]:
+            self._returns.pop(other, None)
         return self._returns.setdefault(loop, _Returns(loop))
 
-    def _start_one(self) -> None:
+    def _make_room(self) -> None:
+        """Count one more job; there is a thread for each, up to the limit."""
         with self._lock:
-            if self._started >= self._size:
+            self._unfinished += 1
+            # Counted here and not by the threads: one that is about to take a job is not free.
+            if self._unfinished <= self._started or self._started >= self._size:
                 return
             self._started += 1
-        name = f"answerback-{self._started}"
-        threading.Thread(target=self._work, name=name, daemon=True).start()
+        try:
+            name = f"answerback-{self._started}"
+            threading.Thread(target=self._work, name=name, daemon=True).start()
+        except RuntimeError:  # The system has no more threads; those there are will do.
+            with self._lock:
+                self._started -= 1
+                if not self._started:
+                    self._unfinished -= 1
+                    raise
 
     def _work(self) -> None:
         while True:
             returns, future, context, function, kwargs = self._jobs.get()
-            if future.cancelled():
-                continue
+            result, failed = None, False
+            if not future.cancelled():
+                try:
+                    result = context.run(function, **kwargs)
+                except _NOT_FOR_THE_LOOP as exc:
+                    result, failed = RuntimeError(f"the tool raised {exc!r}"), True
+                    result.__cause__ = exc
+                except BaseException as exc:  # noqa: BLE001 -- raised again where it is awaited
+                    result, failed = exc, True
             with self._lock:
-                self._busy += 1
-            try:
-                result, failed = context.run(function, **kwargs), False
-            except StopIteration as exc:  # A future cannot carry it.
-                result, failed = RuntimeError(f"the tool raised {exc!r}"), True
-            except BaseException as exc:  # noqa: BLE001 -- it is raised again where it is awaited
-                result, failed = exc, True
-            with self._lock:
-                self._busy -= 1
+                self._unfinished -= 1
             returns.give(future, result, failed)
+            # A thread that waits keeps nothing of the last call.
             del returns, future, context, function, kwargs, result
+
+
+# A future cannot carry the first; the others would end the loop, or the task that waits.
+_NOT_FOR_THE_LOOP = (StopIteration, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
 
 
 class _Returns:

@@ -81,12 +81,13 @@ class Tool:
     ) -> None:
         self._source = source_of(fn)
         self.fn = fn
-        self.name = options.get("name") or _name_of(fn, self._source)
-        if not isinstance(self.name, str) or not _NAME.fullmatch(self.name):
+        name: Any = options.get("name") or _name_of(fn, self._source)
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ValueError(
-                f"{self.name!r} is no name for a tool; "
+                f"{name!r} is no name for a tool; "
                 "use 1 to 128 of the characters A-Z a-z 0-9 _ . -, as in @app.tool(name='add')"
             )
+        self.name = name
         self.options = cast("ToolOptions", options)
         self.contract = contract
         self.lenient = self.options.get("lenient", lenient)

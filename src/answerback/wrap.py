@@ -47,16 +47,33 @@ def wrap(fn: Callable[P, Any]) -> Callable[P, Coroutine[Any, Any, Envelope]]:
             if isinstance(result, Awaitable):
                 result = await result
             return _plain(_envelope(result))
-        except ToolError as exc:
-            return _failure(Error.of(exc))
-        except InvalidOutput as exc:
-            _log(fn, "gave back what cannot be sent", exc)
-            return _failure(Error(INVALID_OUTPUT, f"Invalid output: {exc}"))
         # A tool that calls sys.exit() ends its call, not the program.
         except (Exception, SystemExit) as exc:  # noqa: BLE001 -- nothing may pass
-            return _failure(_masked(fn, exc))
+            return _failed_call(fn, exc)
 
     return answer
+
+
+def _failed_call(fn: Callable[..., Any], exc: BaseException) -> Envelope:
+    try:
+        error = _told(fn, exc)
+    # What an author's error says of itself is the author's code, and may fail too.
+    except Exception as worse:  # noqa: BLE001 -- nothing may pass
+        error, exc = None, worse
+    return _plain(_written(Reply(error=error or _masked(fn, exc))))
+
+
+def _told(fn: Callable[..., Any], exc: BaseException) -> Error | None:
+    """What the caller may know of it."""
+    from .enforce import checked_error
+
+    match exc:
+        case ToolError():
+            return checked_error(Error.of(exc), _name(fn))
+        case InvalidOutput():
+            _log(fn, "gave back what cannot be sent", exc)
+            return Error(INVALID_OUTPUT, f"Invalid output: {exc}")
+    return None
 
 
 def _envelope(result: Any) -> Envelope:
@@ -161,14 +178,6 @@ def _is_valid(item: Envelope) -> bool:
     return all(isinstance(item.get(name), str) for name in required)
 
 
-def _failure(error: Error) -> Envelope:
-    from .enforce import checked_error
-
-    # An author may have raised ToolError(exc), or a code that is no string.
-    error = msgspec.structs.replace(error, code=str(error.code), message=str(error.message))
-    return _plain(_written(Reply(error=checked_error(error)[0])))
-
-
 def _masked(fn: Callable[..., Any], exc: BaseException) -> Error:
     import os
 
@@ -181,8 +190,11 @@ def _masked(fn: Callable[..., Any], exc: BaseException) -> Error:
 def _log(fn: Callable[..., Any], what: str, exc: BaseException) -> None:
     import logging
 
-    name = getattr(fn, "__qualname__", repr(fn))
-    logging.getLogger("answerback").error("tool %r %s", name, what, exc_info=exc)
+    logging.getLogger("answerback").error("tool %r %s", _name(fn), what, exc_info=exc)
+
+
+def _name(fn: Callable[..., Any]) -> str:
+    return getattr(fn, "__qualname__", repr(fn))
 
 
 def _strict(value: Any) -> tuple[bytes, Any]:

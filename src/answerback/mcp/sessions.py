@@ -6,30 +6,27 @@ import time
 from collections import OrderedDict
 
 from ..peer import Level
-from .exchange import Exchange
-from .messages import Id
-from .tickets import LIFETIME, Ticket
+from .tickets import LIFETIME
 
 MOST = 10_000
 """Beyond so many, the one that was quiet longest is forgotten."""
 
 
 class State:
-    """A session's own: its log level, what it listens to, what runs for it."""
+    """A session's own: its log level, what it listens to, whether it is over."""
 
-    __slots__ = ("ended", "level", "running", "seen", "subscriptions")
+    __slots__ = ("ended", "level", "seen", "subscriptions")
 
     def __init__(self) -> None:
         self.level: Level | None = None
         self.subscriptions: set[str] = set()
-        self.running: dict[Id, Exchange] = {}
         self.ended = False
         self.seen = time.monotonic()
 
     @property
     def is_bare(self) -> bool:
         """Nothing in it that a new one would not have."""
-        return not (self.ended or self.level or self.subscriptions or self.running)
+        return not (self.ended or self.level or self.subscriptions)
 
 
 class Sessions:
@@ -38,24 +35,24 @@ class Sessions:
     def __init__(self) -> None:
         self._states: OrderedDict[bytes, State] = OrderedDict()
 
-    def get(self, ticket: Ticket) -> State | None:
-        return self._states.get(ticket.nonce)
+    def get(self, nonce: bytes) -> State | None:
+        return self._states.get(nonce)
 
-    def keep(self, ticket: Ticket) -> State:
+    def keep(self, nonce: bytes) -> State:
         """The state of a session that is about to have something of its own."""
-        state = self._states.get(ticket.nonce)
+        state = self._states.get(nonce)
         if state is None:
             self._forget_old()
-            state = self._states[ticket.nonce] = State()
+            state = self._states[nonce] = State()
         state.seen = time.monotonic()
-        self._states.move_to_end(ticket.nonce)
+        self._states.move_to_end(nonce)
         return state
 
-    def release(self, ticket: Ticket) -> None:
+    def release(self, nonce: bytes) -> None:
         """Forget a session that no longer has anything of its own."""
-        state = self._states.get(ticket.nonce)
+        state = self._states.get(nonce)
         if state is not None and state.is_bare:
-            del self._states[ticket.nonce]
+            del self._states[nonce]
 
     def _forget_old(self) -> None:
         limit = time.monotonic() - LIFETIME

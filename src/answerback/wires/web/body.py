@@ -1,4 +1,4 @@
-"""Reads a request's body, up to a limit."""
+"""Reads a request: its headers, and its body up to a limit."""
 
 from __future__ import annotations
 
@@ -20,15 +20,32 @@ class Gone(Exception):
     """The caller went away before the body was whole."""
 
 
+def headers_of(scope: Scope) -> Headers:
+    """The headers by name; what is said twice is joined, so that neither hides the other."""
+    pairs: list[tuple[bytes, bytes]] = scope["headers"]
+    headers = dict(pairs)
+    if len(headers) == len(pairs):
+        return headers
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return {name: b", ".join(said) for name, said in values.items()}
+
+
 async def read_body(receive: Receive, headers: Headers, limit: int) -> bytes | Reply[Any]:
-    """The body, or the reply to one that is too large."""
-    message = await receive()
-    if not message.get("more_body") and message["type"] == "http.request":
-        body: bytes = message.get("body", b"")
-        return body if len(body) <= limit else _too_large(limit)
-    if _declared(headers) > limit and b"expect" in headers:
+    """The body, or the reply to one that cannot be had."""
+    if b"expect" in headers and _declared(headers) > limit:
         return _too_large(limit)  # The caller waits for a go-ahead and can read this at once.
-    return await _gather(message, receive, limit)
+    message = await receive()
+    if message.get("more_body") or message["type"] != "http.request":
+        return await _gather(message, receive, limit)
+    body: bytes = message.get("body", b"")
+    if not body and _declared(headers):
+        return failure(
+            "The body that was announced did not arrive; send it without an Upgrade header",
+            code="INVALID_INPUT",
+        )
+    return body if len(body) <= limit else _too_large(limit)
 
 
 async def _gather(message: Message, receive: Receive, limit: int) -> bytes | Reply[Any]:
@@ -51,7 +68,8 @@ async def _gather(message: Message, receive: Receive, limit: int) -> bytes | Rep
 
 def _declared(headers: Headers) -> int:
     length = headers.get(b"content-length", b"")
-    return int(length) if length.isdigit() else 0
+    # Python refuses to read a number of thousands of digits.
+    return int(length[:20]) if length.isdigit() else 0
 
 
 def _too_large(limit: int) -> Reply[Any]:

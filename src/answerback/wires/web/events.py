@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeAlias
 
 import msgspec
@@ -35,7 +35,7 @@ class Log:
         self.frames: list[bytes] = []
         self.ended = False
         self._loop = loop
-        self._lines: set[Line] = set()
+        self._lines: set[Reader] = set()
 
     def append(self, frame: bytes) -> None:
         """May be called from any thread."""
@@ -69,15 +69,37 @@ class Log:
         finally:
             self._lines.discard(line)
 
+    async def read(self, start: int) -> AsyncIterator[bytes]:
+        """The frames from *start* on, to the end of the log."""
+        reader = Reader()
+        self._lines.add(reader)
+        try:
+            while not (self.ended and start >= len(self.frames)):
+                while start < len(self.frames):
+                    start += 1
+                    yield self.frames[start - 1]
+                if not self.ended:
+                    await reader.wake.wait()
+                    reader.wake.clear()
+        finally:
+            self._lines.discard(reader)
 
-class Line:
+
+class Reader:
+    """One who is woken when there is more."""
+
+    def __init__(self) -> None:
+        self.wake = asyncio.Event()
+        self.hung_up = False
+
+
+class Line(Reader):
     """One client's reading of a log."""
 
     def __init__(self, send: Send, log: Log) -> None:
+        super().__init__()
         self._send = send
         self._log = log
-        self.wake = asyncio.Event()
-        self.hung_up = False
 
     async def write(self, headers: Headers, number: int, *, prime: bool) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": [*headers, *_EVENTS]}

@@ -6,57 +6,52 @@ A browser will happily send a stranger's page's requests to a server on this mac
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from ...reply import Reply, failure
-from .options import WebOptions
+from .options import WebOptions, host_name
 
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+_LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
+_SHOWN = 100
 
 
 class Guard:
     def __init__(self, options: WebOptions) -> None:
-        self._hosts = frozenset(host.lower() for host in options.hosts)
-        self._origins = frozenset(origin.lower().rstrip("/") for origin in options.origins)
+        self._hosts = frozenset(options.hosts)
+        self._origins = frozenset(options.origins)
 
     def refuse(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Reply[Any] | None:
         """The reply to one who may not speak, or None."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if not self._knows(host, scope):
+        if not self._knows(host, scope.get("server")):
             return failure(
-                f"Foreign host: {host}",
+                f"Foreign host: {host[:_SHOWN] or 'none was named'}; allow it with --allow-host or hosts=",
                 code="FOREIGN_HOST",
-                hint=f"start the server with --allow-host {_name(host)}",
             )
-        origin = headers.get(b"origin")
-        if origin is not None and not self._welcomes(origin.decode("latin-1").lower(), host):
-            return failure(
-                f"Foreign origin: {origin.decode('latin-1')}",
-                code="FOREIGN_ORIGIN",
-                hint=f"start the server with --allow-origin {origin.decode('latin-1')}",
-            )
-        return None
-
-    def _knows(self, host: str, scope: Mapping[str, Any]) -> bool:
-        name = _name(host)
-        if name in self._hosts or "*" in self._hosts:
-            return True
-        if self._hosts:
-            return False
-        server = scope.get("server")
-        on_loopback = server is not None and server[0] in LOOPBACK
-        return not on_loopback or name in LOOPBACK
-
-    def _welcomes(self, origin: str, host: str) -> bool:
-        return (
-            origin in self._origins or "*" in self._origins or urlsplit(origin).netloc == host != ""
+        if b"origin" not in headers:
+            return None
+        origin = headers[b"origin"].decode("latin-1").lower()
+        if self._welcomes(origin, host):
+            return None
+        return failure(
+            f"Foreign origin: {origin[:_SHOWN]}; allow it with --allow-origin or origins=",
+            code="FOREIGN_ORIGIN",
         )
 
+    def _knows(self, host: str, server: tuple[str, int | None] | None) -> bool:
+        on_loopback = server is not None and _is_loopback(server[0].removeprefix("::ffff:"))
+        if not (on_loopback or self._hosts) or "*" in self._hosts:
+            return True
+        name = host_name(host)
+        return name in self._hosts or (on_loopback and _is_loopback(name))
 
-def _name(host: str) -> str:
-    """The host without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]
+    def _welcomes(self, origin: str, host: str) -> bool:
+        # Its own pages, whatever the scheme: TLS may end in front of us.
+        own = host != "" and origin.partition("://")[2] == host
+        return own or origin in self._origins or "*" in self._origins
+
+
+def _is_loopback(name: str) -> bool:
+    return _LOOPBACK.fullmatch(name) is not None

@@ -35,6 +35,7 @@ from ...mcp.subscriptions import change_frame
 from ...mcp.tickets import Ticket
 from ...versions import ASSUMED_LEGACY, LEGACY, Version
 from .body import Headers, Receive, Send
+from .bus import Answered, Bus, Cancelled, Ended, Follow, Levelled, Note, Said, Subscribed
 from .events import KEEP_ALIVE, Answer, Log
 from .refusals import HttpError, empty
 from .vigil import Vigil
@@ -66,15 +67,18 @@ class Visitor(msgspec.Struct, frozen=True):
 
 
 class Legacy:
-    def __init__(self, app: App, engine: Engine, sealer: Sealer) -> None:
+    def __init__(self, app: App, engine: Engine, sealer: Sealer, bus: Bus) -> None:
         self._app = app
         self._engine = engine
         self._sealer = sealer
+        self._bus = bus
         self._sessions = Sessions()
         self._running: dict[tuple[bytes, Id], Exchange] = {}
         self._asked: dict[tuple[bytes, Id], asyncio.Future[msgspec.Raw]] = {}
         self._logs: OrderedDict[str, tuple[bytes, Log]] = OrderedDict()
         self._listening: set[Log] = set()
+        self._followed: dict[str, Log] = {}
+        self._followers: set[asyncio.Task[None]] = set()
         # Bounded, so that a session which is never used again costs nothing for long.
         self._ticket = lru_cache(1024)(lambda id: Ticket.open(id, sealer))
 
@@ -84,7 +88,7 @@ class Legacy:
             return
         visitor = self._visitor(headers)
         if not isinstance(message, Request):
-            self._tell(message, visitor)
+            await self._tell(message, visitor)
             await empty(send, 202)
             return
         answer = self._answer(visitor, headers, send)
@@ -110,7 +114,7 @@ class Legacy:
         visitor = self._visitor(headers)
         if visitor.ticket is None:
             raise HttpError(405, RpcError(INVALID_REQUEST, "No session"), Allow="POST, DELETE")
-        log, start = self._resumed(visitor, headers)
+        log, start = await self._resumed(visitor, headers)
         if log is None:
             log = Log(asyncio.get_running_loop())
             stop = self._app.changes.listen(lambda change: self._hear(visitor, log, change))
@@ -133,7 +137,7 @@ class Legacy:
         visitor = self._visitor(headers)
         if visitor.ticket is None:
             raise HttpError(400, RpcError(INVALID_REQUEST, "Missing Mcp-Session-Id"))
-        self._sessions.keep(visitor.ticket).ended = True
+        await self._share(Ended(visitor.nonce))
         await empty(send, 204)
 
     def close(self) -> None:
@@ -147,7 +151,7 @@ class Legacy:
         except RpcError as error:
             await Answer(send, []).finish(error_frame(request.id, error))
             return
-        ticket = Ticket.issue(session.version, session.client, home=0)
+        ticket = Ticket.issue(session.version, session.client, home=self._bus.number)
         id = (SESSION, ticket.seal(self._sealer).encode())
         await Answer(send, [id]).finish(result_frame(request.id, result))
 
@@ -157,7 +161,7 @@ class Legacy:
             said = headers.get(routing.VERSION, b"").decode("latin-1").strip()
             return Visitor(None, LEGACY.get(said, ASSUMED_LEGACY))
         ticket = self._ticket(id.decode("latin-1"))
-        state = None if ticket is None else self._sessions.get(ticket)
+        state = None if ticket is None else self._sessions.get(ticket.nonce)
         if ticket is None or (state is not None and state.ended):
             raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
         return Visitor(ticket, ticket.version)
@@ -176,25 +180,37 @@ class Legacy:
         return answer
 
     def _kept_log(self, visitor: Visitor) -> Log:
-        log = Log(asyncio.get_running_loop(), os.urandom(8).hex())
+        log = Log(asyncio.get_running_loop(), f"{self._bus.number}.{os.urandom(8).hex()}")
         assert log.id is not None
         self._logs[log.id] = (visitor.nonce, log)
         if len(self._logs) > _LOGS:
             self._logs.popitem(last=False)
         return log
 
-    def _resumed(self, visitor: Visitor, headers: Headers) -> tuple[Log | None, int]:
+    async def _resumed(self, visitor: Visitor, headers: Headers) -> tuple[Log | None, int]:
+        """The stream that a client lost, and how far it had read; maybe another worker has it."""
         last = headers.get(b"last-event-id", b"").decode("latin-1")
         id, _, number = last.rpartition("-")
-        owner, log = self._logs.get(id, (b"", None))
-        if log is None or owner != visitor.nonce or not number.isdigit():
+        worker = id.partition(".")[0]
+        if not (number.isdigit() and worker.isdigit() and len(number) < 10 and len(worker) < 5):
             return None, 0
-        return log, int(number)
+        if int(worker) != self._bus.number:
+            return await self._followed_log(id, int(worker), visitor, int(number)), 0
+        owner, log = self._logs.get(id, (b"", None))
+        return (log, int(number)) if owner == visitor.nonce else (None, 0)
+
+    async def _followed_log(self, id: str, worker: int, visitor: Visitor, start: int) -> Log:
+        """Here the stream has no id: its events would be numbered anew."""
+        log = Log(asyncio.get_running_loop())
+        reader = os.urandom(8).hex()
+        self._followed[reader] = log
+        await self._bus.tell(worker, Follow(id, visitor.nonce, start, self._bus.number, reader))
+        return log
 
     async def _frame(self, request: Request, visitor: Visitor, answer: Answer) -> bytes | None:
         try:
             if request.method in _OF_SESSION:
-                return result_frame(request.id, self._within_session(request, visitor))
+                return result_frame(request.id, await self._within_session(request, visitor))
             meta = meta_of(request.params)
         except RpcError as error:
             return error_frame(request.id, error)
@@ -223,31 +239,57 @@ class Legacy:
             self._running.pop(key, None)
 
     def _level(self, visitor: Visitor) -> Any:
-        state = None if visitor.ticket is None else self._sessions.get(visitor.ticket)
+        state = None if visitor.ticket is None else self._sessions.get(visitor.nonce)
         return "info" if state is None or state.level is None else state.level
 
-    def _within_session(self, request: Request, visitor: Visitor) -> bytes:
-        if request.method == "ping":
-            return _DONE
+    async def _within_session(self, request: Request, visitor: Visitor) -> bytes:
         if request.method == "logging/setLevel":
             level = params.read(request.params, params.SetLevel).level
-            if visitor.ticket is not None:
-                self._sessions.keep(visitor.ticket).level = level
-            return _DONE
-        uri = params.read(request.params, params.ReadResource).uri
-        if visitor.ticket is not None:
-            uris = self._sessions.keep(visitor.ticket).subscriptions
-            uris.add(uri) if request.method.endswith("/subscribe") else uris.discard(uri)
+            await self._share(Levelled(visitor.nonce, level))
+        elif request.method != "ping":
+            uri = params.read(request.params, params.ReadResource).uri
+            wanted = request.method == "resources/subscribe"
+            await self._share(Subscribed(visitor.nonce, uri, wanted))
         return _DONE
 
-    def _tell(self, message: Notification | Response, visitor: Visitor) -> None:
+    async def _tell(self, message: Notification | Response, visitor: Visitor) -> None:
         if isinstance(message, Response):
-            self._settle(message, visitor)
+            result = None if message.result is None else bytes(message.result)
+            error = None if message.error is None else bytes(message.error)
+            await self._share(Answered(visitor.nonce, message.id, result, error))
         elif message.method == "notifications/cancelled":
             with suppress(RpcError):
                 id = params.read(message.params, params.Cancelled).id
-                if id is not None and (visitor.nonce, id) in self._running:
-                    self._running[visitor.nonce, id].cancel()
+                if id is not None:
+                    await self._share(Cancelled(visitor.nonce, id))
+
+    async def _share(self, note: Ended | Levelled | Subscribed | Cancelled | Answered) -> None:
+        """Do it here, and in every other worker; one without a session has nothing to share."""
+        if note.nonce:
+            await self.hear(note)
+            await self._bus.tell_all(note)
+
+    async def hear(self, note: Note) -> None:
+        """What a client said, to this worker or to another."""
+        match note:
+            case Ended(nonce):
+                self._sessions.keep(nonce).ended = True
+            case Levelled(nonce, level):
+                self._sessions.keep(nonce).level = level
+            case Subscribed(nonce, uri, wanted):
+                uris = self._sessions.keep(nonce).subscriptions
+                uris.add(uri) if wanted else uris.discard(uri)
+                self._sessions.release(nonce)
+            case Cancelled(nonce, id):
+                if (nonce, id) in self._running:
+                    self._running[nonce, id].cancel()
+            case Answered():
+                self._settle(note)
+            case Follow():
+                self._followers.add(task := asyncio.ensure_future(self._retell(note)))
+                task.add_done_callback(self._followers.discard)
+            case Said(reader, frame, last):
+                self._retold(reader, frame, last)
 
     def _asking(self, visitor: Visitor) -> Any:
         async def ask(log: Log, method: str, asked: Any) -> msgspec.Raw:
@@ -263,20 +305,37 @@ class Legacy:
 
         return ask
 
-    def _settle(self, response: Response, visitor: Visitor) -> None:
-        answer = self._asked.get((visitor.nonce, response.id))
+    def _settle(self, note: Answered) -> None:
+        answer = self._asked.get((note.nonce, note.id))
         if answer is None or answer.done():
             return
-        if response.result is not None:
-            answer.set_result(response.result)
+        if note.result is not None:
+            answer.set_result(msgspec.Raw(note.result))
         else:
-            error = bytes(response.error or b"").decode()
-            answer.set_exception(RpcError(INVALID_REQUEST, error))
+            answer.set_exception(RpcError(INVALID_REQUEST, (note.error or b"").decode()))
+
+    async def _retell(self, follow: Follow) -> None:
+        """Send what is said on a stream of ours to the worker that its client came back to."""
+        owner, log = self._logs.get(follow.log, (b"", None))
+        if log is not None and owner == follow.nonce:
+            async for frame in log.read(follow.start):
+                await self._bus.tell(follow.worker, Said(follow.reader, frame, last=False))
+        await self._bus.tell(follow.worker, Said(follow.reader, b"", last=True))
+
+    def _retold(self, reader: str, frame: bytes, last: bool) -> None:
+        log = self._followed.get(reader)
+        if log is None:
+            return
+        if last:
+            log.end()
+            del self._followed[reader]
+        else:
+            log.append(frame)
 
     def _hear(self, visitor: Visitor, log: Log, change: Change) -> None:
         assert visitor.ticket is not None
         if change.what == "resource":
-            state = self._sessions.get(visitor.ticket)
+            state = self._sessions.get(visitor.nonce)
             if state is None or change.uri not in state.subscriptions:
                 return
         log.append(change_frame(change))
@@ -288,7 +347,7 @@ class Legacy:
         except RpcError as error:
             return error_frame(error.id, error)
         if not isinstance(message, Request):
-            self._tell(message, visitor)
+            await self._tell(message, visitor)
             return None
         if message.method == "initialize":
             odd = RpcError(INVALID_REQUEST, "initialize is not for batches")

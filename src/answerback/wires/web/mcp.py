@@ -20,9 +20,11 @@ from ...reply import Reply
 from ...versions import LEGACY
 from ..http import refuse_media
 from .body import Gone, Headers, Receive, Scope, Send, read_body
+from .bus import Bus, Changed, Note
 from .events import Answer
 from .guard import Guard
 from .legacy import Legacy
+from .message import answer_message
 from .modern import Modern
 from .options import WebOptions
 from .refusals import HttpError, empty
@@ -33,14 +35,17 @@ if TYPE_CHECKING:
 
 
 class Endpoint:
-    """What is at `/mcp`."""
+    """What is at `/mcp` and at `/message`."""
 
-    def __init__(self, app: App, guard: Guard, options: WebOptions, sealer: Sealer) -> None:
+    def __init__(
+        self, app: App, guard: Guard, options: WebOptions, sealer: Sealer, bus: Bus
+    ) -> None:
+        self._app = app
         self._guard = guard
         self._max_body = options.max_body
-        engine = Engine(app, app.paths, lambda: sealer)
-        self._legacy = Legacy(app, engine, sealer)
-        self._modern = Modern(app, engine)
+        self._engine = Engine(app, app.paths, lambda: sealer)
+        self._legacy = Legacy(app, self._engine, sealer, bus)
+        self._modern = Modern(app, self._engine)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Headers = dict(scope["headers"])
@@ -48,12 +53,22 @@ class Endpoint:
             body = await read_body(receive, headers, self._max_body)
             self._admit(scope, headers, body)
             assert isinstance(body, bytes)
-            await self._handle(body, scope, headers, receive, send)
+            if scope["path"].endswith("/message"):
+                await self._message(body, scope["method"], send)
+            else:
+                await self._handle(body, scope, headers, receive, send)
         except Gone:
             return
         except HttpError as refused:
             answer = Answer(send, refused.headers)
             await answer.finish(error_frame(refused.error.id, refused.error), refused.status)
+
+    async def hear(self, note: Note) -> None:
+        """What another worker tells."""
+        if isinstance(note, Changed):
+            self._app.changes.hear(note.change)
+        else:
+            await self._legacy.hear(note)
 
     def close(self) -> None:
         """End the streams that would never end by themselves."""
@@ -84,6 +99,12 @@ class Endpoint:
         else:
             error = RpcError(INVALID_REQUEST, f"Method not allowed: {method}")
             raise HttpError(405, error, Allow="POST" if modern else "GET, POST, DELETE")
+
+    async def _message(self, body: bytes, method: str, send: Send) -> None:
+        if method != "POST":
+            error = RpcError(INVALID_REQUEST, f"Method not allowed: {method}")
+            raise HttpError(405, error, Allow="POST")
+        await answer_message(self._engine, body, send)
 
     async def _post(
         self, body: bytes, scope: Scope, headers: Headers, receive: Receive, send: Send

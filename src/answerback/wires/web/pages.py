@@ -11,8 +11,9 @@ from ...dialects import write
 from ...errors import needs_extra
 from ...reply import Reply, failure
 from ...shape import RESULT
-from ..http import no_route
+from ..http import no_route, refuse_method
 from ..listing import health, listing
+from .body import headers_of
 from .guard import Guard
 
 with needs_extra("serve"):
@@ -25,6 +26,8 @@ with needs_extra("serve"):
 if TYPE_CHECKING:
     from ...app import App
 
+_ALLOWED = "GET, HEAD"
+
 
 class Pages:
     def __init__(self, app: App, guard: Guard) -> None:
@@ -32,18 +35,21 @@ class Pages:
         self._guard = guard
 
     def starlette(self) -> Starlette:
-        return Starlette(
+        pages = Starlette(
             routes=[
                 Route("/functions", self._guarded(self._functions)),
                 Route("/openapi.json", self._guarded(self._openapi)),
                 Route("/healthz", self._guarded(self._health)),
             ],
-            exception_handlers={HTTPException: self._refuse},
+            exception_handlers={HTTPException: self._refuse, Exception: self._fail},
         )
+        # A redirect would be sent before the guard has looked, to whatever host was said.
+        pages.router.redirect_slashes = False
+        return pages
 
     def _guarded(self, page: Callable[[Request], Any]) -> Callable[[Request], Awaitable[Response]]:
         async def answer(request: Request) -> Response:
-            refused = self._guard.refuse(request.scope, dict(request.scope["headers"]))
+            refused = self._guard.refuse(request.scope, headers_of(request.scope))
             if refused is not None:
                 return self._say(refused)
             return Response(msgspec.json.encode(page(request)), media_type="application/json")
@@ -63,16 +69,17 @@ class Pages:
 
     async def _refuse(self, request: Request, exc: Exception) -> Response:
         assert isinstance(exc, HTTPException)
-        refused = self._guard.refuse(request.scope, dict(request.scope["headers"]))
+        refused = self._guard.refuse(request.scope, headers_of(request.scope))
         if refused is not None:
             return self._say(refused)
-        if exc.status_code == 405:
-            allow = (exc.headers or {}).get("Allow", "GET")
-            said = failure(
-                f"Method not allowed: {request.method}; use {allow}", code="METHOD_NOT_ALLOWED"
-            )
-            return self._say(said, {"Allow": allow})
-        return self._say(no_route(request.url.path))
+        if exc.status_code != 405:
+            return self._say(no_route(request.url.path))
+        said = refuse_method(request.method, _ALLOWED)
+        return self._say(said or no_route(request.url.path), {"Allow": _ALLOWED})
+
+    async def _fail(self, _: Request, exc: Exception) -> Response:
+        """What went wrong is raised again after this, and logged by the server."""
+        return self._say(failure("Internal server error"))
 
     def _say(self, reply: Reply[Any], more: dict[str, str] | None = None) -> Response:
         contract = self._app.contract

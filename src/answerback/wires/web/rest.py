@@ -10,12 +10,16 @@ from ...dialects.accept import choose
 from ...reply import Reply
 from ...shape import RESULT
 from ..http import refuse_media, refuse_method
-from .body import Gone, Headers, Receive, Scope, Send, read_body
+from .body import Gone, Headers, Receive, Scope, Send, headers_of, read_body
 from .guard import Guard
 from .options import WebOptions
 
 if TYPE_CHECKING:
     from ...app import App
+
+
+# Longer than any that is meant; a longer one is not worth the time to read it.
+_LONGEST_ACCEPT = 2048
 
 
 class Functions:
@@ -27,14 +31,14 @@ class Functions:
         self._max_body = options.max_body
 
     async def call(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
-        headers: Headers = dict(scope["headers"])
+        headers = headers_of(scope)
         try:
             reply = await self._reply(name, scope, headers, receive)
         except Gone:
             return
         tool = self._app.tools.get(name)
         contract = self._app.contract
-        accept = headers.get(b"accept", b"").decode("latin-1")
+        accept = headers.get(b"accept", b"")[:_LONGEST_ACCEPT].decode("latin-1")
         dialect = choose(accept, contract, failed=not reply.ok)
         # An error has no shape, and may be that the annotations could not be read.
         shape = tool.shape if tool is not None and reply.ok else RESULT
@@ -54,7 +58,12 @@ class Functions:
             return refused
         if isinstance(body, Reply):
             return body
-        return settled(await self._app.paths.tools(Call(name, body or b"{}", wire="rest")))
+        call = Call(name, body or b"{}", wire="rest")
+        try:
+            return settled(await self._app.paths.tools(call))
+        except BaseException:  # The server gives the call up: a thread may still be at it.
+            call.cancelled = True
+            raise
 
 
 async def respond(send: Send, written: Written, *, allow: str) -> None:

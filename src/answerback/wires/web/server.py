@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import signal
 import socket
 import sys
+from collections.abc import Callable
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from ...errors import AnswerbackError, needs_extra
 from . import asgi
+from .bus import Sockets
 from .options import ServeOptions
+from .protocol import Protocol
 from .workers import prefork
 
 with needs_extra("serve"):
@@ -21,28 +27,65 @@ if TYPE_CHECKING:
 
 _DRAIN_SECONDS = 30
 _BACKLOG = 2048
+_NOT_HERE = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
 
 
 class CannotListen(AnswerbackError):
     code = "CANNOT_LISTEN"
 
 
+class _Server(uvicorn.Server):
+    """Says when it serves; and tells the site when it begins and when it is time to go."""
+
+    def __init__(self, site: Site, bus: Sockets | None, serving: Callable[[], None]) -> None:
+        super().__init__(_config(site))
+        self._site = site
+        self._bus = bus
+        self._serving = serving
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._bus is not None:
+            await self._site.join(self._bus)
+        await super().startup(sockets)
+        if self.started:
+            self._serving()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # uvicorn waits for every answer: the streams that stay open must be told to end.
+        self._site.close()
+        await super().shutdown(sockets)
+
+
 def serve(app: App, options: ServeOptions) -> int:
     """Serve until a signal; the exit status."""
-    listener = _bind(options)
-    config = _config(asgi(app, options.web))
-    _announce(app, options, listener)
-    if options.workers == 1:
-        uvicorn.Server(config).run(sockets=[listener])
-        return 0
-    if not hasattr(os, "fork"):
+    site = asgi(app, options.web)
+    if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
-    return prefork(options.workers, lambda: uvicorn.Server(config).run(sockets=[listener]))
+    listener = _bind(options)
+
+    def work(bus: Sockets | None, serving: Callable[[], None]) -> None:
+        # uvicorn raises the signal again when all is done, and by default that kills.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        _Server(site, bus, serving).run(sockets=[listener])
+
+    def announce() -> None:
+        _announce(app, options, listener)
+
+    if options.workers == 1:
+        work(None, announce)
+        return 0
+    with TemporaryDirectory(prefix="answerback-") as folder:
+        count = options.workers
+        return prefork(
+            count, lambda place, serving: work(Sockets(folder, place, count), serving), announce
+        )
 
 
 def _config(site: Site) -> uvicorn.Config:
     return uvicorn.Config(
         site,
+        http=Protocol,
+        ws="none",
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -62,8 +105,9 @@ def _bind(options: ServeOptions) -> socket.socket:
     except (OSError, OverflowError) as exc:
         listener.close()
         why = getattr(exc, "strerror", None) or exc
+        other = "--host" if getattr(exc, "errno", None) in _NOT_HERE else "--port"
         raise CannotListen(
-            f"cannot listen on {options.host}:{options.port}: {why}; try another --port"
+            f"cannot listen on {options.host}:{options.port}: {why}; try another {other}"
         ) from None
     return listener
 
@@ -76,6 +120,7 @@ def _announce(app: App, options: ServeOptions, listener: socket.socket) -> None:
     lines = [
         f"{app.name} {app.version}: {len(app.tools)} tools",
         f"  functions  POST {here}{route}NAME",
+        f"  MCP        POST {here}/mcp",
         f"  list       GET  {here}/functions",
         f"  OpenAPI    GET  {here}/openapi.json",
         f"  health     GET  {here}/healthz",

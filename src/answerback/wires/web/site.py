@@ -5,13 +5,16 @@ The router costs a quarter of the throughput, and a call needs nothing that it o
 
 from __future__ import annotations
 
+import asyncio
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ...changes import Change
 from ...errors import needs_extra
 from ...seal import sealer_from_environment
 from ..http import RESERVED
 from .body import Receive, Scope, Send
+from .bus import ALONE, Bus, Changed, Sockets
 from .guard import Guard
 from .options import WebOptions
 from .pages import Pages
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 class Site:
     def __init__(self, app: App, options: WebOptions) -> None:
         self._app = app
+        self._bus: Bus = ALONE
         self._options = options
         self._guard = Guard(options)
         self._sealer = sealer_from_environment()[0]
@@ -41,17 +45,38 @@ class Site:
             self._entrance = CORSMiddleware(
                 self._pick,
                 allow_origins=options.origins,
-                allow_methods=["GET", "POST"],
+                allow_methods=["GET", "POST", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=["X-Error-Code"],
+                expose_headers=["X-Error-Code", "Mcp-Session-Id"],
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._entrance(scope, receive, send)
 
+    async def join(self, bus: Sockets) -> None:
+        """Be one of several workers; before the first request."""
+        self._bus = bus
+        await bus.start(self._mcp.hear)
+        loop = asyncio.get_running_loop()
+        telling: set[asyncio.Task[None]] = set()
+
+        def tell(change: Change) -> None:
+            task = loop.create_task(bus.tell_all(Changed(change)))
+            telling.add(task)
+            task.add_done_callback(telling.discard)
+
+        def tell_from_any_thread(change: Change) -> None:
+            loop.call_soon_threadsafe(tell, change)
+
+        self._app.changes.spread = tell_from_any_thread
+
+    def close(self) -> None:
+        """End the streams that would never end by themselves."""
+        self._mcp.close()
+
     async def _pick(self, scope: Scope, receive: Receive, send: Send) -> None:
         path = _path(scope) if scope["type"] == "http" else ""
-        if path == "/mcp":
+        if path in ("/mcp", "/message"):
             await self._mcp(scope, receive, send)
         elif name := self._function_at(path):
             await self._functions.call(name, scope, receive, send)
@@ -62,7 +87,7 @@ class Site:
     def _mcp(self) -> Endpoint:
         from .mcp import Endpoint
 
-        return Endpoint(self._app, self._guard, self._options, self._sealer)
+        return Endpoint(self._app, self._guard, self._options, self._sealer, self._bus)
 
     def _function_at(self, path: str) -> str:
         """The function's name, or an empty string for any other path."""

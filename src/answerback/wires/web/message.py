@@ -1,0 +1,57 @@
+"""`POST /message`: one JSON-RPC request, answered in plain JSON; no handshake, no session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from ...mcp.engine import Engine
+from ...mcp.exchange import Exchange
+from ...mcp.messages import Request, RpcError, error_frame, parse, result_frame
+from ...mcp.modern import meta_of
+from ...mcp.session import Client
+from ...versions import LATEST_LEGACY
+from .body import Send
+from .events import Answer
+from .refusals import HttpError, empty
+
+
+class Deaf:
+    """Nobody hears what is said before the answer."""
+
+    def send(self, frame: bytes) -> None:
+        pass
+
+    def hang_up(self) -> None:
+        pass
+
+    async def ask(self, method: str, params: Any) -> msgspec.Raw:
+        raise RuntimeError("nobody can be asked on this wire")
+
+
+_DEAF = Deaf()
+
+
+async def answer_message(engine: Engine, body: bytes, send: Send) -> None:
+    try:
+        message = parse(body)
+    except RpcError as error:
+        raise HttpError(400, error) from None
+    if not isinstance(message, Request):
+        await empty(send, 202)
+        return
+    await Answer(send, []).finish(await _frame(engine, message))
+
+
+async def _frame(engine: Engine, request: Request) -> bytes:
+    try:
+        if request.method == "ping":
+            return result_frame(request.id, b"{}")
+        if request.method == "initialize":
+            return result_frame(request.id, engine.initialize(request.params)[1])
+        meta_of(request.params)
+    except RpcError as error:
+        return error_frame(request.id, error)
+    exchange = Exchange(request.id, LATEST_LEGACY, Client(), _DEAF)
+    return await engine.respond(request, exchange)

@@ -1,0 +1,345 @@
+"""The pool that plain functions run in: nothing is lost, nothing blocks, nothing leaks out."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from contextvars import ContextVar
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
+
+from answerback import App
+from answerback.peer import NeedsInput, Question
+from answerback.threads import Pool
+
+BOUND = 10.0
+
+who: ContextVar[str] = ContextVar("who", default="nobody")
+
+
+def bounded(waited: Any) -> Any:
+    return asyncio.run(asyncio.wait_for(waited, BOUND))
+
+
+async def ran(pool: Pool, function: Callable[..., Any], **kwargs: Any) -> Any:
+    return await pool.run(function, kwargs)
+
+
+def raise_it(exc: BaseException) -> None:
+    raise exc
+
+
+def test_a_hundred_blocking_calls_on_forty_threads_are_all_answered() -> None:
+    app = App("blocking", threads=40)
+    meet = threading.Barrier(20)
+
+    @app.tool
+    def wait(n: int) -> int:
+        """Go on when twenty are here, which takes twenty threads at once."""
+        meet.wait(BOUND)
+        return n
+
+    async def call_all() -> Any:
+        return await asyncio.gather(*(app.call("wait", n=n) for n in range(100)))
+
+    replies = bounded(call_all())
+
+    assert [reply.data for reply in replies] == list(range(100))
+
+
+def test_each_call_has_a_thread_of_its_own_up_to_the_limit() -> None:
+    """Each waits for the next one: were one short of a thread, none would ever end."""
+    pool = Pool(8)
+    turns = [threading.Event() for _ in range(9)]
+    turns[8].set()
+
+    def wait_for_next(n: int) -> bool:
+        done = turns[n + 1].wait(BOUND)
+        turns[n].set()
+        return done
+
+    async def chain() -> Any:
+        return await asyncio.gather(*(ran(pool, wait_for_next, n=n) for n in range(8)))
+
+    for _ in range(50):
+        for turn in turns[:8]:
+            turn.clear()
+        assert bounded(chain()) == [True] * 8
+
+
+def test_a_thread_that_has_just_taken_a_job_does_not_count_as_free() -> None:
+    """Else the next job would wait behind it, for as long as it takes."""
+    pool = Pool(2)
+    taken, go_on = threading.Event(), threading.Event()
+
+    class SlowToTakeTheFirst(SimpleQueue[Any]):
+        def get(self, block: bool = True, timeout: float | None = None) -> Any:
+            job = super().get(block, timeout)
+            if not taken.is_set():
+                taken.set()
+                go_on.wait(2 * BOUND)
+            return job
+
+    pool._jobs = SlowToTakeTheFirst()
+
+    async def call_two() -> int:
+        first = pool.run(lambda: 1, {})
+        assert await asyncio.to_thread(taken.wait, BOUND)
+        second: int = await pool.run(lambda: 2, {})
+        go_on.set()
+        await first
+        return second
+
+    assert bounded(call_two()) == 2
+
+
+def test_no_more_threads_run_than_were_allowed() -> None:
+    pool = Pool(3)
+    names: set[str] = set()
+
+    def note() -> None:
+        names.add(threading.current_thread().name)
+
+    async def many() -> None:
+        await asyncio.gather(*(ran(pool, note) for _ in range(200)))
+
+    bounded(many())
+
+    assert 1 <= len(names) <= 3
+
+
+def test_a_thread_that_is_free_is_used_again() -> None:
+    pool = Pool(40)
+    names: set[str] = set()
+
+    async def one_by_one() -> None:
+        for _ in range(20):
+            await ran(pool, lambda: names.add(threading.current_thread().name))
+
+    bounded(one_by_one())
+
+    # The count goes down just before the answer goes out, so a second may be started.
+    assert len(names) <= 2
+
+
+def test_context_variables_are_carried_in_and_not_out() -> None:
+    pool = Pool(2)
+
+    def rename() -> str:
+        before = who.get()
+        who.set("the thread")
+        return before
+
+    async def call() -> tuple[str, str, str]:
+        who.set("ada")
+        return await ran(pool, rename), await ran(pool, rename), who.get()
+
+    assert bounded(call()) == ("ada", "ada", "ada")
+
+
+@pytest.mark.parametrize("exc", [ValueError("no"), SystemExit(3), NeedsInput({})])
+def test_what_a_function_raises_is_raised_where_it_is_awaited(exc: BaseException) -> None:
+    with pytest.raises(type(exc)) as caught:
+        bounded(ran(Pool(1), raise_it, exc=exc))
+
+    assert caught.value is exc
+
+
+@pytest.mark.parametrize(
+    "exc", [StopIteration(1), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()]
+)
+def test_what_would_end_the_loop_is_raised_as_an_ordinary_error(exc: BaseException) -> None:
+    with pytest.raises(RuntimeError) as caught:
+        bounded(ran(Pool(1), raise_it, exc=exc))
+
+    assert caught.value.__cause__ is exc
+
+
+@pytest.mark.parametrize(
+    "exc",
+    [
+        StopIteration(),
+        KeyboardInterrupt(),
+        SystemExit(1),
+        GeneratorExit(),
+        asyncio.CancelledError(),
+    ],
+)
+def test_a_tool_that_raises_an_odd_exception_fails_and_the_next_call_is_served(
+    exc: BaseException,
+) -> None:
+    app = App("odd")
+    app.add_tool(lambda: raise_it(exc), name="odd")
+    app.add_tool(lambda: 7, name="even")
+
+    async def both() -> tuple[Any, Any]:
+        return await app.call("odd"), await app.call("even")
+
+    odd, even = bounded(both())
+
+    assert odd.error.code == "TOOL_EXECUTION_ERROR"
+    assert even.data == 7
+
+
+def test_a_question_raised_in_a_thread_arrives_as_a_question() -> None:
+    question = Question("elicitation/create", {"message": "Sure?"})
+
+    with pytest.raises(NeedsInput) as caught:
+        bounded(ran(Pool(1), raise_it, exc=NeedsInput({"sure": question})))
+
+    assert caught.value.questions == {"sure": question}
+
+
+def test_a_call_cancelled_while_it_runs_frees_its_thread_and_harms_no_other() -> None:
+    pool = Pool(1)
+    running, go_on = threading.Event(), threading.Event()
+
+    def wait() -> None:
+        running.set()
+        go_on.wait(BOUND)
+
+    async def cancel_one() -> Any:
+        first = asyncio.ensure_future(ran(pool, wait))
+        assert await asyncio.to_thread(running.wait, BOUND)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        second = asyncio.ensure_future(ran(pool, lambda: 2))
+        go_on.set()
+        return await second
+
+    assert bounded(cancel_one()) == 2
+
+
+def test_a_call_cancelled_while_it_waits_for_a_thread_never_runs() -> None:
+    pool = Pool(1)
+    running, go_on = threading.Event(), threading.Event()
+    seen: list[str] = []
+
+    def wait() -> None:
+        running.set()
+        go_on.wait(BOUND)
+
+    async def cancel_the_second() -> None:
+        first = asyncio.ensure_future(ran(pool, wait))
+        assert await asyncio.to_thread(running.wait, BOUND)
+        second = asyncio.ensure_future(ran(pool, lambda: seen.append("second")))
+        await asyncio.sleep(0)
+        second.cancel()
+        go_on.set()
+        await first
+        await ran(pool, lambda: seen.append("third"))
+
+    bounded(cancel_the_second())
+
+    assert seen == ["third"]
+
+
+def test_one_app_serves_one_loop_after_another() -> None:
+    app = App("again")
+    app.add_tool(lambda: 1, name="one")
+
+    found = [bounded(app.call("one")).data for _ in range(5)]
+
+    assert found == [1] * 5
+
+
+def test_one_pool_serves_several_loops_at_the_same_time() -> None:
+    pool = Pool(4)
+    totals: list[int] = []
+
+    async def call_many(of: int) -> int:
+        found = await asyncio.gather(*(ran(pool, lambda: of) for _ in range(200)))
+        return sum(found)
+
+    loops = [
+        threading.Thread(target=lambda of=of: totals.append(bounded(call_many(of))))
+        for of in (1, 10, 100)
+    ]
+    for thread in loops:
+        thread.start()
+    for thread in loops:
+        thread.join(BOUND)
+
+    assert sorted(totals) == [200, 2000, 20000]
+
+
+def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
+    pool = Pool(1)
+    go_on = threading.Event()
+
+    def wait() -> None:
+        go_on.wait(BOUND)
+
+    async def give_up() -> None:
+        pool.run(wait, {})
+
+    bounded(give_up())
+    go_on.set()
+
+    assert bounded(ran(pool, lambda: 3)) == 3
+
+
+def test_a_thread_that_waits_keeps_nothing_of_the_last_call() -> None:
+    pool = Pool(1)
+
+    class Big:
+        pass
+
+    async def call() -> weakref.ref[Big]:
+        big = Big()
+        await ran(pool, lambda big: big, big=big)
+        return weakref.ref(big)
+
+    async def look() -> Any:
+        kept = await call()
+        await ran(pool, lambda: None)
+        gc.collect()
+        return kept()
+
+    assert bounded(look()) is None
+
+
+def test_without_a_single_thread_the_call_fails_and_a_later_one_is_served(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = Pool(2)
+
+    def no_more(_: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", no_more)
+        with pytest.raises(RuntimeError, match="thread"):
+            bounded(ran(pool, lambda: 1))
+
+    assert bounded(ran(pool, lambda: 2)) == 2
+
+
+def test_a_tool_that_never_returns_blocks_neither_the_loop_nor_the_end(tmp_path: Path) -> None:
+    program = tmp_path / "stuck.py"
+    program.write_text(
+        "import asyncio, threading\n"
+        "from answerback import App\n"
+        "app = App('stuck')\n"
+        "app.add_tool(lambda: threading.Event().wait(), name='stuck')\n"
+        "app.add_tool(lambda: 5, name='quick')\n"
+        "async def main():\n"
+        "    stuck = asyncio.ensure_future(app.call('stuck'))\n"
+        "    print((await app.call('quick')).data)\n"
+        "asyncio.run(main())\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=20
+    )
+
+    assert (done.returncode, done.stdout) == (0, "5\n")

@@ -1,0 +1,78 @@
+"""Strings that models send where the type is no string."""
+
+import dataclasses
+from typing import Any, Literal
+
+import pydantic
+import pytest
+
+from answerback.types.arguments import Arguments
+from answerback.types.parameter import Parameter
+from answerback.types.problems import InvalidArguments
+
+
+@dataclasses.dataclass
+class Item:
+    name: str
+    price: float
+
+
+@dataclasses.dataclass
+class Cat:
+    name: str
+
+
+@dataclasses.dataclass
+class Dog:
+    name: str
+    tricks: list[str] = dataclasses.field(default_factory=list)
+
+
+class User(pydantic.BaseModel):
+    name: str
+    age: int = pydantic.Field(ge=0)
+
+
+def _one(annotation: Any, text: str, *, lenient: bool = False) -> Any:
+    arguments = Arguments([Parameter(name="value", annotation=annotation)], lenient=lenient)
+    return arguments.decode(b'{"value":%s}' % text.encode())["value"]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text", "value"),
+    [
+        (int, '"7"', 7),
+        (int, '"7.0"', 7),
+        (float, '"1.5"', 1.5),
+        (bool, '"true"', True),
+        (int | None, '"null"', None),
+        (list[int], '"[1,2]"', [1, 2]),
+        (list[int], '["1","2"]', [1, 2]),
+        (dict[str, int], '"{\\"a\\":\\"1\\"}"', {"a": 1}),
+        (Item, '"{\\"name\\":\\"a\\",\\"price\\":\\"2\\"}"', Item("a", 2.0)),
+        (list[Cat | Dog], '["{\\"name\\":\\"a\\"}"]', [Cat("a")]),
+        (Literal[1, 2], '"2"', 2),
+        (User, '{"name":"a","age":"3"}', User(name="a", age=3)),
+        (str, '"7"', "7"),
+        (str | int, '"7"', "7"),
+        (str | None, '"null"', "null"),
+        (list[str], '["[1]"]', ["[1]"]),
+        (Any, '"7"', "7"),
+    ],
+)
+def test_lenient_reads_what_models_write_as_strings(annotation: Any, text: str, value: Any) -> None:
+    assert _one(annotation, text, lenient=True) == value
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [(int, '"seven"'), (int, '"1.5"'), (bool, '"maybe"'), (list[int], '"1,2"'), (int, "true")],
+)
+def test_lenient_still_refuses_what_is_wrong(annotation: Any, text: str) -> None:
+    with pytest.raises(InvalidArguments):
+        _one(annotation, text, lenient=True)
+
+
+def test_strict_takes_no_strings_for_numbers() -> None:
+    with pytest.raises(InvalidArguments):
+        _one(int, '"7"')
