@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import sys
 
-from . import rest, startup
+from . import mcp_http, mcp_stdio, rest, sessions, startup
 from .report import show
 
-PARTS = {"startup": startup.measure, "rest": rest.measure}
+PARTS = {
+    "startup": startup.measure,
+    "rest": rest.measure,
+    "stdio": mcp_stdio.measure,
+    "http": mcp_http.measure,
+    "sessions": sessions.measure,
+}
 
 
 def main(names: list[str]) -> int:

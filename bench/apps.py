@@ -25,7 +25,5 @@ async def add_async(x: int, y: int) -> int:
     return x + y
 
 
-site = app.asgi()
-
 if __name__ == "__main__":
     app.run()

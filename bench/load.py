@@ -5,6 +5,7 @@ Only as much of HTTP as the servers measured here speak, so that it is not what 
 
 from __future__ import annotations
 
+import json
 import selectors
 import socket
 import sys
@@ -19,38 +20,38 @@ def request(path: str, body: bytes, headers: dict[str, str] | None = None) -> by
 
 
 def calls_per_second(port: int, message: bytes, connections: int, seconds: float) -> float:
-    """Send *message* over and over; raises if an answer is not a 200."""
+    """Send *message* over and over; raises if the first answer is not a 200."""
     selector = selectors.DefaultSelector()
-    pending: dict[int, int] = {}
     sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
     length = _answer_length(sockets[0], message)
+    by_fd = {sock.fileno(): sock for sock in sockets}
+    got = dict.fromkeys(by_fd, 0)
     for sock in sockets:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         selector.register(sock, selectors.EVENT_READ)
-        pending[sock.fileno()] = length
         sock.sendall(message)
-    sockets_by_fd = {sock.fileno(): sock for sock in sockets}
     done = 0
     start = time.perf_counter()
     while (now := time.perf_counter()) < start + seconds:
         for key, _ in selector.select(1):
-            ready = sockets_by_fd[key.fd]
-            chunk = ready.recv(65536)
+            chunk = by_fd[key.fd].recv(65536)
             if not chunk:
                 raise RuntimeError("the server closed a connection")
-            left = pending[key.fd] - len(chunk)
-            if left <= 0:
+            got[key.fd] += len(chunk)
+            if chunk.endswith(_LAST_CHUNK) if length is None else got[key.fd] >= length:
                 done += 1
-                left = length
-                ready.sendall(message)
-            pending[key.fd] = left
+                got[key.fd] = 0
+                by_fd[key.fd].sendall(message)
     for sock in sockets:
         sock.close()
     return done / (now - start)
 
 
-def _answer_length(sock: socket.socket, message: bytes) -> int:
-    """The length of one whole answer; the server's must all be of that length."""
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
+
+
+def _answer_length(sock: socket.socket, message: bytes) -> int | None:
+    """The length of one whole answer, which all have; None if it comes in chunks."""
     sock.sendall(message)
     answer = b""
     while b"\r\n\r\n" not in answer:
@@ -59,14 +60,21 @@ def _answer_length(sock: socket.socket, message: bytes) -> int:
     if b" 200 " not in head.split(b"\r\n")[0]:
         raise RuntimeError(f"not a success: {answer!r}")
     fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
+    if b"content-length" not in fields:
+        while not body.endswith(_LAST_CHUNK):
+            body += sock.recv(65536)
+        return None
     while len(body) < int(fields[b"content-length"]):
         body += sock.recv(65536)
     return len(head) + 4 + len(body)
 
 
+def main() -> None:
+    """The job comes on stdin as JSON, the rate goes to stdout."""
+    job = json.load(sys.stdin)
+    message = request(job["path"], job["body"].encode(), job["headers"])
+    print(calls_per_second(job["port"], message, job["connections"], job["seconds"]))
+
+
 if __name__ == "__main__":
-    port, path, body, connections, seconds = sys.argv[1:]
-    rate = calls_per_second(
-        int(port), request(path, body.encode()), int(connections), float(seconds)
-    )
-    print(rate)
+    main()

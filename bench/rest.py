@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import statistics
 import subprocess
@@ -30,15 +31,25 @@ def serving(application: str) -> Iterator[int]:
         server.wait(10)
 
 
-def rate(port: int, path: str) -> float:
+def rate(port: int, path: str, body: str = BODY, headers: dict[str, str] | None = None) -> float:
     """The load comes from a process of its own, so that it has a core of its own."""
-    command = [sys.executable, "-m", "bench.load", str(port), path, BODY]
-    command += [str(CONNECTIONS), str(SECONDS)]
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    job = {
+        "port": port,
+        "path": path,
+        "body": body,
+        "headers": headers or {},
+        "connections": CONNECTIONS,
+        "seconds": SECONDS,
+    }
+    command = [sys.executable, "-m", "bench.load"]
+    done = subprocess.run(
+        command, input=json.dumps(job), check=True, capture_output=True, text=True
+    )
+    return float(done.stdout)
 
 
 def measure() -> list[Figure]:
-    with serving("bench.bare_asgi:app") as bare, serving("bench.apps:site") as ours:
+    with serving("bench.bare_asgi:app") as bare, serving("bench.site:site") as ours:
         places = {
             "bare": (bare, "/"),
             "inline": (ours, "/functions/add_inline"),
@@ -55,15 +66,21 @@ def measure() -> list[Figure]:
     middle = {name: statistics.median(found) for name, found in rates.items()}
     detail = {name: f"{middle[name]:.0f} of {middle['bare']:.0f} calls/s" for name in middle}
     return [
-        Figure("REST, inline tool", _ratio(rates, "inline"), 0.7, False, detail["inline"]),
-        Figure("REST, async tool", _ratio(rates, "async"), 0.6, False, detail["async"]),
-        Figure("REST, def tool in a thread", _ratio(rates, "thread"), 0.6, False, detail["thread"]),
+        Figure("REST, inline tool", ratio(rates, "inline", "bare"), 0.7, False, detail["inline"]),
+        Figure("REST, async tool", ratio(rates, "async", "bare"), 0.6, False, detail["async"]),
+        Figure(
+            "REST, def tool in a thread",
+            ratio(rates, "thread", "bare"),
+            0.6,
+            False,
+            detail["thread"],
+        ),
     ]
 
 
-def _ratio(rates: dict[str, list[float]], name: str) -> float:
-    pairs = zip(rates[name], rates["bare"], strict=True)
-    return statistics.median(ours / bare for ours, bare in pairs)
+def ratio(rates: dict[str, list[float]], ours: str, theirs: str) -> float:
+    """The median of the rounds' own ratios."""
+    return statistics.median(a / b for a, b in zip(rates[ours], rates[theirs], strict=True))
 
 
 def _quick() -> dict[str, str]:

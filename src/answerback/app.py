@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
-import msgspec
-
 from .changes import Change, Changes
 from .contract import Contract, contract_named
 from .tool import Options, Tool, ToolOptions, check_options
@@ -151,9 +149,10 @@ class App:
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
         """Call a tool in memory, through the whole pipeline."""
+        from .types.encoding import ENCODER
         from .wires.memory import call
 
-        return await call(self, name, msgspec.json.encode(arguments))
+        return await call(self, name, ENCODER.encode(arguments))
 
     @cached_property
     def paths(self) -> Paths:

@@ -32,15 +32,15 @@ def read_returns(annotation: Any, contract: Contract, where: str) -> Returns:
     members = [_data_type(member) for member in _members(annotation)]
     if all(map(_is_block, members)):
         return Returns(blocks_only=True)
-    kept = [member for member in members if member is not Reply and not _is_block(member)]
-    if not kept or any(_plain(member) in (Any, object) for member in kept):
+    kept = [member for member in members if not _is_block(member)]
+    if any(_plain(member) in (Any, object) for member in kept):
         return Returns()
     # Without replies and blocks an annotation stays whole: what is Annotated may be a union.
     whole = kept == list(_members(annotation))
     data = NoneType if annotation is None else annotation if whole else reduce(or_, kept)
     check(data, where)
-    may_lack_data = any(map(_is_block, members))
-    return Returns(data=data, shape=_shape(data, contract), declared=not may_lack_data)
+    declared = len(kept) == len(members)
+    return Returns(data=data, shape=_shape(data, contract), declared=declared)
 
 
 def _shape(data: Any, contract: Contract) -> Shape:
@@ -63,11 +63,11 @@ def _members(annotation: Any) -> tuple[Any, ...]:
 
 
 def _data_type(annotation: Any) -> Any:
-    """T for `Reply[T]`; a bare `Reply` stays itself, whatever is noted beside it."""
+    """T for `Reply[T]`; a bare `Reply` may hold anything."""
     plain = _plain(annotation)
     if get_origin(plain) is Reply:
         return get_args(plain)[0]
-    return Reply if plain is Reply else annotation
+    return Any if plain is Reply else annotation
 
 
 def _is_block(annotation: Any) -> bool:

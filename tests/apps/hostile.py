@@ -33,7 +33,9 @@ async def add_async(x: int, y: int) -> int:
 
 
 @app.tool
-def region(where: Annotated[str, Header("Region")], number: Annotated[int, Header("Number")]) -> str:
+def region(
+    where: Annotated[str, Header("Region")], number: Annotated[int, Header("Number")]
+) -> str:
     """Take arguments that also stand in headers."""
     return f"{where} {number}"
 

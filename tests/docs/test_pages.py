@@ -5,8 +5,8 @@
 - a ```text block right after one is what it prints
 - ```console blocks run in a folder with that file and a copy of `examples/`, on a terminal;
   the lines under a `$ command` are what it says. `…` stands for anything in a line, a line of
-  its own for any lines. A command that serves does so, on another port, to the page's end.
-  A block that shows no output is not run.
+  its own for any lines; how many ms something took is not compared. A command that serves
+  does so, on another port, to the page's end. A block that shows no output is not run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import io
 import os
 import pty
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -33,6 +32,8 @@ ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 SHOWN = "127.0.0.1:8000"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_TOOK = re.compile(r"\b\d+ ms")
+_RULE = re.compile("─+")
 _COLOUR = re.compile(r"\x1b\[[\d;]*[mK]")
 
 
@@ -77,6 +78,7 @@ def steps(text: str) -> list[Step]:
 
 
 def matches(shown: str, seen: str) -> bool:
+    shown, seen = (_TOOK.sub("some ms", _RULE.sub("─", text)) for text in (shown, seen))
     lines = [
         r"(?:.*\n)*?" if line == "…" else r".*".join(map(re.escape, line.split("…"))) + r"\n"
         for line in shown.strip("\n").split("\n")
@@ -95,10 +97,12 @@ class Shell:
         here = os.path.dirname(sys.executable)
         self._environ = os.environ | {"PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
         shutil.copytree(ROOT / "examples", folder / "examples")
+        (folder / ".venv").symlink_to(sys.prefix)
 
     def run(self, command: str) -> str:
-        if command == "make run":
-            command = _recipe("run")
+        if command in ("make run", "make demo"):
+            command = _recipe(command.removeprefix("make "))
+            return f"{command}\n{self.run(command)}"
         if " serve" in command and "--help" not in command:
             said = self._stack.enter_context(self._serving(command))
         else:
@@ -150,7 +154,7 @@ def _recipe(target: str) -> str:
     """What `make TARGET` runs last."""
     made = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert made is not None
-    return made[1].splitlines()[-1].strip().replace("$(BIN)/python", shlex.quote(sys.executable))
+    return made[1].splitlines()[-1].strip().replace("$(BIN)", ".venv/bin")
 
 
 def _read_all(leader: int) -> bytes:

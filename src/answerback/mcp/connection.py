@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,10 @@ from ..call import without_loop
 from ..changes import Change
 from ..versions import LATEST_LEGACY
 from . import params
+from .engine import log_fault
 from .exchange import Exchange, Link
 from .messages import (
+    INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     Id,
@@ -73,6 +76,9 @@ class Connection:
             self._tell(message)
         except RpcError as error:
             self._link.send(error_frame(error.id, error))
+        except Exception:  # noqa: BLE001 -- a fault of ours ends one message, not the reading
+            log_fault("a message")
+            self._link.send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
         return None
 
     def _take_request(self, request: Request) -> Job | None:
@@ -209,9 +215,11 @@ class Connection:
         if isinstance(message, Response):
             self._settle(message)
         elif message.method == "notifications/cancelled":
-            id = params.read(message.params, params.Cancelled).id
-            if id is not None and (exchange := self._running.get(id)) is not None:
-                exchange.cancel()
+            # A notification is not answered, whatever is wrong with it.
+            with suppress(RpcError):
+                id = params.read(message.params, params.Cancelled).id
+                if id is not None and (exchange := self._running.get(id)) is not None:
+                    exchange.cancel()
 
     def _accepted(self, texts: list[bytes]) -> list[bytes]:
         if self._session is None or not self._session.version.batches:

@@ -12,7 +12,6 @@ from ..dialects import mcp as dialect
 from ..dialects.blocks import project_block, write_block
 from ..peer import NeedsInput
 from ..reply import Reply
-from ..resource import Resource, contents_of
 from ..types.problems import InvalidOutput
 from ..versions import LATEST_LEGACY, LEGACY, MODERN, Version
 from . import params
@@ -35,6 +34,7 @@ from .session import Client, Session
 if TYPE_CHECKING:
     from ..app import App
     from ..paths import Paths
+    from ..resource import Resource
     from ..seal import Sealer
 
 _encode = msgspec.json.Encoder().encode
@@ -67,7 +67,7 @@ class Engine:
         except RpcError as error:
             return error_frame(request.id, error)
         except Exception:  # noqa: BLE001 -- a fault of ours ends one request, not the server
-            _log_fault(request.method)
+            log_fault(request.method)
             return error_frame(request.id, RpcError(INTERNAL_ERROR, "Internal error"))
 
     async def answer(self, request: Request, exchange: Exchange) -> bytes:
@@ -177,7 +177,7 @@ class Engine:
         self, path: Handler, call: Call, exchange: Exchange, raw: msgspec.Raw
     ) -> Reply[Any] | bytes:
         """The reply, or the result that asks the client for more."""
-        exchange.call = call
+        exchange.begin(call)
         if not exchange.version.modern:
             return settled(await path(call))
         # Only a modern client pays for what sealing needs.
@@ -202,6 +202,8 @@ class Engine:
             if reply.error.row.status == 404:
                 raise _no_resource(uri, exchange.version)
             raise RpcError(_code(reply.error.row.status), reply.error.message)
+        from ..resource import contents_of
+
         try:
             bodies = contents_of(resource, uri, reply)
         except InvalidOutput as exc:
@@ -273,7 +275,7 @@ def _code(status: int) -> int:
     return INVALID_PARAMS if 400 <= status < 500 else INTERNAL_ERROR
 
 
-def _log_fault(method: str) -> None:
+def log_fault(method: str) -> None:
     import logging
 
     logging.getLogger("answerback").exception("a fault of Answerback's own in %s", method)

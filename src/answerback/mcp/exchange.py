@@ -92,7 +92,14 @@ class Exchange:
         client = self.client
         return Abilities(elicit=client.form, sample=client.sampling, roots=client.roots)
 
+    def begin(self, call: Call) -> None:
+        """Tie the call to this request; it may have been cancelled already."""
+        self.call = call
+        call.cancelled = self.cancelled or call.cancelled
+
     def notify(self, note: Progress | Log) -> None:
+        if self.cancelled:
+            return  # After a cancellation nothing more is said of a request.
         if isinstance(note, Progress):
             self._send_progress(note)
         elif self.level is not None and reaches(note.level, self.level):

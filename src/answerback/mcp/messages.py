@@ -21,6 +21,8 @@ UNSUPPORTED_VERSION = -32022
 
 Id: TypeAlias = int | str
 NO_PARAMS = msgspec.Raw(b"{}")
+MAX_BATCH = 1000
+"""The answers to a batch are kept until all are there."""
 
 
 class RpcError(Exception):
@@ -87,7 +89,10 @@ def parse_batch(text: bytes) -> list[bytes] | None:
         return None
     try:
         refuse_bad_text(text)
-        return [bytes(part) for part in _batches.decode(text)]
+        parts = _batches.decode(text)
+        if len(parts) > MAX_BATCH:
+            raise RpcError(INVALID_REQUEST, f"A batch of more than {MAX_BATCH} messages")
+        return [bytes(part) for part in parts]
     except (ValueError, RecursionError) as exc:
         raise RpcError(PARSE_ERROR, f"Parse error: {exc}") from None
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Coroutine
-from functools import cache, cached_property
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..errors import ToolError
 from ..mcp.connection import Connection, Job
 from ..mcp.engine import Engine
 from ..mcp.exchange import current
@@ -27,7 +29,8 @@ from ..mcp.messages import (
     request_frame,
 )
 from ..paths import paths
-from ..runners import in_place
+from ..peer import NeedsInput
+from ..runners import Runner, in_place
 from .stdout import Stdout
 
 if TYPE_CHECKING:
@@ -36,24 +39,26 @@ if TYPE_CHECKING:
 
     from ..app import App
     from ..seal import Sealer
+    from ..tool import Tool
 
 MAX_MESSAGE = 10 * 1024 * 1024
-MAX_THREADS = 64
+MAX_SENDING = 64
+"""With so many answers waiting for the client to read, no more is read from it."""
 
 
 class Stdio:
     """Serves one client until it closes its end."""
 
     def __init__(self, app: App, out: Stdout, source: int = 0) -> None:
-        self._pipe = _Pipe(out)
+        self._ended = threading.Event()
+        self._pipe = _Pipe(out, self._ended.set)
         self._lines = _Lines(source)
         self._loop = _Loop()
-        engine = Engine(app, paths(app, in_place(self._loop.run)), _sealer)
+        engine = Engine(app, paths(app, _contained(in_place(self._loop.run))), _sealer)
         self._connection = Connection(app, engine, self._pipe, self._pipe.settle)
         self._reading = threading.Lock()
         self._waiting = 0
         self._threads = 0
-        self._ended = threading.Event()
         self._idle = threading.Condition()
         self._busy = 0
 
@@ -61,6 +66,7 @@ class Stdio:
         """Serve; gives back when the client has closed its end and is answered."""
         self._start_one()
         self._ended.wait()
+        self._pipe.give_up()
         with self._idle:
             while self._busy and not self._pipe.is_broken():
                 self._idle.wait(0.1)
@@ -81,6 +87,7 @@ class Stdio:
     def _lead(self) -> Job | None:
         """Read until there is something to do that may take long."""
         while not self._ended.is_set():
+            self._pipe.wait_for_reader()
             try:
                 line = self._lines.read()
             except RpcError as error:
@@ -101,8 +108,6 @@ class Stdio:
     def _work(self, job: Job) -> None:
         try:
             job()
-        except BrokenPipeError:
-            self._ended.set()
         finally:
             with self._idle:
                 self._busy -= 1
@@ -166,15 +171,31 @@ class _Lines:
 class _Pipe:
     """The way to the client: frames whole, one at a time; and its answers to our questions."""
 
-    def __init__(self, out: Stdout) -> None:
+    def __init__(self, out: Stdout, on_broken: Callable[[], None]) -> None:
         self._out = out
+        self._on_broken = on_broken
         self._lock = threading.Lock()
+        self._sending = 0
         self._asked: dict[Id, Future[msgspec.Raw]] = {}
         self._last = 0
+        self._closed = False
 
     def send(self, frame: bytes) -> None:
-        with self._lock:
-            self._out.write(frame + b"\n")
+        """Blocks while the client does not read; what nobody will read is dropped."""
+        self._sending += 1
+        try:
+            with self._lock:
+                self._out.write(frame + b"\n")
+        except OSError:
+            self._on_broken()
+        finally:
+            self._sending -= 1
+
+    def wait_for_reader(self) -> None:
+        """A client that reads nothing is not read from either: its answers would pile up."""
+        while self._sending > MAX_SENDING:
+            with self._lock:
+                pass
 
     def hang_up(self) -> None:
         """A pipe is not taken up again."""
@@ -189,6 +210,8 @@ class _Pipe:
             id = f"ask-{self._last}"
             self._asked[id] = answer
         self.send(request_frame(id, method, params))
+        if self._closed:
+            _decline(answer)
         try:
             return await _wait(answer)
         finally:
@@ -198,10 +221,20 @@ class _Pipe:
         answer = self._asked.pop(response.id, None)
         if answer is None:
             return
-        if response.result is not None:
+        if response.result is None:
+            _decline(answer)
+            return
+        from concurrent.futures import InvalidStateError
+
+        # Whoever asked may have given up meanwhile.
+        with suppress(InvalidStateError):
             answer.set_result(response.result)
-        else:
-            answer.set_exception(RpcError(INVALID_REQUEST, bytes(response.error or b"").decode()))
+
+    def give_up(self) -> None:
+        """The client will answer no more."""
+        self._closed = True
+        for answer in list(self._asked.values()):
+            _decline(answer)
 
     def is_broken(self) -> bool:
         return self._out.is_broken()
@@ -213,8 +246,49 @@ async def _wait(answer: Future[msgspec.Raw]) -> msgspec.Raw:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return answer.result()
+        return _wait_here(answer)
     return await asyncio.wrap_future(answer)
+
+
+def _wait_here(answer: Future[msgspec.Raw]) -> msgspec.Raw:
+    exchange = current()
+    if exchange is not None:
+        exchange.on_cancel = partial(_decline, answer)
+        if exchange.cancelled:
+            _decline(answer)
+    return answer.result()
+
+
+def _decline(answer: Future[msgspec.Raw]) -> None:
+    """There will be no answer; unless there is one already."""
+    from concurrent.futures import InvalidStateError
+
+    from ..questions import Declined
+
+    with suppress(InvalidStateError):
+        answer.set_exception(Declined("The client did not answer"))
+
+
+def _contained(run: Runner) -> Runner:
+    """No signal reaches a call's thread: what would end a program is of the tool's own making."""
+
+    async def contained(tool: Tool, kwargs: dict[str, Any]) -> Any:
+        try:
+            return await run(tool, kwargs)
+        except BaseException as exc:
+            if isinstance(exc, Exception | NeedsInput):
+                raise
+            raise RuntimeError(f"the tool raised {exc!r}") from exc
+
+    return contained
+
+
+async def _to_its_end(awaited: Coroutine[Any, Any, Any]) -> Any:
+    try:
+        return await awaited
+    except (SystemExit, KeyboardInterrupt) as exc:
+        # They would end the loop, and with it every other call.
+        raise RuntimeError(f"the tool raised {exc!r}") from exc
 
 
 class _Loop:
@@ -223,14 +297,20 @@ class _Loop:
     def run(self, awaited: Coroutine[Any, Any, Any]) -> Any:
         """Run it there, and wait for it here; a cancelled exchange ends it."""
         import asyncio
+        from concurrent.futures import CancelledError
 
-        task = asyncio.run_coroutine_threadsafe(awaited, self._loop)
+        task = asyncio.run_coroutine_threadsafe(_to_its_end(awaited), self._loop)
         exchange = current()
         if exchange is not None:
             exchange.on_cancel = task.cancel
             if exchange.cancelled:
                 task.cancel()
-        return task.result()
+        try:
+            return task.result()
+        except CancelledError:
+            if exchange is None or not exchange.cancelled:
+                raise
+            raise ToolError("The call was cancelled", code="CANCELLED") from None
 
     @cached_property
     def _loop(self) -> asyncio.AbstractEventLoop:

@@ -26,9 +26,9 @@ class Guard:
         """The reply to one who may not speak, or None."""
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if not self._knows(host, scope.get("server")):
+            said = host[:_SHOWN] or "none was named"
             return failure(
-                f"Foreign host: {host[:_SHOWN] or 'none was named'}; allow it with --allow-host or hosts=",
-                code="FOREIGN_HOST",
+                f"Foreign host: {said}; allow it with --allow-host or hosts=", code="FOREIGN_HOST"
             )
         if b"origin" not in headers:
             return None

@@ -76,9 +76,11 @@ def serve(app: App, options: ServeOptions) -> int:
         return 0
     with TemporaryDirectory(prefix="answerback-") as folder:
         count = options.workers
-        return prefork(
-            count, lambda place, serving: work(Sockets(folder, place, count), serving), announce
-        )
+
+        def work_at(place: int, serving: Callable[[], None]) -> None:
+            work(Sockets(folder, place, count), serving)
+
+        return prefork(count, work_at, listener, started=announce)
 
 
 def _config(site: Site) -> uvicorn.Config:

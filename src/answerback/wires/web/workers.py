@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ Work = Callable[[int, Callable[[], None]], None]
 """What a worker does; it is given its place, and what to call when it serves."""
 
 
-def prefork(count: int, work: Work, started: Callable[[], None]) -> int:
+def prefork(count: int, work: Work, listener: socket.socket, *, started: Callable[[], None]) -> int:
     """Keep *count* processes at work until a signal ends them; the exit status."""
     awaited = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
     # Signals are waited for, not handled: none can come between a fork and our knowing of it.
@@ -29,6 +30,8 @@ def prefork(count: int, work: Work, started: Callable[[], None]) -> int:
         if number == signal.SIGCHLD:
             workers.bury()
         else:
+            # They close theirs when they end; a caller must not be let in to nobody.
+            listener.close()
             workers.end(number)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
     return workers.status
@@ -97,6 +100,8 @@ class _Workers:
     def end(self, number: int) -> None:
         """Ask them to end; a second Ctrl-C is passed on, and does not wait for what is running."""
         again = self._ending and number == signal.SIGINT
+        if number == signal.SIGINT:
+            self.status = 128 + number
         self._ending = True
         for pid in self.alive:
             with suppress(ProcessLookupError):

@@ -1,0 +1,1 @@
+"""The same tool on what people use today."""

@@ -1,0 +1,54 @@
+"""What an abandoned session costs: 10,000 are opened, and never used again."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+
+from .mcp_stdio import INITIALIZE
+from .report import Figure
+
+SESSIONS = 10_000
+
+
+def measure() -> list[Figure]:
+    command = [sys.executable, "-m", "bench.uvicorn_on_a_free_port", "bench.site:site"]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    try:
+        port = int(server.stdout.readline())
+        _open(port, SESSIONS)  # What grows at first is not what sessions cost.
+        before = _resident(server.pid)
+        _open(port, SESSIONS)
+        grown = max(0, _resident(server.pid) - before)
+    finally:
+        server.terminate()
+        server.wait(10)
+    kept = grown / SESSIONS
+    return [Figure("KB kept for an abandoned session", kept, 0.5, True, f"{grown} KB in all")]
+
+
+def _open(port: int, count: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    message = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}
+    headers = {
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
+    ids = set()
+    for _ in range(count):
+        connection.request("POST", "/mcp", json.dumps(message), headers)
+        response = connection.getresponse()
+        response.read()
+        ids.add(response.headers["Mcp-Session-Id"])
+    if len(ids) != count or None in ids:
+        raise RuntimeError("not every session had an id of its own")
+    connection.close()
+
+
+def _resident(pid: int) -> int:
+    with open(f"/proc/{pid}/status") as status:
+        line = next(line for line in status if line.startswith("VmRSS"))
+    return int(line.split()[1])

@@ -1,0 +1,113 @@
+"""What the pages list is what there is: codes, commands, flags, contracts, files and links."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from answerback.cli.program import COMMANDS
+from answerback.contract import PRESETS, Contract
+from answerback.errors import CODES
+
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+PAGES = [*ROOT.glob("*.md"), *DOCS.glob("*.md")]
+
+
+def rows(page: Path, heading: str) -> list[list[str]]:
+    """The cells of the table whose header begins with *heading*, without their backquotes."""
+    table = page.read_text().partition(f"\n| {heading} |")[2].partition("\n\n")[0]
+    lines = table.splitlines()[2:]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split(" | ")] for line in lines]
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}
+
+
+def test_the_table_of_codes_is_the_one_table() -> None:
+    told = rows(DOCS / "replies.md", "code")
+
+    assert told == [
+        [
+            name,
+            str(code.status),
+            str(code.exit),
+            "–" if code.rpc is None else str(code.rpc),
+            "yes" if code.retryable else "no",
+        ]
+        for name, code in CODES.items()
+    ]
+
+
+def test_the_readme_has_every_command() -> None:
+    assert {row[0] for row in rows(ROOT / "README.md", "command")} == set(COMMANDS)
+
+
+def test_the_page_on_wires_has_every_flag_of_serve() -> None:
+    command = [sys.executable, str(ROOT / "examples" / "calculator.py"), "serve", "--help"]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
+
+    flags = set(re.findall(r"--[a-z-]+", shown)) - {"--help"}
+    assert {row[0] for row in rows(DOCS / "wires.md", "flag")} == flags
+
+
+def test_the_page_on_contracts_has_every_preset_and_member() -> None:
+    page = (DOCS / "contracts.md").read_text()
+
+    header = next(line for line in page.splitlines() if line.startswith("| | `standard`"))
+    assert re.findall(r"`(\w+)`", header) == list(PRESETS)
+    body = next(line for line in page.splitlines() if line.startswith("| HTTP body"))
+    assert [cell.strip() for cell in body.strip("|").split("|")[1:]] == [
+        preset.http for preset in PRESETS.values()
+    ]
+    members = {name for row in rows(DOCS / "contracts.md", "member") for name in _words(row[0])}
+    assert members == set(Contract.__struct_fields__) - {"name"}
+
+
+def _words(cell: str) -> list[str]:
+    return re.findall(r"\w+", cell)
+
+
+def test_every_dependency_has_its_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = project["project"]["optional-dependencies"].values()
+    wanted = [*project["project"]["dependencies"], *(each for extra in extras for each in extra)]
+    wanted += project["dependency-groups"]["dev"]
+
+    names = {re.split(r"[^\w-]", each)[0] for each in wanted} - {"answerback"}
+    page = (DOCS / "dependencies.md").read_text()
+    told = {
+        name
+        for cell in re.findall(r"^\| ([\w, -]+) \|", page, re.MULTILINE)
+        for name in cell.split(", ")
+    }
+    assert names - told == set()
+
+
+def test_every_file_that_the_page_on_seeds_names_as_ours_is_there() -> None:
+    page = (DOCS / "seeds.md").read_text()
+    named = re.findall(r"`((?:examples|tests)/[\w/.]+|(?:[\w]+/)*[\w]+(?:\.py|/))`", page)
+    theirs = {"services/mcp-server/app.py", "services/agent/app.py"}
+
+    places = (ROOT, ROOT / "src" / "answerback")
+    ours = [name for name in named if name not in theirs and "kuniumi" not in name]
+    assert ours
+    assert [name for name in ours if not any((place / name).exists() for place in places)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
+
+    for link in (link for link in links if "://" not in link):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        assert target.is_file(), link
+        assert not anchor or anchor in anchors(target), link

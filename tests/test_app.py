@@ -1,0 +1,189 @@
+"""App: what it registers, what it refuses, and how it is called in memory."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pydantic
+import pytest
+
+from answerback import App, Contract, Reply
+from answerback.app import only_app
+
+
+def add(x: int, y: int) -> int:
+    """Add two numbers."""
+    return x + y
+
+
+def test_the_decorator_gives_the_function_back_unchanged() -> None:
+    app = App("test")
+
+    assert app.tool(add) is add
+    assert app.tool(name="plus")(add) is add
+    assert list(app.tools) == ["add", "plus"]
+
+
+def test_a_decorated_function_is_still_an_ordinary_function() -> None:
+    app = App("test")
+
+    @app.tool
+    def double(x: int) -> int:
+        return 2 * x
+
+    assert double(4) == 8
+
+
+def test_add_tool_gives_the_tool_and_registers_it() -> None:
+    app = App("test")
+
+    tool = app.add_tool(add, title="Sum")
+
+    assert app.tools["add"] is tool
+    assert tool.title == "Sum"
+
+
+def test_a_call_in_memory_goes_through_decoding_and_checking() -> None:
+    app = App("test")
+    app.add_tool(add)
+
+    good = asyncio.run(app.call("add", x=1, y=2))
+    bad = asyncio.run(app.call("add", x="one", y=2))
+
+    assert (good.ok, good.data, good.encoded) == (True, 3, b"3")
+    assert bad.error is not None
+    assert bad.error.code == "INVALID_ARGUMENTS"
+
+
+def test_an_argument_may_be_called_name_or_self() -> None:
+    app = App("test")
+
+    @app.tool
+    def greet(name: str, self: str = "me") -> str:
+        return f"{name} and {self}"
+
+    reply = asyncio.run(app.call("greet", name="Ann", self="I"))
+
+    assert reply.data == "Ann and I"
+
+
+def test_a_pydantic_model_can_be_an_argument_of_a_call_in_memory() -> None:
+    class Point(pydantic.BaseModel):
+        x: int
+
+    def read(point: Point) -> int:
+        return point.x
+
+    app = App("test")
+    app.add_tool(read)
+
+    assert asyncio.run(app.call("read", point=Point(x=5))).data == 5
+
+
+def test_one_app_can_be_called_from_one_loop_after_another() -> None:
+    app = App("test")
+    app.add_tool(add)
+
+    sums = [asyncio.run(app.call("add", x=n, y=1)).data for n in range(3)]
+
+    assert sums == [1, 2, 3]
+
+
+def test_many_calls_at_once_each_get_their_own_answer() -> None:
+    app = App("test", threads=3)
+    app.add_tool(add)
+
+    async def many() -> list[Reply[Any]]:
+        return await asyncio.gather(*(app.call("add", x=n, y=n) for n in range(200)))
+
+    assert [reply.data for reply in asyncio.run(many())] == [2 * n for n in range(200)]
+
+
+def test_a_name_can_be_registered_once() -> None:
+    app = App("test")
+    app.add_tool(add)
+
+    with pytest.raises(ValueError, match="there is a tool 'add' already; give one another name"):
+        app.tool(add)
+
+
+@pytest.mark.parametrize("given", ["plus", 5, None])
+def test_a_name_is_given_as_an_option_not_as_an_argument(given: Any) -> None:
+    register: Callable[..., Any] = App("test").tool
+
+    if given is None:
+        assert callable(register(given))
+    else:
+        with pytest.raises(TypeError, match=r"by name: @app\.tool\(name="):
+            register(given)
+
+
+def test_an_option_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+    app = App("test")
+    options: dict[str, Any] = {"nmae": "plus"}
+
+    with pytest.raises(TypeError, match=r"no option is named 'nmae'; there are .*name"):
+        app.add_tool(add, **options)
+    with pytest.raises(TypeError, match="no option is named 'nmae'"):
+        app.tool(**options)(add)
+    with pytest.raises(TypeError, match="no option is named 'nmae'"):
+        app.resource("file:///a", **options)
+    with pytest.raises(TypeError, match="no option is named 'nmae'"):
+        app.prompt(**options)(add)
+
+
+@pytest.mark.parametrize("name", ["mcp", "functions", "openapi.json", "healthz"])
+def test_a_tool_cannot_hide_a_route_of_the_direct_contract(name: str) -> None:
+    with pytest.raises(ValueError, match=f"/{name} is a route of the server's"):
+        App("test", contract="direct").add_tool(add, name=name)
+
+    assert App("test").add_tool(add, name=name).name == name
+
+
+def test_a_contract_is_given_by_name_or_as_itself() -> None:
+    mine = Contract(name="mine", text="own")
+
+    assert App("test").contract.name == "standard"
+    assert App("test", contract="aligned").contract.name == "aligned"
+    assert App("test", contract=mine).contract is mine
+
+
+def test_an_unknown_contract_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(ValueError, match="no contract is named 'alinged'; there are standard, al"):
+        App("test", contract="alinged")
+
+
+def test_leniency_is_the_app_s_unless_the_tool_says_otherwise() -> None:
+    app = App("test", lenient=True)
+    app.add_tool(add)
+    app.add_tool(add, name="strict", lenient=False)
+
+    lenient = asyncio.run(app.call("add", x="1", y="2"))
+    strict = asyncio.run(app.call("strict", x="1", y="2"))
+
+    assert lenient.data == 3
+    assert strict.error is not None
+    assert strict.error.code == "INVALID_ARGUMENTS"
+
+
+def test_one_tool_can_be_lenient_in_a_strict_app() -> None:
+    def total(numbers: list[int]) -> int:
+        return sum(numbers)
+
+    app = App("test")
+    app.add_tool(total, lenient=True)
+
+    assert asyncio.run(app.call("total", numbers="[1, 2, 3]")).data == 6
+
+
+def test_the_only_app_of_a_module_is_found_under_any_of_its_names() -> None:
+    app = App("test")
+
+    assert only_app({"app": app, "again": app, "other": 5}, "a.py") is app
+
+
+def test_a_module_with_no_app_or_with_two_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"a\.py should hold one App, and holds none"):
+        only_app({"x": 1}, "a.py")
+    with pytest.raises(ValueError, match="these: one, two; add :NAME"):
+        only_app({"one": App("one"), "two": App("two")}, "a.py")

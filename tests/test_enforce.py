@@ -1,0 +1,353 @@
+"""What leaves: nothing that the return type does not declare, nothing that is not valid."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import product
+from typing import Any, NotRequired, TypedDict, get_args
+
+import msgspec
+import pytest
+
+from answerback import (
+    App,
+    Audio,
+    Embedded,
+    Image,
+    Link,
+    Reply,
+    Text,
+    ToolError,
+    failure,
+    success,
+)
+from answerback.contract import PRESETS, Dialect
+from answerback.dialects import write
+from answerback.reply import Error
+from answerback.shape import RESULT
+
+SECRET = "hunter2"
+NAN, INFINITY = float("nan"), float("inf")
+# What a type checker would not let through, and Python does.
+FIVE: Any = 5
+NONE: Any = None
+WORD: Any = "word"
+ERROR: Any = ToolError("no")
+NOTES: Any = {"priority": 2}
+
+
+class User(TypedDict):
+    name: str
+    email: NotRequired[str]
+
+
+@dataclass
+class Account:
+    name: str
+
+
+@dataclass
+class FullAccount(Account):
+    password: str = SECRET
+
+
+@dataclass
+class Node:
+    name: str
+    children: list["Node"] = field(default_factory=list)
+
+
+class Unspeakable:
+    def __str__(self) -> str:
+        raise RuntimeError(SECRET)
+
+    __repr__ = __str__
+
+
+def giving(value: Any, annotation: Any = Any) -> Reply[Any]:
+    def tool() -> Any:
+        return value
+
+    tool.__annotations__["return"] = annotation
+    app = App("test")
+    app.add_tool(tool, inline=True)
+    return asyncio.run(app.call("tool"))
+
+
+def refusal(reply: Reply[Any]) -> str:
+    assert reply.error is not None
+    assert reply.error.code == "INVALID_OUTPUT"
+    assert SECRET not in str(reply)
+    return reply.error.message.removeprefix("Invalid output: ")
+
+
+def looped() -> list[Any]:
+    loop: list[Any] = []
+    loop.append({"again": loop})
+    return loop
+
+
+def looped_node() -> Node:
+    node = Node("a")
+    node.children.append(node)
+    return node
+
+
+def deep() -> Node:
+    node = Node("leaf")
+    for _ in range(5000):
+        node = Node("twig", [node])
+    return node
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation", "said"),
+    [
+        (SECRET, int, "expected int, got str"),
+        (None, int, "expected int, got null"),
+        (5, None, "expected null, got int"),
+        ([1, SECRET], list[int], "[1]: expected int, got str"),
+        ({"name": 5}, User, "name: expected str, got int"),
+        ({"password": SECRET}, User, "name: missing"),
+        ({"a": [1, NAN]}, dict[str, list[float]], "a[1]: a number that is not finite"),
+        (NAN, float, "a number that is not finite"),
+        (-INFINITY, Any, "a number that is not finite"),
+        ({"a": INFINITY}, Any, "a: a number that is not finite"),
+        ("\ud800", str, "text with half a surrogate pair, which is no Unicode"),
+        ({"a": "\udfff"}, Any, "a: text with half a surrogate pair, which is no Unicode"),
+        (object(), Any, "object cannot be written as JSON (NotImplementedError)"),
+        ({"a": {1: object()}}, Any, "a['1']: object cannot be written as JSON"),
+        (looped(), Any, "[0].again: a cycle: the value holds itself"),
+        (looped_node(), Node, "children[0]: a cycle: the value holds itself"),
+        (deep(), Node, "nested"),
+        ((n for n in range(3)), list[int], "generator cannot be written as JSON"),
+        ((n for n in range(3)), Any, "generator cannot be written as JSON"),
+        (iter([1]), Any, "list_iterator cannot be written as JSON"),
+        (open, Any, "builtin_function_or_method cannot be written as JSON"),
+        (Unspeakable(), Any, "Unspeakable cannot be written as JSON"),
+        ({(1, 2): 3}, Any, "a key of type tuple, which JSON cannot write"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Unspeakable) else None,
+)
+def test_what_does_not_keep_to_its_type_is_refused_by_path_and_never_shown(
+    value: Any, annotation: Any, said: str
+) -> None:
+    assert said in refusal(giving(value, annotation))
+
+
+def test_the_log_has_what_the_caller_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
+    giving("a", int)
+
+    assert "tool 'tool' gave back what it does not declare" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_an_undeclared_key_of_a_typed_dict_does_not_leave() -> None:
+    reply = giving({"name": "Ann", "password": SECRET}, User)
+
+    assert (reply.data, reply.encoded) == ({"name": "Ann"}, b'{"name":"Ann"}')
+
+
+def test_undeclared_keys_do_not_leave_from_inside_lists_either() -> None:
+    reply = giving([{"name": "Ann", "password": SECRET}], list[User])
+
+    assert reply.encoded == b'[{"name":"Ann"}]'
+
+
+@pytest.mark.parametrize("annotation", [Account, list[Account], dict[str, Account], Account | None])
+def test_a_subclass_s_own_fields_do_not_leave(annotation: Any) -> None:
+    values: dict[Any, Any] = {
+        list[Account]: [FullAccount("Ann")],
+        dict[str, Account]: {"a": FullAccount("Ann")},
+    }
+
+    reply = giving(values.get(annotation, FullAccount("Ann")), annotation)
+
+    assert reply.ok
+    assert reply.encoded is not None
+    assert b"Ann" in reply.encoded
+    assert SECRET not in str(reply)
+
+
+def test_five_megabytes_are_sent_whole() -> None:
+    text = "0123456789" * 500_000
+
+    reply = giving(text, str)
+
+    assert reply.encoded == b'"%b"' % text.encode()
+
+
+def test_a_recursive_value_is_sent_as_deep_as_it_is() -> None:
+    reply = giving(Node("a", [Node("b", [Node("c")])]), Node)
+
+    assert reply.data == Node("a", [Node("b", [Node("c")])])
+
+
+def test_data_is_encoded_once_and_as_its_type_reads_it() -> None:
+    whole = giving(5.0, int)
+    early = giving(datetime(2026, 1, 1, tzinfo=UTC), datetime)
+
+    assert (whole.data, whole.encoded) == (5, b"5")
+    assert early.encoded == b'"2026-01-01T00:00:00Z"'
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (success(content=[FIVE]), "content[0]: expected a content block, got int"),
+        (success("a", content=[Text(FIVE)]), "content[1].text: expected str, got int"),
+        (success(FIVE), "content[0].text: expected str, got int"),
+        (Text("\ud800"), "content[0].text: text with half a surrogate pair"),
+        (Text("a", annotations=FIVE), "content[0].annotations: expected object"),
+        (Text("a", annotations=NOTES), "content[0].annotations: priority must be"),
+        (Text("a", meta=FIVE), "content[0].meta: expected object | null, got int"),
+        (Text("a", meta={"a": NAN}), "content[0].meta.a: a number that is not finite"),
+        (Text("a", meta={"a": object()}), "content[0].meta.a: object cannot be written"),
+        (Image(b"x", "image/png", width=WORD), "content[0].width: expected int | null, got str"),
+        (Link(FIVE, "a"), "content[0].uri: expected str, got int"),
+        (Link("a:b", "a", metadata={"a": {1, 2, object()}}), "content[0].metadata.a"),
+        (Embedded("a:b", text=FIVE), "content[0].text: expected str | null, got int"),
+        ([Text("a"), Text(FIVE)], "content[1].text: expected str, got int"),
+        (success("a", meta={"a": object()}), "meta.a: object cannot be written as JSON"),
+        (success("a", meta={"a": [NAN]}), "meta.a[0]: a number that is not finite"),
+        (success("a", meta=FIVE), "meta: cannot be of type int"),
+        (failure("a", meta={"a": object()}), "meta.a: object cannot be written as JSON"),
+        (Reply(content=FIVE), "content: cannot be of type int"),
+        (Reply(content=NONE), "content: cannot be of type NoneType"),
+        (Reply(timestamp=WORD), "timestamp: cannot be of type str"),
+        (Reply(error=WORD), "error: cannot be of type str"),
+        (Reply(error=ERROR), "error: cannot be of type ToolError"),
+        (success("a", NAN), "a number that is not finite"),
+    ],
+)
+def test_a_reply_that_could_not_be_sent_is_refused_by_path(value: Any, said: str) -> None:
+    assert said in refusal(giving(value))
+
+
+@pytest.mark.parametrize("value", [success("done"), Text("done"), Reply()], ids=str)
+def test_a_reply_without_the_declared_data_is_refused(value: Any) -> None:
+    assert "without the data" in refusal(giving(value, int))
+
+
+def test_blocks_are_no_data() -> None:
+    assert refusal(giving([Text("done")], list[int])) == "[0]: expected int, got object"
+
+
+def test_only_blocks_leave_where_only_blocks_are_declared() -> None:
+    assert refusal(giving(5, Image)) == "expected content blocks, got int"
+    assert refusal(giving([5], list[Image])) == "expected content blocks, got list"
+    assert refusal(giving(None, list[Image])) == "expected content blocks, got NoneType"
+
+
+def test_a_reply_s_content_may_be_a_list() -> None:
+    blocks: Any = [Text("a")]
+
+    assert giving(Reply(content=blocks)).content == (Text("a"),)
+
+
+def test_data_beside_an_error_does_not_leave() -> None:
+    reply = giving(Reply(data=SECRET, error=Error("GONE", "it is gone")), int)
+
+    assert reply.error == Error("GONE", "it is gone")
+    assert reply.data is msgspec.UNSET
+    assert SECRET not in str(reply)
+
+
+def raising(exc: Exception) -> Callable[[], Any]:
+    def tool() -> Any:
+        raise exc
+
+    return tool
+
+
+def returning(reply: Reply[Any]) -> Callable[[], Any]:
+    def tool() -> Any:
+        return reply
+
+    return tool
+
+
+def told(fn: Callable[[], Any]) -> Error:
+    app = App("test")
+    app.add_tool(fn, name="tool", inline=True)
+    error = asyncio.run(app.call("tool")).error
+    assert error is not None
+    return error
+
+
+@pytest.mark.parametrize("raised", [True, False])
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"details": object()}, {}),
+        ({"details": {"a": NAN}}, {}),
+        ({"details": looped()}, {}),
+        ({"details": {"a": "\ud800"}}, {}),
+        ({"details": object(), "hint": "wait", "retryable": True}, {"hint": "wait"}),
+        ({"hint": 5, "details": {"a": 1}}, {"details": {"a": 1}}),
+        ({"retryable": "yes"}, {"retryable": None}),
+    ],
+)
+def test_what_cannot_be_sent_of_an_error_is_left_out_and_logged(
+    raised: bool,
+    given: dict[str, Any],
+    expected: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    fn = (
+        raising(ToolError("it broke", **given))
+        if raised
+        else returning(failure("it broke", **given))
+    )
+
+    error = told(fn)
+
+    assert (error.code, error.message) == ("UNKNOWN_ERROR", "it broke")
+    assert {name: getattr(error, name) for name in expected} == expected
+    assert "details" in expected or error.details is None
+    assert "tool 'tool' failed in a way that cannot be sent whole" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [(5, "5"), (ValueError("it broke"), "it broke"), ("half \ud800", "half ?")],
+)
+def test_a_message_that_is_no_text_becomes_text(message: Any, expected: str) -> None:
+    assert told(raising(ToolError(message))).message == expected
+    assert told(returning(failure(message))).message == expected
+
+
+@pytest.mark.parametrize("code", [5, "not upper snake", "A\r\nSet-Cookie: a=b", "É", "x" * 999])
+def test_a_code_that_is_none_can_still_be_sent_and_counts_as_unknown(code: Any) -> None:
+    error = told(raising(ToolError("it broke", code=code)))
+
+    assert error.code == str(code)
+    assert error.row.status == 500
+    for contract, dialect in product(PRESETS.values(), get_args(Dialect)):
+        written = write(Reply(error=error), dialect, RESULT, contract)
+        assert written.status == 500
+        assert all("\r" not in value and value.isascii() for _, value in written.headers)
+
+
+def test_details_that_can_be_sent_are_kept_as_they_are() -> None:
+    details = {"when": datetime(2026, 1, 1, tzinfo=UTC), "ids": (1, 2)}
+
+    assert told(raising(ToolError("it broke", details=details))).details == details
+
+
+def test_a_message_that_cannot_even_be_made_text_is_masked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    message: Any = Unspeakable()
+
+    raised = told(raising(ToolError(message)))
+    returned = told(returning(failure(message)))
+
+    assert raised.code == returned.code == "TOOL_EXECUTION_ERROR"
+    assert SECRET not in raised.message + returned.message
+    assert SECRET in caplog.text
+
+
+def test_a_sound_is_checked_as_a_picture_is() -> None:
+    assert giving(Audio(b"x", "audio/wav"), Audio).ok

@@ -1,0 +1,84 @@
+"""The examples run: each by itself, and all wires side by side in the demo."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from answerback import App
+from answerback.tool import Tool
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+APPS = sorted(path.stem for path in EXAMPLES.glob("*.py") if "app.run()" in path.read_text())
+
+
+@pytest.fixture
+def demo() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("demo", EXAMPLES / "demo.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_examples_of_the_seeds_are_there() -> None:
+    assert {"aligned", "calculator", "instances", "weather"} <= set(APPS)
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_the_calls_that_an_example_shows_succeed(name: str, example: Callable[[str], App]) -> None:
+    app = example(name)
+
+    async def failed() -> list[str]:
+        shown = [(tool, each) for tool in app.tools.values() for each in _examples(tool)]
+        replies = [(tool.name, await app.call(tool.name, **given)) for tool, given in shown]
+        return [name for name, reply in replies if not reply.ok]
+
+    assert asyncio.run(failed()) == []
+
+
+def _examples(tool: Tool) -> Sequence[Mapping[str, Any]]:
+    return tool.options.get("examples", ())
+
+
+@pytest.mark.parametrize("name", APPS)
+def test_an_example_lists_its_tools(name: str) -> None:
+    command = [sys.executable, str(EXAMPLES / f"{name}.py"), "list"]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+
+    assert done.stdout
+    assert done.stderr == ""
+
+
+def test_the_demo_shows_every_wire_and_ends_by_itself() -> None:
+    command = [sys.executable, str(EXAMPLES / "demo.py")]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("The same answer on every wire.") == 2
+    for wire in ("memory", "REST", "CGI", "command line"):
+        rows = [line for line in done.stdout.splitlines() if line.startswith(f"  {wire} ")]
+        assert '{"result":10}' in rows[0]
+        assert "y: expected int" in rows[1]
+
+
+def test_the_demo_fails_if_one_wire_says_something_else(
+    demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told = demo.Answer("command line", "calculator.py call add", "exit 0", '{"result":11}', 0.1)
+    monkeypatch.setattr(demo, "in_a_shell", lambda x, y: told)
+
+    assert demo.main() == 1
+
+    assert "THE ANSWERS DIFFER." in capsys.readouterr().out

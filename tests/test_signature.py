@@ -1,0 +1,268 @@
+"""What a function may take: what is refused when it is registered, and what is known later."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import msgspec
+import pytest
+
+from answerback import App, Context
+from answerback.errors import UndefinedAnnotation
+
+
+def star(*args: int) -> int:
+    return sum(args)
+
+
+def stars(**kwargs: int) -> int:
+    return sum(kwargs.values())
+
+
+def slash(x: int, /) -> int:
+    return x
+
+
+def untyped(x) -> int:  # type: ignore[no-untyped-def]  # what is refused
+    return int(x)
+
+
+def yields(x: int) -> Iterator[int]:
+    yield x
+
+
+async def yields_async(x: int) -> AsyncIterator[int]:
+    yield x
+
+
+def two_contexts(a: Context, b: Context | None) -> int:
+    return 1
+
+
+def takes_callable(fn: Callable[[], int]) -> int:
+    return fn()
+
+
+def gives_iterator(x: int) -> Iterator[int]:
+    return iter([x])
+
+
+class Thing:
+    def method(self, x: int) -> int:
+        return x
+
+
+@dataclass
+class Point:
+    x: int
+
+
+@pytest.mark.parametrize(
+    ("fn", "message"),
+    [
+        (star, r"tool 'star' takes \*args; name each argument, or take one list"),
+        (stars, r"tool 'stars' takes \*\*kwargs; name each argument, or take one dict"),
+        (slash, "tool 'slash' has positional-only parameters; remove the '/'"),
+        (untyped, "parameter 'x' of tool 'untyped' has no type; write x: str"),
+        (yields, "tool 'yields' is a generator; return a list instead of yielding"),
+        (yields_async, "tool 'yields_async' is a generator; return a list instead"),
+        (two_contexts, "tool 'two_contexts' takes more than one Context; one is enough"),
+        (takes_callable, "parameter 'fn' of tool 'takes_callable': .* is code, not data"),
+        (gives_iterator, "the return value of tool 'gives_iterator': .* write list"),
+        (Thing.method, r"'method' is a method; register it of an object: app.add_tool\(thing.meth"),
+        (functools.partial(slash, 1), "cannot be a tool; write a def that calls it"),
+        (len, "built-in function len> cannot be a tool; write a def that calls it"),
+        ("".upper, "cannot be a tool; write a def that calls it"),
+        (dict, "<class 'dict'> cannot be a tool; write a def that calls it"),
+        (Point, "Point'> cannot be a tool; write a def that calls it"),
+    ],
+)
+def test_what_cannot_be_called_by_name_is_refused_with_what_to_change(
+    fn: Callable[..., Any], message: str
+) -> None:
+    with pytest.raises(TypeError, match=message):
+        App("test").add_tool(fn)
+
+
+def test_a_tool_that_is_refused_is_not_registered() -> None:
+    app = App("test")
+
+    with pytest.raises(TypeError):
+        app.tool(star)
+
+    assert app.tools == {}
+
+
+def area(shape: Shape, scale: int = 1) -> Area:
+    """Its types stand below it."""
+    return Area(shape.width * shape.width * scale)
+
+
+class Shape(msgspec.Struct):
+    width: int
+
+
+class Area(msgspec.Struct):
+    size: int
+
+
+def test_an_annotation_may_name_what_is_defined_later() -> None:
+    app = App("test")
+    width = globals().pop("Shape")
+    app.add_tool(area)
+
+    globals()["Shape"] = width
+    reply = asyncio.run(app.call("area", shape={"width": 3}, scale=2))
+
+    assert reply.data == Area(18)
+
+
+def test_what_is_never_defined_fails_the_call_and_names_it_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def broken(x: Missing) -> int:  # type: ignore[name-defined]  # noqa: F821 -- the subject
+        return 1
+
+    app = App("test")
+    app.add_tool(broken)
+
+    reply = asyncio.run(app.call("broken", x=1))
+
+    assert reply.error is not None
+    assert reply.error.code == "TOOL_EXECUTION_ERROR"
+    assert "Missing" not in reply.error.message
+    assert "tool 'broken' is annotated with a type that is not there: name 'Missing'" in caplog.text
+
+
+def test_what_is_never_defined_is_named_when_schemas_are_asked_for() -> None:
+    def broken(x: Missing) -> int:  # type: ignore[name-defined]  # noqa: F821 -- the subject
+        return 1
+
+    def broken_inside(x: int) -> Hollow:
+        return Hollow(x)
+
+    @dataclass
+    class Hollow:
+        x: Missing  # type: ignore[name-defined]  # noqa: F821 -- the subject
+
+    broken_inside.__annotations__["return"] = Hollow
+    app = App("test")
+
+    with pytest.raises(UndefinedAnnotation, match=f"import it at the top level of {__name__}"):
+        _ = app.add_tool(broken).input_schema
+    with pytest.raises(UndefinedAnnotation, match="tool 'broken_inside'"):
+        _ = app.add_tool(broken_inside).output_schema
+
+
+UNDEFINED = """
+from __future__ import annotations
+from answerback import App
+
+app = App("undefined")
+
+@app.tool
+def broken(x: Missing) -> int:
+    return 1
+
+@app.tool
+def fine(x: Point) -> int:
+    return x.a
+
+from dataclasses import dataclass
+
+@dataclass
+class Point:
+    a: int
+
+app.run()
+"""
+
+
+def run(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(path), *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+
+
+@pytest.mark.parametrize("words", ["list", "list --json", "openapi", "call broken x=1"])
+def test_a_command_that_needs_what_is_never_defined_says_so_in_a_line(
+    words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "undefined.py"
+    path.write_text(UNDEFINED)
+
+    ended = run(path, *words.split())
+
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr.startswith("error: tool 'broken' is annotated with a type that is not")
+    assert ended.stderr.count("\n") == 1
+
+
+def test_the_other_tools_of_such_an_app_can_be_called(tmp_path: Path) -> None:
+    path = tmp_path / "undefined.py"
+    path.write_text(UNDEFINED)
+
+    fine = run(path, "call", "fine", "--json", '{"x": {"a": 3}}')
+    broken = run(path, "call", "broken", "--json", '{"x": 1}')
+
+    assert (fine.returncode, fine.stdout) == (0, '{"result":3}\n')
+    assert broken.returncode == 70
+    assert "Missing" not in broken.stderr.splitlines()[-1]
+
+
+def with_context(x: int, ctx: Context) -> str:
+    return f"{ctx.tool} {x}"
+
+
+def with_optional_context(x: int, ctx: Context | None = None) -> str:
+    return f"{ctx.tool if ctx else None} {x}"
+
+
+def with_old_optional_context(x: int, ctx: Optional[Context] = None) -> str:  # noqa: UP045 -- as some write it
+    return f"{ctx.tool if ctx else None} {x}"
+
+
+def with_noted_context(ctx: Annotated[Context, "the call"], x: int) -> str:
+    return f"{ctx.tool} {x}"
+
+
+async def with_context_async(ctx: Context, x: int) -> str:
+    return f"{ctx.tool} {x}"
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        with_context,
+        with_optional_context,
+        with_old_optional_context,
+        with_noted_context,
+        with_context_async,
+    ],
+)
+def test_the_context_is_injected_and_is_no_argument(fn: Callable[..., Any]) -> None:
+    app = App("test")
+    tool = app.add_tool(fn)
+
+    reply = asyncio.run(app.call(tool.name, x=1))
+    given = asyncio.run(app.call(tool.name, x=1, ctx={}))
+
+    assert reply.data == f"{tool.name} 1"
+    assert list(tool.input_schema["properties"]) == ["x"]
+    assert given.error is not None
+    assert given.error.code == "INVALID_ARGUMENTS"
+
+
+def test_a_list_of_contexts_is_no_context() -> None:
+    def odd(each: list[Context]) -> int:
+        return 1
+
+    with pytest.raises(TypeError, match="parameter 'each' of tool 'odd'"):
+        App("test").add_tool(odd)
