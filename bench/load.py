@@ -12,8 +12,8 @@ import sys
 import time
 
 
-def request(path: str, body: bytes, headers: dict[str, str] | None = None) -> bytes:
-    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", "Content-Type: application/json"]
+def request(port: int, path: str, body: bytes, headers: dict[str, str] | None = None) -> bytes:
+    lines = [f"POST {path} HTTP/1.1", f"Host: 127.0.0.1:{port}", "Content-Type: application/json"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
     lines += [f"Content-Length: {len(body)}", "", ""]
     return "\r\n".join(lines).encode() + body
@@ -47,7 +47,7 @@ def calls_per_second(port: int, message: bytes, connections: int, seconds: float
     return done / (now - start)
 
 
-_LAST_CHUNK = b"\r\n0\r\n\r\n"
+_LAST_CHUNK = b"0\r\n\r\n"
 
 
 def _answer_length(sock: socket.socket, message: bytes) -> int | None:
@@ -72,7 +72,7 @@ def _answer_length(sock: socket.socket, message: bytes) -> int | None:
 def main() -> None:
     """The job comes on stdin as JSON, the rate goes to stdout."""
     job = json.load(sys.stdin)
-    message = request(job["path"], job["body"].encode(), job["headers"])
+    message = request(job["port"], job["path"], job["body"].encode(), job["headers"])
     print(calls_per_second(job["port"], message, job["connections"], job["seconds"]))
 
 

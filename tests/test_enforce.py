@@ -128,7 +128,6 @@ def deep() -> Node:
         (Unspeakable(), Any, "Unspeakable cannot be written as JSON"),
         ({(1, 2): 3}, Any, "a key of type tuple, which JSON cannot write"),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, Unspeakable) else None,
 )
 def test_what_does_not_keep_to_its_type_is_refused_by_path_and_never_shown(
     value: Any, annotation: Any, said: str

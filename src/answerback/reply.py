@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import msgspec
 
@@ -68,13 +68,33 @@ class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         return hash((self.content, self.error, self.timestamp))
 
 
+@overload
 def success(
-    text: str | None = None,
-    data: T | msgspec.UnsetType = msgspec.UNSET,
+    text: str | None = None, *, content: Sequence[Block] = (), meta: dict[str, Any] | None = None
+) -> Reply[Any]: ...
+@overload
+def success(
+    text: str | None,
+    data: T,
     *,
     content: Sequence[Block] = (),
     meta: dict[str, Any] | None = None,
-) -> Reply[T]:
+) -> Reply[T]: ...
+@overload
+def success(
+    text: str | None = None,
+    *,
+    data: T,
+    content: Sequence[Block] = (),
+    meta: dict[str, Any] | None = None,
+) -> Reply[T]: ...
+def success(
+    text: str | None = None,
+    data: Any = msgspec.UNSET,
+    *,
+    content: Sequence[Block] = (),
+    meta: dict[str, Any] | None = None,
+) -> Reply[Any]:
     """A reply that says *text*, *data*, or both; *content* follows the text."""
     own = () if text is None else (Text(text),)
     return Reply(content=own + tuple(content), data=data, meta=meta or {})

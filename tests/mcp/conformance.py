@@ -14,7 +14,6 @@ from collections import Counter
 from pathlib import Path
 
 import msgspec
-
 from tests.conftest import serving
 from tests.mcp.judges import CONFORMANCE, SUITE, node_command, node_environment
 

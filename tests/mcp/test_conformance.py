@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
 from tests.conftest import serving
 from tests.mcp.conformance import Verdict, judge
 from tests.mcp.judges import CONFORMANCE

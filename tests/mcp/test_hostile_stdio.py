@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -31,6 +32,7 @@ MODERN: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
 }
+HUGE_CURSOR = base64.b64encode(b"from " + b"9" * 5000).decode()
 PING = b'{"jsonrpc":"2.0","id":7,"method":"ping"}'
 
 
@@ -111,7 +113,7 @@ def test_what_is_no_message_is_refused_without_an_id(client: Pipe, line: bytes, 
         ({"method": "tools/call", "params": {"name": "add", "_meta": 5}}, -32602),
         ({"method": "tools/list", "params": {"cursor": 5}}, -32602),
         ({"method": "tools/list", "params": {"cursor": "forged"}}, -32602),
-        ({"method": "tools/list", "params": {"cursor": "ZnJvbSA" + "5" * 8000}}, -32602),
+        ({"method": "tools/list", "params": {"cursor": HUGE_CURSOR}}, -32602),
         ({"method": "resources/read", "params": {"uri": "file:///etc/passwd"}}, -32002),
         ({"method": "prompts/get", "params": {"name": "no such"}}, -32602),
         ({"method": "logging/setLevel", "params": {"level": "loud"}}, -32602),
@@ -156,7 +158,10 @@ def test_half_a_character_breaks_nothing(client: Pipe, where: str, escape: str) 
 
     said = client.receive()
 
-    assert "error" in said or said["result"].get("isError") is True or where == "meta"
+    if "error" in said:
+        assert said["error"]["code"] in (-32700, -32602)
+    else:
+        assert said["result"].get("isError") is True or where == "meta"
 
 
 def test_a_number_that_no_machine_holds_is_refused_where_it_matters(client: Pipe) -> None:
@@ -299,8 +304,8 @@ def test_requests_are_served_before_and_after_a_second_initialize() -> None:
 
 def test_a_notification_is_never_answered_whatever_is_in_it(client: Pipe) -> None:
     for method in ("notifications/cancelled", "notifications/progress", "no/such", "tools/call"):
-        for params in ({}, {"requestId": []}, {"requestId": None}, {"requestId": 1.5}):
-            client.send(notification(method, **params))
+        for odd in ("0", "[]", "null", "1.5", "{}"):
+            client.send(notification(method, requestId=json.loads(odd)))
 
     assert client.settle() == []
 
@@ -354,15 +359,19 @@ def test_garbage_for_an_answer_fails_that_call_alone(
 
 @pytest.mark.parametrize("tool", ["sure", "ask_name"])
 def test_a_cancelled_question_is_given_up(client: Pipe, tool: str) -> None:
-    threads = client.status("Threads")
-    question = question_of(client, tool)
-    client.send(cancel("asking"))
-    client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
+    for _ in range(20):
+        question = question_of(client, tool)
+        client.send(cancel("asking"))
+        wait_until(lambda: _is_free(client, "asking"))
+        client.send({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "decline"}})
 
     assert client.settle() == []
-    client.send(call("asking", "add_in_thread", x=1, y=1))
-    assert client.answer("asking")["result"]["isError"] is False
-    assert client.status("Threads") <= threads + 3
+
+
+def _is_free(client: Pipe, id: str) -> bool:
+    """Whether nothing runs under this id any more."""
+    client.send(call(id, "add_in_thread", x=1, y=1))
+    return "result" in client.answer(id)
 
 
 @pytest.mark.parametrize("tool", ["sure", "ask_name"])
@@ -637,7 +646,7 @@ def test_checked_sees_what_must_not_be_sent() -> None:
         b'{"jsonrpc":"2.0","id":1,"result":NaN}',
         b'{"jsonrpc":"2.0","id":1,"result":{},"error":{}}',
         b'{"id":1,"result":{}}',
-        os.fsencode('{"jsonrpc":"2.0","id":1,"result":{"a":"%s"}}' % HOSTILE),
+        b'{"jsonrpc":"2.0","id":1,"result":{"a":"%b"}}' % os.fsencode(HOSTILE),
     ):
         with pytest.raises((AssertionError, ValueError, KeyError)):
             checked(bad)

@@ -121,6 +121,8 @@ class Engine:
 
     def _offers(self, method: str, version: Version) -> bool:
         family = method.partition("/")[0]
+        if family == "tools":
+            return True
         if family == "server":
             return version.modern
         capability = "completions" if family == "completion" else family

@@ -12,7 +12,7 @@ from .session import Client
 
 def meta_of(params: msgspec.Raw) -> Meta | None:
     """What a request says beside its parameters; most say nothing, and are not decoded for it."""
-    if b'"_meta"' not in memoryview(params).tobytes():
+    if b'"_meta"' not in bytes(params):
         return None
     meta = read(params, Common).meta
     return None if meta is msgspec.UNSET else meta

@@ -29,6 +29,6 @@ def _start(cursor: str) -> int:
         word, number = urlsafe_b64decode(cursor.encode()).decode().split(" ")
     except ValueError:
         word, number = "", ""
-    if word != "from" or not number.isascii() or not number.isdigit():
+    if word != "from" or not number.isascii() or not number.isdigit() or len(number) > 9:
         raise RpcError(INVALID_PARAMS, "Invalid cursor")
     return int(number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -94,9 +95,14 @@ class Cancelled(msgspec.Struct):
     id: Id | None = msgspec.field(default=None, name="requestId")
 
 
+# One for each type of parameters, kept: making one costs more than using it.
+_decoder = cache(msgspec.json.Decoder)
+
+
 def read(params: msgspec.Raw, type: type[T]) -> T:
     """The parameters; raises RpcError where they are not what the method takes."""
     try:
-        return msgspec.json.decode(params, type=type)
+        found: T = _decoder(type).decode(params)
+        return found
     except msgspec.ValidationError as exc:
         raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None

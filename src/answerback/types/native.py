@@ -140,14 +140,17 @@ def _sized(annotation: Any, limits: nodes.Limits) -> Any:
 def _array(natives: Natives, node: nodes.Array) -> Any:
     item = natives.of(node.item)
     args = (item, ...) if node.container is tuple else item
+    # A type made as the program runs, which mypy cannot follow.
     return _sized(node.container[args], node.limits)  # type: ignore[index]
 
 
 def _fixed(natives: Natives, node: nodes.Fixed) -> Any:
+    # A type made as the program runs, which mypy cannot follow.
     return tuple[tuple(natives.of(item) for item in node.items)]  # type: ignore[misc]
 
 
 def _mapping(natives: Natives, node: nodes.Mapping) -> Any:
+    # A type made as the program runs, which mypy cannot follow.
     return _sized(dict[natives.of(node.key), natives.of(node.value)], node.limits)  # type: ignore[misc]
 
 

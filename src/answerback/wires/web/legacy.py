@@ -38,7 +38,7 @@ from .body import Headers, Receive, Send
 from .bus import Answered, Bus, Cancelled, Ended, Follow, Levelled, Note, Said, Subscribed
 from .events import KEEP_ALIVE, Answer, Log
 from .refusals import HttpError, empty
-from .vigil import Vigil
+from .vigil import Vigil, Watchman, gone
 
 if TYPE_CHECKING:
     from ...app import App
@@ -67,7 +67,10 @@ class Visitor(msgspec.Struct, frozen=True):
 
 
 class Legacy:
-    def __init__(self, app: App, engine: Engine, sealer: Sealer, bus: Bus) -> None:
+    def __init__(
+        self, app: App, engine: Engine, sealer: Sealer, bus: Bus, watchman: Watchman
+    ) -> None:
+        self._watchman = watchman
         self._app = app
         self._engine = engine
         self._sealer = sealer
@@ -82,7 +85,14 @@ class Legacy:
         # Bounded, so that a session which is never used again costs nothing for long.
         self._ticket = lru_cache(1024)(lambda id: Ticket.open(id, sealer))
 
-    async def post(self, message: Message, headers: Headers, receive: Receive, send: Send) -> None:
+    async def post(
+        self,
+        message: Message,
+        meta: params.Meta | None,
+        headers: Headers,
+        receive: Receive,
+        send: Send,
+    ) -> None:
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(message, send)
             return
@@ -92,9 +102,10 @@ class Legacy:
             await empty(send, 202)
             return
         answer = self._answer(visitor, headers, send)
-        vigil = Vigil(receive, silence=KEEP_ALIVE, on_silence=answer.begin, on_gone=None)
-        with vigil:
-            frame = await self._frame(message, visitor, answer)
+        watchman = self._watchman
+        begin = answer.begin
+        with Vigil(watchman, receive, silence=KEEP_ALIVE, on_silence=begin, on_gone=None):
+            frame = await self._frame(message, meta, visitor, answer)
         await answer.finish(frame)
 
     async def post_batch(self, texts: list[bytes], headers: Headers, send: Send) -> None:
@@ -122,13 +133,13 @@ class Legacy:
             stop = _nothing
         self._listening.add(log)
         writing = asyncio.ensure_future(log.write_to(send, [], start=start, prime=False))
-        gone = asyncio.ensure_future(_gone(receive))
+        leaving = asyncio.ensure_future(gone(receive))
         try:
-            await asyncio.wait({writing, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             stop()
             self._listening.discard(log)
-            for task in (writing, gone):
+            for task in (writing, leaving):
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
@@ -207,13 +218,14 @@ class Legacy:
         await self._bus.tell(worker, Follow(id, visitor.nonce, start, self._bus.number, reader))
         return log
 
-    async def _frame(self, request: Request, visitor: Visitor, answer: Answer) -> bytes | None:
-        try:
-            if request.method in _OF_SESSION:
+    async def _frame(
+        self, request: Request, meta: params.Meta | None, visitor: Visitor, answer: Answer
+    ) -> bytes | None:
+        if request.method in _OF_SESSION:
+            try:
                 return result_frame(request.id, await self._within_session(request, visitor))
-            meta = meta_of(request.params)
-        except RpcError as error:
-            return error_frame(request.id, error)
+            except RpcError as error:
+                return error_frame(request.id, error)
         exchange = Exchange(
             request.id, visitor.version, visitor.client, answer, level=self._level(visitor)
         )
@@ -352,17 +364,16 @@ class Legacy:
         if message.method == "initialize":
             odd = RpcError(INVALID_REQUEST, "initialize is not for batches")
             return error_frame(message.id, odd)
-        return await self._frame(message, visitor, answer)
+        try:
+            meta = meta_of(message.params)
+        except RpcError as error:
+            return error_frame(message.id, error)
+        return await self._frame(message, meta, visitor, answer)
 
 
 _OF_SESSION = frozenset(
     {"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 def _nothing() -> None:

@@ -8,7 +8,6 @@ from ...mcp import headers as routing
 from ...mcp.engine import Engine
 from ...mcp.messages import (
     INVALID_REQUEST,
-    Message,
     Request,
     RpcError,
     error_frame,
@@ -28,6 +27,7 @@ from .message import answer_message
 from .modern import Modern
 from .options import WebOptions
 from .refusals import HttpError, empty
+from .vigil import Watchman
 
 if TYPE_CHECKING:
     from ...app import App
@@ -44,8 +44,9 @@ class Endpoint:
         self._guard = guard
         self._max_body = options.max_body
         self._engine = Engine(app, app.paths, lambda: sealer)
-        self._legacy = Legacy(app, self._engine, sealer, bus)
-        self._modern = Modern(app, self._engine)
+        watchman = Watchman()
+        self._legacy = Legacy(app, self._engine, sealer, bus, watchman)
+        self._modern = Modern(app, self._engine, watchman)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers: Headers = dict(scope["headers"])
@@ -110,39 +111,35 @@ class Endpoint:
         self, body: bytes, scope: Scope, headers: Headers, receive: Receive, send: Send
     ) -> None:
         _check_accept(headers)
+        modern = _says_modern(headers)
         try:
             batch = parse_batch(body)
-            message = None if batch is not None else parse(body)
+            if batch is not None:
+                await self._post_batch(batch, headers, send, modern=modern)
+                return
+            message = parse(body)
+            meta = meta_of(message.params) if isinstance(message, Request) else None
         except RpcError as error:
             raise HttpError(400, error) from None
-        if message is None:
-            await self._post_batch(batch or [], headers, send)
-        elif not _is_modern(message, headers):
-            await self._legacy.post(message, headers, receive, send)
+        # By its body too, so that one who forgot the header is told so.
+        if not (modern or is_modern(meta)):
+            await self._legacy.post(message, meta, headers, receive, send)
         elif isinstance(message, Request):
             await self._modern.post(message, scope, headers, receive, send)
         else:
             await empty(send, 202)
 
-    async def _post_batch(self, texts: list[bytes], headers: Headers, send: Send) -> None:
-        if _says_modern(headers):
+    async def _post_batch(
+        self, texts: list[bytes], headers: Headers, send: Send, *, modern: bool
+    ) -> None:
+        if modern:
             raise HttpError(400, RpcError(INVALID_REQUEST, "This protocol version has no batches"))
         await self._legacy.post_batch(texts, headers, send)
 
 
 def _says_modern(headers: Headers) -> bool:
-    said = headers.get(routing.VERSION, b"").decode("latin-1").strip()
-    return bool(said) and said not in LEGACY
-
-
-def _is_modern(message: Message, headers: Headers) -> bool:
-    """By its header; and by its body, so that one who forgot the header is told so."""
-    if _says_modern(headers):
-        return True
-    try:
-        return isinstance(message, Request) and is_modern(meta_of(message.params))
-    except RpcError:
-        return False
+    said = headers.get(routing.VERSION)
+    return said is not None and said.decode("latin-1").strip() not in LEGACY
 
 
 def _check_accept(headers: Headers) -> None:

@@ -11,7 +11,6 @@ from ...mcp import params
 from ...mcp.exchange import Exchange
 from ...mcp.messages import (
     INTERNAL_ERROR,
-    Message,
     Request,
     RpcError,
     error_frame,
@@ -21,7 +20,7 @@ from ...mcp.modern import meta_of, require, version_of
 from ...mcp.subscriptions import Subscription
 from .body import Headers, Receive, Scope, Send
 from .events import KEEP_ALIVE, Answer, Log
-from .vigil import Vigil
+from .vigil import Vigil, Watchman, gone
 
 if TYPE_CHECKING:
     from ...app import App
@@ -32,15 +31,15 @@ _STATUS = {INTERNAL_ERROR: 200, -32601: 404}
 
 
 class Modern:
-    def __init__(self, app: App, engine: Engine) -> None:
+    def __init__(self, app: App, engine: Engine, watchman: Watchman) -> None:
+        self._watchman = watchman
         self._app = app
         self._engine = engine
         self._listening: set[Log] = set()
 
     async def post(
-        self, message: Message, scope: Scope, headers: Headers, receive: Receive, send: Send
+        self, message: Request, scope: Scope, headers: Headers, receive: Receive, send: Send
     ) -> None:
-        assert isinstance(message, Request)
         answer = Answer(send, [])
         try:
             exchange = self._open(message, scope, headers, answer)
@@ -62,7 +61,13 @@ class Modern:
         task = asyncio.current_task()
         assert task is not None
         exchange.on_cancel = task.cancel
-        vigil = Vigil(receive, silence=KEEP_ALIVE, on_silence=answer.begin, on_gone=exchange.cancel)
+        vigil = Vigil(
+            self._watchman,
+            receive,
+            silence=KEEP_ALIVE,
+            on_silence=answer.begin,
+            on_gone=exchange.cancel,
+        )
         try:
             with vigil:
                 return result_frame(request.id, await self._engine.answer(request, exchange))
@@ -91,13 +96,13 @@ class Modern:
         subscription = Subscription(self._app, request.id, request.params, log.append)
         self._listening.add(log)
         writing = asyncio.ensure_future(log.write_to(send, [], start=0, prime=False))
-        gone = asyncio.ensure_future(_gone(receive))
+        leaving = asyncio.ensure_future(gone(receive))
         try:
-            await asyncio.wait({writing, gone}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             subscription.end()
             self._listening.discard(log)
-            for task in (writing, gone):
+            for task in (writing, leaving):
                 task.cancel()
                 with suppress(asyncio.CancelledError):
                     await task
@@ -106,8 +111,3 @@ class Modern:
         """End every subscription in good order."""
         for log in self._listening:
             log.end()
-
-
-async def _gone(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -1,0 +1,48 @@
+// What @modelcontextprotocol/client reads, printed as JSON: client.mjs legacy|auto|VERSION URL|COMMAND...
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+
+const [mode, target, ...args] = process.argv.slice(2);
+const client = new Client({ name: 'judge', version: '1.0.0' }, {
+  capabilities: { elicitation: {} },
+  versionNegotiation: { mode: ['legacy', 'auto'].includes(mode) ? mode : { pin: mode } },
+});
+client.setRequestHandler('elicitation/create', async () => (
+  { action: 'accept', content: { name: 'Ada' } }
+));
+await client.connect(target.startsWith('http:')
+  ? new StreamableHTTPClientTransport(new URL(target))
+  : new StdioClientTransport({ command: target, args, stderr: 'ignore' }));
+
+const call = (name, given = {}, options) => client.callTool({ name, arguments: given }, options);
+const server = client.getServerVersion();
+const steps = [];
+const onprogress = ({ progress, total, message }) => steps.push([progress, total, message]);
+
+const { tools } = await client.listTools();
+const text = await call('hello');
+const structured = await call('add', { x: 2, y: 3 });
+const image = (await call('picture')).content[0];
+const error = await call('fail', { city: 'Atlantis' });
+await call('slow', {}, { onprogress });
+const greeted = await call('greet');
+const welcomed = await call('welcome');
+const resource = await client.readResource({ uri: 'judged://note' });
+const prompt = await client.getPrompt({ name: 'review', arguments: { what: 'this' } });
+
+console.log(JSON.stringify({
+  version: client.getNegotiatedProtocolVersion(),
+  era: client.getProtocolEra(),
+  server: `${server?.name} ${server?.version}`,
+  tools: tools.map(tool => tool.name),
+  text: text.content[0].text,
+  structured: structured.structuredContent,
+  image: [image.mimeType, image.data],
+  error: [error.isError, error.content[0].text],
+  progress: steps,
+  asked_while_running: greeted.content[0].text,
+  asked_before: welcomed.content[0].text,
+  resource: resource.contents[0].text,
+  prompt: prompt.messages[0].content.text,
+}));
+await client.close();

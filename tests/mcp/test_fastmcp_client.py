@@ -1,0 +1,78 @@
+"""FastMCP's client, 4.1.2, in both eras, over stdio and HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any, Literal
+
+import mcp_types as types
+import pytest
+from fastmcp import Client
+from fastmcp.client.transports import StdioTransport
+from tests.mcp.judges import JUDGED
+from tests.mcp.seen import ANSWER, Era, Seen, expected
+
+Wire = Literal["stdio", "http"]
+
+
+async def accept(_: str, response_type: Any, __: Any, ___: Any) -> Any:
+    return response_type(**ANSWER)
+
+
+def text_of(block: types.ContentBlock) -> str:
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+async def look(target: Any, mode: Any) -> Seen:
+    steps: list[tuple[float, float, str]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        steps.append((progress, total or 0, message or ""))
+
+    async with Client(target, mode=mode, elicitation_handler=accept, timeout=20) as client:
+        tools = await client.list_tools()
+        text = await client.call_tool("hello")
+        structured = await client.call_tool("add", {"x": 2, "y": 3})
+        image = (await client.call_tool("picture")).content[0]
+        error = await client.call_tool("fail", {"city": "Atlantis"}, raise_on_error=False)
+        await client.call_tool("slow", progress_handler=on_progress)
+        greeted = await client.call_tool("greet")
+        welcomed = await client.call_tool("welcome")
+        resource = (await client.read_resource("judged://note"))[0]
+        prompt = (await client.get_prompt("review", {"what": "this"})).messages[0]
+
+        assert text.data.result == text_of(text.content[0])
+        assert (structured.data.total, structured.data.terms) == (5, [2, 3])
+        assert isinstance(image, types.ImageContent)
+        assert isinstance(resource, types.TextResourceContents)
+        assert client.server_info is not None
+        return Seen(
+            version=client.protocol_version or "",
+            era="legacy" if client.initialize_result is not None else "modern",
+            server=f"{client.server_info.name} {client.server_info.version}",
+            tools=[tool.name for tool in tools],
+            text=text_of(text.content[0]),
+            structured=structured.structured_content,
+            image=(image.mime_type, image.data),
+            error=(error.is_error, text_of(error.content[0])),
+            progress=steps,
+            asked_while_running=text_of(greeted.content[0]),
+            asked_before=text_of(welcomed.content[0]),
+            resource=resource.text,
+            prompt=text_of(prompt.content),
+        )
+
+
+@pytest.mark.parametrize("wire", ["stdio", "http"])
+@pytest.mark.parametrize(("mode", "era"), [("auto", "modern"), ("legacy", "legacy")])
+def test_the_fastmcp_client_reads_everything(
+    judged_url: str, wire: Wire, mode: str, era: Era
+) -> None:
+    stdio = StdioTransport(sys.executable, [str(JUDGED), "mcp"], keep_alive=False)
+    target = judged_url if wire == "http" else stdio
+
+    seen = asyncio.run(look(target, mode))
+
+    assert seen == expected(era)

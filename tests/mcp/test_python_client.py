@@ -1,0 +1,80 @@
+"""The official Python client, mcp 2.3.0, in both eras, over stdio and HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any, Literal
+
+import mcp_types as types
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.context import ClientRequestContext
+from tests.mcp.judges import JUDGED
+from tests.mcp.seen import ANSWER, Era, Seen, expected
+
+Wire = Literal["stdio", "http"]
+
+
+async def accept(
+    context: ClientRequestContext, params: types.ElicitRequestParams
+) -> types.ElicitResult:
+    return types.ElicitResult(action="accept", content=dict(ANSWER))
+
+
+def text_of(block: types.ContentBlock) -> str:
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+async def look(target: str | StdioServerParameters, mode: str) -> Seen:
+    steps: list[tuple[float, float, str]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        steps.append((progress, total or 0, message or ""))
+
+    async with Client(
+        target, mode=mode, elicitation_callback=accept, read_timeout_seconds=20
+    ) as client:
+        tools = await client.list_tools()
+        text = await client.call_tool("hello")
+        structured = await client.call_tool("add", {"x": 2, "y": 3})
+        image = (await client.call_tool("picture")).content[0]
+        error = await client.call_tool("fail", {"city": "Atlantis"})
+        await client.call_tool("slow", progress_callback=on_progress)
+        greeted = await client.call_tool("greet")
+        welcomed = await client.call_tool("welcome")
+        resource = (await client.read_resource("judged://note")).contents[0]
+        prompt = (await client.get_prompt("review", {"what": "this"})).messages[0]
+
+        assert client.server_info is not None
+        assert isinstance(image, types.ImageContent)
+        assert isinstance(resource, types.TextResourceContents)
+        return Seen(
+            version=client.protocol_version,
+            era="modern" if client.session.discover_result is not None else "legacy",
+            server=f"{client.server_info.name} {client.server_info.version}",
+            tools=[tool.name for tool in tools.tools],
+            text=text_of(text.content[0]),
+            structured=structured.structured_content,
+            image=(image.mime_type, image.data),
+            error=(error.is_error, text_of(error.content[0])),
+            progress=steps,
+            asked_while_running=text_of(greeted.content[0]),
+            asked_before=text_of(welcomed.content[0]),
+            resource=resource.text,
+            prompt=text_of(prompt.content),
+        )
+
+
+@pytest.mark.parametrize("wire", ["stdio", "http"])
+@pytest.mark.parametrize(("mode", "era"), [("auto", "modern"), ("legacy", "legacy")])
+def test_the_python_client_reads_everything(
+    judged_url: str, wire: Wire, mode: str, era: Era
+) -> None:
+    stdio = StdioServerParameters(command=sys.executable, args=[str(JUDGED), "mcp"])
+    target: Any = judged_url if wire == "http" else stdio
+
+    seen = asyncio.run(look(target, mode))
+
+    assert seen == expected(era)

@@ -1,0 +1,177 @@
+"""What a machine holds the source to: sizes, reasons for exceptions, no state in modules."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import answerback
+
+SRC = Path(answerback.__file__).parent
+MODULES = sorted(SRC.rglob("*.py"))
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+# Each is state that outlives a call, and each has its reason.
+STATE = {
+    # The public names are kept once they were loaded.
+    "__init__.py: globals()",
+    # Whether a target is being loaded concerns one thread of control, and ends with it.
+    "cli/program.py: LOADING",
+    # A table that is read as it is needed, from modules that are loaded as they are needed.
+    "dialects/__init__.py: _load",
+    # How anything is encoded: worked out at its first use, and the same ever after.
+    "enforce.py: _ANYTHING",
+    "wrap.py: _anything",
+    # Which request a thread is answering.
+    "mcp/exchange.py: _here",
+    # Few regular expressions and pydantic's own check, by type: what they say never changes.
+    "types/models.py: pydantic_core",
+    "types/scalars.py: _pattern",
+    # The document of an App, for as long as there is the App.
+    "wires/web/openapi/document.py: _made",
+}
+STATEFUL = {
+    "ContextVar",
+    "Counter",
+    "Lock",
+    "Output",
+    "WeakKeyDictionary",
+    "WeakValueDictionary",
+    "count",
+    "defaultdict",
+    "deque",
+    "dict",
+    "list",
+    "local",
+    "set",
+}
+CHANGING = {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove"} | {
+    "setdefault",
+    "update",
+    "appendleft",
+    "popleft",
+    "discard",
+}
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(SRC).as_posix()
+
+
+def definitions(path: Path, *kinds: type[ast.stmt]) -> Iterator[ast.stmt]:
+    return (node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, kinds))
+
+
+def length(node: ast.stmt) -> int:
+    assert node.end_lineno is not None
+    return node.end_lineno - node.lineno + 1
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_module_outgrows_its_budget(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 500
+
+
+def test_no_function_outgrows_its_budget() -> None:
+    sizes = {
+        f"{name_of(path)}: {node.name}": length(node)
+        for path in MODULES
+        for node in definitions(path, ast.FunctionDef, ast.AsyncFunctionDef)
+        if isinstance(node, Function)
+    }
+
+    assert {name: size for name, size in sizes.items() if size > 50} == {}
+
+
+def methods(node: ast.ClassDef) -> set[str]:
+    return {each.name for each in node.body if isinstance(each, Function)}
+
+
+def test_no_class_outgrows_its_budget() -> None:
+    sizes = {
+        f"{name_of(path)}: {node.name}": len(methods(node))
+        for path in MODULES
+        for node in definitions(path, ast.ClassDef)
+        if isinstance(node, ast.ClassDef)
+    }
+
+    assert {name: size for name, size in sizes.items() if size > BUDGETS.get(name, 15)} == {}
+
+
+# The front door and what is behind it have one method for each thing a user does.
+BUDGETS: dict[str, int] = {}
+
+EXCEPTION = re.compile(r"#\s*(noqa|type:\s*ignore)\b")
+NAMED = re.compile(r"# (noqa: [A-Z]+\d+|type: ignore\[[a-z-]+(, [a-z-]+)*\])(?P<more>.*)")
+
+
+def unexplained(path: Path) -> Iterator[str]:
+    """Exceptions to a rule that do not name it, or have no reason beside or above them."""
+    before = ""
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        if EXCEPTION.search(line):
+            named = NAMED.search(line)
+            reason = named is not None and (
+                re.fullmatch(r"\s*(-+|#) \S.*", named["more"]) or before.strip().startswith("#")
+            )
+            if not reason:
+                yield f"{name_of(path)}:{number}"
+        before = line
+
+
+def test_every_exception_to_a_rule_names_it_and_gives_a_reason() -> None:
+    assert [where for path in MODULES for where in unexplained(path)] == []
+
+
+def called(node: ast.expr | None) -> str:
+    match node:
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name
+    return ""
+
+
+def assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:
+    match node:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            return name, value
+        case ast.AnnAssign(target=ast.Name(id=name), value=value):
+            return name, value
+    return "", None
+
+
+def is_cached(node: ast.stmt) -> bool:
+    if not isinstance(node, Function):
+        return False
+    words = {ast.unparse(each).partition("(")[0] for each in node.decorator_list}
+    return bool(words & {"cache", "lru_cache", "functools.cache", "functools.lru_cache"})
+
+
+def changed(tree: ast.Module, names: set[str]) -> Iterator[str]:
+    """Those of *names* that some line of the module changes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Global(names=rebound):
+                yield from rebound
+            case ast.Subscript(value=ast.Name(id=name), ctx=ast.Store() | ast.Del()):
+                yield from {name} & names
+            case ast.Subscript(value=ast.Call() as call, ctx=ast.Store()):
+                yield from {"globals()"} & {ast.unparse(call)}
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
+                yield from {name} & names if method in CHANGING else ()
+
+
+def state_of(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text())
+    values = dict(map(assigned, tree.body))
+    held = {name for name, value in values.items() if name and called(value) in STATEFUL}
+    held |= {node.name for node in tree.body if isinstance(node, Function) and is_cached(node)}
+    # `del KINDS[…]` as the module is loaded is part of making it.
+    made = ast.Module([node for node in tree.body if not isinstance(node, ast.Delete)], [])
+    held |= set(changed(made, set(values)))
+    return {f"{name_of(path)}: {name}" for name in held}
+
+
+def test_modules_hold_no_state_but_what_is_listed_here_with_its_reason() -> None:
+    assert set().union(*map(state_of, MODULES)) == STATE

@@ -1,0 +1,329 @@
+"""The one path of a call: what the caller is told, and what only the log is."""
+
+import asyncio
+import re
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from answerback import (
+    App,
+    Conflict,
+    Contract,
+    Forbidden,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Reply,
+    TimedOut,
+    ToolError,
+    Unauthenticated,
+    Unavailable,
+)
+from answerback.call import Call, pipeline, settled, without_loop
+from answerback.peer import NeedsInput, Question
+from answerback.reply import Error
+from answerback.runners import in_place, on_a_loop_of_its_own
+
+PASSWORD = "postgres://admin:hunter2@db"
+
+
+def calling(fn: Callable[..., Any], /, **arguments: Any) -> Reply[Any]:
+    app = App("test")
+    app.add_tool(fn, name="tool")
+    return asyncio.run(app.call("tool", **arguments))
+
+
+def failing(exc: BaseException) -> Callable[[], Any]:
+    def tool() -> Any:
+        raise exc
+
+    return tool
+
+
+def failing_async(exc: BaseException) -> Callable[[], Any]:
+    async def tool() -> Any:
+        raise exc
+
+    return tool
+
+
+def error_of(reply: Reply[Any]) -> Error:
+    assert reply.error is not None
+    assert reply.data is msgspec.UNSET
+    return reply.error
+
+
+class SelfDestructing(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+    __repr__ = __str__
+
+
+class Panic(BaseException):
+    """As libraries in Rust raise it."""
+
+
+@pytest.mark.parametrize("make", [failing, failing_async])
+@pytest.mark.parametrize(
+    "exc",
+    [
+        RuntimeError(PASSWORD),
+        KeyError(PASSWORD),
+        MemoryError(),
+        RecursionError(PASSWORD),
+        StopIteration(PASSWORD),
+        StopAsyncIteration(PASSWORD),
+        SelfDestructing(),
+        ExceptionGroup(PASSWORD, [ValueError(PASSWORD), NotFound(PASSWORD)]),
+        SystemExit(PASSWORD),
+        SystemExit(0),
+        Panic(PASSWORD),
+        BaseExceptionGroup(PASSWORD, [Panic(PASSWORD)]),
+        msgspec.ValidationError(PASSWORD),
+        UnicodeEncodeError("utf-8", PASSWORD, 0, 1, "no"),
+    ],
+    ids=lambda exc: type(exc).__name__,
+)
+def test_an_unexpected_exception_is_masked_and_logged_under_its_reference(
+    exc: BaseException, make: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    reply = calling(make(exc))
+
+    error = error_of(reply)
+    assert error.code == "TOOL_EXECUTION_ERROR"
+    assert "hunter2" not in str(reply)
+    reference = error.details["reference"]
+    assert re.fullmatch("[0-9a-f]{12}", reference)
+    assert error.message == f"The tool failed unexpectedly (reference {reference})"
+    assert f"tool 'tool' failed, reference {reference}" in caplog.text
+    assert "Traceback" in caplog.text
+
+
+def test_two_failures_have_two_references() -> None:
+    app = App("test")
+    app.add_tool(failing(ValueError()), name="tool")
+
+    first, second = (error_of(asyncio.run(app.call("tool"))) for _ in range(2))
+
+    assert first.details != second.details
+
+
+def test_a_contract_may_word_the_mask() -> None:
+    app = App("test", contract=Contract(name="mine", masked="Ask the desk"))
+    app.add_tool(failing(ValueError(PASSWORD)), name="tool")
+
+    error = error_of(asyncio.run(app.call("tool")))
+
+    assert error.message.startswith("Ask the desk (reference ")
+
+
+@pytest.mark.parametrize("exc", [KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
+@pytest.mark.parametrize("make", [failing, failing_async])
+def test_what_stops_more_than_the_call_passes_through(
+    exc: type[BaseException], make: Callable[..., Any]
+) -> None:
+    app = App("test")
+    app.add_tool(make(exc()), name="tool")
+
+    with pytest.raises(exc):
+        without_loop(_path(app)(Call("tool")))
+
+
+def _path(app: App) -> Callable[[Call], Any]:
+    return pipeline(app.tools, app.contract, in_place(on_a_loop_of_its_own))
+
+
+def test_a_cancelled_call_is_cancelled_and_not_answered() -> None:
+    async def wait() -> None:
+        await asyncio.Event().wait()
+
+    app = App("test")
+    app.add_tool(wait)
+
+    async def call() -> None:
+        task = asyncio.create_task(app.call("wait"))
+        await asyncio.sleep(0)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(call())
+
+
+@pytest.mark.parametrize("make", [failing, failing_async])
+def test_a_tool_error_s_words_reach_the_caller_and_are_not_logged(
+    make: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    raised = Unavailable("the oven is cold", details={"degrees": 4}, retryable=True, hint="wait")
+
+    error = error_of(calling(make(raised)))
+
+    assert error == Error("UNAVAILABLE", "the oven is cold", {"degrees": 4}, True, "wait")
+    assert caplog.text == ""
+
+
+@pytest.mark.parametrize(
+    ("kind", "code", "status"),
+    [
+        (ToolError, "UNKNOWN_ERROR", 500),
+        (InvalidInput, "INVALID_INPUT", 400),
+        (Unauthenticated, "UNAUTHENTICATED", 401),
+        (Forbidden, "FORBIDDEN", 403),
+        (NotFound, "NOT_FOUND", 404),
+        (Conflict, "CONFLICT", 409),
+        (RateLimited, "RATE_LIMITED", 429),
+        (Unavailable, "UNAVAILABLE", 503),
+        (TimedOut, "TIMED_OUT", 504),
+    ],
+)
+def test_each_kind_of_tool_error_has_its_code_and_its_status(
+    kind: type[ToolError], code: str, status: int
+) -> None:
+    plain = error_of(calling(failing(kind("no"))))
+    own = error_of(calling(failing(kind("no", code="CITY_UNKNOWN"))))
+
+    assert (plain.code, plain.row.status, plain.kind) == (code, status, None)
+    assert (own.code, own.row.status) == ("CITY_UNKNOWN", status)
+
+
+class CityGone(NotFound):
+    code = "CITY_GONE"
+
+
+class CityMoved(NotFound):
+    """Its author forgot to call super().__init__, and Python lets them."""
+
+    def __init__(self, city: str) -> None:
+        self.city = city
+
+
+def test_a_class_of_the_author_s_own_keeps_its_code_and_its_parent_s_status() -> None:
+    error = error_of(calling(failing(CityGone("it is gone"))))
+
+    assert (error.code, error.message, error.row.status) == ("CITY_GONE", "it is gone", 404)
+
+
+def test_a_class_that_does_not_call_its_parent_is_told_all_the_same() -> None:
+    error = error_of(calling(failing(CityMoved("Paris"))))
+
+    assert (error.code, error.message, error.row.status) == ("NOT_FOUND", "Paris", 404)
+
+
+def test_an_unknown_tool_is_named_and_those_near_it_hinted_at() -> None:
+    app = App("test")
+    app.add_tool(failing(ValueError()), name="get_weather")
+
+    near = error_of(asyncio.run(app.call("get_wether")))
+    far = error_of(asyncio.run(app.call("zzz")))
+
+    assert (near.code, near.message) == ("TOOL_NOT_FOUND", "Function not found: get_wether")
+    assert near.hint == "did you mean 'get_weather'?"
+    assert far.hint is None
+
+
+def test_all_that_is_wrong_with_the_arguments_is_told_at_once_and_the_tool_not_run() -> None:
+    ran = []
+
+    def book(guests: int, day: str, room: str) -> None:
+        ran.append(guests)
+
+    error = error_of(calling(book, guests="two", dya="monday", room=5))
+
+    assert error.code == "INVALID_ARGUMENTS"
+    paths = {problem["path"]: problem for problem in error.details["problems"]}
+    assert set(paths) == {"guests", "day", "dya", "room"}
+    assert (paths["guests"]["expected"], paths["guests"]["got"]) == ("int", "str 'two'")
+    assert paths["dya"]["hint"] == "did you mean 'day'?"
+    assert all(name in error.message for name in paths)
+    assert ran == []
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"nope", b'{"x": NaN}', b"\xff", b'{"x": 1} 2'])
+def test_what_is_no_json_is_refused_as_such(body: bytes) -> None:
+    def tool(x: int) -> int:
+        return x
+
+    app = App("test")
+    app.add_tool(tool)
+
+    error = error_of(without_loop(_path(app)(Call("tool", body))))
+
+    assert (error.code, error.message) == ("INVALID_JSON", "Invalid JSON body")
+    assert error.hint
+
+
+@pytest.mark.parametrize("body", [b"[]", b"5", b"null", b'"x"'])
+def test_arguments_must_be_an_object(body: bytes) -> None:
+    def tool(x: int = 1) -> int:
+        return x
+
+    app = App("test")
+    app.add_tool(tool)
+
+    assert error_of(without_loop(_path(app)(Call("tool", body)))).code == "INVALID_ARGUMENTS"
+
+
+def test_a_question_where_nobody_can_be_asked_is_an_error_that_tells_it() -> None:
+    def tool() -> None:
+        params = {"message": "Delete all?"}
+        raise NeedsInput({"sure": Question("elicitation/create", params)})
+
+    app = App("test")
+    app.add_tool(tool)
+
+    outcome = without_loop(_path(app)(Call("tool")))
+    error = error_of(settled(outcome))
+
+    assert isinstance(outcome, NeedsInput)
+    assert (error.code, error.message, error.row.status) == ("INPUT_REQUIRED", "Delete all?", 409)
+    assert error.details["questions"][0]["params"] == {"message": "Delete all?"}
+
+
+def test_no_author_s_except_swallows_a_question() -> None:
+    def tool() -> str:
+        try:
+            raise NeedsInput({})
+        except Exception:  # noqa: BLE001 -- as authors write
+            return "swallowed"
+
+    assert error_of(calling(tool)).code == "INPUT_REQUIRED"
+
+
+def test_without_a_loop_a_plain_tool_is_stepped_and_an_async_one_brings_its_own() -> None:
+    async def tool(x: int) -> int:
+        await asyncio.sleep(0)
+        return 2 * x
+
+    def hand_on(x: int) -> Any:
+        return tool(x)
+
+    app = App("test")
+    app.add_tool(tool)
+    app.add_tool(hand_on)
+
+    replies = [without_loop(_path(app)(Call(name, b'{"x": 4}'))) for name in app.tools]
+
+    assert [reply.data for reply in replies] == [8, 8]
+
+
+def test_stepping_what_waits_is_an_error_and_not_a_hang() -> None:
+    async def forever() -> None:
+        await asyncio.sleep(0)
+
+    stepped = forever()
+
+    with pytest.raises(RuntimeError, match="there is no loop to wait on"):
+        without_loop(stepped)
+    stepped.close()
+
+
+def test_a_tool_that_leaves_the_process_is_only_a_failed_call() -> None:
+    def leave() -> None:
+        sys.exit("bye")
+
+    assert error_of(calling(leave)).code == "TOOL_EXECUTION_ERROR"

@@ -1,0 +1,73 @@
+"""The five presets, and contracts of an author's own."""
+
+import msgspec
+import pytest
+
+from answerback import App, Contract
+from answerback.contract import ALIGNED, APPS, DIRECT, ENVELOPE, PRESETS, STANDARD, contract_named
+
+
+def test_the_presets_are_what_the_design_says() -> None:
+    rows = {
+        name: (
+            preset.text,
+            preset.wrap_objects,
+            preset.error_text,
+            preset.tool_prefix,
+            preset.envelope_in_mcp,
+            preset.http,
+            preset.route,
+        )
+        for name, preset in PRESETS.items()
+    }
+
+    assert rows == {
+        "standard": ("json", False, "message", "", False, "rest", "/functions/"),
+        "aligned": ("json_first", True, "json", "functions.", False, "rest", "/functions/"),
+        "envelope": ("readable", False, "prefixed", "", True, "envelope", "/functions/"),
+        "apps": ("own", False, "message", "", False, "mcp", "/functions/"),
+        "direct": ("indented", False, "prefixed", "", False, "mcp", "/"),
+    }
+
+
+def test_only_aligned_spreads_tuples() -> None:
+    assert [preset.name for preset in PRESETS.values() if preset.spread_tuples] == ["aligned"]
+
+
+@pytest.mark.parametrize("preset", [STANDARD, ALIGNED, ENVELOPE, APPS, DIRECT])
+def test_a_preset_is_found_by_its_name(preset: Contract) -> None:
+    assert contract_named(preset.name) is preset
+    assert App("test", contract=preset.name).contract is preset
+
+
+def test_a_contract_stands_for_itself() -> None:
+    mine = Contract(name="mine")
+
+    assert contract_named(mine) is mine
+
+
+def test_an_unknown_name_is_refused_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match="'lax'; there are standard, aligned, envelope, apps, dir"):
+        contract_named("lax")
+
+
+def test_a_derived_contract_changes_only_what_is_named() -> None:
+    coded = STANDARD.derive(name="coded", error_text="coded")
+
+    assert (coded.name, coded.error_text) == ("coded", "coded")
+    assert coded.derive(name="standard", error_text="message") == STANDARD
+    assert STANDARD.error_text == "message"
+
+
+def test_deriving_with_a_word_that_there_is_not_is_refused() -> None:
+    with pytest.raises(TypeError, match="eror_text"):
+        STANDARD.derive(eror_text="coded")
+
+
+def test_a_contract_is_frozen() -> None:
+    with pytest.raises(AttributeError):
+        STANDARD.text = "own"  # type: ignore[misc]  # the subject
+
+
+def test_a_contract_can_be_written_down_and_read_back() -> None:
+    assert msgspec.json.decode(msgspec.json.encode(ALIGNED), type=Contract) == ALIGNED

@@ -1,0 +1,132 @@
+"""The one table of codes, the tree of errors, and what is said of a missing extra."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import answerback
+from answerback import NotFound, ToolError
+from answerback.errors import (
+    CODES,
+    AnswerbackError,
+    MissingExtraError,
+    look_up,
+    needs_extra,
+)
+
+SRC = Path(answerback.__file__).parent
+# Told to who runs a command, and to no caller.
+OF_COMMANDS = {"BAD_OPTION", "CANNOT_LISTEN", "CANNOT_LOAD", "CANNOT_READ", "MISSING_EXTRA"}
+# The one is a developer's mistake; of the other, nobody waits for the answer.
+NEVER_SENT = OF_COMMANDS | {"UNDEFINED_ANNOTATION", "CANCELLED"}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_every_row_says_something_that_each_wire_can_say(code: str) -> None:
+    row = CODES[code]
+
+    assert re.fullmatch("[A-Z][A-Z_]*[A-Z]", code)
+    assert 400 <= row.status < 600
+    assert row.exit in {1, 2} or 64 <= row.exit <= 78
+    assert row.rpc is None or -32768 <= row.rpc <= -32000
+
+
+def test_only_what_may_go_well_next_time_is_retryable() -> None:
+    assert {code for code, row in CODES.items() if row.retryable} == {
+        "RATE_LIMITED",
+        "UNAVAILABLE",
+        "TIMED_OUT",
+    }
+
+
+def test_only_what_no_tool_can_answer_is_a_json_rpc_error() -> None:
+    assert {code: row.rpc for code, row in CODES.items() if row.rpc is not None} == {
+        "INVALID_JSON": -32700,
+        "TOOL_NOT_FOUND": -32602,
+    }
+
+
+@pytest.mark.parametrize("code", ["INVALID_RESPONSE_FORMAT", "RESPONSE_VALIDATION_ERROR"])
+def test_the_seeds_codes_keep_their_names(code: str) -> None:
+    assert look_up(code).status == 500
+
+
+def test_a_code_that_is_not_in_the_table_is_a_500_unless_a_kind_says_otherwise() -> None:
+    assert look_up("CITY_UNKNOWN").status == 500
+    assert look_up("CITY_UNKNOWN", "NOT_FOUND").status == 404
+    assert look_up("CITY_UNKNOWN", "NO_SUCH_KIND").status == 500
+    assert look_up("CONFLICT", "NOT_FOUND").status == 409
+
+
+def tree(root: type[AnswerbackError]) -> Iterator[type[AnswerbackError]]:
+    for error in root.__subclasses__():
+        if error.__module__.startswith("answerback."):
+            yield error
+            yield from tree(error)
+
+
+def test_every_tool_error_of_ours_is_in_the_table() -> None:
+    kinds = {error.kind for error in tree(ToolError) if issubclass(error, ToolError)}
+
+    assert "NOT_FOUND" in kinds
+    assert kinds <= set(CODES)
+
+
+def codes_in(path: Path) -> Iterator[str]:
+    """Whatever is given as a `code`: by keyword, to Error(...), or as a class's own."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.keyword(arg="code" | "kind", value=ast.Constant(value=str(code))):
+                yield code
+            case ast.Call(func=ast.Name(id="Error"), args=[ast.Constant(value=str(code)), *_]):
+                yield code
+            case ast.ClassDef(body=body):
+                for line in body:
+                    match line:
+                        case ast.Assign(
+                            targets=[ast.Name(id="code"), *_], value=ast.Constant(value=str(code))
+                        ):
+                            yield code
+
+
+def test_every_code_that_is_used_is_in_the_table() -> None:
+    used = {code: path.name for path in sorted(SRC.rglob("*.py")) for code in codes_in(path)}
+
+    assert {"NOT_FOUND", "TOO_LARGE"} <= set(used)
+    missing = {code: where for code, where in used.items() if code.isupper() and code not in CODES}
+    assert set(missing) <= NEVER_SENT
+
+
+def test_every_constant_of_a_code_is_its_own_name() -> None:
+    module = vars(answerback.errors)
+    constants = {name: value for name, value in module.items() if name in CODES}
+
+    assert constants
+    assert all(name == value for name, value in constants.items())
+
+
+def test_a_tool_error_can_be_raised_with_a_message_alone() -> None:
+    error = NotFound("no such city")
+
+    assert str(error) == error.message == "no such city"
+    assert (error.code, error.details, error.retryable, error.hint) == (
+        "NOT_FOUND",
+        None,
+        None,
+        None,
+    )
+
+
+def test_a_missing_extra_says_what_to_install() -> None:
+    hint = r"starlette is not installed; run: pip install 'answerback\[serve\]'"
+
+    with pytest.raises(MissingExtraError, match=hint), needs_extra("serve"):
+        raise ModuleNotFoundError("no", name="starlette")
+
+
+def test_another_failure_while_an_extra_is_loaded_stays_what_it_is() -> None:
+    with pytest.raises(ZeroDivisionError), needs_extra("serve"):
+        raise ZeroDivisionError

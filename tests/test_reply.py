@@ -1,0 +1,106 @@
+"""The reply itself, and the two ways an author makes one."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from answerback import Image, Reply, Text, failure, success
+from answerback.reply import Error
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_success_says_text_or_data_or_both() -> None:
+    both = success("five", 5)
+
+    assert (both.content, both.data, both.error, both.ok) == ((Text("five"),), 5, None, True)
+    assert success("five").data is msgspec.UNSET
+    assert success(data=5).content == ()
+    assert success().ok
+
+
+def test_success_puts_the_content_after_the_text() -> None:
+    picture = Image(url="https://example.com/a.png")
+
+    assert success("a", content=[picture]).content == (Text("a"), picture)
+
+
+def test_none_is_data_and_no_data_is_not() -> None:
+    assert success(data=None).data is None
+    assert success(data=None) != success()
+
+
+def test_an_empty_text_is_a_text() -> None:
+    assert success("").content == (Text(""),)
+
+
+def test_failure_says_what_went_wrong() -> None:
+    reply = failure(
+        "it broke", code="BROKEN", details={"n": 1}, retryable=True, hint="wait", meta={"a": 1}
+    )
+
+    assert not reply.ok
+    assert reply.error == Error("BROKEN", "it broke", {"n": 1}, True, "wait")
+    assert (reply.meta, reply.data) == ({"a": 1}, msgspec.UNSET)
+
+
+def test_a_failure_without_a_code_is_unknown() -> None:
+    error = failure("it broke").error
+
+    assert error is not None
+    assert (error.code, error.row.status) == ("UNKNOWN_ERROR", 500)
+
+
+def test_a_reply_bears_the_time_it_was_made_in_utc() -> None:
+    before = datetime.now(UTC)
+
+    reply = success("a")
+
+    assert reply.timestamp.tzinfo is UTC
+    assert before <= reply.timestamp <= before + timedelta(seconds=30)
+
+
+@pytest.mark.parametrize("name", ["content", "data", "error", "meta", "timestamp", "encoded"])
+def test_a_reply_is_frozen(name: str) -> None:
+    with pytest.raises(AttributeError):
+        setattr(success("a"), name, None)
+
+
+def test_two_replies_do_not_share_their_meta() -> None:
+    one, other = success("a"), success("a")
+
+    one.meta["seen"] = True
+
+    assert other.meta == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"content": (Text("b"),)},
+        {"data": 6},
+        {"data": msgspec.UNSET},
+        {"error": Error("A", "a")},
+        {"meta": {"a": 1}},
+        {"timestamp": NOW + timedelta(seconds=1)},
+    ],
+)
+def test_replies_that_say_something_else_are_not_equal(change: dict[str, Any]) -> None:
+    reply = Reply(content=(Text("a"),), data=5, timestamp=NOW)
+
+    assert msgspec.structs.replace(reply, **change) != reply
+
+
+def test_how_far_a_reply_is_encoded_does_not_make_it_another() -> None:
+    plain = Reply(data=5, timestamp=NOW)
+    encoded = Reply(data=5, timestamp=NOW, encoded=b"5")
+
+    assert plain == encoded
+    assert hash(plain) == hash(encoded)
+    assert plain != 5
+
+
+def test_a_reply_with_data_that_cannot_be_hashed_has_a_hash() -> None:
+    assert {success(data=[1]), failure("a", meta={"a": []})}
