@@ -7,7 +7,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from answerback import App, Contract, Reply
+from answerback import App, Contract, Limits, Reply
 from answerback.app import only_app
 
 
@@ -90,7 +90,7 @@ def test_one_app_can_be_called_from_one_loop_after_another() -> None:
 
 
 def test_many_calls_at_once_each_get_their_own_answer() -> None:
-    app = App("test", threads=3)
+    app = App("test", limits=Limits(threads=3))
     app.add_tool(add)
 
     async def many() -> list[Reply[Any]]:

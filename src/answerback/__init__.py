@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         Unauthenticated,
         Unavailable,
     )
+    from .limits import Limits
     from .peer import Ask, Header
     from .prompt import Message
     from .questions import Declined
@@ -43,6 +44,7 @@ _HOME = {
     "Icon": "content",
     "Image": "content",
     "InvalidInput": "errors",
+    "Limits": "limits",
     "Link": "content",
     "Message": "prompt",
     "NotFound": "errors",
@@ -73,6 +75,7 @@ __all__ = [
     "Icon",
     "Image",
     "InvalidInput",
+    "Limits",
     "Link",
     "Message",
     "NotFound",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
 from .changes import Change, Changes
 from .contract import Contract, contract_named
+from .limits import DEFAULT_LIMITS, Limits
 from .tool import Options, Tool, ToolOptions, check_options
 from .wires.http import MAX_BODY, RESERVED
 
@@ -25,7 +26,7 @@ class App:
     """A set of tools under one name.
 
     *contract* says how replies look; *lenient* takes "7" for 7 and JSON in a string;
-    *threads* is how many plain `def` tools may run at a time.
+    *limits* says how much may go on at a time, and for how long.
     """
 
     def __init__(
@@ -37,7 +38,7 @@ class App:
         description: str = "",
         contract: str | Contract = "standard",
         lenient: bool = False,
-        threads: int = 40,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.name = name
         self.version = version
@@ -50,7 +51,7 @@ class App:
         self.completions: dict[str, Tool] = {}
         self.changes = Changes()
         self._lenient = lenient
-        self._threads = threads
+        self.limits = limits
 
     @overload
     def tool(self, fn: F, /) -> F: ...
@@ -68,7 +69,7 @@ class App:
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
         check_options(options, ToolOptions)
-        tool = Tool(fn, options, self.contract, lenient=self._lenient)
+        tool = Tool(fn, self._defaults(options), self.contract)
         self._refuse_name(tool.name)
         self.tools[tool.name] = tool
         self.changes.tell(Change("tools"))
@@ -78,6 +79,9 @@ class App:
         """Serve a tool no longer; clients that listen are told."""
         del self.tools[name]
         self.changes.tell(Change("tools"))
+
+    def _defaults(self, options: ToolOptions) -> ToolOptions:
+        return {"lenient": self._lenient, "timeout": self.limits.seconds, **options}
 
     def _refuse_name(self, name: str) -> None:
         if name in self.tools:
@@ -161,7 +165,7 @@ class App:
         from .runners import on_loop
         from .threads import Pool
 
-        return paths(self, on_loop(Pool(self._threads)))
+        return paths(self, on_loop(Pool(self.limits.threads)))
 
     def asgi(
         self, *, hosts: Sequence[str] = (), origins: Sequence[str] = (), max_body: int = MAX_BODY

@@ -50,29 +50,50 @@ def pipeline(
     contract: Contract,
     run: Runner,
     reply_to: Callable[[Tool, Any], Reply[Any]] = reply_to,
+    *,
+    most: int,
 ) -> Handler:
-    """The path of a call to one of *tools*."""
+    """The path of a call to one of *tools*, of which *most* are let in at a time."""
+    # A set, because threads too come this way and its operations are whole ones.
+    running: set[Call] = set()
 
     async def answer(call: Call) -> Outcome:
         tool = tools.get(call.name)
         if tool is None:
             return _unknown(call.name, tools)
+        if len(running) >= most:
+            return _busy(most)
+        running.add(call)
         try:
             kwargs = tool.arguments.decode(call.arguments)
-            if tool.context is not None:
-                kwargs[tool.context] = Context(call)
-            if tool.signature.questions:
+            signature = tool.signature
+            if signature.context is not None:
+                kwargs[signature.context] = Context(call)
+            if signature.questions:
                 kwargs |= await _ask(tool, call)
             return reply_to(tool, await run(tool, kwargs))
         except NeedsInput as question:
             return question
         # The one place where a tool's failure, whatever it is, becomes a reply.
         except BaseException as exc:
+            # What it left running, such as a thread that takes too long, may look and stop.
+            call.cancelled = True
             if _stops_more_than_the_call(exc):
                 raise
             return _failed(call, exc, contract)
+        finally:
+            running.discard(call)
 
     return answer
+
+
+def _busy(most: int) -> Reply[Any]:
+    return failure(
+        f"Too many calls in flight, more than {most}",
+        code="UNAVAILABLE",
+        retryable=True,
+        hint="try again in a moment",
+    )
 
 
 async def _ask(tool: Tool, call: Call) -> dict[str, Any]:

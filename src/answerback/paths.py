@@ -25,11 +25,12 @@ class Paths(msgspec.Struct, frozen=True):
 
 
 def paths(app: App, run: Runner) -> Paths:
+    contract, most = app.contract, app.limits.calls
     return Paths(
-        tools=pipeline(app.tools, app.contract, run),
-        resources=pipeline(app.resources, app.contract, run),
-        prompts=pipeline(app.prompts, app.contract, run, _prompt_reply),
-        completions=pipeline(app.completions, app.contract, run),
+        tools=pipeline(app.tools, contract, run, most=most),
+        resources=pipeline(app.resources, contract, run, most=most),
+        prompts=pipeline(app.prompts, contract, run, _prompt_reply, most=most),
+        completions=pipeline(app.completions, contract, run, most=most),
     )
 
 

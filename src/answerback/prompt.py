@@ -26,7 +26,7 @@ class Prompt(Tool):
     """A function that gives a string, a block, a Message, or a list of them."""
 
     def __init__(self, fn: Callable[..., Any], options: Options, contract: Contract) -> None:
-        super().__init__(fn, options, contract, lenient=True)
+        super().__init__(fn, {"lenient": True, **options}, contract)
 
 
 def messages_of(value: Any) -> list[Message]:

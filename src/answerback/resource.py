@@ -35,7 +35,7 @@ class Resource(Tool):
         self.mime = options.get("mime")
         self.size = options.get("size")
         self.annotations = options.get("annotations")
-        super().__init__(fn, options, contract, lenient=True)
+        super().__init__(fn, {"lenient": True, **options}, contract)
         self._check_variables()
 
     def arguments_for(self, uri: str) -> bytes | None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Coroutine
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from .errors import TimedOut
 from .tool import Tool
 
 if TYPE_CHECKING:
@@ -24,17 +25,68 @@ def on_loop(pool: Pool) -> Runner:
         # A plain function may hand on what an async one gave it, as many decorators do.
         return await value if isinstance(value, CoroutineType) else value
 
-    return run
+    async def run_in_time(tool: Tool, kwargs: dict[str, Any]) -> Any:
+        if tool.timeout is None:
+            return await run(tool, kwargs)
+        return await _in_time(tool, run(tool, kwargs))
+
+    return run_in_time
+
+
+async def _in_time(tool: Tool, running: Coroutine[Any, Any, Any]) -> Any:
+    import asyncio
+
+    try:
+        async with asyncio.timeout(tool.timeout) as clock:
+            return await running
+    except TimeoutError:
+        if not clock.expired():
+            raise  # It is the tool's own.
+        raise _too_long(tool) from None
+
+
+def _too_long(tool: Tool) -> TimedOut:
+    return TimedOut(f"The tool took longer than {tool.timeout:g} seconds")
 
 
 def in_place(run_async: Callable[[Coroutine[Any, Any, Any]], Any]) -> Runner:
     """For a wire without a loop: never waits on one, so the path can be stepped by hand."""
 
     async def run(tool: Tool, kwargs: dict[str, Any]) -> Any:
+        if tool.timeout is not None:
+            return _beside(tool, kwargs, run_async)
         value = tool.fn(**kwargs)
         return run_async(value) if isinstance(value, CoroutineType) else value
 
     return run
+
+
+def _beside(
+    tool: Tool, kwargs: dict[str, Any], run_async: Callable[[Coroutine[Any, Any, Any]], Any]
+) -> Any:
+    """Run it in a thread that can be left behind: nothing else can be done about a slow `def`."""
+    import threading
+    from contextvars import copy_context
+
+    if tool.is_async:
+        return run_async(_in_time(tool, tool.fn(**kwargs)))
+    outcome: list[tuple[Any, BaseException | None]] = []
+
+    def work() -> None:
+        try:
+            outcome.append((tool.fn(**kwargs), None))
+        except BaseException as exc:  # noqa: BLE001 -- it is raised again where it is waited for
+            outcome.append((None, exc))
+
+    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
+    thread.start()
+    thread.join(tool.timeout)
+    if not outcome:
+        raise _too_long(tool)
+    value, failure = outcome[0]
+    if failure is not None:
+        raise failure
+    return value
 
 
 def on_a_loop_of_its_own(awaited: Coroutine[Any, Any, Any]) -> Any:

@@ -53,7 +53,7 @@ def source_of(fn: Callable[..., Any]) -> Source:
             seen, bound = seen.__func__, True
         elif hasattr(seen, "__wrapped__"):
             seen = seen.__wrapped__
-        # ruff wants callable(); the function behind an object is what is looked for here.
+        # Not callable(): the function behind an object is what is looked for.
         elif isinstance(call := getattr(type(seen), "__call__", None), FunctionType):  # noqa: B004
             seen, bound = call, True
         else:

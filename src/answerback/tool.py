@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import msgspec
 
@@ -56,6 +56,8 @@ class ToolOptions(Options, total=False):
     """Shown instead of the one made from the parameters; these still decide what is taken."""
     inline: bool
     """Run a plain `def` in place; for quick ones that never block."""
+    timeout: float | None
+    """How many seconds it may take."""
     lenient: bool
     """Take "7" for 7 and JSON in a string, which models send."""
     read_only: bool
@@ -77,7 +79,7 @@ class Tool:
     """Cheap to register; decoders are built at the first call, schemas at the first listing."""
 
     def __init__(
-        self, fn: Callable[..., Any], options: Options, contract: Contract, *, lenient: bool
+        self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
     ) -> None:
         self._source = source_of(fn)
         self.fn = fn
@@ -89,9 +91,11 @@ class Tool:
             )
         self.name = name
         self.options = cast("ToolOptions", options)
+        self.title = self.options.get("title")
         self.contract = contract
-        self.lenient = self.options.get("lenient", lenient)
+        self.lenient = self.options.get("lenient", False)
         self.is_async = self._source.is_async
+        self.timeout = self.options.get("timeout")
         self.inline = self.options.get("inline", False)
         check_callable(self._source, self.name)
         self._resolve_early()
@@ -123,10 +127,6 @@ class Tool:
         return Arguments(self.signature.parameters, lenient=self.lenient)
 
     @cached_property
-    def context(self) -> str | None:
-        return self.signature.context
-
-    @cached_property
     def output(self) -> Output:
         return Output(self.returns.data)
 
@@ -148,10 +148,6 @@ class Tool:
             msgspec.structs.replace(parameter, description=told.get(parameter.name))
             for parameter in self.signature.parameters
         )
-
-    @property
-    def title(self) -> str | None:
-        return self.options.get("title")
 
     @cached_property
     def header_params(self) -> dict[tuple[str, ...], str]:

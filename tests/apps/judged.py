@@ -46,13 +46,24 @@ def fail(city: str) -> str:
     raise NotFound(f"no city {city!r}", code="CITY_UNKNOWN")
 
 
+_heard: dict[str, asyncio.Event] = {}
+
+
 @app.tool
-async def slow(ctx: Context) -> str:
-    """Say how far it has come."""
+async def slow(name: str, ctx: Context) -> str:
+    """Say how far it has come, and end when the client says that it has heard."""
+    _heard[name] = asyncio.Event()
     for step in (1, 2, 3):
         ctx.progress(step, 3, f"step {step}")
         await asyncio.sleep(0)
+    await asyncio.wait_for(_heard[name].wait(), 10)
     return "done"
+
+
+@app.tool
+async def heard(name: str) -> None:
+    """Let `slow` end."""
+    _heard[name].set()
 
 
 @app.tool

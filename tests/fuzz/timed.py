@@ -1,4 +1,4 @@
-"""A property test that ends by the clock when it is asked to run long."""
+"""How long a property is tested: a little, always alike; or as long as the environment says."""
 
 from __future__ import annotations
 
@@ -10,31 +10,24 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 LONG = float(os.environ.get("ANSWERBACK_FUZZ", "0"))
-"""Seconds for each property; 0 for the short run that is always the same."""
+"""Seconds for each property, with ever new examples; 0 for the short run."""
 
 
-def bounded(examples: int) -> Callable[[Any], Any]:
-    """So many examples, always the same; in the long run as many as there is time for."""
-    quiet = list(HealthCheck)
-    if not LONG:
-        return settings(
-            derandomize=True,
-            database=None,
-            deadline=None,
-            max_examples=examples,
-            suppress_health_check=quiet,
-        )
+def examples(count: int) -> Callable[[Any], Any]:
+    """So many examples, always the same; the long run has ever new ones."""
     return settings(
-        deadline=None, max_examples=10**9, print_blob=True, suppress_health_check=quiet
+        derandomize=not LONG,
+        database=None,
+        deadline=None,
+        max_examples=1000 if LONG else count,
+        print_blob=LONG > 0,
+        suppress_health_check=list(HealthCheck),
     )
 
 
-class Clock:
-    """Says when the long run is over; what comes after is passed over at once."""
-
-    def __init__(self) -> None:
-        self._until = time.monotonic() + LONG
-
-    @property
-    def is_over(self) -> bool:
-        return LONG > 0 and time.monotonic() > self._until
+def for_a_while(holds: Callable[[], None]) -> None:
+    """Once; in the long run again and again until the time is up."""
+    until = time.monotonic() + LONG
+    holds()
+    while time.monotonic() < until:
+        holds()

@@ -17,14 +17,18 @@ await client.connect(target.startsWith('http:')
 const call = (name, given = {}, options) => client.callTool({ name, arguments: given }, options);
 const server = client.getServerVersion();
 const steps = [];
-const onprogress = ({ progress, total, message }) => steps.push([progress, total, message]);
+const own = String(process.pid);
+const onprogress = ({ progress, total, message }) => {
+  steps.push([progress, total, message]);
+  if (progress === total) call('heard', { name: own });
+};
 
 const { tools } = await client.listTools();
 const text = await call('hello');
 const structured = await call('add', { x: 2, y: 3 });
 const image = (await call('picture')).content[0];
 const error = await call('fail', { city: 'Atlantis' });
-await call('slow', {}, { onprogress });
+const slow = await call('slow', { name: own }, { onprogress });
 const greeted = await call('greet');
 const welcomed = await call('welcome');
 const resource = await client.readResource({ uri: 'judged://note' });
@@ -40,6 +44,7 @@ console.log(JSON.stringify({
   image: [image.mimeType, image.data],
   error: [error.isError, error.content[0].text],
   progress: steps,
+  in_the_end: slow.content[0].text,
   asked_while_running: greeted.content[0].text,
   asked_before: welcomed.content[0].text,
   resource: resource.contents[0].text,

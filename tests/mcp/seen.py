@@ -27,6 +27,7 @@ class Seen(msgspec.Struct):
     image: tuple[str, str]
     error: tuple[bool, str]
     progress: list[tuple[float, float, str]]
+    in_the_end: str
     asked_while_running: str
     asked_before: str
     resource: str
@@ -45,6 +46,7 @@ def expected(era: Era) -> Seen:
         image=("image/png", PIXEL),
         error=(True, "no city 'Atlantis'"),
         progress=[(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")],
+        in_the_end="done",
         asked_while_running="Hello, Ada!",
         asked_before="Welcome, Ada!",
         resource="noted",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from typing import Any, Literal
+from uuid import uuid4
 
 import mcp_types as types
 import pytest
@@ -27,9 +28,13 @@ def text_of(block: types.ContentBlock) -> str:
 
 async def look(target: Any, mode: Any) -> Seen:
     steps: list[tuple[float, float, str]] = []
+    own = uuid4().hex
+    hearing: list[asyncio.Task[Any]] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         steps.append((progress, total or 0, message or ""))
+        if progress == total:
+            hearing.append(asyncio.create_task(client.call_tool("heard", {"name": own})))
 
     async with Client(target, mode=mode, elicitation_handler=accept, timeout=20) as client:
         tools = await client.list_tools()
@@ -37,7 +42,8 @@ async def look(target: Any, mode: Any) -> Seen:
         structured = await client.call_tool("add", {"x": 2, "y": 3})
         image = (await client.call_tool("picture")).content[0]
         error = await client.call_tool("fail", {"city": "Atlantis"}, raise_on_error=False)
-        await client.call_tool("slow", progress_handler=on_progress)
+        slow = await client.call_tool("slow", {"name": own}, progress_handler=on_progress)
+        await asyncio.gather(*hearing)
         greeted = await client.call_tool("greet")
         welcomed = await client.call_tool("welcome")
         resource = (await client.read_resource("judged://note"))[0]
@@ -58,6 +64,7 @@ async def look(target: Any, mode: Any) -> Seen:
             image=(image.mime_type, image.data),
             error=(error.is_error, text_of(error.content[0])),
             progress=steps,
+            in_the_end=text_of(slow.content[0]),
             asked_while_running=text_of(greeted.content[0]),
             asked_before=text_of(welcomed.content[0]),
             resource=resource.text,

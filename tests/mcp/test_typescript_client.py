@@ -32,5 +32,5 @@ def test_the_typescript_client_reads_everything(
         timeout=60,
     )
 
-    assert done.stderr == b""
+    assert done.stderr.decode() == ""
     assert msgspec.json.decode(done.stdout, type=Seen) == expected(era)

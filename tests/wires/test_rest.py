@@ -393,23 +393,79 @@ def test_one_who_goes_in_the_middle_of_a_body_is_forgotten(
     assert line.ends()
 
 
+class Caller:
+    """An ASGI server's side of one request: what it gives, what it was sent."""
+
+    def __init__(self, *messages: dict[str, Any]) -> None:
+        self.left = list(messages)
+        self.sent: list[dict[str, Any]] = []
+        self.left_when_answered: int | None = None
+
+    async def receive(self) -> dict[str, Any]:
+        return self.left.pop(0)
+
+    async def send(self, message: Any) -> None:
+        if not self.sent:
+            self.left_when_answered = len(self.left)
+        self.sent.append(message)
+
+    def post(self, app: App, path: str, *headers: tuple[bytes, bytes], **options: Any) -> None:
+        scope = {"type": "http", "method": "POST", "path": path, "headers": [*headers]}
+        asyncio.run(app.asgi(**options)(scope, self.receive, self.send))
+
+
+def part(body: bytes, *, more: bool = True) -> dict[str, Any]:
+    return {"type": "http.request", "body": body, "more_body": more}
+
+
 def test_an_announced_body_that_does_not_arrive_is_not_taken_for_no_arguments(
     everything: App,
 ) -> None:
     """Servers other than ours drop the body of one who offers an upgrade."""
-    sent: list[Any] = []
-    headers = [(b"host", b"localhost"), (b"content-length", b"13"), (b"upgrade", b"h2c")]
-    scope = {"type": "http", "method": "POST", "path": "/functions/greet", "headers": headers}
+    caller = Caller(part(b"", more=False))
 
-    async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": b"", "more_body": False}
+    caller.post(everything, "/functions/greet", (b"content-length", b"13"))
 
-    async def send(message: Any) -> None:
-        sent.append(message)
+    assert caller.sent[0]["status"] == 400
 
-    asyncio.run(everything.asgi()(scope, receive, send))
 
-    assert sent[0]["status"] == 400
+def test_a_large_body_is_taken_to_its_end_and_not_kept() -> None:
+    """One who is sending does not read yet; how much he sends is no matter."""
+    alive = most = 0
+
+    class Chunk(bytes):
+        def __new__(cls) -> Chunk:
+            nonlocal alive, most
+            alive += 1
+            most = max(most, alive)
+            return super().__new__(cls, b"a" * 1000)
+
+        def __del__(self) -> None:
+            nonlocal alive
+            alive -= 1
+
+    class Sender(Caller):
+        async def receive(self) -> dict[str, Any]:
+            self.left.pop()
+            return part(Chunk(), more=bool(self.left))
+
+    caller = Sender(*({} for _ in range(100)))
+    caller.post(App("empty"), "/functions/any", max_body=5000)
+
+    assert caller.sent[0]["status"] == 413
+    assert caller.left_when_answered == 0
+    assert most <= 7
+
+
+def test_nothing_is_run_for_one_who_has_gone() -> None:
+    app = App("late")
+    ran: list[int] = []
+    app.add_tool(lambda: ran.append(1), name="run")
+    caller = Caller(part(b"{"), {"type": "http.disconnect"})
+
+    caller.post(app, "/functions/run")
+
+    assert (ran, caller.sent) == ([], [])
 
 
 # What is hardly HTTP, or more than one asked for.
@@ -461,9 +517,13 @@ def test_a_head_without_an_end_is_refused(still_served: Any, connect: Any) -> No
 def test_a_large_head_is_fine_as_long_as_it_ends(
     still_served: Any, connect: Any, request_bytes: Any
 ) -> None:
+    large = request_bytes("/functions/add", b'{"x":7,"y":3}', "X-Long: " + "a" * 30_000)
+
     line = connect(still_served.port)
-    for _ in range(5):
-        line.send(request_bytes("/functions/add", b'{"x":7,"y":3}', "X-Long: " + "a" * 30_000))
+    line.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    for _ in range(10):
+        for at in range(0, len(large), 3000):
+            line.send(large[at : at + 3000])
         assert line.read().body == b'{"result":10}'
 
 

@@ -45,7 +45,7 @@ def completion_key(owner: str, argument: str) -> str:
 
 def completion_tool(fn: Callable[..., Any], contract: Contract) -> Tool:
     """The author's function; refused if it asks for what a completion is not given."""
-    tool = Tool(fn, {}, contract, lenient=False)
+    tool = Tool(fn, {}, contract)
     odd = {parameter.name for parameter in tool.signature.parameters} - {"value", "arguments"}
     if odd:
         raise TypeError(

@@ -17,6 +17,16 @@ NAME = b"mcp-name"
 PARAM = b"mcp-param-"
 _ROUTING = (VERSION, METHOD, NAME)
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+class _Named(msgspec.Struct):
+    """What a request may be named by; whether it is of the right type is looked at later."""
+
+    name: Any = None
+    uri: Any = None
+
+
+_names = msgspec.json.Decoder(_Named)
 _OPEN, _CLOSE = "=?base64?", "?="
 
 
@@ -33,7 +43,7 @@ def check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]
     _match(headers, METHOD, request.method)
     member = _NAMED_BY.get(request.method)
     if member is not None:
-        said = _member(request.params, member)
+        said = getattr(_names.decode(request.params), member)
         if isinstance(said, str):
             _match(headers, NAME, said)
 
@@ -69,6 +79,8 @@ def _match(headers: Mapping[bytes, bytes], name: bytes, said: str) -> None:
 def _decoded(name: bytes, value: bytes) -> str:
     """A value as it is, or in base64 where it could not stand in a header."""
     text = value.decode("latin-1").strip(" \t")
+    if text[:2] != "=?":
+        return text
     if not (text.startswith(_OPEN) and text.endswith(_CLOSE)):
         return text
     try:
@@ -92,11 +104,6 @@ def _at(given: Any, path: tuple[str, ...]) -> Any:
     for step in path:
         given = given.get(step) if isinstance(given, dict) else None
     return given
-
-
-def _member(params: msgspec.Raw, name: str) -> Any:
-    found = msgspec.json.decode(params)
-    return found.get(name) if isinstance(found, dict) else None
 
 
 def _mismatch(name: bytes, what: str) -> RpcError:

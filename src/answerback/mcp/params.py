@@ -95,8 +95,10 @@ class Cancelled(msgspec.Struct):
     id: Id | None = msgspec.field(default=None, name="requestId")
 
 
-# One for each type of parameters, kept: making one costs more than using it.
-_decoder = cache(msgspec.json.Decoder)
+@cache
+def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
+    """One for each type of parameters, kept: making one costs more than using it."""
+    return msgspec.json.Decoder(type)
 
 
 def read(params: msgspec.Raw, type: type[T]) -> T:

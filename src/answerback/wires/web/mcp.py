@@ -92,7 +92,7 @@ class Endpoint:
         method = scope["method"]
         modern = _says_modern(headers)
         if method == "POST":
-            await self._post(body, scope, headers, receive, send)
+            await self._post(body, scope, headers, receive, send, modern=modern)
         elif method == "GET" and not modern:
             await self._legacy.get(headers, receive, send)
         elif method == "DELETE" and not modern:
@@ -108,10 +108,16 @@ class Endpoint:
         await answer_message(self._engine, body, send)
 
     async def _post(
-        self, body: bytes, scope: Scope, headers: Headers, receive: Receive, send: Send
+        self,
+        body: bytes,
+        scope: Scope,
+        headers: Headers,
+        receive: Receive,
+        send: Send,
+        *,
+        modern: bool,
     ) -> None:
         _check_accept(headers)
-        modern = _says_modern(headers)
         try:
             batch = parse_batch(body)
             if batch is not None:
@@ -144,6 +150,8 @@ def _says_modern(headers: Headers) -> bool:
 
 def _check_accept(headers: Headers) -> None:
     accept = headers.get(b"accept", b"*/*")
-    if not any(kind in accept for kind in (b"json", b"event-stream", b"*/*", b"application/*")):
+    if b"json" in accept or b"*/*" in accept:
+        return
+    if b"event-stream" not in accept and b"application/*" not in accept:
         what = "Not acceptable: accept application/json and text/event-stream"
         raise HttpError(406, RpcError(INVALID_REQUEST, what))

@@ -1,0 +1,94 @@
+"""Records in an SQLite file, which several processes may write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .sink import Entry
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS records (
+    id INTEGER PRIMARY KEY, chain TEXT NOT NULL, seq INTEGER NOT NULL,
+    hash TEXT NOT NULL, body TEXT NOT NULL
+);
+CREATE VIEW IF NOT EXISTS replies AS SELECT
+    id, chain, seq,
+    json_extract(body, '$.event') AS event,
+    json_extract(body, '$.time') AS time,
+    json_extract(body, '$.kind') AS kind,
+    json_extract(body, '$.tool') AS tool,
+    json_extract(body, '$.wire') AS wire,
+    json_extract(body, '$.caller') AS caller,
+    json_extract(body, '$.duration_us') AS duration_us,
+    json_extract(body, '$.size') AS size,
+    json_extract(body, '$.code') AS code,
+    json_extract(body, '$.reference') AS reference
+FROM records WHERE json_extract(body, '$.kind') IS NOT NULL;
+"""
+_INSERT = "INSERT INTO records (chain, seq, hash, body) VALUES "
+_ROW = "(?,?,?,?)"
+# SQLite gives up the interpreter once for each statement: fewer are quicker beside a busy loop.
+_ROWS = 50
+_WAIT_MS = 2000
+
+
+class SQLite:
+    """`SQLite("audit.db")`; the file is made if it is not there."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+
+    def __str__(self) -> str:
+        return self.path
+
+    def open(self) -> _File:
+        import sqlite3
+
+        connection = sqlite3.connect(self.path, timeout=_WAIT_MS / 1000, isolation_level=None)
+        try:
+            # A process that is killed loses nothing it has committed; a power cut may lose the
+            # last of it, and leaves the rest whole.
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'").fetchone():
+                connection.executescript(_SCHEMA)
+        except BaseException:
+            connection.close()
+            raise
+        return _File(connection)
+
+
+class _File:
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def newest(self) -> str:
+        found = self._connection.execute("SELECT hash FROM records ORDER BY id DESC LIMIT 1")
+        row = found.fetchone()
+        return str(row[0]) if row else ""
+
+    def write(self, batch: Sequence[Entry]) -> None:
+        execute = self._connection.execute
+        execute("BEGIN IMMEDIATE")
+        try:
+            for start in range(0, len(batch), _ROWS):
+                rows = batch[start : start + _ROWS]
+                values = [
+                    value
+                    for each in rows
+                    for value in (each.chain, each.seq, each.hash, each.body.decode())
+                ]
+                execute(_INSERT + ",".join([_ROW] * len(rows)), values)
+            execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                execute("ROLLBACK")
+            raise
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,226 @@
+"""AB1xx, the envelope: every check of seed 000's validator, auditor and JSON Schema.
+
+Where the seed has a text for what it finds, the auditor's is the message and the
+validator's the hint.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from .examples import ENVELOPE_FAILURE, ENVELOPE_SUCCESS
+from .finding import About, Example, Fault, Faults, rule
+from .subject import Subject
+
+_ENVELOPE = ("envelope",)
+_DATE_TIME = re.compile(
+    r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt ]"
+    r"(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)"
+)
+# Seed 000's fifth pitfall: what others call the same thing.
+_OTHER_FLAGS = ("ok", "status", "isError", "succeeded", "result")
+
+
+def _without(name: str, whole: dict[str, Any] = ENVELOPE_SUCCESS) -> Example:
+    return Example({key: value for key, value in whole.items() if key != name}, "envelope")
+
+
+def _with(whole: dict[str, Any] = ENVELOPE_SUCCESS, **changes: Any) -> Example:
+    return Example({**whole, **changes}, "envelope")
+
+
+@rule(
+    "AB101",
+    About(
+        dialects=_ENVELOPE,
+        hint="Response must include a boolean success field",
+        bad=Example({"ok": True, "data": {"instanceId": "instance-1"}}, "envelope"),
+        good=ENVELOPE_SUCCESS,
+    ),
+)
+def missing_success(it: Subject) -> Faults:
+    """A client looks at `success` first; without it, it has to guess whether the call worked."""
+    found = it.found
+    if isinstance(found.get("success"), bool):
+        return ()
+    other = next((name for name in _OTHER_FLAGS if name in found), None)
+    hint = f"say it with success, not with {other}" if other and "success" not in found else ""
+    return [Fault("/success" if "success" in found else "", "Missing success field", hint)]
+
+
+@rule(
+    "AB103",
+    About(
+        dialects=_ENVELOPE,
+        hint="say what was done in a text item, if only 'Operation completed successfully'",
+        bad=_with(content=[]),
+        good=ENVELOPE_SUCCESS,
+        fix=lambda found, _: found.update(content=[_text_for(found)]),
+    ),
+)
+def empty_content(it: Subject) -> Faults:
+    """Content is what a person is shown; an empty list shows nothing."""
+    return [Fault("/content", "Empty content array")] if it.found.get("content") == [] else ()
+
+
+def _stamp(found: dict[str, Any], _: str) -> None:
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    found["timestamp"] = now.replace("+00:00", "Z")
+
+
+@rule(
+    "AB105",
+    About(
+        dialects=_ENVELOPE,
+        hint="write when the reply was made, such as 2026-01-31T12:00:00Z",
+        bad=_without("timestamp"),
+        good=ENVELOPE_SUCCESS,
+        fix=_stamp,
+    ),
+)
+def missing_timestamp(it: Subject) -> Faults:
+    """Without it nobody can tell a fresh reply from a cached one, or put two in order."""
+    return () if it.found.get("timestamp") else [Fault("", "Missing timestamp")]
+
+
+@rule(
+    "AB106",
+    About(
+        dialects=_ENVELOPE,
+        hint="add error with a code and a message",
+        bad=Example({"success": False, "message": "Instance not found"}, "envelope"),
+        good=ENVELOPE_FAILURE,
+    ),
+)
+def missing_error_object(it: Subject) -> Faults:
+    """A program that has to handle the failure finds its code in `error` and nowhere else."""
+    if it.failed and not it.found.get("error"):
+        return [Fault("", "Error response missing error object")]
+    return ()
+
+
+def _drop_null_error(found: dict[str, Any], _: str) -> None:
+    if found.get("error") is None:
+        found.pop("error", None)
+
+
+@rule(
+    "AB107",
+    About(
+        dialects=_ENVELOPE,
+        hint="leave error out of a success, or say success: false",
+        bad=_with(error={"code": "STALE", "message": "The cache is old"}),
+        good=ENVELOPE_SUCCESS,
+        fix=_drop_null_error,
+    ),
+)
+def error_on_success(it: Subject) -> Faults:
+    """A reply is a success or a failure; one that has an `error` as well is read as either."""
+    if it.found.get("success") is True and "error" in it.found:
+        return [Fault("/error", "Success response has an error")]
+    return ()
+
+
+@rule(
+    "AB108",
+    About(
+        dialects=_ENVELOPE,
+        hint="write it as RFC 3339 does, with a time zone: 2026-01-31T12:00:00Z",
+        bad=_with(timestamp="31/01/2026 12:00"),
+        good=ENVELOPE_SUCCESS,
+    ),
+)
+def bad_timestamp(it: Subject) -> Faults:
+    """Clients parse the timestamp; a form of one's own, or without a time zone, they misread."""
+    stamp = it.found.get("timestamp")
+    if not stamp or isinstance(stamp, datetime):
+        return ()
+    if isinstance(stamp, str) and _DATE_TIME.fullmatch(stamp):
+        return ()
+    return [Fault("/timestamp", f"timestamp is not a date-time: {stamp!r:.60}")]
+
+
+def _make_error_object(found: dict[str, Any], _: str) -> None:
+    if isinstance(found.get("error"), str):
+        found["error"] = {"code": "UNKNOWN_ERROR", "message": found["error"]}
+
+
+@rule(
+    "AB109",
+    About(
+        dialects=_ENVELOPE,
+        hint="error is an object with a code and a message, both text",
+        bad=_with(ENVELOPE_FAILURE, error="Instance 'instance-1' not found"),
+        good=ENVELOPE_FAILURE,
+        fix=_make_error_object,
+    ),
+)
+def bad_error_object(it: Subject) -> Faults:
+    """Code handles an error by its `code` and shows its `message`; both have to be text."""
+    error = it.found.get("error")
+    if not error or it.found.get("success") is True:
+        return ()
+    if not isinstance(error, dict):
+        return [Fault("/error", f"error is {_kind(error)}, not an object")]
+    return [
+        Fault("/error", f"error has no {name}")
+        if name not in error
+        else Fault(f"/error/{name}", f"error {name} is {_kind(error[name])}, not text")
+        for name in ("code", "message")
+        if not isinstance(error.get(name), str)
+    ]
+
+
+@rule(
+    "AB110",
+    About(
+        dialects=_ENVELOPE,
+        severity="warning",
+        hint='put it in an object, such as {"result": …}',
+        bad=_with(data=[1, 2, 3]),
+        good=_with(data={"result": [1, 2, 3]}),
+    ),
+)
+def data_not_an_object(it: Subject) -> Faults:
+    """Seed 000's schema asks for objects, so that a member can be added without breaking anyone."""
+    faults = []
+    data = it.found.get("data", msgspec.UNSET)
+    if data is not msgspec.UNSET and not isinstance(data, dict):
+        faults.append(Fault("/data", f"data is {_kind(data)}, not an object"))
+    error = it.found.get("error")
+    if isinstance(error, dict) and not isinstance(error.get("details", {}), dict):
+        kind = _kind(error["details"])
+        faults.append(Fault("/error/details", f"error details is {kind}, not an object"))
+    return faults
+
+
+def _text_for(found: dict[str, Any]) -> dict[str, Any]:
+    """The text that seed 000's `wrapToolResponse` gives a reply without one."""
+    if found.get("success") is False:
+        error = found.get("error")
+        message = error.get("message") if isinstance(error, dict) else error
+        text = f"Error: {message or found.get('message') or 'Unknown error'}"
+    elif found.get("data"):
+        text = msgspec.json.format(msgspec.json.encode(found["data"]), indent=2).decode()
+    else:
+        text = found.get("message") or "Operation completed successfully"
+    return {"type": "text", "text": text}
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true or false"
+        case str():
+            return "text"
+        case int() | float():
+            return "a number"
+        case list():
+            return "a list"
+    return "an object"

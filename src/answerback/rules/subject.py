@@ -1,0 +1,173 @@
+"""What is checked: a reply in a dialect, with all that several rules want to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from ..contract import Dialect
+    from ..versions import Version
+
+MEDIA = ("image", "audio")
+_decode = msgspec.json.decode
+_encode = msgspec.json.Encoder(enc_hook=repr).encode
+
+
+class Circumstances(msgspec.Struct, frozen=True):
+    """What is known beside the reply itself."""
+
+    version: Version | None = None
+    schema: dict[str, Any] | None = None
+    """The tool's output schema."""
+    method: str | None = None
+    """Which JSON-RPC request it answers."""
+    listed: bool = False
+    """Whether the tool's listing was seen, so that a schema which is not there is missing."""
+
+
+class Parsed(NamedTuple):
+    """A text block that is JSON."""
+
+    index: int
+    text: str
+    value: Any
+
+
+class Subject:
+    """One reply; it is never changed by a check."""
+
+    __slots__ = ("_parsed", "_raw", "blocks", "data", "dialect", "failed", "found", "given", "texts")
+
+    def __init__(self, found: Any, dialect: Dialect, given: Circumstances) -> None:
+        self.found: dict[str, Any] = found
+        self.dialect = dialect
+        self.given = given
+        self.failed = self._is_failure()
+        self.data = _data_of(found, dialect)
+        content = found.get("content")
+        blocks = content if isinstance(content, list) else ()
+        self.blocks = [each for each in enumerate(blocks) if isinstance(each[1], dict)]
+        self.texts: list[tuple[int, str]] = [
+            (index, block["text"])
+            for index, block in self.blocks
+            if block.get("type") == "text" and isinstance(block.get("text"), str)
+        ]
+        self._parsed: list[Parsed] | None = None
+        self._raw: str | None = None
+
+    @property
+    def version(self) -> Version | None:
+        return self.given.version
+
+    @property
+    def parsed(self) -> list[Parsed]:
+        """The texts that are JSON objects or arrays."""
+        if self._parsed is None:
+            tried = ((index, text, _parse(text)) for index, text in self.texts)
+            self._parsed = [Parsed(*each) for each in tried if each[2] is not None]
+        return self._parsed
+
+    @property
+    def raw(self) -> str:
+        """The reply as JSON, without the bytes of pictures and sounds."""
+        if self._raw is None:
+            self._raw = _as_text(_without_media(self.found, self.blocks))
+        return self._raw
+
+    def error_texts(self) -> list[tuple[str, str]]:
+        """Where a failure says what went wrong, and what it says."""
+        if self.dialect in ("rest", "problem"):
+            pairs = [(f"/{name}", self.found.get(name)) for name in ("error", "detail")]
+        else:
+            pairs = [(f"/content/{index}/text", text) for index, text in self.texts]
+            error = self.found.get("error")
+            if self.dialect == "envelope" and isinstance(error, dict):
+                pairs.append(("/error/message", error.get("message")))
+        return [(pointer, text) for pointer, text in pairs if isinstance(text, str)]
+
+    def strings(self) -> Iterator[tuple[str, str]]:
+        """Every string in the reply with its pointer, but for the bytes of blocks."""
+        for name, value in self.found.items():
+            if name != "content":
+                yield from walk(value, f"/{escape(name)}")
+        for index, block in self.blocks:
+            for name, value in block.items():
+                if name != "data" or block.get("type") not in MEDIA:
+                    yield from walk(value, f"/content/{index}/{escape(name)}")
+
+    def _is_failure(self) -> bool:
+        match self.dialect:
+            case "mcp":
+                return self.found.get("isError") is True
+            case "envelope":
+                return self.found.get("success") is False
+            case "rest":
+                return self.found.keys() == {"error"}
+            case _:
+                return True
+
+
+def walk(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    """Every string in *value* with its pointer, but for the bytes of a resource."""
+    waiting = [(pointer, value)]
+    while waiting:
+        pointer, value = waiting.pop()
+        if isinstance(value, str):
+            yield pointer, value
+        elif isinstance(value, dict):
+            waiting += [
+                (f"{pointer}/{escape(str(name))}", each)
+                for name, each in value.items()
+                if name != "blob"
+            ]
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{pointer}/{index}", each) for index, each in enumerate(value)]
+
+
+def escape(name: str) -> str:
+    """A member's name as a JSON pointer has it."""
+    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
+
+
+def _data_of(found: dict[str, Any], dialect: Dialect) -> Any:
+    """The structured data, or UNSET; of a REST reply it is the whole."""
+    match dialect:
+        case "mcp":
+            return found.get("structuredContent", msgspec.UNSET)
+        case "envelope":
+            return found.get("data", msgspec.UNSET)
+        case "rest":
+            return found
+        case _:
+            return msgspec.UNSET
+
+
+def _parse(text: str) -> Any:
+    start = text[:1]
+    if start.isspace():
+        text = text.lstrip()
+        start = text[:1]
+    if start not in ("{", "["):
+        return None
+    try:
+        return _decode(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _without_media(found: dict[str, Any], blocks: list[tuple[int, dict[str, Any]]]) -> Any:
+    if not any(block.get("type") in MEDIA for _, block in blocks):
+        return found
+    kept = [block for _, block in blocks if block.get("type") not in MEDIA]
+    return {**found, "content": kept}
+
+
+def _as_text(found: Any) -> str:
+    try:
+        return _encode(found).decode()
+    except (TypeError, ValueError, RecursionError):
+        # What JSON cannot say (a lone surrogate, a cycle) can still hold a secret.
+        return repr(found)

@@ -1,0 +1,170 @@
+"""What a running tool knows and says through its Context."""
+
+import asyncio
+import logging
+import threading
+from typing import Any
+
+import pytest
+
+from answerback import App, Context, Reply
+from answerback.call import Call, settled
+from answerback.peer import LEVELS, Abilities, Level, Log, Progress, Question
+from answerback.wires.memory import call
+
+
+class Listener:
+    """A peer that keeps what it is told, and answers as it was set up to."""
+
+    can = Abilities(elicit=True)
+
+    def __init__(self, *answers: Any) -> None:
+        self.heard: list[Progress | Log] = []
+        self.asked: list[Question] = []
+        self._answers = list(answers)
+
+    def notify(self, note: Progress | Log) -> None:
+        self.heard.append(note)
+
+    def hang_up(self) -> None: ...
+
+    async def ask(self, question: Question) -> Any:
+        self.asked.append(question)
+        return self._answers.pop(0)
+
+
+def report(ctx: Context) -> None:
+    ctx.progress(1)
+    ctx.progress(2, 4, "half way")
+    ctx.log("words")
+    ctx.log({"n": 1}, "warning", logger="mine")
+
+
+async def report_async(ctx: Context) -> None:
+    report(ctx)
+
+
+@pytest.mark.parametrize("fn", [report, report_async])
+def test_progress_and_log_reach_the_other_end_from_both_kinds_of_tool(fn: Any) -> None:
+    app = App("test")
+    app.add_tool(fn, name="report")
+    peer = Listener()
+
+    asyncio.run(call(app, "report", b"{}", peer))
+
+    assert peer.heard == [
+        Progress(1),
+        Progress(2, 4, "half way"),
+        Log("info", "words", "report"),
+        Log("warning", {"n": 1}, "mine"),
+    ]
+
+
+def test_a_tool_knows_its_name_its_wire_and_what_can_be_asked() -> None:
+    def who(ctx: Context) -> list[Any]:
+        return [ctx.tool, ctx.wire, ctx.cancelled, ctx.can.elicit]
+
+    app = App("test")
+    app.add_tool(who)
+
+    assert asyncio.run(app.call("who")).data == ["who", "memory", False, False]
+    assert asyncio.run(call(app, "who", b"{}", Listener())).data == ["who", "memory", False, True]
+
+
+def test_a_thread_sees_that_its_call_was_cancelled() -> None:
+    started, seen = threading.Event(), threading.Event()
+
+    def work(ctx: Context) -> bool:
+        started.set()
+        seen.wait(5)
+        return ctx.cancelled
+
+    app = App("test")
+    app.add_tool(work)
+    invocation = Call("work")
+
+    async def run() -> Reply[Any]:
+        task = asyncio.create_task(app.paths.tools(invocation))
+        await asyncio.to_thread(started.wait, 5)
+        invocation.cancelled = True
+        seen.set()
+        return settled(await task)
+
+    assert asyncio.run(run()).data is True
+
+
+def test_where_nobody_listens_progress_is_dropped_and_logs_go_to_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, "answerback.tools")
+    app = App("test")
+    app.add_tool(report)
+
+    reply = asyncio.run(app.call("report"))
+
+    assert reply.ok
+    assert [(each.levelname, each.message) for each in caplog.records] == [
+        ("INFO", "words"),
+        ("WARNING", "{'n': 1}"),
+    ]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_level_is_known_to_the_log(level: Level, caplog: pytest.LogCaptureFixture) -> None:
+    def say(ctx: Context) -> None:
+        ctx.log("words", level)
+
+    caplog.set_level(logging.DEBUG, "answerback.tools")
+    app = App("test")
+    app.add_tool(say)
+
+    assert asyncio.run(app.call("say")).ok
+    assert (
+        caplog.records[0].levelno
+        == {
+            "debug": logging.DEBUG,
+            "info": logging.INFO,
+            "notice": logging.INFO,
+            "warning": logging.WARNING,
+            "error": logging.ERROR,
+            "critical": logging.CRITICAL,
+            "alert": logging.ERROR,
+            "emergency": logging.ERROR,
+        }[level]
+    )
+
+
+async def ask_age(ctx: Context) -> int:
+    return await ctx.elicit("How old are you?", int)
+
+
+def test_an_answer_comes_back_as_a_value_of_its_type() -> None:
+    app = App("test")
+    app.add_tool(ask_age)
+    peer = Listener({"action": "accept", "content": {"value": 7}})
+
+    reply = asyncio.run(call(app, "ask_age", b"{}", peer))
+
+    assert reply.data == 7
+    assert peer.asked[0].message == "How old are you?"
+
+
+@pytest.mark.parametrize("action", ["decline", "cancel"])
+def test_a_question_that_is_not_answered_is_a_conflict(action: str) -> None:
+    app = App("test")
+    app.add_tool(ask_age)
+
+    reply = asyncio.run(call(app, "ask_age", b"{}", Listener({"action": action})))
+
+    assert reply.error is not None
+    assert (reply.error.code, reply.error.row.status) == ("INPUT_DECLINED", 409)
+
+
+def test_a_question_with_nobody_to_ask_is_told_to_the_caller() -> None:
+    app = App("test")
+    app.add_tool(ask_age)
+
+    reply = asyncio.run(app.call("ask_age"))
+
+    assert reply.error is not None
+    assert (reply.error.code, reply.error.message) == ("INPUT_REQUIRED", "How old are you?")

@@ -1,0 +1,142 @@
+"""What is loaded when: start-up is what users of stdio and CGI feel most."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+# HTTP, terminals, schemas, and the costly parts of the standard library.
+HEAVY = frozenset(
+    {"anyio", "attr", "httptools", "httpx", "jsonschema", "pydantic", "rich", "starlette"}
+    | {"uvicorn", "uvloop", "yaml"}
+    | {"asyncio", "concurrent.futures", "difflib", "email", "http", "http.client", "inspect"}
+    | {"importlib.metadata", "json", "logging", "selectors", "shutil", "socket", "ssl"}
+    | {"subprocess", "tempfile", "traceback", "unittest", "urllib.request", "argparse"}
+)
+SHOW = "import sys; sys.stderr.write(' '.join(sys.modules))"
+
+CALCULATOR = f"""
+import atexit
+atexit.register(lambda: exec({SHOW!r}))
+from answerback import App
+
+app = App("calculator")
+
+@app.tool
+def add(x: int, y: int) -> int:
+    return x + y
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+
+def run(*words: str, stdin: str = "", env: Mapping[str, str] | None = None) -> tuple[str, set[str]]:
+    """What the program wrote, and what of the heavy it had loaded when it ended."""
+    ended = subprocess.run(
+        [sys.executable, *words],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=True,
+        env={**os.environ, **(env or {})},
+    )
+    return ended.stdout, set(ended.stderr.split()) & HEAVY
+
+
+@pytest.fixture(scope="module")
+def of_msgspec() -> set[str]:
+    return run("-c", f"import msgspec, datetime, functools, typing, re, contextlib; {SHOW}")[1]
+
+
+@pytest.fixture
+def calculator(tmp_path: Path) -> str:
+    path = tmp_path / "calculator.py"
+    path.write_text(CALCULATOR)
+    return str(path)
+
+
+def test_the_probe_sees_what_is_loaded() -> None:
+    assert "asyncio" in run("-c", f"import asyncio; {SHOW}")[1]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import answerback",
+        "from answerback import App",
+        "from answerback import *",
+    ],
+)
+def test_importing_loads_nothing_heavy(line: str, of_msgspec: set[str]) -> None:
+    _, loaded = run("-c", f"{line}; {SHOW}")
+
+    assert loaded - of_msgspec == set()
+
+
+def test_importing_the_package_alone_does_not_even_load_msgspec() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", f"import answerback; {SHOW}"], capture_output=True, check=True
+    )
+
+    assert b" msgspec" not in ended.stderr
+
+
+def test_registering_a_tool_loads_nothing_heavy(calculator: str, of_msgspec: set[str]) -> None:
+    line = f"import runpy; runpy.run_path({calculator!r})"
+    _, of_runpy = run("-c", f"import runpy; {SHOW}")
+
+    _, loaded = run("-c", line)
+
+    assert loaded - of_msgspec - of_runpy == set()
+
+
+def test_a_call_of_a_plain_tool_loads_no_asyncio(calculator: str, of_msgspec: set[str]) -> None:
+    said, loaded = run(calculator, "call", "add", "x=7", "y=3")
+
+    assert said == '{"result":10}\n'
+    assert loaded - of_msgspec - {"argparse"} == set()
+
+
+def test_a_cgi_request_for_a_plain_tool_loads_nothing_but_the_status_names(
+    calculator: str, of_msgspec: set[str]
+) -> None:
+    body = '{"x": 7, "y": 3}'
+    env = {
+        "GATEWAY_INTERFACE": "CGI/1.1",
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/add",
+        "CONTENT_LENGTH": str(len(body)),
+    }
+
+    said, loaded = run(calculator, stdin=body, env=env)
+
+    assert said.endswith('{"result":10}')
+    assert loaded - of_msgspec - {"http"} == set()
+
+
+def test_mcp_over_stdio_loads_no_asyncio_and_no_http_for_plain_tools(
+    calculator: str, of_msgspec: set[str]
+) -> None:
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": NAMED}
+    call = {"name": "add", "arguments": {"x": 7, "y": 3}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call},
+    ]
+
+    said, loaded = run(calculator, "mcp", stdin="".join(f"{json.dumps(line)}\n" for line in lines))
+
+    replies = {reply["id"]: reply for reply in map(json.loads, said.splitlines())}
+    assert replies[3]["result"]["structuredContent"] == {"result": 10}
+    assert loaded - of_msgspec - {"argparse"} == set()
+
+
+NAMED = {"name": "test", "version": "1"}
