@@ -2,14 +2,15 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+JUDGES := node_modules/.ready
 WORKERS ?= 2
 
-.PHONY: help setup run test check demo bench clean
+.PHONY: help setup run test conformance check demo bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(READY)  ## create .venv with everything
+setup: $(READY) $(JUDGES)  ## create .venv and node_modules with everything
 
 # uv where it is there, venv and pip where it is not.
 $(READY): pyproject.toml constraints.txt
@@ -23,23 +24,32 @@ $(READY): pyproject.toml constraints.txt
 	fi
 	@touch $@
 
-run: setup  ## serve examples/calculator.py on port 8000
+# The official MCP suite and clients, for the tests alone. A registry may fail once.
+NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
+$(JUDGES): package.json
+	@$(NPM_INSTALL) || $(NPM_INSTALL)
+	@touch $@
+
+run: $(READY)  ## serve examples/calculator.py on port 8000
 	$(BIN)/python examples/calculator.py serve --port 8000
 
 test: setup  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) -q
 
-check: setup  ## lint, types, imports
+conformance: setup  ## the official MCP suite against examples/conformance.py
+	$(BIN)/python -m tests.mcp.conformance
+
+check: $(READY)  ## lint, types, imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-demo: setup  ## one call over every wire, side by side
+demo: $(READY)  ## one call over every wire, side by side
 	$(BIN)/python examples/demo.py
 
-bench: setup  ## the figures in docs/performance.md
+bench: $(READY)  ## the figures in docs/performance.md
 	$(BIN)/python -m bench
 
 clean:
-	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

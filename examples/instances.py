@@ -2,7 +2,7 @@
 
 from typing import Any, Literal, TypedDict
 
-from answerback import App, Conflict, Image, Link, NotFound, Reply, Text, success
+from answerback import App, Conflict, Image, Link, NotFound, Reply, success
 
 app = App("instances", version="1.0.0", contract="envelope")
 
@@ -46,6 +46,12 @@ class Listed(TypedDict):
 
 class Changed(TypedDict):
     instanceId: str
+    status: Literal["running", "stopped"]
+
+
+class Opened(TypedDict):
+    instanceId: str
+    name: str
     status: Literal["running", "stopped"]
 
 
@@ -125,21 +131,26 @@ def cpu_chart(instanceId: str) -> Reply[dict[str, Any]]:  # noqa: N803 -- the se
 
 
 @app.tool(raises=[NotFound], examples=[{"instanceId": "instance-1"}])
-def open_instance(instanceId: str) -> list[Text | Link]:  # noqa: N803 -- the seed's name
+def open_instance(instanceId: str) -> Reply[Opened]:  # noqa: N803 -- the seed's name
     """Say where an instance is to be found.
 
     Args:
         instanceId: Such as instance-1.
     """
-    _look_up(instanceId)
+    instance = _look_up(instanceId)
     page = Link(
         "http://localhost:8080",
         "VSCode Web UI",
         description="Web-based VSCode interface for your instance",
         metadata={"requiresAuth": True, "authType": "password"},
     )
+    opened: Opened = {
+        "instanceId": instanceId,
+        "name": instance["name"],
+        "status": instance["status"],
+    }
     text = "VSCode instance deployed successfully. You can access it using the following URL:"
-    return [Text(text), page]
+    return success(text, opened, content=[page])
 
 
 if __name__ == "__main__":

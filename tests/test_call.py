@@ -23,7 +23,8 @@ from answerback import (
     Unauthenticated,
     Unavailable,
 )
-from answerback.call import Call, pipeline, settled, without_loop
+from answerback.call import Call, settled, without_loop
+from answerback.paths import paths
 from answerback.peer import NeedsInput, Question
 from answerback.reply import Error
 from answerback.runners import in_place, on_a_loop_of_its_own
@@ -135,7 +136,7 @@ def test_what_stops_more_than_the_call_passes_through(
 
 
 def _path(app: App) -> Callable[[Call], Any]:
-    return pipeline(app.tools, app.contract, in_place(on_a_loop_of_its_own))
+    return paths(app, in_place(on_a_loop_of_its_own)).tools
 
 
 def test_a_cancelled_call_is_cancelled_and_not_answered() -> None:

@@ -224,7 +224,7 @@ def test_a_reply_that_could_not_be_sent_is_refused_by_path(value: Any, said: str
     assert said in refusal(giving(value))
 
 
-@pytest.mark.parametrize("value", [success("done"), Text("done"), Reply()], ids=str)
+@pytest.mark.parametrize("value", [success("done"), Text("done"), Reply()])
 def test_a_reply_without_the_declared_data_is_refused(value: Any) -> None:
     assert "without the data" in refusal(giving(value, int))
 

@@ -98,7 +98,7 @@ DECLARED: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "value", "expected"), DECLARED, ids=str)
+@pytest.mark.parametrize(("annotation", "value", "expected"), DECLARED)
 def test_what_is_sent_is_shaped_by_the_annotation_and_fits_the_schema(
     annotation: Any, value: Any, expected: Any
 ) -> None:
@@ -113,7 +113,7 @@ def test_what_is_sent_is_shaped_by_the_annotation_and_fits_the_schema(
     jsonschema.Draft202012Validator(schema).validate(structured)
 
 
-@pytest.mark.parametrize(("annotation", "value", "expected"), DECLARED, ids=str)
+@pytest.mark.parametrize(("annotation", "value", "expected"), DECLARED)
 def test_text_and_structured_data_say_the_same(annotation: Any, value: Any, expected: Any) -> None:
     app, reply = giving(annotation, value)
 
@@ -138,7 +138,7 @@ UNDECLARED: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "value", "expected"), UNDECLARED, ids=str)
+@pytest.mark.parametrize(("annotation", "value", "expected"), UNDECLARED)
 def test_an_annotation_that_does_not_say_gives_no_schema(
     annotation: Any, value: Any, expected: Any
 ) -> None:
@@ -185,7 +185,7 @@ BLOCKS: list[tuple[Any, Any, tuple[Any, ...]]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "value", "expected"), BLOCKS, ids=str)
+@pytest.mark.parametrize(("annotation", "value", "expected"), BLOCKS)
 def test_blocks_are_content_and_not_data(
     annotation: Any, value: Any, expected: tuple[Any, ...]
 ) -> None:
@@ -230,7 +230,7 @@ ALIGNED: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("annotation", "value", "expected"), ALIGNED, ids=str)
+@pytest.mark.parametrize(("annotation", "value", "expected"), ALIGNED)
 def test_the_aligned_contract_wraps_objects_and_spreads_fixed_tuples(
     annotation: Any, value: Any, expected: Any
 ) -> None:

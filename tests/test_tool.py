@@ -99,7 +99,6 @@ class AsyncDoubler:
         Doubler.static,
         lambda x: double(x),
     ],
-    ids=str,
 )
 def test_whatever_can_be_called_by_argument_names_can_be_a_tool(fn: Callable[..., Any]) -> None:
     if getattr(fn, "__name__", "") == "<lambda>":

@@ -15,6 +15,7 @@ from .wires.http import MAX_BODY, RESERVED
 if TYPE_CHECKING:
     from .paths import Paths
     from .prompt import Prompt
+    from .records import Records, Sink
     from .reply import Reply
     from .resource import Resource, ResourceOptions
     from .wires.web.site import Site
@@ -26,7 +27,8 @@ class App:
     """A set of tools under one name.
 
     *contract* says how replies look; *lenient* takes "7" for 7 and JSON in a string;
-    *limits* says how much may go on at a time, and for how long.
+    *limits* says how much may go on at a time, and for how long; *records* keeps what
+    was answered, such as `SQLite("audit.db")`.
     """
 
     def __init__(
@@ -39,6 +41,7 @@ class App:
         contract: str | Contract = "standard",
         lenient: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        records: Sink | Records | None = None,
     ) -> None:
         self.name = name
         self.version = version
@@ -52,6 +55,7 @@ class App:
         self.changes = Changes()
         self._lenient = lenient
         self.limits = limits
+        self.records = None if records is None else _records(records)
 
     @overload
     def tool(self, fn: F, /) -> F: ...
@@ -184,6 +188,12 @@ class App:
         from .cli import run_app
 
         run_app(self, arguments)
+
+
+def _records(given: Sink | Records) -> Records:
+    from .records import Records
+
+    return given if isinstance(given, Records) else Records(given)
 
 
 def only_app(namespace: Mapping[str, Any], where: str) -> App:

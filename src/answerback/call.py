@@ -39,6 +39,8 @@ class Call(msgspec.Struct, eq=False):
     wire: str = "memory"
     cancelled: bool = False
     """Set by the wire when nobody waits for the outcome any more."""
+    caller: str = ""
+    """Who calls, as far as the wire knows."""
 
 
 Outcome: TypeAlias = Reply[Any] | NeedsInput

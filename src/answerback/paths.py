@@ -11,6 +11,7 @@ from .runners import Runner
 
 if TYPE_CHECKING:
     from .app import App
+    from .records import Records
     from .reply import Reply
     from .tool import Tool
 
@@ -26,11 +27,21 @@ class Paths(msgspec.Struct, frozen=True):
 
 def paths(app: App, run: Runner) -> Paths:
     contract, most = app.contract, app.limits.calls
-    return Paths(
+    ways = Paths(
         tools=pipeline(app.tools, contract, run, most=most),
         resources=pipeline(app.resources, contract, run, most=most),
         prompts=pipeline(app.prompts, contract, run, _prompt_reply, most=most),
         completions=pipeline(app.completions, contract, run, most=most),
+    )
+    return ways if app.records is None else _recorded(ways, app.records)
+
+
+def _recorded(ways: Paths, records: Records) -> Paths:
+    return Paths(
+        tools=records.recorded(ways.tools, "tool"),
+        resources=records.recorded(ways.resources, "resource"),
+        prompts=records.recorded(ways.prompts, "prompt"),
+        completions=records.recorded(ways.completions, "completion"),
     )
 
 

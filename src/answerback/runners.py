@@ -25,10 +25,9 @@ def on_loop(pool: Pool) -> Runner:
         # A plain function may hand on what an async one gave it, as many decorators do.
         return await value if isinstance(value, CoroutineType) else value
 
-    async def run_in_time(tool: Tool, kwargs: dict[str, Any]) -> Any:
-        if tool.timeout is None:
-            return await run(tool, kwargs)
-        return await _in_time(tool, run(tool, kwargs))
+    def run_in_time(tool: Tool, kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
+        running = run(tool, kwargs)
+        return running if tool.timeout is None else _in_time(tool, running)
 
     return run_in_time
 
@@ -86,7 +85,7 @@ def _beside(
     value, failure = outcome[0]
     if failure is not None:
         raise failure
-    return value
+    return run_async(_in_time(tool, value)) if isinstance(value, CoroutineType) else value
 
 
 def on_a_loop_of_its_own(awaited: Coroutine[Any, Any, Any]) -> Any:

@@ -86,6 +86,17 @@ async def nap(notes: str, ctx: Context, chatty: bool = False) -> str:
 
 
 @app.tool
+def finish(notes: str, gate: str) -> str:
+    """Go on until a file is there, whoever listens."""
+    Path(notes).write_text("began")
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until and not os.path.exists(gate):
+        time.sleep(0.005)
+    Path(notes).write_text("over")
+    return "done"
+
+
+@app.tool
 async def wait_for(path: str) -> bool:
     """Wait, on the loop, until a file is there."""
     until = time.monotonic() + PATIENCE
@@ -173,6 +184,12 @@ def shelf(shelf: str, number: int) -> dict[str, Any]:
 def greet(name: str, tone: Literal["kind", "curt"] = "kind") -> str:
     """Greet somebody."""
     return f"Greet {name}, and be {tone}."
+
+
+@app.prompt(name="ask_name")
+async def ask_name_for_a_prompt(ctx: Context) -> str:
+    """Ask what the tool of the same name asks."""
+    return await ctx.elicit("Who are you?", str)
 
 
 @app.completion("greet", "name")

@@ -84,13 +84,16 @@ class Site:
         """One request; *listens* reads only the first event of a stream, and hangs up."""
         given = {"Content-Type": JSON, "Accept": BOTH, **(headers or {})}
         given = {name: value for name, value in given.items() if value != ""}
-        try:
-            self._line.request(method, path, body, given)
-            answer = self._line.getresponse()
-        except (ConnectionError, http.client.HTTPException):
-            self._line.close()
-            raise
-        return self._read(answer, listens=listens)
+        for last in (False, True):
+            try:
+                self._line.request(method, path, body, given)
+                return self._read(self._line.getresponse(), listens=listens)
+            except (ConnectionError, http.client.HTTPException):
+                # The server closes a line that was quiet for some seconds.
+                self._line.close()
+                if last:
+                    raise
+        raise AssertionError
 
     def _read(self, answer: http.client.HTTPResponse, *, listens: bool) -> Said:
         said = Said(answer.status, {name.lower(): value for name, value in answer.getheaders()})

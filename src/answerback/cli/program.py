@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..app import App
 
 COMMANDS = {
-    "serve": "serve the tools over HTTP: REST, OpenAPI and health on one port",
+    "serve": "serve the tools over HTTP: REST, MCP, OpenAPI and health on one port",
     "mcp": "serve the tools to a language model's host, over stdin and stdout",
     "call": "call one tool from the shell",
     "list": "show the tools and what they take",

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
+from ..errors import AnswerbackError
 from ..wires.http import MAX_BODY
 from ..wires.web.options import ServeOptions, WebOptions
-from .program import Program
+from .program import Program, tell
+
+if TYPE_CHECKING:
+    from ..records import Records, Sink
+
+
+class CannotRecord(AnswerbackError):
+    code = "CANNOT_RECORD"
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
@@ -23,12 +33,22 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--allow-origin", action="append", default=[], metavar="URL", help="a site that may call"
     )
+    parser.add_argument("--audit", metavar="FILE", help="record each reply here (.db or .jsonl)")
+    parser.add_argument(
+        "--audit-keep",
+        action="append",
+        default=[],
+        choices=("arguments", "content"),
+        help="record these as well, without what looks like a secret",
+    )
     given = parser.parse_args(arguments)
     web = WebOptions(
         max_body=given.max_body, hosts=(*given.allow_host,), origins=(*given.allow_origin,)
     )
     options = ServeOptions(host=given.host, port=given.port, workers=given.workers, web=web)
     app = program.load(given.target)
+    if given.audit is not None:
+        app.records = _records_in(given.audit, given.audit_keep)
     from ..wires.web.server import serve
 
     return serve(app, options)
@@ -39,3 +59,19 @@ def _positive(text: str) -> int:
     if number < 1:
         raise ValueError(text)
     return number
+
+
+def _records_in(path: str, keep: Sequence[str]) -> Records:
+    """Raises CannotRecord for a place where no file can be; any other trouble is only told."""
+    from ..records import JSONL, Records, SQLite
+
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder) or os.path.isdir(path):
+        raise CannotRecord(f"cannot record in {path!r}: give a file in a folder that is there")
+    sink: Sink = JSONL(path) if path.endswith(".jsonl") else SQLite(path)
+    # Opened once before any worker does: what is wrong with it is better known now.
+    try:
+        sink.open().close()
+    except Exception as exc:  # noqa: BLE001 -- it may get well again, and calls are answered anyway
+        tell(f"warning: {path} cannot be written as yet ({exc}); what is lost will be told")
+    return Records(sink, arguments="arguments" in keep, content="content" in keep)

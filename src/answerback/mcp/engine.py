@@ -169,14 +169,14 @@ class Engine:
         if not arguments.lstrip().startswith(b"{"):
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
         call = Call(tool.name, arguments, exchange, wire="mcp")
-        outcome = await self._run(self._paths.tools, call, exchange, raw)
+        outcome = await self._run("tool", self._paths.tools, call, exchange, raw)
         if isinstance(outcome, bytes):
             return outcome
         result = dialect.write(outcome, tool.shape, tool.contract, exchange.version)
         return result if not exchange.version.modern else self._signed(result)
 
     async def _run(
-        self, path: Handler, call: Call, exchange: Exchange, raw: msgspec.Raw
+        self, kind: str, path: Handler, call: Call, exchange: Exchange, raw: msgspec.Raw
     ) -> Reply[Any] | bytes:
         """The reply, or the result that asks the client for more."""
         exchange.begin(call)
@@ -185,7 +185,7 @@ class Engine:
         # Only a modern client pays for what sealing needs.
         from .rounds import input_required, recall
 
-        request = call.name.encode() + b"\0" + call.arguments
+        request = b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
         recall(exchange, raw, request, self._sealer())
         outcome = await path(call)
         if isinstance(outcome, NeedsInput):
@@ -197,7 +197,7 @@ class Engine:
         uri = params.read(raw, params.ReadResource).uri
         resource, arguments = self._find_resource(uri, exchange.version)
         call = Call(resource.uri, arguments, exchange, wire="mcp")
-        reply = await self._run(self._paths.resources, call, exchange, raw)
+        reply = await self._run("resource", self._paths.resources, call, exchange, raw)
         if isinstance(reply, bytes):
             return reply
         if reply.error is not None:
@@ -210,7 +210,7 @@ class Engine:
             bodies = contents_of(resource, uri, reply)
         except InvalidOutput as exc:
             raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc}") from None
-        contents = [write_block(body)["resource"] for body in bodies]
+        contents = [_content(body, exchange.version) for body in bodies]
         return self._finish({"contents": contents}, exchange.version, cacheable=True)
 
     def _find_resource(self, uri: str, version: Version) -> tuple[Resource, bytes]:
@@ -228,7 +228,7 @@ class Engine:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
         arguments = _encode(prompt.from_strings(list(asked.arguments.items())))
         call = Call(prompt.name, arguments, exchange, wire="mcp")
-        reply = await self._run(self._paths.prompts, call, exchange, raw)
+        reply = await self._run("prompt", self._paths.prompts, call, exchange, raw)
         if isinstance(reply, bytes):
             return reply
         if reply.error is not None:
@@ -265,6 +265,13 @@ class Engine:
         """A tool's result ends in its `_meta`, and that never is empty."""
         info = _encode(self.server_info(LATEST_LEGACY))
         return b'%b,"%b":%b}}' % (result[:-2], SERVER_INFO.encode(), info)
+
+
+def _content(body: Embedded, version: Version) -> dict[str, Any]:
+    """A body as it is read by itself: its `_meta` stands beside it, not around it."""
+    block = write_block(project_block(body, version))
+    content: dict[str, Any] = block["resource"]
+    return content | ({"_meta": block["_meta"]} if "_meta" in block else {})
 
 
 def _no_resource(uri: str, version: Version) -> RpcError:

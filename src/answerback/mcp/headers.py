@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -27,6 +28,7 @@ class _Named(msgspec.Struct):
 
 
 _names = msgspec.json.Decoder(_Named)
+_NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
 _OPEN, _CLOSE = "=?base64?", "?="
 
 
@@ -93,11 +95,14 @@ def _says(text: str, value: Any) -> bool:
     if isinstance(value, bool):
         return text == ("true" if value else "false")
     if isinstance(value, int | float):
-        try:
-            return float(text) == value
-        except ValueError:
-            return False
+        return _NUMBER.fullmatch(text) is not None and _number(text) == value
     return bool(text == value)
+
+
+def _number(text: str) -> int | float:
+    """Whole numbers to the last digit, however they are written."""
+    whole, _, rest = text.partition(".")
+    return float(text) if rest.strip("0") or "e" in text.lower() else int(whole)
 
 
 def _at(given: Any, path: tuple[str, ...]) -> Any:

@@ -53,7 +53,7 @@ def input_required(
     if lacking:
         raise RpcError(
             MISSING_CAPABILITY,
-            "The client lacks a capability that this call needs",
+            f"This call needs what the client does not offer: {', '.join(lacking)}",
             {"requiredCapabilities": lacking},
         )
     state = _State(int(time.time()) + LIFETIME, _digest(request), exchange.answers)

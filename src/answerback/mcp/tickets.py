@@ -55,10 +55,10 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
         if packed is None or len(packed) != _LAYOUT.size:
             return None
         version, bits, home, issued, subject, nonce = _LAYOUT.unpack(packed)
-        if version >= len(_VERSIONS) or not 0 <= time.time() - issued + 60 <= LIFETIME + 60:
+        if version >= len(_VERSIONS):
             return None
         abilities = {name: bool(bits >> place & 1) for place, name in enumerate(_BITS)}
-        return cls(
+        ticket = cls(
             version=_VERSIONS[version],
             client=Client(**abilities),
             home=home,
@@ -66,3 +66,9 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
             subject=subject,
             nonce=nonce,
         )
+        return ticket if ticket.is_valid else None
+
+    @property
+    def is_valid(self) -> bool:
+        """Neither too old nor from the future; clocks may differ by a minute."""
+        return -60 <= time.time() - self.issued <= LIFETIME

@@ -29,12 +29,17 @@ class Chain:
         self.head = ""
 
     def extend(self, events: Iterable[Event]) -> list[Entry]:
+        """The entries for *events*; they are in the chain once they are `kept`."""
         entries: list[Entry] = []
+        seq, head = self.seq, self.head
         for event in events:
             body = _encode(event)
-            self.head = link(self.head, body)
-            self.seq += 1
-            entries.append(Entry(self.id, self.seq, self.head, body, event))
-            if not self.seq % _AT_A_STRETCH:
+            head = link(head, body)
+            seq += 1
+            entries.append(Entry(self.id, seq, head, body, event))
+            if not seq % _AT_A_STRETCH:
                 sleep(0)
         return entries
+
+    def kept(self, last: Entry) -> None:
+        self.seq, self.head = last.seq, last.hash

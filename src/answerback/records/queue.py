@@ -20,7 +20,7 @@ class Queue(Generic[T]):
     """At most *most* items that weigh at most *most_bytes*; what is beyond is counted."""
 
     def __init__(self, most: int, most_bytes: int, *, batch: int, linger: float) -> None:
-        self._most = most
+        self.most = most
         self._most_bytes = most_bytes
         self._batch = batch
         self._linger = linger
@@ -32,19 +32,20 @@ class Queue(Generic[T]):
         self._something = threading.Event()
         self._enough = threading.Event()
 
-    def put(self, item: T, weight: int) -> None:
-        """Leave it to be written; never waits for who writes."""
+    def put(self, item: T, weight: int) -> bool:
+        """Leave it to be written; never waits for who writes. False if there is no room."""
         with self._lock:
             count = len(self._items)
-            if count >= self._most or (count and self._held + weight > self._most_bytes):
+            if count >= self.most or (count and self._held + weight > self._most_bytes):
                 self._lost += 1
-                return
+                return False
             self._items.append(item)
             self._held += weight
         if not count:
             self._something.set()
         elif count == self._batch:
             self._enough.set()
+        return True
 
     def lose(self, count: int) -> None:
         """Count what was taken and cannot be written."""
@@ -70,9 +71,10 @@ class Queue(Generic[T]):
             self._items, self._held, self._lost, self._flushed = [], 0, 0, []
         return taken
 
-    def pause(self, seconds: float) -> bool:
-        """Wait, unless somebody hurries."""
-        return self._enough.wait(seconds)
+    def pause(self, seconds: float) -> None:
+        """Wait before another attempt; not so long if somebody hurries."""
+        if self._enough.wait(seconds):
+            self._enough.clear()
 
     def __len__(self) -> int:
         return len(self._items)

@@ -55,7 +55,8 @@ class SQLite:
             # last of it, and leaves the rest whole.
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
-            if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'").fetchone():
+            found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'")
+            if found.fetchone() is None:
                 connection.executescript(_SCHEMA)
         except BaseException:
             connection.close()

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Iterable
-from contextlib import suppress
-from datetime import UTC, datetime
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
-from .chain import Chain
-from .event import ENDED, LOST, STARTED, Event
+from .event import Event
+from .pen import Pen
 from .queue import Queue, Taken
-from .sink import Entry, Sink, Store
+from .sink import Sink
 
 T = TypeVar("T")
 
@@ -22,103 +20,163 @@ LINGER = 0.2
 MOST_BYTES = 64 * 1024 * 1024
 END_SECONDS = 5.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
-_FULL = "there was no room left to wait in"
 
 
 class Writer(Generic[T]):
     """Its thread and the sink's file are of the process that first has something to write."""
 
     def __init__(self, sink: Sink, make: Callable[[T], Event], most: int) -> None:
-        self._sink = sink
+        self.sink = sink
         self._make = make
         self._most = most
-        self._begin()
+        self._lock = threading.Lock()
+        self._run: _Run[T] | None = None
         _WRITERS.add(self)
-
-    def _begin(self) -> None:
-        """As if nothing had been written yet: so it is in a process that was just forked."""
-        self._queue: Queue[T] = Queue(self._most, MOST_BYTES, batch=BATCH, linger=LINGER)
-        self._starting = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._ending = False
-        self._writing = 0
-        self._told = ""
 
     def put(self, item: T, weight: int) -> None:
         """Leave it to be written; never waits for the sink."""
-        if self._thread is None:
-            self._start()
-        self._queue.put(item, weight)
+        (self._run or self._start()).put(item, weight)
 
     def flush(self, seconds: float = END_SECONDS) -> bool:
         """Wait until all that was put is written; False if it is not by then."""
-        if self._thread is None:
-            return True
+        run = self._run
+        return run is None or run.flush(seconds)
+
+    def close(self, seconds: float = END_SECONDS) -> None:
+        """Write what there is and end the chain; what cannot be written in time is told."""
+        run, self._run = self._run, None
+        if run is not None:
+            import atexit
+
+            atexit.unregister(self.close)
+            run.close(seconds)
+
+    def _start(self) -> _Run[T]:
+        with self._lock:
+            if self._run is None:
+                import atexit
+
+                self._run = _Run(self.sink, self._make, self._most)
+                atexit.register(self.close)
+            return self._run
+
+    def forked(self) -> None:
+        """Begin anew: in this process nothing was written yet, and its parent's file is not ours.
+
+        The parent's thread is not here, and what it held open is left alone.
+        """
+        self._lock = threading.Lock()
+        self._run = None
+
+
+_WRITERS: weakref.WeakSet[Writer[Any]] = weakref.WeakSet()
+
+
+def _forked() -> None:
+    for writer in list(_WRITERS):
+        writer.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
+class _Run(Generic[T]):
+    """A thread that writes, from the first record to the end."""
+
+    def __init__(self, sink: Sink, make: Callable[[T], Event], most: int) -> None:
+        self._sink = sink
+        self._make = make
+        self._queue: Queue[T] = Queue(most, MOST_BYTES, batch=BATCH, linger=LINGER)
+        self._ending = False
+        self._writing = 0
+        self._ailing = ""
+        self._full = False
+        self._thread = threading.Thread(target=self._work, name="answerback-records", daemon=True)
+        try:
+            self._thread.start()
+        except RuntimeError as exc:  # No more threads, or the process is ending.
+            self._ailing = str(exc)
+
+    def put(self, item: T, weight: int) -> None:
+        if not self._queue.put(item, weight) and not self._full:
+            self._full = True
+            why = self._ailing or f"{self._sink} takes too long"
+            _log().error("records are being lost, because no more can wait: %s", why)
+
+    def flush(self, seconds: float) -> bool:
         flushed = threading.Event()
         self._queue.hurry(flushed)
         return flushed.wait(seconds)
 
-    def close(self, seconds: float = END_SECONDS) -> None:
-        """Write what there is and end the chain; what cannot be written in time is told."""
-        thread = self._thread
-        if thread is None:
-            return
+    def close(self, seconds: float) -> None:
         self._ending = True
         self._queue.hurry()
-        thread.join(seconds)
+        if self._thread.ident is not None:
+            self._thread.join(seconds)
         lost = self._writing + len(self._queue) + self._queue.lost
         if lost:
-            _log().error("%d records were lost: %s", lost, self._told or f"{self._sink} hangs")
-        import atexit
+            why = self._ailing or f"{self._sink} takes too long"
+            _log().error("%d records were lost: %s", lost, why)
 
-        atexit.unregister(self.close)
-        self._begin()
-
-    def _start(self) -> None:
-        with self._starting:
-            if self._thread is not None:
-                return
-            thread = threading.Thread(target=self._run, name="answerback-records", daemon=True)
-            with suppress(RuntimeError):  # The process is ending: nothing starts any more.
-                thread.start()
-                self._thread = thread
-                import atexit
-
-                atexit.register(self.close)
-
-    def _run(self) -> None:
-        """The queue is looked up once: a thread that hangs past the end keeps to its own."""
-        queue = self._queue
-        pen = _Pen(self._sink)
+    def _work(self) -> None:
+        # A variable of this function, so that a forked process never frees what it holds open.
+        pen = Pen(self._sink)
         while True:
-            taken = queue.take()
+            taken = self._queue.take()
             ending = self._ending
-            for start in range(0, len(taken.items) or 1, BATCH):
-                items = taken.items[start : start + BATCH]
-                lost = 0 if start else taken.lost
-                self._writing = len(taken.items) - start
-                if not self._write(pen, items, lost):
-                    queue.lose(len(taken.items) - start + lost)
-                    break
-            self._writing = 0
+            self._write_all(pen, taken)
             for flushed in taken.flushed:
                 flushed.set()
-            if ending and not len(queue):
+            if ending and not len(self._queue):
                 pen.end()
                 return
 
-    def _write(self, pen: _Pen, items: list[T], lost: int) -> bool:
+    def _write_all(self, pen: Pen, taken: Taken[T]) -> None:
+        """What cannot be written although it is time to end is counted as lost."""
+        left = len(taken.items)
+        lost = taken.lost
+        for start in range(0, left or min(lost, 1), BATCH):
+            self._writing = left
+            items = taken.items[start : start + BATCH]
+            if not self._write(pen, items, lost):
+                self._queue.lose(left + lost)
+                break
+            left -= len(items)
+            lost = 0
+        self._writing = 0
+
+    def _write(self, pen: Pen, items: list[T], lost: int) -> bool:
         """Write until it is written, or time to end."""
         pause = _FIRST_PAUSE
         while True:
             try:
-                pen.write(self._events(items, lost))
-            except Exception as exc:  # noqa: BLE001 -- whatever ails a sink, the calls go on
-                self._tell(f"{self._sink}: {type(exc).__name__}: {exc}")
+                pen.write((self._make(item) for item in items), lost)
+            except Exception as exc:  # noqa: BLE001 -- whatever ails a sink, calls are answered
+                self._fell_ill(exc)
                 if self._ending:
+                    pen.give_up()
                     return False
                 self._queue.pause(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
             else:
-                self._recovered()
+                self._is_well(lost)
                 return True
+
+    def _fell_ill(self, exc: Exception) -> None:
+        said, self._ailing = self._ailing, f"{self._sink}: {type(exc).__name__}: {exc}"
+        if not said:
+            told = "records cannot be written, and up to %d will wait: %s"
+            _log().error(told, self._queue.most, self._ailing)
+
+    def _is_well(self, lost: int) -> None:
+        if self._ailing or lost:
+            _log().warning("records are written to %s again; %d were lost", self._sink, lost)
+        self._ailing = ""
+        self._full = False
+
+
+def _log() -> Any:
+    import logging
+
+    return logging.getLogger("answerback")

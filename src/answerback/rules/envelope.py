@@ -14,7 +14,9 @@ import msgspec
 
 from .examples import ENVELOPE_FAILURE, ENVELOPE_SUCCESS
 from .finding import About, Example, Fault, Faults, rule
+from .items import text_for
 from .subject import Subject
+from .words import kind
 
 _ENVELOPE = ("envelope",)
 _DATE_TIME = re.compile(
@@ -59,7 +61,7 @@ def missing_success(it: Subject) -> Faults:
         hint="say what was done in a text item, if only 'Operation completed successfully'",
         bad=_with(content=[]),
         good=ENVELOPE_SUCCESS,
-        fix=lambda found, _: found.update(content=[_text_for(found)]),
+        fix=lambda found, _: found.update(content=[text_for(found)]),
     ),
 )
 def empty_content(it: Subject) -> Faults:
@@ -165,11 +167,11 @@ def bad_error_object(it: Subject) -> Faults:
     if not error or it.found.get("success") is True:
         return ()
     if not isinstance(error, dict):
-        return [Fault("/error", f"error is {_kind(error)}, not an object")]
+        return [Fault("/error", f"error is {kind(error)}, not an object")]
     return [
         Fault("/error", f"error has no {name}")
         if name not in error
-        else Fault(f"/error/{name}", f"error {name} is {_kind(error[name])}, not text")
+        else Fault(f"/error/{name}", f"error {name} is {kind(error[name])}, not text")
         for name in ("code", "message")
         if not isinstance(error.get(name), str)
     ]
@@ -190,37 +192,9 @@ def data_not_an_object(it: Subject) -> Faults:
     faults = []
     data = it.found.get("data", msgspec.UNSET)
     if data is not msgspec.UNSET and not isinstance(data, dict):
-        faults.append(Fault("/data", f"data is {_kind(data)}, not an object"))
+        faults.append(Fault("/data", f"data is {kind(data)}, not an object"))
     error = it.found.get("error")
     if isinstance(error, dict) and not isinstance(error.get("details", {}), dict):
-        kind = _kind(error["details"])
-        faults.append(Fault("/error/details", f"error details is {kind}, not an object"))
+        details = kind(error["details"])
+        faults.append(Fault("/error/details", f"error details is {details}, not an object"))
     return faults
-
-
-def _text_for(found: dict[str, Any]) -> dict[str, Any]:
-    """The text that seed 000's `wrapToolResponse` gives a reply without one."""
-    if found.get("success") is False:
-        error = found.get("error")
-        message = error.get("message") if isinstance(error, dict) else error
-        text = f"Error: {message or found.get('message') or 'Unknown error'}"
-    elif found.get("data"):
-        text = msgspec.json.format(msgspec.json.encode(found["data"]), indent=2).decode()
-    else:
-        text = found.get("message") or "Operation completed successfully"
-    return {"type": "text", "text": text}
-
-
-def _kind(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "true or false"
-        case str():
-            return "text"
-        case int() | float():
-            return "a number"
-        case list():
-            return "a list"
-    return "an object"

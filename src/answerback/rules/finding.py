@@ -9,12 +9,11 @@ import msgspec
 
 if TYPE_CHECKING:
     from ..contract import Dialect
-    from .subject import Subject
 
 Severity = Literal["error", "warning", "note"]
-Part = Literal["reply", "text", "media", "resource", "resource_link", "block", "leak", "tool", "rpc"]
-"""What a rule looks at: the whole reply, each block of a kind, each string of a reply that may
-hold a secret, a listed tool, or a JSON-RPC error."""
+Part = Literal["reply", "block", "text", "leak", "tool", "rpc"]
+"""What a rule looks at: the whole reply, each block, each text, each string with a secret in it;
+each tool of a listing; a JSON-RPC error."""
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -46,11 +45,15 @@ class Example(msgspec.Struct, frozen=True):
     """A reply, and what has to be known beside it."""
 
     reply: Any
+    """The reply, or what makes one that is too large to be kept."""
     dialect: Dialect | None = None
     version: str | None = None
     schema: dict[str, Any] | None = None
     method: str | None = None
     listed: bool = False
+
+    def made(self) -> Any:
+        return self.reply() if callable(self.reply) else self.reply
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -108,7 +111,3 @@ def rule(number: str, about: About) -> Callable[[Callable[..., Faults]], Rule]:
 
 def _example(given: Any) -> Example:
     return given if isinstance(given, Example) else Example(given)
-
-
-ReplyCheck: TypeAlias = "Callable[[Subject], Faults]"
-BlockCheck: TypeAlias = "Callable[[Subject, dict[str, Any], int], Faults]"

@@ -12,7 +12,7 @@ TypeError
 import msgspec
 
 
-class Problem(msgspec.Struct, frozen=True, kw_only=True):
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One thing wrong with a value: where, what was expected and what came."""
 
     path: str

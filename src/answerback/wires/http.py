@@ -13,13 +13,15 @@ RESERVED = frozenset({"functions", "openapi.json", "healthz", "mcp", "message"})
 
 
 def refuse_method(method: str, allowed: str) -> Reply[Any] | None:
-    if method in allowed.split(", "):
+    if method == allowed or method in allowed.split(", "):
         return None
     return failure(f"Method not allowed: {method}; use {allowed}", code="METHOD_NOT_ALLOWED")
 
 
 def refuse_media(content_type: str) -> Reply[Any] | None:
     """JSON or nothing: a form is what a stranger's page can post without being asked."""
+    if content_type == "application/json":
+        return None
     media = content_type.partition(";")[0].strip().lower()
     if not media or media == "application/json" or media.endswith("+json"):
         return None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, TypeAlias
 
@@ -12,6 +14,8 @@ from .body import Send
 
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a sign of life is sent."""
+FULL = 1024 * 1024
+"""Bytes that wait to be read on one stream; beyond them nothing is said but what must be."""
 RETRY = 500
 """Milliseconds after which a client may come back to a line that was hung up."""
 
@@ -28,19 +32,54 @@ class Log:
     """The frames of one stream, in order; from any thread in, on the loop out.
 
     With an *id* its events have ids, and a client that lost the line can go on reading.
+    What was read is kept only for such a client, and not without bounds.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, id: str | None = None) -> None:
         self.id = id
-        self.frames: list[bytes] = []
         self.ended = False
+        self.size = 0
+        self._frames: deque[bytes] = deque()
+        self._forgotten = 0
+        self._lock = threading.Lock()
         self._loop = loop
         self._lines: set[Reader] = set()
 
+    @property
+    def count(self) -> int:
+        """How many frames there were, forgotten ones too."""
+        return self._forgotten + len(self._frames)
+
     def append(self, frame: bytes) -> None:
         """May be called from any thread."""
-        self.frames.append(frame)
+        with self._lock:
+            self._frames.append(frame)
+            self.size += len(frame)
         self._loop.call_soon_threadsafe(self._wake)
+
+    def offer(self, frame: bytes) -> bool:
+        """Append it, unless too much waits to be read already; from any thread."""
+        if self.size > FULL:
+            return False
+        self.append(frame)
+        return True
+
+    def offer_or_end(self, frame: bytes) -> None:
+        """For a stream that must not have gaps: its client comes back and looks anew."""
+        if not self.offer(frame):
+            self._loop.call_soon_threadsafe(self.end)
+
+    def frame(self, number: int) -> bytes | None:
+        """The frame of that number, counted from 1; None if it is forgotten."""
+        place = number - 1 - self._forgotten
+        return self._frames[place] if place >= 0 else None
+
+    def was_read(self, number: int) -> None:
+        """Forget what nobody can ask for again; what can be is kept while there is room."""
+        with self._lock:
+            while self._forgotten < number and (self.id is None or self.size > FULL):
+                self.size -= len(self._frames.popleft())
+                self._forgotten += 1
 
     def end(self) -> None:
         """There will be no more; on the loop only."""
@@ -74,10 +113,12 @@ class Log:
         reader = Reader()
         self._lines.add(reader)
         try:
-            while not (self.ended and start >= len(self.frames)):
-                while start < len(self.frames):
+            while not (self.ended and start >= self.count):
+                while start < self.count:
                     start += 1
-                    yield self.frames[start - 1]
+                    if (frame := self.frame(start)) is not None:
+                        yield frame
+                        self.was_read(start)
                 if not self.ended:
                     await reader.wake.wait()
                     reader.wake.clear()
@@ -107,9 +148,11 @@ class Line(Reader):
         if prime:
             await self._part(b"id: %b-0\nretry: %d\ndata: \n\n" % (self._id, RETRY))
         while not self.hung_up:
-            while number < len(self._log.frames):
+            while number < self._log.count:
                 number += 1
-                await self._part(self._event(number))
+                if (frame := self._log.frame(number)) is not None:
+                    await self._part(self._event(number, frame))
+                    self._log.was_read(number)
             if self._log.ended:
                 break
             await self._wait()
@@ -119,8 +162,7 @@ class Line(Reader):
     def _id(self) -> bytes:
         return (self._log.id or "").encode()
 
-    def _event(self, number: int) -> bytes:
-        frame = self._log.frames[number - 1]
+    def _event(self, number: int, frame: bytes) -> bytes:
         if self._log.id is None:
             return b"event: message\ndata: %b\n\n" % frame
         return b"event: message\nid: %b-%d\ndata: %b\n\n" % (self._id, number, frame)
@@ -158,6 +200,7 @@ class Answer:
         self._ask = ask
         self._loop = asyncio.get_running_loop()
         self._writing: asyncio.Task[None] | None = None
+        self._closed = False
 
     @property
     def log(self) -> Log:
@@ -166,9 +209,8 @@ class Answer:
         return self._log
 
     def send(self, frame: bytes) -> None:
-        """May be called from any thread."""
-        self.log.append(frame)
-        if self._writing is None:
+        """May be called from any thread; what a slow reader has no room for is dropped."""
+        if not self._closed and self.log.offer(frame) and self._writing is None:
             self._loop.call_soon_threadsafe(self.begin)
 
     async def ask(self, method: str, params: Any) -> msgspec.Raw:
@@ -184,21 +226,29 @@ class Answer:
 
     def begin(self) -> None:
         """Answer with events from now on."""
-        if self._writing is None:
+        if self._writing is None and not self._closed:
             writing = self.log.write_to(self._send, self._headers, start=0, prime=self._prime)
             self._writing = self._loop.create_task(writing)
 
     async def finish(self, frame: bytes | None, status: int = 200) -> None:
         """Send the last frame: among the events, or by itself if nothing was said before."""
-        if self._writing is None and frame is not None and not (self._log and self._log.frames):
+        if self._writing is None and frame is not None and not (self._log and self._log.count):
+            self._closed = True
             await _send_json(self._send, self._headers, frame, status)
             return
         if frame is not None:
             self.log.append(frame)
         self.begin()
+        self._closed = True
         self.log.end()
         assert self._writing is not None
         await self._writing
+
+    def abandon(self) -> None:
+        """The client has gone: say nothing more, whatever still runs."""
+        self._closed = True
+        if self._writing is not None:
+            self._writing.cancel()
 
 
 async def _send_json(send: Send, headers: Headers, body: bytes, status: int) -> None:

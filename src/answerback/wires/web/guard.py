@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
-from ...reply import Reply, failure
+from ...reply import Error, Reply, failure
 from .options import WebOptions, host_name
 
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
@@ -21,27 +22,32 @@ class Guard:
     def __init__(self, options: WebOptions) -> None:
         self._hosts = frozenset(options.hosts)
         self._origins = frozenset(options.origins)
+        # Few callers say anything new.
+        self._judge_once = lru_cache(64)(self._judge)
 
     def refuse(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Reply[Any] | None:
         """The reply to one who may not speak, or None."""
-        host = headers.get(b"host", b"").decode("latin-1").lower()
-        if not self._knows(host, scope.get("server")):
-            said = host[:_SHOWN] or "none was named"
-            return failure(
-                f"Foreign host: {said}; allow it with --allow-host or hosts=", code="FOREIGN_HOST"
+        server = scope.get("server")
+        address = server[0] if server else ""
+        wrong = self._judge_once(address, headers.get(b"host", b""), headers.get(b"origin"))
+        return None if wrong is None else failure(wrong.message, code=wrong.code)
+
+    def _judge(self, address: str, host: bytes, origin: bytes | None) -> Error | None:
+        name = host.decode("latin-1").lower()
+        if not self._knows(name, address):
+            said = name[:_SHOWN] or "none was named"
+            return Error(
+                "FOREIGN_HOST", f"Foreign host: {said}; allow it with --allow-host or hosts="
             )
-        if b"origin" not in headers:
+        if origin is None or self._welcomes(page := origin.decode("latin-1").lower(), name):
             return None
-        origin = headers[b"origin"].decode("latin-1").lower()
-        if self._welcomes(origin, host):
-            return None
-        return failure(
-            f"Foreign origin: {origin[:_SHOWN]}; allow it with --allow-origin or origins=",
-            code="FOREIGN_ORIGIN",
+        return Error(
+            "FOREIGN_ORIGIN",
+            f"Foreign origin: {page[:_SHOWN]}; allow it with --allow-origin or origins=",
         )
 
-    def _knows(self, host: str, server: tuple[str, int | None] | None) -> bool:
-        on_loopback = server is not None and _is_loopback(server[0].removeprefix("::ffff:"))
+    def _knows(self, host: str, address: str) -> bool:
+        on_loopback = _is_loopback(address.removeprefix("::ffff:"))
         if not (on_loopback or self._hosts) or "*" in self._hosts:
             return True
         name = host_name(host)

@@ -33,6 +33,7 @@ from ...mcp.session import Client
 from ...mcp.sessions import Sessions
 from ...mcp.subscriptions import change_frame
 from ...mcp.tickets import Ticket
+from ...questions import Declined
 from ...versions import ASSUMED_LEGACY, LEGACY, Version
 from .body import Headers, Receive, Send
 from .bus import Answered, Bus, Cancelled, Ended, Follow, Levelled, Note, Said, Subscribed
@@ -47,8 +48,11 @@ if TYPE_CHECKING:
 
 SESSION = b"mcp-session-id"
 _DONE = b"{}"
+_LONGEST_ID = 100
 _LOGS = 256
 """So many streams can be resumed; an older one is forgotten."""
+_KEPT = 32 * 1024 * 1024
+"""Bytes of such streams."""
 
 
 class Visitor(msgspec.Struct, frozen=True):
@@ -83,7 +87,7 @@ class Legacy:
         self._followed: dict[str, Log] = {}
         self._followers: set[asyncio.Task[None]] = set()
         # Bounded, so that a session which is never used again costs nothing for long.
-        self._ticket = lru_cache(1024)(lambda id: Ticket.open(id, sealer))
+        self._ticket = lru_cache(1024)(lambda id: Ticket.open(id.decode("latin-1"), sealer))
 
     async def post(
         self,
@@ -171,7 +175,9 @@ class Legacy:
         if id is None:
             said = headers.get(routing.VERSION, b"").decode("latin-1").strip()
             return Visitor(None, LEGACY.get(said, ASSUMED_LEGACY))
-        ticket = self._ticket(id.decode("latin-1"))
+        ticket = self._ticket(id) if len(id) < _LONGEST_ID else None
+        if ticket is not None and not ticket.is_valid:
+            ticket = None
         state = None if ticket is None else self._sessions.get(ticket.nonce)
         if ticket is None or (state is not None and state.ended):
             raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
@@ -194,7 +200,7 @@ class Legacy:
         log = Log(asyncio.get_running_loop(), f"{self._bus.number}.{os.urandom(8).hex()}")
         assert log.id is not None
         self._logs[log.id] = (visitor.nonce, log)
-        if len(self._logs) > _LOGS:
+        while len(self._logs) > _LOGS or sum(kept.size for _, kept in self._logs.values()) > _KEPT:
             self._logs.popitem(last=False)
         return log
 
@@ -239,6 +245,9 @@ class Legacy:
         exchange.on_cancel = task.cancel
         key = (visitor.nonce, request.id)
         if visitor.ticket is not None:
+            if key in self._running:
+                busy = RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
+                return error_frame(request.id, busy)
             self._running[key] = exchange
         try:
             return await self._engine.respond(request, exchange)
@@ -324,7 +333,7 @@ class Legacy:
         if note.result is not None:
             answer.set_result(msgspec.Raw(note.result))
         else:
-            answer.set_exception(RpcError(INVALID_REQUEST, (note.error or b"").decode()))
+            answer.set_exception(Declined("The client did not answer"))
 
     async def _retell(self, follow: Follow) -> None:
         """Send what is said on a stream of ours to the worker that its client came back to."""
@@ -350,7 +359,7 @@ class Legacy:
             state = self._sessions.get(visitor.nonce)
             if state is None or change.uri not in state.subscriptions:
                 return
-        log.append(change_frame(change))
+        log.offer_or_end(change_frame(change))
 
     async def _part(self, text: bytes, visitor: Visitor, answer: Answer) -> bytes | None:
         """The answer to one message of a batch."""

@@ -18,7 +18,7 @@ from ...mcp.modern import is_modern, meta_of
 from ...reply import Reply
 from ...versions import LEGACY
 from ..http import refuse_media
-from .body import Gone, Headers, Receive, Scope, Send, read_body
+from .body import Gone, Headers, Receive, Scope, Send, headers_of, read_body
 from .bus import Bus, Changed, Note
 from .events import Answer
 from .guard import Guard
@@ -49,7 +49,7 @@ class Endpoint:
         self._modern = Modern(app, self._engine, watchman)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers: Headers = dict(scope["headers"])
+        headers = headers_of(scope)
         try:
             body = await read_body(receive, headers, self._max_body)
             self._admit(scope, headers, body)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ...mcp import headers as routing
 from ...mcp import params
+from ...mcp.engine import log_fault
 from ...mcp.exchange import Exchange
 from ...mcp.messages import (
     INTERNAL_ERROR,
@@ -18,6 +19,7 @@ from ...mcp.messages import (
 )
 from ...mcp.modern import meta_of, require, version_of
 from ...mcp.subscriptions import Subscription
+from ...versions import LATEST_LEGACY
 from .body import Headers, Receive, Scope, Send
 from .events import KEEP_ALIVE, Answer, Log
 from .vigil import Vigil, Watchman, gone
@@ -35,7 +37,7 @@ class Modern:
         self._watchman = watchman
         self._app = app
         self._engine = engine
-        self._listening: set[Log] = set()
+        self._listening: dict[Log, Subscription] = {}
 
     async def post(
         self, message: Request, scope: Scope, headers: Headers, receive: Receive, send: Send
@@ -72,9 +74,15 @@ class Modern:
             with vigil:
                 return result_frame(request.id, await self._engine.answer(request, exchange))
         except asyncio.CancelledError:
-            if exchange.cancelled:
-                return None
+            if not exchange.cancelled:
+                raise
+            answer.abandon()
+            return None
+        except RpcError:
             raise
+        except Exception:  # noqa: BLE001 -- a fault of ours ends one request, not the line
+            log_fault(request.method)
+            raise RpcError(INTERNAL_ERROR, "Internal error") from None
 
     def _open(self, request: Request, scope: Scope, headers: Headers, answer: Answer) -> Exchange:
         """In this order: duplicates, `_meta`, header and body the same, version, parameters."""
@@ -93,15 +101,15 @@ class Modern:
 
     async def _listen(self, request: Request, receive: Receive, send: Send) -> None:
         log = Log(asyncio.get_running_loop())
-        subscription = Subscription(self._app, request.id, request.params, log.append)
-        self._listening.add(log)
+        subscription = Subscription(self._app, request.id, request.params, log.offer_or_end)
+        self._listening[log] = subscription
         writing = asyncio.ensure_future(log.write_to(send, [], start=0, prime=False))
         leaving = asyncio.ensure_future(gone(receive))
         try:
             await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             subscription.end()
-            self._listening.discard(log)
+            del self._listening[log]
             for task in (writing, leaving):
                 task.cancel()
                 with suppress(asyncio.CancelledError):
@@ -109,5 +117,7 @@ class Modern:
 
     def close(self) -> None:
         """End every subscription in good order."""
-        for log in self._listening:
+        info = self._engine.server_info(LATEST_LEGACY)
+        for log, subscription in self._listening.items():
+            log.append(subscription.last_frame(info))
             log.end()

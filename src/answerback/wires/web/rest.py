@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...call import Call, settled
 from ...dialects import Written, write
 from ...dialects.accept import choose
+from ...dialects.written import JSON
 from ...reply import Reply
 from ...shape import RESULT
 from ..http import refuse_media, refuse_method
@@ -33,42 +34,45 @@ class Functions:
     async def call(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
         headers = headers_of(scope)
         try:
-            reply = await self._reply(name, scope, headers, receive)
+            body = await read_body(receive, headers, self._max_body)
         except Gone:
             return
-        tool = self._app.tools.get(name)
-        contract = self._app.contract
-        accept = headers.get(b"accept", b"")[:_LONGEST_ACCEPT].decode("latin-1")
-        dialect = choose(accept, contract, failed=not reply.ok)
-        # An error has no shape, and may be that the annotations could not be read.
-        shape = tool.shape if tool is not None and reply.ok else RESULT
-        written = write(reply, dialect, shape, contract)
-        await respond(send, written, allow="POST")
+        refused = self._refuse(scope, headers)
+        if refused is not None:
+            reply = refused
+        elif isinstance(body, Reply):
+            reply = body
+        else:
+            call = Call(name, body or b"{}", wire="rest")
+            reply = settled(await self._app.paths.tools(call))
+        await respond(send, self._write(name, reply, headers), allow="POST")
 
-    async def _reply(
-        self, name: str, scope: Scope, headers: Headers, receive: Receive
-    ) -> Reply[Any]:
-        body = await read_body(receive, headers, self._max_body)
-        refused = (
+    def _refuse(self, scope: Scope, headers: Headers) -> Reply[Any] | None:
+        return (
             self._guard.refuse(scope, headers)
             or refuse_method(scope["method"], "POST")
             or refuse_media(headers.get(b"content-type", b"").decode("latin-1"))
         )
-        if refused is not None:
-            return refused
-        if isinstance(body, Reply):
-            return body
-        call = Call(name, body or b"{}", wire="rest")
-        try:
-            return settled(await self._app.paths.tools(call))
-        except BaseException:  # The server gives the call up: a thread may still be at it.
-            call.cancelled = True
-            raise
+
+    def _write(self, name: str, reply: Reply[Any], headers: Headers) -> Written:
+        contract = self._app.contract
+        dialect = contract.http
+        if b"accept" in headers:
+            accept = headers[b"accept"][:_LONGEST_ACCEPT].decode("latin-1")
+            dialect = choose(accept, contract, failed=not reply.ok)
+        tool = self._app.tools.get(name)
+        # An error has no shape, and may be that the annotations could not be read.
+        shape = tool.shape if tool is not None and reply.ok else RESULT
+        return write(reply, dialect, shape, contract)
+
+
+_JSON_TYPE = (b"content-type", b"application/json")
 
 
 async def respond(send: Send, written: Written, *, allow: str) -> None:
+    media = written.media_type
     headers = [
-        (b"content-type", written.media_type.encode("latin-1")),
+        _JSON_TYPE if media == JSON else (b"content-type", media.encode("latin-1")),
         (b"content-length", b"%d" % len(written.body)),
     ]
     if written.headers:

@@ -50,7 +50,7 @@ def _document(app: App) -> Schema:
         app.contract.route + tool.name: {"post": operation(tool, arguments, data)}
         for tool, (arguments, data) in zip(tools, found, strict=True)
     }
-    paths |= page_paths()
+    paths |= page_paths(app.contract)
     responses = used(paths, shared_responses(app.contract), RESPONSES)
     schemas = used([paths, responses], classes | shared, ROOT)
     components = {"schemas": schemas, "responses": responses, "headers": HEADERS if tools else {}}

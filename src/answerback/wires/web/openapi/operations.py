@@ -56,7 +56,7 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None) -> Schema:
 def shared_responses(contract: Contract) -> dict[str, Schema]:
     """The errors that several tools give in the same words, by name."""
     return {
-        f"Error{status}": _error(description, contract)
+        f"Error{status}": error_response(description, contract)
         for status, description in WORDS.items()
         if status not in _WRITTEN_OUT
     }
@@ -66,13 +66,13 @@ def _responses(tool: Tool, data: Schema | None) -> Schema:
     responses = {"200": _success(tool, data)}
     for status, description in error_statuses(tool).items():
         if status in _WRITTEN_OUT or description != WORDS.get(status):
-            responses[str(status)] = _error(description, tool.contract)
+            responses[str(status)] = error_response(description, tool.contract)
         else:
             responses[str(status)] = {"$ref": f"{RESPONSES}Error{status}"}
     return responses
 
 
-def _error(description: str, contract: Contract) -> Schema:
+def error_response(description: str, contract: Contract) -> Schema:
     """An error with that description, in each dialect it may be asked for in."""
     media = _media_types(contract, failed=True)
     content = {name: {"schema": error_schema(dialect)} for name, dialect in media.items()}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ....contract import Contract
 from .blocks import record
+from .operations import error_response
+from .statuses import WORDS
 
 Schema = dict[str, Any]
 
@@ -23,18 +26,21 @@ _FUNCTION = record(
 _HEALTH = record({"status": {"const": "ok"}, "name": _TEXT, "version": _TEXT})
 
 
-def page_paths() -> dict[str, Schema]:
+def page_paths(contract: Contract) -> dict[str, Schema]:
+    functions = {"type": "array", "items": _FUNCTION}
     return {
-        "/functions": _page(
-            "listFunctions", "The functions", {"type": "array", "items": _FUNCTION}
-        ),
-        "/openapi.json": _page("describeService", "This document", _OBJECT),
-        "/healthz": _page("checkHealth", "Whether the service is up", _HEALTH),
+        "/functions": _page("listFunctions", "The functions", functions, contract),
+        "/openapi.json": _page("describeService", "This document", _OBJECT, contract),
+        "/healthz": _page("checkHealth", "Whether the service is up", _HEALTH, contract),
     }
 
 
-def _page(operation_id: str, summary: str, schema: Schema) -> Schema:
+def _page(operation_id: str, summary: str, schema: Schema, contract: Contract) -> Schema:
     content = {"application/json": {"schema": schema}}
-    responses = {"200": {"description": summary, "content": content}}
+    responses = {
+        "200": {"description": summary, "content": content},
+        "400": error_response(WORDS[400], contract),
+        "500": error_response(WORDS[500], contract),
+    }
     about = {"operationId": operation_id, "summary": summary, "tags": ["service"]}
     return {"get": {**about, "responses": responses}}

@@ -1,0 +1,160 @@
+"""Records as OpenTelemetry spans and metrics, by the semantic conventions for MCP."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import look_up, needs_extra
+from ..versions import MODERN
+from .event import CANCELLED, ISSUE, Event
+from .sink import Entry
+
+with needs_extra("otel"):
+    from opentelemetry import context, metrics, trace
+    from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+_METHODS = {
+    "tool": "tools/call",
+    "resource": "resources/read",
+    "prompt": "prompts/get",
+    "completion": "completion/complete",
+}
+_BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
+_INVALID_PARAMS, _INTERNAL_ERROR, _NO_RESOURCE = "-32602", "-32603", "-32002"
+_W3C = TraceContextTextMapPropagator()
+
+
+class OpenTelemetry:
+    """A span and a measurement for each reply; without providers, the global ones.
+
+    A span is made after the call, with the call's own times, below the span that was
+    current when it came.
+    """
+
+    def __init__(
+        self,
+        tracer_provider: trace.TracerProvider | None = None,
+        meter_provider: metrics.MeterProvider | None = None,
+    ) -> None:
+        self._tracer = trace.get_tracer("answerback", tracer_provider=tracer_provider)
+        meter = metrics.get_meter("answerback", meter_provider=meter_provider)
+        self._mcp = meter.create_histogram(
+            "mcp.server.operation.duration",
+            unit="s",
+            description="How long MCP requests took, as their receiver saw it.",
+            explicit_bucket_boundaries_advisory=_BUCKETS,
+        )
+        self._others = meter.create_histogram(
+            "answerback.call.duration",
+            unit="s",
+            description="How long calls took that came by other wires than MCP.",
+            explicit_bucket_boundaries_advisory=_BUCKETS,
+        )
+        self._lost = meter.create_counter(
+            "answerback.records.lost", unit="{record}", description="Records not kept."
+        )
+
+    def __str__(self) -> str:
+        return "OpenTelemetry"
+
+    def trace(self) -> str:
+        """The traceparent of the span that is current where it is asked."""
+        carrier: dict[str, str] = {}
+        _W3C.inject(carrier)
+        return carrier.get("traceparent", "")
+
+    def open(self) -> OpenTelemetry:
+        return self
+
+    def newest(self) -> str:
+        return ""
+
+    def write(self, batch: Sequence[Entry]) -> None:
+        for entry in batch:
+            event = entry.event
+            if event.is_reply:
+                self._write(event)
+            elif event.lost:
+                self._lost.add(event.lost)
+
+    def close(self) -> None:
+        pass
+
+    def _write(self, event: Event) -> None:
+        attributes = attributes_of(event)
+        began = int(event.time.timestamp() * 1_000_000) * 1000
+        span = self._tracer.start_span(
+            span_name(event),
+            context=_W3C.extract({"traceparent": event.trace}, context=context.Context()),
+            kind=trace.SpanKind.SERVER if event.wire == "mcp" else trace.SpanKind.INTERNAL,
+            attributes=attributes | _of_span(event),
+            start_time=began,
+        )
+        if event.failed:
+            span.set_status(trace.StatusCode.ERROR)
+        for issue in event.findings:
+            span.add_event(ISSUE, {"rule": issue.rule, "issue": issue.message})
+        span.end(end_time=began + event.duration_us * 1000)
+        histogram = self._mcp if event.wire == "mcp" else self._others
+        histogram.record(event.duration_us / 1e6, attributes)
+
+
+def span_name(event: Event) -> str:
+    """A resource's URI is left out: there may be any number of them."""
+    if event.wire != "mcp":
+        return f"execute_tool {event.tool}"
+    method = _METHODS[event.kind]
+    return f"{method} {event.tool}" if event.kind in ("tool", "prompt") else method
+
+
+def attributes_of(event: Event) -> dict[str, Any]:
+    """What a metric may have too, because there are few of each."""
+    found: dict[str, Any] = {}
+    if event.wire == "mcp":
+        found["mcp.method.name"] = _METHODS[event.kind]
+        if event.version:
+            found["mcp.protocol.version"] = event.version
+    else:
+        found["answerback.wire"] = event.wire
+    if event.kind == "tool":
+        found |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": event.tool}
+    elif event.kind == "prompt":
+        found["gen_ai.prompt.name"] = event.tool
+    if event.failed:
+        found |= _failure(event)
+    return found
+
+
+def _failure(event: Event) -> dict[str, str]:
+    """Tools fail inside a result, all else in an error of the protocol."""
+    if event.wire != "mcp" or event.code == CANCELLED:
+        return {"error.type": event.code}
+    row = look_up(event.code)
+    if event.kind == "tool" and row.rpc is None:
+        return {"error.type": "tool_error"}
+    code = str(row.rpc) if event.kind == "tool" else _rpc_code(event, row.status)
+    return {"error.type": code, "rpc.response.status_code": code}
+
+
+def _rpc_code(event: Event, status: int) -> str:
+    if status == 404 and event.kind == "resource" and event.version not in MODERN:
+        return _NO_RESOURCE
+    return _INVALID_PARAMS if 400 <= status < 500 else _INTERNAL_ERROR
+
+
+def _of_span(event: Event) -> dict[str, Any]:
+    found = {
+        "jsonrpc.request.id": event.request,
+        "mcp.resource.uri": event.tool if event.kind == "resource" else "",
+        "answerback.error.code": event.code,
+        "answerback.error.reference": event.reference,
+        "answerback.reply.size": event.size,
+        "gen_ai.tool.call.arguments": _text(event.arguments),
+        "gen_ai.tool.call.result": _text(event.reply) if not event.failed else "",
+    }
+    return {name: value for name, value in found.items() if value != ""}
+
+
+def _text(raw: Any) -> str:
+    return "" if raw is None else bytes(raw).decode()

@@ -1,0 +1,322 @@
+"""AB4xx: whether a block holds what it says it holds."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+
+from .examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, said, shown
+from .finding import About, Fault, Faults, rule
+from .media import agrees, decoded, mended, sort_of
+from .subject import MEDIA, Subject
+from .words import block_at, parent_of
+
+_MCP = ("mcp",)
+_BOTH = ("mcp", "envelope")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,")
+_MIME = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(?:\s*;.*)?")
+_AUDIENCE = {"user", "assistant"}
+_NOT_A_VALUE = re.compile(
+    r"\[object (?:Object|Promise|Blob|ArrayBuffer|Undefined)\]|undefined"
+    r"|<(?:coroutine object|generator object|async_generator object|function|bound method)\b.*>"
+    r"|<(?:[\w.]+ )?object at 0x[0-9a-fA-F]+>|<[\w.]+ object at 0x[0-9a-fA-F]+>"
+    r"|<Response \[\d{3}\]>|Promise \{.*\}|(?:Embedded|Audio|Image) .*not supported yet\."
+)
+_BYTES_AS_TEXT = (
+    "\x89PNG",
+    "\ufffdPNG",
+    "GIF89a",
+    "GIF87a",
+    "\xff\xd8\xff",
+    "\ufffd\ufffd\ufffd\ufffd\x00\x10JFIF",
+    "%PDF-1",
+    "PK\x03\x04",
+    "RIFF\x00",
+    "b'\\x89PNG",
+    'b"\\x89PNG',
+    "b'\\xff\\xd8\\xff",
+)
+_PICTURE_AS_TEXT = re.compile(
+    r"(?:data:(?:image|audio)/[\w.+-]+;base64,|iVBORw0KGgo|/9j/4AAQ|R0lGODlh)[A-Za-z0-9+/=\s]{60,}"
+)
+_READABLE = 120
+_UNHANDY = "send it as an image or audio block: its base64 in data, its type in mimeType"
+
+
+def _mend(found: dict[str, Any], pointer: str) -> None:
+    holder, name = parent_of(found, pointer)
+    holder[name] = mended(holder[name]) or holder[name]
+
+
+@rule(
+    "AB401",
+    About(
+        dialects=_MCP,
+        part="block",
+        hint="encode the bytes with the standard alphabet and padding, without line breaks",
+        bad=shown({"type": "image", "data": "not base64!", "mimeType": "image/png"}),
+        good=MCP_IMAGE,
+        fix=_mend,
+    ),
+)
+def bad_base64(it: Subject, block: dict[str, Any], index: int) -> Faults:
+    """A client cannot show bytes that it cannot decode, and strict ones refuse the reply."""
+    data, name = _base64_of(block)
+    if not data or data.startswith("data:") or decoded(data) is not None:
+        return ()
+    return [Fault(f"/content/{index}/{name}", f"{name.rpartition('/')[2]} is not base64")]
+
+
+def _base64_of(block: dict[str, Any]) -> tuple[str, str]:
+    """The base64 in a block, and where."""
+    if block["type"] in MEDIA:
+        data, name = block.get("data"), "data"
+    elif block["type"] == "resource" and isinstance(block.get("resource"), dict):
+        data, name = block["resource"].get("blob"), "resource/blob"
+    else:
+        return "", ""
+    return (data, name) if isinstance(data, str) else ("", name)
+
+
+def _set_mime(found: dict[str, Any], pointer: str) -> None:
+    holder, _ = parent_of(found, pointer)
+    data = holder.get("data", holder.get("blob"))
+    holder["mimeType"] = sort_of(data) or holder["mimeType"]
+
+
+@rule(
+    "AB402",
+    About(
+        dialects=_MCP,
+        part="block",
+        hint="say the type that the bytes are of",
+        bad=shown({"type": "image", "data": PNG, "mimeType": "image/jpeg"}),
+        good=MCP_IMAGE,
+        fix=_set_mime,
+    ),
+)
+def mime_does_not_match(it: Subject, block: dict[str, Any], index: int) -> Faults:
+    """Model providers refuse a picture whose bytes are not of the type that was said."""
+    data, name = _base64_of(block)
+    if not data:
+        return ()
+    holder = block["resource"] if name == "resource/blob" else block
+    mime, sort = holder.get("mimeType"), sort_of(data)
+    if not isinstance(mime, str) or sort is None or agrees(mime, sort):
+        return ()
+    at = name.replace("data", "mimeType").replace("blob", "mimeType")
+    return [Fault(f"/content/{index}/{at}", f"mimeType is {mime}, and the bytes are {sort}")]
+
+
+def _strip_data_url(found: dict[str, Any], pointer: str) -> None:
+    block = block_at(found, pointer)
+    url = _DATA_URL.match(block["data"])
+    if url is not None:
+        block["data"] = block["data"][url.end() :]
+        block.setdefault("mimeType", url[1] or "application/octet-stream")
+
+
+@rule(
+    "AB403",
+    About(
+        dialects=_MCP,
+        part="block",
+        hint="put only what follows `base64,` in data",
+        bad=shown(
+            {"type": "image", "data": f"data:image/png;base64,{PNG}", "mimeType": "image/png"}
+        ),
+        good=MCP_IMAGE,
+        fix=_strip_data_url,
+    ),
+)
+def data_url_in_data(it: Subject, block: dict[str, Any], index: int) -> Faults:
+    """`data` is the base64 alone; a client that puts `data:…` before it gets nonsense."""
+    data, name = _base64_of(block)
+    if not data.startswith("data:"):
+        return ()
+    return [Fault(f"/content/{index}/{name}", "a data URL stands where base64 should")]
+
+
+@rule(
+    "AB404",
+    About(
+        dialects=_MCP,
+        part="block",
+        hint="write the scheme: file:///project/main.rs, https://…, or one of your own",
+        bad=shown({"type": "resource_link", "uri": "/project/main.rs", "name": "main.rs"}),
+        good=shown({"type": "resource_link", "uri": "file:///project/main.rs", "name": "main.rs"}),
+    ),
+)
+def uri_without_scheme(it: Subject, block: dict[str, Any], index: int) -> Faults:
+    """A URI begins with a scheme; without it a client can neither open nor read the resource."""
+    if block["type"] == "resource_link":
+        uri, at = block.get("uri"), "uri"
+    elif block["type"] == "resource" and isinstance(block.get("resource"), dict):
+        uri, at = block["resource"].get("uri"), "resource/uri"
+    else:
+        return ()
+    if not isinstance(uri, str) or _SCHEME.match(uri):
+        return ()
+    return [Fault(f"/content/{index}/{at}", f"{uri!r:.80} has no scheme")]
+
+
+@rule(
+    "AB405",
+    About(
+        dialects=_BOTH,
+        part="block",
+        hint="audience: user, assistant; priority: 0 to 1; lastModified: 2025-05-03T14:30:00Z",
+        bad=shown({"type": "text", "text": "Important", "annotations": {"priority": 9}}),
+        good=shown({"type": "text", "text": "Important", "annotations": {"priority": 0.9}}),
+    ),
+)
+def bad_annotations(it: Subject, block: dict[str, Any], index: int) -> Faults:
+    """Clients check annotations and refuse the whole reply for one that is out of range."""
+    found = block.get("annotations")
+    if found is None:
+        return ()
+    at = f"/content/{index}/annotations"
+    if not isinstance(found, dict):
+        return [Fault(at, "annotations is not an object")]
+    wrong = [name for name, is_right in _ANNOTATIONS.items() if not is_right(found.get(name))]
+    return [Fault(f"{at}/{name}", f"{name} is {found[name]!r:.60}") for name in wrong]
+
+
+def _is_audience(value: Any) -> bool:
+    return value is None or (
+        isinstance(value, list) and all(isinstance(each, str) for each in value)
+        and set(value) <= _AUDIENCE
+    )
+
+
+def _is_priority(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return value is None or (number and 0 <= value <= 1)
+
+
+def _is_date(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+_ANNOTATIONS = {
+    "audience": _is_audience,
+    "priority": _is_priority,
+    "lastModified": _is_date,
+}
+
+
+@rule(
+    "AB406",
+    About(
+        dialects=_MCP,
+        part="block",
+        hint="an image has an image/… type and audio an audio/… type; for others use a resource",
+        bad=shown({"type": "image", "data": PNG, "mimeType": "png"}),
+        good=MCP_IMAGE,
+    ),
+)
+def mime_of_another_kind(it: Subject, block: dict[str, Any], index: int) -> Faults:
+    """Hosts pick what shows a block by its media type, and drop what they have nothing for."""
+    mime, noun = block.get("mimeType"), block["type"]
+    if noun not in MEDIA or not isinstance(mime, str):
+        return ()
+    at = f"/content/{index}/mimeType"
+    if not _MIME.fullmatch(mime):
+        return [Fault(at, f"{mime!r:.60} is not a media type")]
+    if mime.lower().startswith(f"{noun}/") or mime.lower() == "application/ogg":
+        return ()
+    return [Fault(at, f"the type of this {noun} is {mime}")]
+
+
+@rule(
+    "AB407",
+    About(
+        dialects=_MCP,
+        part="block",
+        hint="leave the block out, and say in text why there is nothing to show",
+        bad=shown({"type": "image", "data": "", "mimeType": "image/png"}),
+        good=MCP_IMAGE,
+    ),
+)
+def empty_media(it: Subject, block: dict[str, Any], index: int) -> Faults:
+    """Model providers refuse a picture or a sound without bytes, and with it the conversation."""
+    if block["type"] in MEDIA and block.get("data") == "":
+        return [Fault(f"/content/{index}/data", f"the {block['type']} has no bytes")]
+    return ()
+
+
+@rule(
+    "AB408",
+    About(
+        dialects=_BOTH,
+        part="text",
+        hint="encode the value itself as JSON; await what has to be awaited",
+        bad=said("[object Object]"),
+        good=said('{"temperature":22.5}'),
+    ),
+)
+def value_not_encoded(it: Subject, text: str, index: int) -> Faults:
+    """This is how a program prints a value that it could not encode; the value itself is lost."""
+    if len(text) < 300 and _NOT_A_VALUE.fullmatch(text.strip()):
+        return [Fault(f"/content/{index}/text", f"the text is {text.strip()!r:.60}")]
+    if text.startswith('{"type":"Buffer","data":['):
+        return [Fault(f"/content/{index}/text", "the text is a Buffer of Node's", _UNHANDY)]
+    return ()
+
+
+@rule(
+    "AB409",
+    About(
+        dialects=_BOTH,
+        part="text",
+        severity="warning",
+        hint=_UNHANDY,
+        bad=said("data:image/png;base64," + PNG),
+        good=MCP_IMAGE,
+    ),
+)
+def bytes_as_text(it: Subject, text: str, index: int) -> Faults:
+    """A model reads bytes in a text as thousands of tokens of nonsense, and sees no picture."""
+    if text.startswith(_BYTES_AS_TEXT):
+        return [Fault(f"/content/{index}/text", "the text is a file's bytes")]
+    if len(text) > 80 and _PICTURE_AS_TEXT.match(text) and _PICTURE_AS_TEXT.fullmatch(text):
+        return [Fault(f"/content/{index}/text", "the text is the base64 of a picture or sound")]
+    return ()
+
+
+@rule(
+    "AB410",
+    About(
+        dialects=("envelope",),
+        severity="note",
+        hint="format the data for a person to read; it is still there in data",
+        bad={
+            **ENVELOPE_SUCCESS,
+            "content": [
+                {"type": "text", "text": '{"instances":[{"id":"instance-1","status":"running"}]}'}
+            ],
+            "data": {"instances": [{"id": "instance-1", "status": "running"}]},
+        },
+        good=ENVELOPE_SUCCESS,
+    ),
+)
+def raw_data_as_text(it: Subject) -> Faults:
+    """Content is for people, and compact JSON of nested data is hard to read."""
+    return [
+        Fault(f"/content/{index}/text", "the text is the data as compact JSON")
+        for index, text, value in it.parsed
+        if value == it.data and "\n" not in text and _is_complex(value, text)
+    ]
+
+
+def _is_complex(value: Any, text: str) -> bool:
+    members = value.values() if isinstance(value, dict) else value
+    return len(text) > _READABLE or any(isinstance(each, dict | list) for each in members)

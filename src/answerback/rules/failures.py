@@ -1,0 +1,301 @@
+"""AB2xx: whether a failure is said as one, and says something."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .examples import ENVELOPE_FAILURE, MCP_FAILURE, said
+from .finding import About, Example, Fault, Faults, rule
+from .subject import Subject
+
+_MCP = ("mcp",)
+_ALL = ("mcp", "envelope", "rest", "problem")
+_LONGEST_ERROR = 600
+_STATUSES = (
+    "Bad Request|Unauthorized|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|"
+    "Unprocessable (?:Entity|Content)|Too Many Requests|Client Error|Server Error|"
+    "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out"
+)
+# Only the way a text begins tells: a document may speak of errors anywhere.
+_BEGINS_AS_ERROR = re.compile(
+    rf"""(?:❌\s*|\[error\]\s*|\*\*)?(?:
+      error(?:\ (?:executing|calling|running|invoking)\ tool\b[^:\n]*)?\s?:\s*\S
+    | error\ [a-z]+ing\ [^:\n]{{1,80}}:\s
+    | error\ (?:executing|calling)\ tool\ \S+$
+    | mcp\ error\ -?\d+
+    | (?:an?\ )?(?:unexpected\ |internal\ |unknown\ )?(?:error|exception)\ (?:has\ )?occurred\b
+    | (?:tool|command|query|request|api\ call|api\ request|operation|execution|connection)
+        \ (?:execution\ )?failed(?:\ with\b|:|\.?$)
+    | failed\ to\ [a-z]+\ [^\n]+
+    | (?:http\ )?(?:error\ )?[45]\d\d:?\ (?:{_STATUSES})(?=$|[:.,;!(\n]|\ for\ url|\ -)
+    | (?:unauthorized|forbidden|access\ denied|permission\ denied|authentication\ failed)
+        (?=[.!]?$|:\s)
+    | (?:invalid|missing|expired)\ (?:api\ key|token|credentials)(?=[.!]?$|:\s)
+    | (?:input|output)\ validation\ error:
+    | traceback\ \(most\ recent\ call\ last\):
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception):\s\S")
+# A count or a heading is not a failure.
+_REPORT = re.compile(r"errors?\s*:\s*(?:\d+|none|no\b|n/a|null|-)", re.IGNORECASE)
+
+_VAGUE = re.compile(
+    r"""(?:error:?\s*)?(?:
+      (?:an?\ )?(?:unexpected\ |internal\ |unknown\ |unhandled\ |general\ )?
+        (?:server\ )?(?:error|exception)(?:\ (?:has\ )?(?:occurred|happened))?
+    | something\ went\ wrong | (?:it|operation|request|tool|call|execution)?\ ?failed | failure
+    | undefined | null | none | nan | \{\} | \[object\ object\] | oops
+    | error\ (?:executing|calling)\ tool\ \S+
+    )[\s.!:]*""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_FINE = re.compile(
+    r"(?:http\s*)?20[0-6](?:\s+(?:ok|created|accepted|no content|reset content))?[.!]?"
+    r"|(?:ok|success|done|no content|completed)[.!]?|operation completed successfully[.!]?",
+    re.IGNORECASE,
+)
+# What an object holds that is about a failure and nothing else.
+_ABOUT_FAILURE = frozenset(
+    "success ok error errors message msg code errorCode error_code status statusCode status_code "
+    "detail details hint reason type request_id requestId timestamp path isError error_description "
+    "error_type errorType errorMessage error_message retryable stack trace data result".split()
+)
+
+
+@rule(
+    "AB201",
+    About(
+        dialects=_MCP,
+        severity="warning",
+        hint="set isError: true, so that the model and its host know that the call failed",
+        bad=said("Error: 401 Unauthorized"),
+        good=said("Your token was refused (401). Log in again.", isError=True),
+    ),
+)
+def error_hidden_in_text(it: Subject) -> Faults:
+    """A failure that is not flagged counts as a success: hosts do not retry and models go on."""
+    if it.failed or len(it.blocks) != 1 or not it.texts or "structuredContent" in it.found:
+        return ()
+    text = it.texts[0][1].strip()
+    if len(text) > _LONGEST_ERROR or not _reads_as_error(text):
+        return ()
+    return [Fault("/content/0/text", f"a failure without isError: {_first_line(text)!r:.80}")]
+
+
+def _reads_as_error(text: str) -> bool:
+    if text.startswith("Traceback (most"):
+        return True
+    # An error is one line, or a line and what led to it; a page has several paragraphs.
+    if text.count("\n") > 6 or _REPORT.match(text):
+        return False
+    return bool(_BEGINS_AS_ERROR.match(text) or _EXCEPTION.match(text))
+
+
+def _flag(found: dict[str, Any], _: str) -> None:
+    found["isError"] = True
+
+
+@rule(
+    "AB202",
+    About(
+        dialects=_MCP,
+        hint="set isError: true and say the message as text; never encode errors in JSON strings",
+        bad=said('{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}'),
+        good=said("no such city: Olso. Did you mean Oslo?", isError=True),
+        fix=_flag,
+    ),
+)
+def failure_as_json_text(it: Subject) -> Faults:
+    """A host looks at `isError` alone; `{"success": false}` in a string it takes for a success."""
+    if it.failed:
+        return ()
+    if _tells_of_failure(it.data):
+        return [Fault("/structuredContent", "the data say that the call failed, isError does not")]
+    return [
+        Fault(f"/content/{index}/text", "the JSON says that the call failed, isError does not")
+        for index, _, value in it.parsed
+        if _tells_of_failure(value)
+    ]
+
+
+def _tells_of_failure(value: Any) -> bool:
+    """Whether an object is about a failed call; one that merely has a failure in it is not."""
+    if not isinstance(value, dict) or not value or not value.keys() <= _ABOUT_FAILURE:
+        return False
+    error = value.get("error") or value.get("errors")
+    fine = value.get("success") is True or value.get("status") in ("ok", "success", 200)
+    if fine or value.get("data") or value.get("result"):
+        return False
+    if value.get("success") is False or value.get("ok") is False or value.get("isError") is True:
+        return True
+    if value.get("status") in ("error", "fail") and (error or value.get("message")):
+        return True
+    if value.keys() == {"detail"}:
+        return bool(re.fullmatch(_STATUSES, str(value["detail"])))
+    return _is_error(error)
+
+
+def _is_error(error: Any) -> bool:
+    match error:
+        case str() if error.strip():
+            return True
+        case {"message": str()} | {"code": _} | {"type": str()}:
+            return True
+        case [{"message": str()}, *_]:
+            return True
+    return False
+
+
+@rule(
+    "AB203",
+    About(
+        dialects=_ALL,
+        hint="say what went wrong and what to do about it",
+        bad={"content": [], "isError": True},
+        good=MCP_FAILURE,
+    ),
+)
+def empty_error_message(it: Subject) -> Faults:
+    """A model that is told nothing tries the same again."""
+    if not it.failed:
+        return ()
+    texts = it.error_texts()
+    if any(text.strip() for _, text in texts):
+        return _empty_message(it)
+    if any(block.get("type") != "text" for _, block in it.blocks):
+        return ()
+    return [Fault(texts[0][0] if texts else "", "the failure says nothing")]
+
+
+def _empty_message(it: Subject) -> Faults:
+    error = it.found.get("error")
+    message = error.get("message") if isinstance(error, dict) else None
+    if isinstance(message, str) and not message.strip():
+        return [Fault("/error/message", "the error's message is empty")]
+    return ()
+
+
+@rule(
+    "AB204",
+    About(
+        dialects=_ALL,
+        severity="warning",
+        hint="name what was wrong and what would be right: \"Location 'xyz' not found. Please "
+        'provide a valid city name or zip code."',
+        bad=said("Error occurred", isError=True),
+        good=MCP_FAILURE,
+    ),
+)
+def vague_error_message(it: Subject) -> Faults:
+    """From `Error occurred` neither a person nor a model can tell what to change."""
+    if not it.failed:
+        return ()
+    said = [each for each in it.error_texts() if each[1].strip()]
+    if not said or not all(len(text) < 80 and _VAGUE.fullmatch(text.strip()) for _, text in said):
+        return ()
+    pointer, text = said[0]
+    return [Fault(pointer, f"the failure says no more than {text.strip()!r}")]
+
+
+@rule(
+    "AB205",
+    About(
+        dialects=_MCP,
+        severity="warning",
+        hint="leave isError out, or set it to false",
+        bad=said("204 No Content", isError=True),
+        good=said("Deleted issue 17.", isError=False),
+    ),
+)
+def success_flagged_as_error(it: Subject) -> Faults:
+    """A success that is flagged as an error is done again, and what it did is done twice."""
+    if not it.failed or len(it.texts) != 1 or len(it.blocks) != 1:
+        return ()
+    text = it.texts[0][1].strip()
+    told = [value for _, _, value in it.parsed if isinstance(value, dict)]
+    # {"success": true} beside nothing that went wrong.
+    fine = any(each.get("success") is True and not each.get("error") for each in told)
+    if fine or (len(text) < 40 and _FINE.fullmatch(text)):
+        return [Fault("/isError", f"isError is true, and the text is {text!r:.60}")]
+    return ()
+
+
+@rule(
+    "AB206",
+    About(
+        dialects=_MCP,
+        part="rpc",
+        severity="warning",
+        hint="answer a tool that fails with a result that has isError: true",
+        bad=Example(
+            {"error": {"code": -32603, "message": "Weather service timed out"}},
+            method="tools/call",
+        ),
+        good=Example(
+            {"error": {"code": -32602, "message": "Unknown tool: wether"}}, method="tools/call"
+        ),
+    ),
+)
+def tool_failure_as_protocol_error(it: Subject) -> Faults:
+    """A host keeps protocol errors from the model, which then cannot do anything about them."""
+    error = it.found.get("error")
+    code = error.get("code") if isinstance(error, dict) else None
+    if it.given.method != "tools/call" or code not in (-32603, -32000):
+        return ()
+    return [Fault("/error/code", f"a tool's failure is said as the protocol error {code}")]
+
+
+@rule(
+    "AB207",
+    About(
+        dialects=_MCP,
+        severity="note",
+        hint="say the message alone; codes and details can go in _meta",
+        bad=said(
+            '{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}',
+            isError=True,
+        ),
+        good=said("NOT_FOUND: no such city", isError=True),
+    ),
+)
+def error_object_in_text(it: Subject) -> Faults:
+    """A model reads a sentence better than an object in an object, and a person sees only noise."""
+    if not it.failed:
+        return ()
+    return [
+        Fault(f"/content/{index}/text", "the error is an object in JSON, not a message")
+        for index, _, value in it.parsed
+        if isinstance(value, dict) and isinstance(value.get("error"), dict)
+    ]
+
+
+@rule(
+    "AB208",
+    About(
+        dialects=("envelope",),
+        severity="warning",
+        hint="show the error's message in the content",
+        bad={
+            **ENVELOPE_FAILURE,
+            "content": [{"type": "text", "text": "Operation completed successfully"}],
+        },
+        good=ENVELOPE_FAILURE,
+    ),
+)
+def error_not_shown(it: Subject) -> Faults:
+    """A person reads the content and a program the error; both have to learn the same."""
+    error = it.found.get("error")
+    message = error.get("message") if isinstance(error, dict) else error
+    if not it.failed or not isinstance(message, str) or not message.strip() or not it.texts:
+        return ()
+    if any(message.strip() in text for _, text in it.texts):
+        return ()
+    return [Fault(f"/content/{it.texts[0][0]}/text", "the content does not show the error")]
+
+
+def _first_line(text: str) -> str:
+    return text.partition("\n")[0]
+
+

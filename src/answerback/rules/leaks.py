@@ -1,0 +1,193 @@
+"""AB5xx: what a reply must not tell. Only texts in which `secrets` sees one are looked at."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .examples import MCP_FAILURE, said
+from .finding import About, Fault, Faults, rule
+from .secrets import Secret, mask
+from .subject import Subject
+from .words import parent_of
+
+_ALL = ("mcp", "envelope", "rest", "problem")
+_TRACEBACK = re.compile(
+    r"""Traceback\ \(most\ recent\ call\ last\):\s+File\ "
+    | (?:^|\n)\s+at\ [^\n]{1,200}:\d+(?::\d+)?\)?\s*\n\s+at\ \S   # node
+    | (?:^|\n)\s+at\ [\w.$<>]+\([\w.]+(?::\d+)?\)                 # Java
+    | \bgoroutine\ \d+\ \[[a-z ]+\]:
+    | thread\ '[^']*'\ panicked\ at
+    | \.rb:\d+:in\ `
+    """,
+    re.VERBOSE,
+)
+_INTERNALS = re.compile(
+    r"""\bE(?:CONNREFUSED|HOSTUNREACH|TIMEDOUT)\ +(?:\d|\[|::|/)
+    | \b(?:PostgreSQL|Postgres|MySQL|MariaDB|Redis|MongoDB|SQL\ Server|Oracle|RabbitMQ|Kafka)\b
+        [^\n]{0,80}?\s[\w.-]+:\d{2,5}\b
+    | \baccepting\ TCP/IP\ connections\ on\ port\ \d+
+    | \bauthentication\ failed\ for\ user\ ["']
+    | \bfor\ user\ '[^']+'@'
+    | \bSQLSTATE\[ | \bORA-\d{5}\b | \bpsycopg2?\.\w+ | \bsqlalchemy\.exc\. | \bpymysql\.err\.
+    | \b(?:password|pwd)=(?![*<$\s])[^\s;&,'"]{4,}
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_PATHS = re.compile(
+    r"""/(?:home|Users)/[^/\s'"]+/ | \b[A-Z]:\\+Users\\+[^\\\s]+\\ | /root/[\w.]
+    | [/\\](?:site-packages|dist-packages|node_modules)[/\\]
+    | /usr/(?:local/)?lib/python | /var/(?:www|task)/ | /opt/[\w.-]+/[\w./-]+\.\w+
+    | (?:^|[\s("'])(?:/|[A-Z]:\\)[\w./\\ -]+\.(?:py|js|mjs|cjs|ts|rb|php|java|go|rs|cs)(?::\d+|",\ line\ \d+)
+    """,
+    re.VERBOSE,
+)
+
+
+def _mask_it(found: dict[str, Any], pointer: str) -> None:
+    holder, name = parent_of(found, pointer)
+    key = int(name) if isinstance(holder, list) else name
+    holder[key] = mask(holder[key])
+
+
+def _of(sorts: tuple[str, ...], secrets: list[Secret], pointer: str, what: str) -> Faults:
+    return [Fault(pointer, what)] if any(secret.sort in sorts for secret in secrets) else ()
+
+
+@rule(
+    "AB501",
+    About(
+        dialects=_ALL,
+        hint="log it, and tell the caller what to do instead",
+        bad=said(
+            'Traceback (most recent call last):\n  File "app.py", line 9, in get\nKeyError: 3',
+            isError=True,
+        ),
+        good=MCP_FAILURE,
+    ),
+)
+def traceback_shown(it: Subject) -> Faults:
+    """A traceback shows strangers the code and its versions, and tells a model nothing it can use."""
+    if it.dialect in ("mcp", "envelope") and not it.failed:
+        # A success may well quote one: from a log, a forum, a run of tests.
+        texts = [(index, text) for index, text in it.texts if text.startswith("Traceback (most")]
+        said = [(f"/content/{index}/text", text) for index, text in texts]
+    else:
+        said = it.error_texts()
+    return [
+        Fault(pointer, "the reply shows a traceback")
+        for pointer, text in said
+        if _TRACEBACK.search(text)
+    ]
+
+
+@rule(
+    "AB502",
+    About(
+        dialects=_ALL,
+        part="leak",
+        hint="change the password, and leave the address out of replies",
+        bad=said("cannot reach postgres://shop:hV7-tea@db.example.com/shop", isError=True),
+        good=said("Database connection failed. Please try again later.", isError=True),
+        fix=_mask_it,
+    ),
+)
+def password_in_address(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
+    """Whoever reads the reply, or its log, can log in to what the address names."""
+    return _of(("dsn",), secrets, pointer, "an address with a password in it")
+
+
+@rule(
+    "AB503",
+    About(
+        dialects=_ALL,
+        part="leak",
+        hint="withdraw the token, and leave it out of replies",
+        bad=said("refused: Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE", isError=True),
+        good=said("refused: Authorization: Bearer <token>", isError=True),
+        fix=_mask_it,
+    ),
+)
+def token_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
+    """A bearer token is all that is needed to act as the one it was given to."""
+    return _of(("bearer", "token"), secrets, pointer, "a bearer token")
+
+
+@rule(
+    "AB504",
+    About(
+        dialects=_ALL,
+        part="leak",
+        hint="replace the key pair, and leave the key out of replies",
+        bad=said(
+            "-----BEGIN EC PRIVATE KEY-----\n"
+            "MHcCAQEEIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeoAoGCCqGSM49\n"
+            "-----END EC PRIVATE KEY-----"
+        ),
+        good=said("A PEM file begins with -----BEGIN EC PRIVATE KEY----- and then has …"),
+        fix=_mask_it,
+    ),
+)
+def private_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
+    """A private key that was shown once is private no more."""
+    return _of(("private-key",), secrets, pointer, "a private key")
+
+
+@rule(
+    "AB505",
+    About(
+        dialects=_ALL,
+        part="leak",
+        hint="withdraw the key, and leave it out of replies",
+        bad=said('{"env":{"GITHUB_TOKEN":"ghp_1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"}}'),
+        good=said('{"env":{"GITHUB_TOKEN":"set"}}'),
+        fix=_mask_it,
+    ),
+)
+def api_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
+    """Keys of well-known services are searched for by everybody, and used within minutes."""
+    return _of(("key",), secrets, pointer, "an API key")
+
+
+@rule(
+    "AB506",
+    About(
+        dialects=_ALL,
+        severity="warning",
+        hint="say what the caller can do: Database connection failed. Please try again later.",
+        bad=said(
+            "PostgreSQL connection refused at localhost:5432 with user 'admin'", isError=True
+        ),
+        good=said("Database connection failed. Please try again later.", isError=True),
+    ),
+)
+def internals_in_error(it: Subject) -> Faults:
+    """Hosts, ports and users of what stands behind a tool help an attacker and nobody else."""
+    if not it.failed:
+        return ()
+    return [
+        Fault(pointer, f"the error tells of the inside: {found[0].strip()!r:.60}")
+        for pointer, text in it.error_texts()
+        if (found := _INTERNALS.search(text))
+    ]
+
+
+@rule(
+    "AB507",
+    About(
+        dialects=_ALL,
+        severity="warning",
+        hint="name the file as the caller knows it, or not at all",
+        bad=said("cannot open /home/deploy/shop/settings.json", isError=True),
+        good=said("cannot open settings.json", isError=True),
+    ),
+)
+def path_in_error(it: Subject) -> Faults:
+    """A path shows who runs the server and what is installed there."""
+    if not it.failed:
+        return ()
+    return [
+        Fault(pointer, f"the error shows a path: {found[0].strip()!r:.60}")
+        for pointer, text in it.error_texts()
+        if (found := _PATHS.search(text))
+    ]

@@ -1,0 +1,329 @@
+"""AB3xx: whether text and data say the same, in JSON that everybody can read."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from .examples import MCP_DATA, MCP_TEXT, said, shown
+from .finding import About, Example, Fault, Faults, rule
+from .items import text_for
+from .subject import Parsed, Subject, escape
+from .words import kind, parent_of
+
+_MCP = ("mcp",)
+_BOTH = ("mcp", "envelope")
+_OPTIONAL = {
+    "mcp": ("structuredContent", "isError", "_meta", "resultType"),
+    "envelope": ("data", "meta"),
+}
+_UNSET = msgspec.UNSET
+
+
+def _unequal_texts(it: Subject) -> list[Parsed]:
+    """The JSON texts, if there is data and none of the texts says just that."""
+    data = it.data
+    if data is _UNSET or it.failed or not isinstance(data, dict):
+        return []
+    texts = it.parsed
+    result = data["result"] if data.keys() == {"result"} else data
+    values = data.values()
+    for _, text, value in texts:
+        # A file's content is often JSON, and is itself a member of the data.
+        if value in (data, result) or text in values:
+            return []
+    return texts
+
+
+@rule(
+    "AB301",
+    About(
+        dialects=_MCP,
+        hint="make the text of the same data, when all of it is known",
+        bad=said('{"temperature":21,"humidity":65}', structuredContent={"temperature": 22.5}),
+        good=MCP_DATA,
+    ),
+)
+def text_contradicts_data(it: Subject) -> Faults:
+    """Some hosts show the model the text, others the data; it has to learn the same from both."""
+    return [
+        Fault(f"/content/{index}/text", f"the text and structuredContent differ in {names}")
+        for index, _, value in _unequal_texts(it)
+        if (names := _contradictions(value, it.data))
+    ]
+
+
+@rule(
+    "AB302",
+    About(
+        dialects=_MCP,
+        severity="warning",
+        hint="put the same members in both",
+        bad=said('{"temperature":22.5,"humidity":65}', structuredContent={"temperature": 22.5}),
+        good=MCP_DATA,
+    ),
+)
+def text_and_data_differ(it: Subject) -> Faults:
+    """What only the text has, or only the data, is lost on the hosts that show the other."""
+    faults = []
+    for index, _, value in _unequal_texts(it):
+        if isinstance(value, dict) and not _contradictions(value, it.data):
+            names = ", ".join(sorted(value.keys() ^ it.data.keys())[:5])
+            if value.keys() & it.data.keys() and names:
+                message = f"only the text or only structuredContent has {names}"
+                faults.append(Fault(f"/content/{index}/text", message))
+    return faults
+
+
+def _contradictions(text: Any, data: dict[str, Any]) -> str:
+    """The members of which text and data say different things."""
+    if not isinstance(text, dict):
+        return ""
+    return ", ".join(sorted(name for name in text.keys() & data.keys() if text[name] != data[name]))
+
+
+def _say_the_data(found: dict[str, Any], _: str) -> None:
+    if "structuredContent" in found and not found.get("isError"):
+        found["content"] = [text_for(found)]
+
+
+@rule(
+    "AB303",
+    About(
+        dialects=_MCP,
+        severity="warning",
+        hint="add the data as JSON in a text block; for nothing to say, say that",
+        bad={"content": [], "structuredContent": {"result": []}},
+        good=said("[]", structuredContent={"result": []}),
+        fix=_say_the_data,
+    ),
+)
+def nothing_in_content(it: Subject) -> Faults:
+    """Hosts that read only content show the model nothing, and some gateways drop the reply."""
+    if it.found.get("content") != [] or it.failed:
+        return ()
+    return [Fault("/content", "Empty content array")]
+
+
+@rule(
+    "AB304",
+    About(
+        dialects=("mcp", "envelope", "rest"),
+        hint="JSON has no such number; say null, or leave the member out",
+        bad=said('{"mean": NaN}'),
+        good=said('{"mean": null}'),
+    ),
+)
+def not_a_number(it: Subject) -> Faults:
+    """`NaN` and `Infinity` are not JSON: a client's parser refuses the reply that has them."""
+    faults = []
+    if it.data is not _UNSET and "null" in it.raw:
+        where = "/structuredContent" if it.dialect == "mcp" else "/data"
+        where = "" if it.dialect == "rest" else where
+        faults = [Fault(at, f"{value} is not JSON") for at, value in _not_finite(it.data, where)]
+    if len(it.parsed) < len(it.texts) and ("NaN" in it.raw or "Infinity" in it.raw):
+        faults += [
+            Fault(f"/content/{index}/text", f"the text is JSON but for {name}")
+            for index, text in it.texts
+            if text.lstrip()[:1] in ("{", "[") and (name := _constant_in(text))
+        ]
+    return faults
+
+
+def _not_finite(value: Any, pointer: str) -> Iterator[tuple[str, float]]:
+    waiting = [(pointer, value)]
+    while waiting:
+        pointer, value = waiting.pop()
+        if isinstance(value, float) and not math.isfinite(value):
+            yield pointer, value
+        elif isinstance(value, dict):
+            waiting += [(f"{pointer}/{escape(str(name))}", each) for name, each in value.items()]
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{pointer}/{index}", each) for index, each in enumerate(value)]
+
+
+def _constant_in(text: str) -> str:
+    """The first of NaN and its like in what is otherwise JSON."""
+    names: list[str] = []
+    try:
+        json.loads(text, parse_constant=names.append)
+    except (ValueError, RecursionError):
+        return ""
+    return names[0] if names else ""
+
+
+def _drop(found: dict[str, Any], pointer: str) -> None:
+    holder, name = parent_of(found, pointer)
+    holder.pop(name, None)
+
+
+@rule(
+    "AB305",
+    About(
+        dialects=_BOTH,
+        hint="leave out a member that has no value",
+        bad=said("5 °C and cloudy in Oslo", structuredContent=None, _meta=None),
+        good=MCP_TEXT,
+        fix=_drop,
+    ),
+)
+def explicit_null(it: Subject) -> Faults:
+    """An optional member may be left out, not be null: strict clients refuse the reply."""
+    found, faults = it.found, []
+    if None in found.values():
+        optional = _OPTIONAL[it.dialect]
+        faults = [Fault(f"/{name}", f"{name} is null") for name in optional if _null(found, name)]
+    for index, block in it.blocks:
+        if None in block.values():
+            at = f"/content/{index}"
+            faults += [
+                Fault(f"{at}/{escape(name)}", f"{name} is null")
+                for name, value in block.items()
+                if value is None and name not in ("text", "data", "type")
+            ]
+        resource = block.get("resource")
+        if isinstance(resource, dict) and None in resource.values():
+            at = f"/content/{index}/resource"
+            faults += [Fault(f"{at}/{name}", f"{name} is null") for name in _nulls(resource)]
+    return faults
+
+
+def _null(found: dict[str, Any], name: str) -> bool:
+    return name in found and found[name] is None
+
+
+def _nulls(resource: dict[str, Any]) -> list[str]:
+    return [escape(name) for name, value in resource.items() if value is None and name != "uri"]
+
+
+@rule(
+    "AB306",
+    About(
+        dialects=_MCP,
+        severity="warning",
+        hint="send the whole list as one block of JSON",
+        bad=shown(
+            {"type": "text", "text": '{"id":1}'},
+            {"type": "text", "text": '{"id":2}'},
+            structuredContent={"result": [{"id": 1}, {"id": 2}]},
+        ),
+        good=said('[{"id":1},{"id":2}]', structuredContent={"result": [{"id": 1}, {"id": 2}]}),
+    ),
+)
+def one_block_per_item(it: Subject) -> Faults:
+    """A list in pieces reads as several answers, one item as no list, and none as nothing."""
+    parts = it.parsed
+    if len(parts) < 2 or len(parts) != len(it.blocks):
+        return ()
+    values = [value for _, _, value in parts]
+    if values == _listed(it.data) or (it.data is _UNSET and _alike(values)):
+        return [Fault("/content", f"a list of {len(parts)} in {len(parts)} blocks")]
+    return ()
+
+
+def _listed(data: Any) -> Any:
+    return next(iter(data.values())) if isinstance(data, dict) and len(data) == 1 else None
+
+
+def _alike(values: list[Any]) -> bool:
+    """Whether they are records of one table: three or more, with the same names."""
+    names = [frozenset(value) if isinstance(value, dict) else frozenset() for value in values]
+    return len(values) > 2 and bool(names[0]) and len(set(names)) == 1
+
+
+@rule(
+    "AB307",
+    About(
+        dialects=_MCP,
+        hint="hand on the result itself, not its JSON in a text",
+        bad=said('{"content":[{"type":"text","text":"5 °C"}],"isError":false}'),
+        good=said("5 °C"),
+    ),
+)
+def reply_in_a_text(it: Subject) -> Faults:
+    """A middle box that flattens a result loses its data, its pictures and whether it failed."""
+    return [
+        Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")
+        for index, _, value in it.parsed
+        if isinstance(value, dict) and _is_result(value)
+    ]
+
+
+def _is_result(value: dict[str, Any]) -> bool:
+    blocks = value.get("content")
+    return (
+        isinstance(blocks, list)
+        and bool(blocks)
+        and value.keys() <= {"content", "isError", "structuredContent", "_meta", "resultType"}
+        and all(isinstance(block, dict) and block.get("type") for block in blocks)
+    )
+
+
+@rule(
+    "AB308",
+    About(
+        dialects=_BOTH,
+        severity="warning",
+        hint="encode it once",
+        bad=said('"{\\"temperature\\":22.5}"'),
+        good=said('{"temperature":22.5}'),
+    ),
+)
+def json_encoded_twice(it: Subject) -> Faults:
+    """What was encoded twice has to be decoded twice, and no client does."""
+    return [
+        Fault(f"/content/{index}/text", "the text is JSON in a JSON string")
+        for index, text in it.texts
+        if text.startswith(('"{', '"[')) and text.rstrip().endswith('"') and _is_twice(text)
+    ]
+
+
+def _is_twice(text: str) -> bool:
+    try:
+        inner = msgspec.json.decode(msgspec.json.decode(text, type=str))
+    except ValueError:
+        return False
+    return isinstance(inner, dict | list)
+
+
+@rule(
+    "AB310",
+    About(
+        dialects=_MCP,
+        hint='wrap it: {"result": …}',
+        bad=Example(said("[1,2]", structuredContent=[1, 2]), version="2025-11-25"),
+        good=Example(said("[1,2]", structuredContent={"result": [1, 2]}), version="2025-11-25"),
+    ),
+)
+def data_not_object_in_version(it: Subject) -> Faults:
+    """Before 2026-07-28 structuredContent is an object; clients refuse lists and single values."""
+    data = it.data
+    if data is _UNSET or data is None or isinstance(data, dict):
+        return ()
+    version = it.version
+    modern = version.modern if version is not None else "resultType" in it.found
+    if modern or (version is not None and not version.structured):
+        return ()
+    return [Fault("/structuredContent", f"structuredContent is {kind(data)}, not an object")]
+
+
+@rule(
+    "AB311",
+    About(
+        dialects=_MCP,
+        hint="send the JSON as text only to a client of that version",
+        bad=Example(MCP_DATA, version="2025-03-26"),
+        good=Example(MCP_DATA, version="2025-06-18"),
+    ),
+)
+def data_too_new(it: Subject) -> Faults:
+    """A client of a version without structuredContent fails the call, or shows it to nobody."""
+    version = it.version
+    if version is None or version.structured or it.data is _UNSET:
+        return ()
+    message = f"structuredContent is not in {version.name}; it came with 2025-06-18"
+    return [Fault("/structuredContent", message)]

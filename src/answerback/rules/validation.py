@@ -1,0 +1,155 @@
+"""Puts a reply to the rules. Hot: a usual reply is done in a few microseconds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..contract import STANDARD
+from ..errors import AnswerbackError
+from ..reply import Reply
+from ..shape import BARE, RESULT
+from ..versions import LATEST_LEGACY, VERSIONS, Version
+from .catalogue import rules_for
+from .finding import Fault, Finding
+from .secrets import may_hold_secrets, secrets_in
+from .subject import Circumstances, Subject
+from .words import kind
+
+if TYPE_CHECKING:
+    from ..contract import Dialect
+
+_NOTHING_KNOWN = Circumstances()
+
+
+class NotJson(AnswerbackError, ValueError):
+    """What was to be checked is not JSON at all."""
+
+    code = "INVALID_JSON"
+
+
+def validate(
+    reply: Any,
+    dialect: Dialect | None = None,
+    schema: dict[str, Any] | None = None,
+    version: str | Version | None = None,
+) -> tuple[Finding, ...]:
+    """What the rules find in a reply, in the order of where it stands.
+
+    The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect, an
+    object with `success` is an envelope and any other an MCP result. *schema* is the tool's
+    output schema (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
+    """
+    if schema is None and version is None:
+        given = _NOTHING_KNOWN
+    else:
+        known = VERSIONS.get(version) if isinstance(version, str) else version
+        if version is not None and known is None:
+            there = ", ".join(VERSIONS)
+            raise ValueError(f"no version of MCP is called {version!r}; there are {there}")
+        given = Circumstances(known, schema)
+    if isinstance(reply, Reply):
+        dialect = dialect or "mcp"
+        reply = _written(reply, dialect, given)
+    elif isinstance(reply, bytes | str):
+        reply = decoded(reply)
+    return check(reply, dialect, given)
+
+
+def check(
+    found: Any, dialect: Dialect | None = None, given: Circumstances = _NOTHING_KNOWN
+) -> tuple[Finding, ...]:
+    """What the rules find in decoded JSON, with all that is known beside it."""
+    if not isinstance(found, dict):
+        return _not_an_object(found, dialect, given)
+    if dialect is None:
+        dialect = dialect_of(found)
+    it = Subject(found, dialect, given)
+    findings: list[Finding] = []
+    if dialect == "mcp" and not it.blocks:
+        if isinstance(found.get("tools"), list) and "content" not in found:
+            return _of_tools(it)
+        if "error" in found and given.method is not None:
+            return _of_part(it, "rpc")
+    for rule in rules_for(dialect, "reply"):
+        if faults := rule.check(it):
+            findings += map(rule.finding, faults)
+    if it.blocks:
+        _check_blocks(it, findings)
+    if may_hold_secrets(it.raw):
+        _check_secrets(it, findings)
+    return tuple(findings)
+
+
+def dialect_of(found: dict[str, Any]) -> Dialect:
+    """An object with `success` is an envelope; so is an MCP result that has the envelope's members
+    as well, unless it says `isError`."""
+    return "envelope" if "success" in found and "isError" not in found else "mcp"
+
+
+def decoded(source: bytes | str) -> Any:
+    """JSON as it was sent; raises NotJson."""
+    try:
+        return msgspec.json.decode(source)
+    except (ValueError, RecursionError) as exc:
+        raise NotJson(f"this is not JSON: {exc}") from None
+
+
+def _check_blocks(it: Subject, findings: list[Finding]) -> None:
+    rules = rules_for(it.dialect, "block")
+    for index, block in it.blocks:
+        if isinstance(block.get("type"), str) and block["type"]:
+            for rule in rules:
+                if faults := rule.check(it, block, index):
+                    findings += map(rule.finding, faults)
+    rules = rules_for(it.dialect, "text")
+    for index, text in it.texts:
+        for rule in rules:
+            if faults := rule.check(it, text, index):
+                findings += map(rule.finding, faults)
+
+
+def _check_secrets(it: Subject, findings: list[Finding]) -> None:
+    rules = rules_for(it.dialect, "leak")
+    for pointer, text in it.strings():
+        if secrets := list(secrets_in(text)):
+            for rule in rules:
+                findings += map(rule.finding, rule.check(it, secrets, pointer))
+
+
+def _of_tools(it: Subject) -> tuple[Finding, ...]:
+    rules = rules_for("mcp", "tool")
+    tools = [each for each in enumerate(it.found["tools"]) if isinstance(each[1], dict)]
+    return tuple(
+        rule.finding(fault)
+        for index, tool in tools
+        for rule in rules
+        for fault in rule.check(it, tool, index)
+    )
+
+
+def _of_part(it: Subject, part: Any) -> tuple[Finding, ...]:
+    rules = rules_for(it.dialect, part)
+    return tuple(rule.finding(fault) for rule in rules for fault in rule.check(it))
+
+
+def _not_an_object(
+    found: Any, dialect: Dialect | None, given: Circumstances
+) -> tuple[Finding, ...]:
+    if dialect == "rest":
+        # A REST reply may be any JSON; what is not an object is checked as one's only member.
+        inner = check({"result": found}, "rest", given)
+        return tuple(msgspec.structs.replace(each, pointer=each.pointer[7:]) for each in inner)
+    from .result import not_an_object
+
+    return (not_an_object.finding(Fault("", f"the reply is {kind(found)}, not an object")),)
+
+
+def _written(reply: Reply[Any], dialect: Dialect, given: Circumstances) -> Any:
+    from ..dialects import write
+
+    shape = BARE if isinstance(reply.data, dict) or reply.data is msgspec.UNSET else RESULT
+    written = write(reply, dialect, shape, STANDARD, given.version or LATEST_LEGACY)
+    is_json = written.media_type.endswith("json")
+    return msgspec.json.decode(written.body) if is_json else {"content": []}
