@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from .peer import Ask, Header
     from .prompt import Message
     from .questions import Declined
+    from .records import audit
     from .reply import Reply, failure, success
+    from .rules import validate
     from .wrap import wrap
 
 __version__ = "0.1.0"
@@ -55,8 +57,10 @@ _HOME = {
     "ToolError": "errors",
     "Unauthenticated": "errors",
     "Unavailable": "errors",
+    "audit": "records",
     "failure": "reply",
     "success": "reply",
+    "validate": "rules",
     "wrap": "wrap",
 }
 
@@ -86,8 +90,10 @@ __all__ = [
     "ToolError",
     "Unauthenticated",
     "Unavailable",
+    "audit",
     "failure",
     "success",
+    "validate",
     "wrap",
 ]
 

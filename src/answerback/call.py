@@ -131,7 +131,8 @@ def refuse_arguments(exc: InvalidArguments) -> Reply[Any]:
 def _unknown(name: str, tools: Mapping[str, Tool]) -> Reply[Any]:
     import difflib
 
-    near = difflib.get_close_matches(name, tools, n=3)
+    # No name is longer; what is sent for one may be, and comparing it takes long.
+    near = difflib.get_close_matches(name[:128], tools, n=3)
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else None
     return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint)
 

@@ -25,6 +25,8 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     icons: bool = True
     """Also the server's `description` and `websiteUrl`."""
     elicitation: bool = True
+    choices: bool = True
+    """Forms in which a user chooses several of a list."""
     batches: bool = False
     modern: bool = False
     """Each request stands for itself: `resultType`, cache hints, no server requests."""
@@ -48,6 +50,7 @@ V2024_11_05 = Version(
     titles=False,
     icons=False,
     elicitation=False,
+    choices=False,
 )
 V2025_03_26 = Version(
     name="2025-03-26",
@@ -58,9 +61,10 @@ V2025_03_26 = Version(
     titles=False,
     icons=False,
     elicitation=False,
+    choices=False,
     batches=True,
 )
-V2025_06_18 = Version(name="2025-06-18", icons=False)
+V2025_06_18 = Version(name="2025-06-18", icons=False, choices=False)
 V2025_11_25 = Version(name="2025-11-25")
 V2026_07_28 = Version(name="2026-07-28", modern=True)
 

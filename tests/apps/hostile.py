@@ -162,9 +162,10 @@ async def ask_roots(ctx: Context) -> int:
 
 
 @app.tool
-def change() -> str:
+def change(times: int = 1) -> str:
     """Tell those who listen that something changed."""
-    app.resource_changed("note://one")
+    for _ in range(times):
+        app.resource_changed("note://one")
     return "changed"
 
 

@@ -49,7 +49,9 @@ def all_blocks() -> list[Text | Image | Audio | Link | Embedded]:
         Image(url="https://example.com/a.png", alt="a", width=2, height=1, caption="an a"),
         Audio(b"RIFF", "audio/wav", annotations=TOLD, meta=META),
         Audio(url="https://example.com/a.wav"),
-        Link("https://example.com/a", "a", title="A", mime="text/html", annotations=TOLD, meta=META),
+        Link(
+            "https://example.com/a", "a", title="A", mime="text/html", annotations=TOLD, meta=META
+        ),
         Embedded("file:///a.txt", text="a", mime="text/plain", annotations=TOLD, meta=META),
         Embedded("file:///a.bin", blob=b"\x00\xff", mime="application/octet-stream"),
     ]

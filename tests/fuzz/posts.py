@@ -48,6 +48,7 @@ class Site:
     def __init__(self, process: subprocess.Popen[bytes], errors: Any) -> None:
         self.process = process
         self._errors = errors
+        self._opened: list[socket.socket] = []
         self._line = http.client.HTTPConnection("127.0.0.1", self._find_port(), timeout=BOUND)
 
     @property
@@ -142,6 +143,7 @@ class Site:
         """A bare line to the server."""
         line = socket.create_connection(("127.0.0.1", self.port), timeout=BOUND)
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._opened.append(line)
         return line
 
     def post_and_leave(self, message: Json, headers: Mapping[str, str]) -> socket.socket:
@@ -159,6 +161,8 @@ class Site:
 
     def close(self) -> None:
         self._line.close()
+        for line in self._opened:
+            line.close()
 
 
 def events(answer: http.client.HTTPResponse) -> Iterator[bytes]:

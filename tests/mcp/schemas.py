@@ -36,8 +36,13 @@ _RESULTS = {
     "server/discover": "DiscoverResult",
     "subscriptions/listen": "SubscriptionsListenResult",
 }
-_OPEN = frozenset({"_meta", "inputSchema", "outputSchema", "structuredContent", "data"})
-"""What is in them is not the protocol's."""
+_OPEN = frozenset(
+    {"_meta", "inputSchema", "outputSchema", "structuredContent", "data", "requestedSchema"}
+)
+"""What is in them is not the protocol's, or is JSON Schema, which has more words."""
+_OPEN_KINDS = ("MetaObject", "JSONObject", "Schema", "SchemaDefinition")
+_TITLED = ("TextResourceContents", "BlobResourceContents")
+"""The specification's pages show a title there, which its schemas forget."""
 
 
 def is_error_without_id(message: Json) -> bool:
@@ -139,7 +144,7 @@ def _closed(node: Json, name: str) -> Json:
     """The schema with every object of known members closed."""
     if isinstance(node, list):
         return [_closed(each, "") for each in node]
-    if not isinstance(node, dict) or name in _OPEN or name.endswith(("MetaObject", "JSONObject")):
+    if not isinstance(node, dict) or name in _OPEN or name.endswith(_OPEN_KINDS):
         return node
     shut = {
         key: {member: _closed(each, member) for member, each in value.items()}
@@ -149,6 +154,8 @@ def _closed(node: Json, name: str) -> Json:
     }
     if shut.get("properties") and shut.get("additionalProperties", {}) in ({}, True):
         shut["additionalProperties"] = False
+    if name in _TITLED:
+        shut["properties"] = shut["properties"] | {"title": {"type": "string"}}
     # These say by their methods that they are of JSON-RPC, and by its name which version.
     if name.endswith(("Notification", "Request")) and "properties" in shut:
         frame = {"jsonrpc": {"const": "2.0"}, "id": {"type": ["integer", "string"]}}

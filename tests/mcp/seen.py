@@ -12,7 +12,10 @@ Era = Literal["legacy", "modern"]
 VERSION: dict[Era, str] = {"legacy": "2025-11-25", "modern": "2026-07-28"}
 ANSWER = {"name": "Ada"}
 """What each client's user says when asked."""
-PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABpfZFQAAAAABJRU5ErkJggg=="
+PIXEL = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBg"
+    "AAAABQABpfZFQAAAAABJRU5ErkJggg=="
+)
 
 
 class Seen(msgspec.Struct):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import pytest
-
 from tests.conftest import load_app
 from tests.mcp.judges import INSPECTOR, JUDGED, node_command, node_environment
 from tests.mcp.seen import PIXEL, VERSION, Era

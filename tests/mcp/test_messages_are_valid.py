@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from answerback.versions import VERSIONS
 from tests.conftest import load_app, serving
 from tests.mcp.judges import ROOT
 from tests.mcp.samples import sample
 from tests.mcp.schemas import SCHEMAS, model_faults, schema_faults
 from tests.mcp.wire import MODERN, PREFIX, Client, Heard, over_http, over_stdio
+
+from answerback.versions import VERSIONS
 
 APPS = [
     *sorted(path for path in (ROOT / "examples").glob("*.py") if "= App(" in path.read_text()),
@@ -46,7 +46,9 @@ def converse(client: Client) -> None:
     if client.version != MODERN:
         client.ask("ping")
         client.ask("logging/setLevel", {"level": "debug"})
-    call_tools(client)
+    names = call_tools(client)
+    if "change" in names:
+        hear_of_changes(client)
     if "resources" in capabilities:
         read_resources(client)
     if "prompts" in capabilities:
@@ -54,21 +56,19 @@ def converse(client: Client) -> None:
     fail(client)
 
 
-def call_tools(client: Client) -> None:
+def call_tools(client: Client) -> list[str]:
     meta = {"progressToken": "how-far"}
     if client.version == MODERN:
         meta[PREFIX + "logLevel"] = "debug"
-    for tool in client.pages("tools/list", "tools"):
+    tools = client.pages("tools/list", "tools")
+    for tool in tools:
         name = tool["name"]
         for arguments in (ARGUMENTS.get(name, sample(tool["inputSchema"])), {"no such": 1}):
             client.ask("tools/call", {"name": name, "arguments": arguments}, meta=meta)
+    return [tool["name"] for tool in tools]
 
 
 def read_resources(client: Client) -> None:
-    if client.version != MODERN:
-        client.ask("resources/subscribe", {"uri": "rich://text"})
-        client.ask("tools/call", {"name": "change"})
-        client.ask("resources/unsubscribe", {"uri": "rich://text"})
     for resource in client.pages("resources/list", "resources"):
         client.ask("resources/read", {"uri": resource["uri"]})
     for template in client.pages("resources/templates/list", "resourceTemplates"):
@@ -77,6 +77,19 @@ def read_resources(client: Client) -> None:
         client.ask("resources/read", {"uri": re.sub(r"{\w+}", "3", uri)})
         complete(client, {"type": "ref/resource", "uri": uri}, "kind")
     client.ask("resources/read", {"uri": "rich://nowhere"})
+
+
+def hear_of_changes(client: Client) -> None:
+    """Each list changes twice, and one resource once."""
+    wanted: dict[str, Any] = {
+        f"{what}ListChanged": True for what in ("tools", "resources", "prompts")
+    }
+    wanted |= {"resourceSubscriptions": ["rich://text"]}
+    if client.version != MODERN:
+        client.ask("resources/subscribe", {"uri": "rich://text"})
+    client.listen(wanted, lambda: client.ask("tools/call", {"name": "change"}), 7)
+    if client.version != MODERN:
+        client.ask("resources/unsubscribe", {"uri": "rich://text"})
 
 
 def get_prompts(client: Client) -> None:
@@ -167,3 +180,44 @@ def test_every_message_over_http_is_valid(
         converse(client)
 
     check(client, path)
+
+
+LEGACY_ONLY = {
+    "elicitation/create",
+    "sampling/createMessage",
+    "roots/list",
+    "initialize",
+    "ping",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
+}
+BOTH = {
+    "notifications/message",
+    "notifications/progress",
+    "notifications/tools/list_changed",
+    "notifications/prompts/list_changed",
+    "notifications/resources/list_changed",
+    "notifications/resources/updated",
+    "tools/list",
+    "tools/call",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+}
+MODERN_ONLY = {"server/discover", "notifications/subscriptions/acknowledged"}
+
+
+@pytest.mark.parametrize(
+    ("version", "kinds"),
+    [("2025-11-25", BOTH | LEGACY_ONLY), ("2026-07-28", BOTH | MODERN_ONLY)],
+)
+def test_the_conversation_brings_every_kind_of_message(version: str, kinds: set[str]) -> None:
+    with over_stdio(ROOT / "tests" / "apps" / "rich.py", version) as client:
+        converse(client)
+
+    seen = {m.get("method", method) for m, method in client.heard if "error" not in m}
+    assert seen == kinds

@@ -9,7 +9,6 @@ from typing import Literal
 
 import msgspec
 import pytest
-
 from tests.mcp.judges import JUDGED, node_command, node_environment
 from tests.mcp.seen import Era, Seen, expected
 

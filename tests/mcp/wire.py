@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeAlias
@@ -67,7 +67,6 @@ class StdioLine:
         self._in.close()
         return [json.loads(line) for line in self._out]
 
-
     def close(self) -> None:
         self._in.close()
         self._out.close()
@@ -87,9 +86,22 @@ class HttpLine:
                 yield json.loads(response.read())
                 return
             assert response.headers["Content-Type"] == "text/event-stream"
-            for line in response:
-                if line.startswith(b"data:") and line[5:].strip():
-                    yield json.loads(line[5:])
+            yield from _frames(response)
+        finally:
+            connection.close()
+
+    def listen(self, text: bytes, version: str) -> Iterator[Json]:
+        """The stream for what is said unasked; open once its first frame, or None, has come."""
+        connection = self._connect()
+        try:
+            if version == MODERN:
+                response = self._post(connection, text, version)
+            else:
+                connection.request("GET", self._url.path, headers=self._headers(b"", version))
+                response = connection.getresponse()
+                yield None
+            assert response.headers["Content-Type"] == "text/event-stream"
+            yield from _frames(response)
         finally:
             connection.close()
 
@@ -106,7 +118,7 @@ class HttpLine:
             return
         connection = self._connect()
         try:
-            connection.request("DELETE", self._url.path, headers=self._headers(b"{}", ""))
+            connection.request("DELETE", self._url.path, headers={"Mcp-Session-Id": self._session})
             assert connection.getresponse().status == 204
         finally:
             connection.close()
@@ -139,6 +151,12 @@ class HttpLine:
         return headers | {"MCP-Protocol-Version": version} | routing
 
 
+def _frames(response: http.client.HTTPResponse) -> Iterator[Json]:
+    for line in response:
+        if line.startswith(b"data:") and line[5:].strip():
+            yield json.loads(line[5:])
+
+
 class Client:
     """Speaks one version; answers what it is asked, and keeps all that it hears."""
 
@@ -169,6 +187,14 @@ class Client:
             params["inputResponses"] = {key: answer(each) for key, each in asked.items()}
             params["requestState"] = result["requestState"]
 
+    @property
+    def last_id(self) -> int:
+        return self._last
+
+    def start(self, method: str, params: Json, *, meta: Json) -> Iterator[Json]:
+        """What comes for a request that is not waited for."""
+        return self.line.exchange(self._request(method, params, meta), self.version)
+
     def send(self, text: bytes) -> Json:
         """The answer to a text that need not be a message at all."""
         response = None
@@ -195,6 +221,24 @@ class Client:
     def tell(self, message: Json) -> None:
         self.line.tell(json.dumps({"jsonrpc": "2.0", **message}).encode(), self.version)
 
+    def listen(self, wanted: Json, provoke: Callable[[], object], count: int) -> None:
+        """Hear so many notifications of what *provoke* changes, on a stream if there are any."""
+        text = self._request("subscriptions/listen", {"notifications": wanted}, {})
+        if isinstance(self.line, HttpLine):
+            stream = self.line.listen(text, self.version)
+            opened = next(stream)
+            provoke()
+            frames = [next(stream) for _ in range(count)]
+            self.heard += [Heard(frame, None) for frame in [opened, *frames] if frame is not None]
+            assert all("method" in frame for frame in frames)
+            return
+        if self.version == MODERN:
+            self.line.tell(text, self.version)
+        before = len(self.heard)
+        provoke()
+        told = [message for message, _ in self.heard[before:] if "method" in message]
+        assert len(told) == count + (self.version == MODERN)
+
     def pages(self, method: str, key: str) -> list[Json]:
         """All items of a list, page by page."""
         found: list[Json] = []
@@ -206,17 +250,21 @@ class Client:
                 return found
             cursor = {"cursor": result["nextCursor"]}
 
-    def _once(self, method: str, params: Json, meta: Json) -> Json:
+    def _request(self, method: str, params: Json, meta: Json) -> bytes:
         self._last += 1
-        message = {"jsonrpc": "2.0", "id": self._last, "method": method}
         if self.version == MODERN:
             meta = meta | {
                 PREFIX + "protocolVersion": MODERN,
                 PREFIX + "clientCapabilities": self._capabilities,
                 PREFIX + "clientInfo": CLIENT,
             }
-        text = json.dumps(message | {"params": params | ({"_meta": meta} if meta else {})})
-        for found in self.line.exchange(text.encode(), self.version):
+        params = params | ({"_meta": meta} if meta else {})
+        message = {"jsonrpc": "2.0", "id": self._last, "method": method, "params": params}
+        return json.dumps(message).encode()
+
+    def _once(self, method: str, params: Json, meta: Json) -> Json:
+        text = self._request(method, params, meta)
+        for found in self.line.exchange(text, self.version):
             answered = "method" not in found
             self.heard.append(Heard(found, method if answered else None))
             if answered:

@@ -10,16 +10,21 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from tests.conftest import Server, serving
+from tests.mcp.wire import Client, over_http, over_stdio
 
 from answerback import App, Reply
 from answerback.dialects import Written, read, write
+from answerback.dialects import mcp as dialect
+from answerback.mcp.engine import SERVER_INFO
 from answerback.shape import RESULT
+from answerback.versions import VERSIONS
 
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
 ENVELOPE = "application/vnd.answerback.envelope+json"
@@ -114,7 +119,7 @@ def over_cgi(app: App, _: str, name: str, arguments: dict[str, Any]) -> Sent:
         check=True,
         timeout=20,
     )
-    head, _, envelope = done.stdout.partition(b"\r\n\r\n")
+    head, envelope = done.stdout.split(b"\r\n\r\n", 1)
     status = re.search(rb"^Status: (\d+)", head, re.MULTILINE)
     return Sent(int(status.group(1)) if status else 200, envelope)
 
@@ -137,8 +142,16 @@ def _last_json(output: bytes) -> bytes:
 def said(app: App, name: str, sent: Sent) -> Reply[Any]:
     """The reply that was sent, without what differs from call to call."""
     shape = app.tools[name].shape if name in app.tools else RESULT
-    steady = re.sub(rb"[0-9a-f]{12}\b", b"REFERENCE", sent.envelope)
-    reply = read(Written(sent.status, steady, ENVELOPE), "envelope", shape, app.contract)
+    envelope = Written(sent.status, steady(sent.envelope), ENVELOPE)
+    return timeless(read(envelope, "envelope", shape, app.contract))
+
+
+def steady(text: bytes) -> bytes:
+    """Without the references, each of which is given out once."""
+    return re.sub(rb"[0-9a-f]{12}\b", b"REFERENCE", text)
+
+
+def timeless(reply: Reply[Any]) -> Reply[Any]:
     epoch = msgspec.convert("2026-01-01T00:00:00Z", type(reply.timestamp))
     return msgspec.structs.replace(reply, timestamp=epoch)
 
@@ -162,3 +175,77 @@ def test_a_call_gets_the_same_reply_on_every_wire(
     assert (error.code if error else None) == code
     assert b"hunter2" not in found.envelope
     assert b"printed" not in found.envelope
+
+
+@pytest.fixture(scope="module")
+def served_by_three() -> Iterator[Server]:
+    with serving(EVERYTHING, "--workers", "3") as server:
+        yield server
+
+
+@pytest.mark.parametrize(("name", "arguments", "code"), CASES)
+def test_a_call_gets_the_same_reply_from_any_of_three_workers(
+    everything: App,
+    served_by_three: Server,
+    name: str,
+    arguments: dict[str, Any],
+    code: str | None,
+) -> None:
+    expected = over_memory(everything, "", name, arguments)
+    found = over_rest(everything, served_by_three.url, name, arguments)
+
+    assert said(everything, name, found) == said(everything, name, expected)
+    assert found.status == expected.status
+
+
+ERAS = ["2025-11-25", "2026-07-28"]
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(wire, version) for wire in ("stdio", "http", "workers") for version in ERAS],
+    ids="-".join,
+)
+def mcp(
+    request: pytest.FixtureRequest, everything_served: Server, served_by_three: Server
+) -> Iterator[Client]:
+    """A client of one era over one wire, which has come to know the server."""
+    wire, version = request.param
+    if wire == "stdio":
+        opened = over_stdio(EVERYTHING, version)
+    else:
+        url = everything_served.url if wire == "http" else served_by_three.url
+        opened = over_http(url, version)
+    with opened as client:
+        assert "result" in client.open()
+        yield client
+
+
+@pytest.mark.parametrize(("name", "arguments", "code"), CASES)
+def test_a_call_gets_the_same_reply_over_mcp_in_either_era(
+    everything: App, mcp: Client, name: str, arguments: dict[str, Any], code: str | None
+) -> None:
+    response = mcp.ask("tools/call", {"name": name, "arguments": arguments})
+
+    if code == "TOOL_NOT_FOUND":
+        assert response["error"] == {"code": -32602, "message": f"Unknown tool: {name}"}
+        return
+    sent = json.dumps(response["result"]).encode()
+    assert b"hunter2" not in sent
+    assert b"printed" not in sent
+    found = read_mcp(everything, name, sent)
+    in_memory = asyncio.run(everything.call(name, **arguments))
+    shape = everything.tools[name].shape
+    expected = dialect.write(in_memory, shape, everything.contract, VERSIONS[mcp.version])
+    assert found == read_mcp(everything, name, expected)
+    assert (found.error.code if found.error else None) == code
+    # What is data and what is an error is the same in every dialect.
+    envelope = said(everything, name, over_memory(everything, "", name, arguments))
+    assert (found.data, found.error) == (envelope.data, envelope.error)
+
+
+def read_mcp(app: App, name: str, result: bytes) -> Reply[Any]:
+    """The reply that a result is, without what differs from call to call or stands for who sent."""
+    reply = timeless(dialect.read(steady(result), app.tools[name].shape, app.contract))
+    meta = {key: value for key, value in reply.meta.items() if key != SERVER_INFO}
+    return msgspec.structs.replace(reply, meta=meta)

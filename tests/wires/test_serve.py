@@ -66,6 +66,11 @@ def call(connect: Any, request_bytes: Any) -> Callable[..., Any]:
     return send
 
 
+def _workers_of(server: Any) -> set[int]:
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+    return {int(pid) for pid in children.read_text().split()}
+
+
 class Background(threading.Thread):
     """A call that is made meanwhile."""
 
@@ -94,6 +99,18 @@ def test_the_server_says_where_everything_is(serve: Any, connect: Any, request_b
         line = connect(server.port)
         line.send(request_bytes("/healthz", None, method="GET"))
         assert line.read().status == 200
+
+
+def test_a_server_on_every_address_names_one_that_can_be_called(
+    serve: Any, connect: Any, request_bytes: Any
+) -> None:
+    with serve(EVERYTHING, "--host", "0.0.0.0") as server:
+        assert f"POST http://127.0.0.1:{server.port}/functions/NAME\n" in server.announced
+        assert "every address" in server.announced
+
+        line = connect(server.port)
+        line.send(request_bytes(host=server.url.removeprefix("http://")))
+        assert line.read().body == b'{"result":10}'
 
 
 @pytest.mark.parametrize("flags", [(), ("--workers", "2")])
@@ -210,6 +227,26 @@ def test_a_second_interrupt_does_not_wait_for_what_is_running(
         assert server.process.wait(BOUND) == 130
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="finds processes in /proc")
+def test_an_interrupt_from_a_terminal_reaches_the_workers_too_and_is_still_the_first(
+    serve: Any, call: Any, waiting_app: Path
+) -> None:
+    there = waiting_app.with_suffix(".there")
+    with serve(waiting_app, "--workers", "2") as server:
+        running = Background(lambda: call(server, "wait", there=str(there)))
+        until(Path(f"{there}.running").exists)
+
+        for pid in _workers_of(server):
+            os.kill(pid, signal.SIGINT)
+        server.process.send_signal(signal.SIGINT)
+        until(lambda: _is_refused(server.port))
+        there.touch()
+        running.join(BOUND)
+
+        assert running.found == {"result": "done"}
+        assert server.process.wait(BOUND) == 130
+
+
 @pytest.mark.parametrize("workers", ["1", "2"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_ending_writes_no_traceback(
@@ -225,11 +262,6 @@ def test_ending_writes_no_traceback(
 
 
 # Several.
-
-
-def _workers_of(server: Any) -> set[int]:
-    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
-    return {int(pid) for pid in children.read_text().split()}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")

@@ -13,7 +13,7 @@ from ..records.reading import Kept, decode, read
 from ..records.statistics import Row, Summary, summarise
 from ..records.verifying import Verdict, verify
 from ..render import render
-from .program import Program
+from .program import Program, tell
 
 SUMMARY = "show what was answered, and prove that the records of it are whole"
 
@@ -23,9 +23,7 @@ _SHOWN_HEADS = 20
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    parser = ArgumentParser(
-        prog=f"{program.name} audit", description=SUMMARY, allow_abbrev=False
-    )
+    parser = ArgumentParser(prog=f"{program.name} audit", description=SUMMARY, allow_abbrev=False)
     kinds = parser.add_subparsers(dest="what", required=True, metavar="verify|tail|stats")
     for name, (summary, _) in _WHAT.items():
         kind = kinds.add_parser(name, help=summary, description=summary)
@@ -134,10 +132,15 @@ def _counted(count: int, noun: str) -> str:
 
 
 def _events(path: str, last: int | None) -> Iterator[tuple[Event, Kept]]:
+    unread = 0
     for kept in read(path, last=last):
         event = decode(kept) if isinstance(kept, Kept) else None
         if isinstance(kept, Kept) and event is not None:
             yield event, kept
+        else:
+            unread += 1
+    if unread:
+        tell(f"{_counted(unread, 'record')} could not be read; see `audit verify`")
 
 
 def _count(text: str) -> int:

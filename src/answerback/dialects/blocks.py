@@ -48,10 +48,13 @@ def project_meta(meta: dict[str, Any] | None) -> dict[str, Any] | None:
     return plain(own_meta(meta)) or None
 
 
-def project_annotations(annotations: Annotations | None) -> Annotations | None:
+def project_annotations(annotations: Annotations | None, version: Version) -> Annotations | None:
     if annotations is None:
         return None
-    return msgspec.convert(msgspec.to_builtins(annotations), Annotations)
+    annotations = msgspec.convert(msgspec.to_builtins(annotations), Annotations)
+    if not version.annotation_dates:
+        annotations = msgspec.structs.replace(annotations, last_modified=None)
+    return annotations
 
 
 def write_block(block: Block) -> dict[str, Any]:
@@ -103,9 +106,7 @@ def _noun(block: Block) -> str:
 
 
 def _project_members(block: Block, version: Version) -> Block:
-    annotations = project_annotations(block.annotations)
-    if annotations is not None and not version.annotation_dates:
-        annotations = msgspec.structs.replace(annotations, last_modified=None)
+    annotations = project_annotations(block.annotations, version)
     changes: dict[str, Any] = {"annotations": annotations, "meta": None}
     if version.block_meta:
         changes["meta"] = project_meta(block.meta)

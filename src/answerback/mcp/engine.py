@@ -33,6 +33,7 @@ from .session import Client, Session
 
 if TYPE_CHECKING:
     from ..app import App
+    from ..content import Embedded
     from ..paths import Paths
     from ..resource import Resource
     from ..seal import Sealer
@@ -88,7 +89,8 @@ class Engine:
         }
         if self._app.description:
             result["instructions"] = self._app.description
-        return Session(version, Client.of(asked.capabilities)), _encode(result)
+        client = Client.of(asked.capabilities, elicitation=version.elicitation)
+        return Session(version, client), _encode(result)
 
     async def _discover(self, exchange: Exchange, _: msgspec.Raw) -> bytes:
         version = exchange.version

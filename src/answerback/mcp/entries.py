@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from ..content import Icon
+from ..dialects.blocks import project_annotations
 from ..prompt import Prompt
 from ..resource import Resource
 from ..tool import Options, Tool
@@ -36,7 +37,8 @@ def resource_entry(resource: Resource, version: Version) -> dict[str, Any]:
     if resource.template is None and resource.size is not None:
         entry["size"] = resource.size
     if resource.annotations:
-        entry["annotations"] = msgspec.to_builtins(resource.annotations)
+        told = project_annotations(resource.annotations, version)
+        entry["annotations"] = msgspec.to_builtins(told)
     return entry | _extras(resource.options, version)
 
 

@@ -45,6 +45,11 @@ def digest(question: Question) -> str:
     return blake2b(msgspec.json.encode(question), digest_size=6).hexdigest()
 
 
+def _sayable(question: Question, version: Version) -> bool:
+    fields = question.params.get("requestedSchema", {}).get("properties", {})
+    return version.choices or all(field.get("type") != "array" for field in fields.values())
+
+
 class Exchange:
     """What a request carried beside its parameters, and the line back to who sent it."""
 
@@ -112,7 +117,7 @@ class Exchange:
         """Legacy asks over the line. Modern looks whether the client sent the answer along."""
         if self.version.modern:
             return self._answer_to(question)
-        if not self.client.can(question):
+        if not (self.client.can(question) and _sayable(question, self.version)):
             raise NeedsInput({"question": question})
         return msgspec.json.decode(await self.link.ask(question.method, question.params))
 

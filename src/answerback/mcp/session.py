@@ -21,9 +21,9 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     roots: bool = False
 
     @classmethod
-    def of(cls, capabilities: dict[str, Any]) -> Client:
-        """Bare `elicitation: {}` means forms only."""
-        asks = capabilities.get("elicitation")
+    def of(cls, capabilities: dict[str, Any], *, elicitation: bool = True) -> Client:
+        """Bare `elicitation: {}` means forms only; what a version has no word for is not asked."""
+        asks = capabilities.get("elicitation") if elicitation else None
         modes = asks if isinstance(asks, dict) else {}
         return cls(
             form=asks is not None and ("form" in modes or "url" not in modes),

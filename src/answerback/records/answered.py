@@ -41,6 +41,8 @@ class Answered(msgspec.Struct):
     caller: str = ""
     request: str = ""
     trace: str = ""
+    findings: Any = None
+    """What the rules said, if they were asked already."""
 
 
 def answered(
@@ -95,8 +97,7 @@ def _bytes(text: str) -> int:
 def event_of(item: Answered, findings: Sequence[Any], kept: dict[str, Any]) -> Event:
     """The event; *kept* is what was asked to be kept of arguments and reply."""
     issues = tuple(
-        Issue(each.rule, each.name, each.severity, each.pointer, each.message)
-        for each in findings
+        Issue(each.rule, each.name, each.severity, each.pointer, each.message) for each in findings
     )
     return Event(
         event=ISSUE if issues else REPLY,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
@@ -55,8 +56,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the arguments, however they were spaced and ordered."""
     trace: str = ""
     """The W3C traceparent, where there is tracing."""
-    arguments: msgspec.Raw | None = None
-    reply: msgspec.Raw | None = None
+    arguments: Any = None
+    reply: Any = None
     omitted: tuple[str, ...] = ()
     """What was to be kept and was too large for it."""
     lost: int = 0

@@ -3,19 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import msgspec
 
 from .sink import Entry
-
-try:
-    from fcntl import LOCK_EX, LOCK_UN, flock
-except ImportError:  # pragma: no cover -- Windows has no such locks: one process to a file there
-
-    def flock(fd: int, operation: int) -> None: ...
-
-    LOCK_EX = LOCK_UN = 0
 
 _TAIL = 1 << 20
 
@@ -61,11 +54,8 @@ class _File:
             self._encode(Line(each.chain, each.seq, each.hash, msgspec.Raw(each.body))) + b"\n"
             for each in batch
         )
-        flock(self._fd, LOCK_EX)
-        try:
+        with _locked(self._fd):
             self._append(lines)
-        finally:
-            flock(self._fd, LOCK_UN)
 
     def _append(self, lines: bytes) -> None:
         """Under the lock, so that what was begun and cannot be ended can be taken back."""
@@ -92,3 +82,18 @@ class _File:
 
     def close(self) -> None:
         os.close(self._fd)
+
+
+@contextmanager
+def _locked(fd: int) -> Iterator[None]:
+    """Nobody else appends meanwhile. Windows has no such lock: one process to a file there."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(fd, fcntl.LOCK_UN)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from ..errors import look_up, needs_extra
 from ..versions import MODERN
 from .event import CANCELLED, ISSUE, Event
@@ -157,4 +159,5 @@ def _of_span(event: Event) -> dict[str, Any]:
 
 
 def _text(raw: Any) -> str:
-    return "" if raw is None else bytes(raw).decode()
+    """As JSON, since a span has no objects."""
+    return "" if raw is None else msgspec.json.encode(raw).decode()

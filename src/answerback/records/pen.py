@@ -51,9 +51,7 @@ class Pen:
 
     def _before(self, store: Store, lost: int) -> Iterator[Event]:
         if not self._chain.seq:
-            yield Event(
-                event=STARTED, time=_now(), process=os.getpid(), after=store.newest()
-            )
+            yield Event(event=STARTED, time=_now(), process=os.getpid(), after=store.newest())
         if lost:
             why = "more came than could wait to be written"
             yield Event(event=LOST, time=_now(), lost=lost, why=why)

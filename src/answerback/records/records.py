@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .answered import KEPT_BYTES, Answered, answered, digest, event_of, reply_json
+from .answered import KEPT_BYTES, Answered, answered, event_of, reply_json
 from .event import Event
 from .writer import END_SECONDS, Writer
 
@@ -85,13 +85,16 @@ class Records:
     def _event(self, item: Answered) -> Event:
         """For the thread that writes; it gives an event whatever happens."""
         try:
-            findings = self._findings(item) if self._check and item.reply is not None else ()
-            return event_of(item, findings, self._kept(item))
+            return event_of(item, self._findings(item), self._kept(item))
         except Exception:  # noqa: BLE001 -- a rule's fault must not cost the record
             self._tell_fault(item)
             return event_of(item, (), {})
 
     def _findings(self, item: Answered) -> Any:
+        if item.findings is not None:
+            return item.findings
+        if not self._check or item.reply is None:
+            return ()
         from .checking import findings_in
 
         return findings_in(item.reply, item.version)

@@ -6,6 +6,8 @@ from functools import cache
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from . import contents, envelope, failures, items, leaks, outputs, result, sizes, structure
 from .finding import Rule
 
@@ -33,10 +35,50 @@ _MODULES = (contents, envelope, failures, items, leaks, outputs, result, sizes, 
 RULES = {each.id: each for each in sorted(_rules_in(_MODULES), key=lambda each: each.id)}
 
 
+_TYPES = ("text", "image", "audio", "resource", "resource_link")
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The rules for one sort of reply, by what they look at."""
+
+    reply: tuple[Rule, ...]
+    text: tuple[Rule, ...]
+    leak: tuple[Rule, ...]
+    tool: tuple[Rule, ...]
+    rpc: tuple[Rule, ...]
+    other: tuple[Rule, ...]
+    """On blocks of a type that nobody knows."""
+    blocks: dict[str, tuple[Rule, ...]]
+
+
 @cache
-def rules_for(dialect: Dialect, part: Part) -> tuple[Rule, ...]:
-    """The rules on a part of a reply in a dialect; worked out once."""
-    return tuple(each for each in RULES.values() if dialect in each.dialects and each.part == part)
+def plan_for(dialect: Dialect, failed: bool, versioned: bool, with_schema: bool) -> Plan:
+    """What is to be checked; worked out once for each sort of reply."""
+    known = {None, *(("version",) if versioned else ()), *(("schema",) if with_schema else ())}
+    whens = ("always", "failure" if failed else "success")
+    rules = [
+        each
+        for each in RULES.values()
+        if dialect in each.scope.dialects and each.scope.when in whens and each.scope.needs in known
+    ]
+    blocks = [each for each in rules if each.scope.part == "block"]
+    return Plan(
+        reply=_on("reply", rules),
+        text=_on("text", rules),
+        leak=_on("leak", rules),
+        tool=_on("tool", rules),
+        rpc=_on("rpc", rules),
+        other=tuple(each for each in blocks if not each.scope.types),
+        blocks={noun: tuple(each for each in blocks if _is_on(each, noun)) for noun in _TYPES},
+    )
+
+
+def _on(part: Part, rules: list[Rule]) -> tuple[Rule, ...]:
+    return tuple(each for each in rules if each.scope.part == part)
+
+
+def _is_on(rule: Rule, noun: str) -> bool:
+    return not rule.scope.types or noun in rule.scope.types
 
 
 def named(word: str) -> Rule | None:

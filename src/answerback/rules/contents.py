@@ -7,13 +7,11 @@ from datetime import datetime
 from typing import Any
 
 from .examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, said, shown
-from .finding import About, Fault, Faults, rule
+from .finding import ENVELOPE, MCP, About, Fault, Faults, Scope, rule
 from .media import agrees, decoded, mended, sort_of
 from .subject import MEDIA, Subject
 from .words import block_at, parent_of
 
-_MCP = ("mcp",)
-_BOTH = ("mcp", "envelope")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,")
 _MIME = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(?:\s*;.*)?")
@@ -53,8 +51,7 @@ def _mend(found: dict[str, Any], pointer: str) -> None:
 @rule(
     "AB401",
     About(
-        dialects=_MCP,
-        part="block",
+        scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
         hint="encode the bytes with the standard alphabet and padding, without line breaks",
         bad=shown({"type": "image", "data": "not base64!", "mimeType": "image/png"}),
         good=MCP_IMAGE,
@@ -71,12 +68,11 @@ def bad_base64(it: Subject, block: dict[str, Any], index: int) -> Faults:
 
 def _base64_of(block: dict[str, Any]) -> tuple[str, str]:
     """The base64 in a block, and where."""
+    resource = block.get("resource")
     if block["type"] in MEDIA:
         data, name = block.get("data"), "data"
-    elif block["type"] == "resource" and isinstance(block.get("resource"), dict):
-        data, name = block["resource"].get("blob"), "resource/blob"
     else:
-        return "", ""
+        data, name = resource.get("blob") if isinstance(resource, dict) else "", "resource/blob"
     return (data, name) if isinstance(data, str) else ("", name)
 
 
@@ -89,8 +85,7 @@ def _set_mime(found: dict[str, Any], pointer: str) -> None:
 @rule(
     "AB402",
     About(
-        dialects=_MCP,
-        part="block",
+        scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
         hint="say the type that the bytes are of",
         bad=shown({"type": "image", "data": PNG, "mimeType": "image/jpeg"}),
         good=MCP_IMAGE,
@@ -121,8 +116,7 @@ def _strip_data_url(found: dict[str, Any], pointer: str) -> None:
 @rule(
     "AB403",
     About(
-        dialects=_MCP,
-        part="block",
+        scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
         hint="put only what follows `base64,` in data",
         bad=shown(
             {"type": "image", "data": f"data:image/png;base64,{PNG}", "mimeType": "image/png"}
@@ -142,8 +136,7 @@ def data_url_in_data(it: Subject, block: dict[str, Any], index: int) -> Faults:
 @rule(
     "AB404",
     About(
-        dialects=_MCP,
-        part="block",
+        scope=Scope(dialects=MCP, part="block", types=("resource", "resource_link")),
         hint="write the scheme: file:///project/main.rs, https://…, or one of your own",
         bad=shown({"type": "resource_link", "uri": "/project/main.rs", "name": "main.rs"}),
         good=shown({"type": "resource_link", "uri": "file:///project/main.rs", "name": "main.rs"}),
@@ -151,12 +144,11 @@ def data_url_in_data(it: Subject, block: dict[str, Any], index: int) -> Faults:
 )
 def uri_without_scheme(it: Subject, block: dict[str, Any], index: int) -> Faults:
     """A URI begins with a scheme; without it a client can neither open nor read the resource."""
-    if block["type"] == "resource_link":
-        uri, at = block.get("uri"), "uri"
-    elif block["type"] == "resource" and isinstance(block.get("resource"), dict):
-        uri, at = block["resource"].get("uri"), "resource/uri"
-    else:
-        return ()
+    holder, at = block, "uri"
+    if block["type"] == "resource":
+        resource, at = block.get("resource"), "resource/uri"
+        holder = resource if isinstance(resource, dict) else {}
+    uri = holder.get("uri")
     if not isinstance(uri, str) or _SCHEME.match(uri):
         return ()
     return [Fault(f"/content/{index}/{at}", f"{uri!r:.80} has no scheme")]
@@ -165,8 +157,7 @@ def uri_without_scheme(it: Subject, block: dict[str, Any], index: int) -> Faults
 @rule(
     "AB405",
     About(
-        dialects=_BOTH,
-        part="block",
+        scope=Scope(dialects=MCP + ENVELOPE, part="block"),
         hint="audience: user, assistant; priority: 0 to 1; lastModified: 2025-05-03T14:30:00Z",
         bad=shown({"type": "text", "text": "Important", "annotations": {"priority": 9}}),
         good=shown({"type": "text", "text": "Important", "annotations": {"priority": 0.9}}),
@@ -186,7 +177,8 @@ def bad_annotations(it: Subject, block: dict[str, Any], index: int) -> Faults:
 
 def _is_audience(value: Any) -> bool:
     return value is None or (
-        isinstance(value, list) and all(isinstance(each, str) for each in value)
+        isinstance(value, list)
+        and all(isinstance(each, str) for each in value)
         and set(value) <= _AUDIENCE
     )
 
@@ -216,8 +208,7 @@ _ANNOTATIONS = {
 @rule(
     "AB406",
     About(
-        dialects=_MCP,
-        part="block",
+        scope=Scope(dialects=MCP, part="block", types=("image", "audio")),
         hint="an image has an image/… type and audio an audio/… type; for others use a resource",
         bad=shown({"type": "image", "data": PNG, "mimeType": "png"}),
         good=MCP_IMAGE,
@@ -226,7 +217,7 @@ _ANNOTATIONS = {
 def mime_of_another_kind(it: Subject, block: dict[str, Any], index: int) -> Faults:
     """Hosts pick what shows a block by its media type, and drop what they have nothing for."""
     mime, noun = block.get("mimeType"), block["type"]
-    if noun not in MEDIA or not isinstance(mime, str):
+    if not isinstance(mime, str):
         return ()
     at = f"/content/{index}/mimeType"
     if not _MIME.fullmatch(mime):
@@ -239,8 +230,7 @@ def mime_of_another_kind(it: Subject, block: dict[str, Any], index: int) -> Faul
 @rule(
     "AB407",
     About(
-        dialects=_MCP,
-        part="block",
+        scope=Scope(dialects=MCP, part="block", types=("image", "audio")),
         hint="leave the block out, and say in text why there is nothing to show",
         bad=shown({"type": "image", "data": "", "mimeType": "image/png"}),
         good=MCP_IMAGE,
@@ -248,16 +238,15 @@ def mime_of_another_kind(it: Subject, block: dict[str, Any], index: int) -> Faul
 )
 def empty_media(it: Subject, block: dict[str, Any], index: int) -> Faults:
     """Model providers refuse a picture or a sound without bytes, and with it the conversation."""
-    if block["type"] in MEDIA and block.get("data") == "":
-        return [Fault(f"/content/{index}/data", f"the {block['type']} has no bytes")]
-    return ()
+    if block.get("data") != "":
+        return ()
+    return [Fault(f"/content/{index}/data", f"the {block['type']} has no bytes")]
 
 
 @rule(
     "AB408",
     About(
-        dialects=_BOTH,
-        part="text",
+        scope=Scope(dialects=MCP + ENVELOPE, part="text"),
         hint="encode the value itself as JSON; await what has to be awaited",
         bad=said("[object Object]"),
         good=said('{"temperature":22.5}'),
@@ -275,8 +264,7 @@ def value_not_encoded(it: Subject, text: str, index: int) -> Faults:
 @rule(
     "AB409",
     About(
-        dialects=_BOTH,
-        part="text",
+        scope=Scope(dialects=MCP + ENVELOPE, part="text"),
         severity="warning",
         hint=_UNHANDY,
         bad=said("data:image/png;base64," + PNG),
@@ -295,7 +283,7 @@ def bytes_as_text(it: Subject, text: str, index: int) -> Faults:
 @rule(
     "AB410",
     About(
-        dialects=("envelope",),
+        scope=Scope(dialects=ENVELOPE),
         severity="note",
         hint="format the data for a person to read; it is still there in data",
         bad={

@@ -13,12 +13,11 @@ from typing import Any
 import msgspec
 
 from .examples import ENVELOPE_FAILURE, ENVELOPE_SUCCESS
-from .finding import About, Example, Fault, Faults, rule
+from .finding import ENVELOPE, About, Example, Fault, Faults, Scope, rule
 from .items import text_for
 from .subject import Subject
 from .words import kind
 
-_ENVELOPE = ("envelope",)
 _DATE_TIME = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt ]"
     r"(?:[01]\d|2[0-3]):[0-5]\d:(?:[0-5]\d|60)(?:\.\d+)?(?:[Zz]|[+-]\d\d:\d\d)"
@@ -38,7 +37,7 @@ def _with(whole: dict[str, Any] = ENVELOPE_SUCCESS, **changes: Any) -> Example:
 @rule(
     "AB101",
     About(
-        dialects=_ENVELOPE,
+        scope=Scope(dialects=ENVELOPE),
         hint="Response must include a boolean success field",
         bad=Example({"ok": True, "data": {"instanceId": "instance-1"}}, "envelope"),
         good=ENVELOPE_SUCCESS,
@@ -57,7 +56,7 @@ def missing_success(it: Subject) -> Faults:
 @rule(
     "AB103",
     About(
-        dialects=_ENVELOPE,
+        scope=Scope(dialects=ENVELOPE),
         hint="say what was done in a text item, if only 'Operation completed successfully'",
         bad=_with(content=[]),
         good=ENVELOPE_SUCCESS,
@@ -77,7 +76,7 @@ def _stamp(found: dict[str, Any], _: str) -> None:
 @rule(
     "AB105",
     About(
-        dialects=_ENVELOPE,
+        scope=Scope(dialects=ENVELOPE),
         hint="write when the reply was made, such as 2026-01-31T12:00:00Z",
         bad=_without("timestamp"),
         good=ENVELOPE_SUCCESS,
@@ -92,7 +91,7 @@ def missing_timestamp(it: Subject) -> Faults:
 @rule(
     "AB106",
     About(
-        dialects=_ENVELOPE,
+        scope=Scope(dialects=ENVELOPE, when="failure"),
         hint="add error with a code and a message",
         bad=Example({"success": False, "message": "Instance not found"}, "envelope"),
         good=ENVELOPE_FAILURE,
@@ -100,9 +99,7 @@ def missing_timestamp(it: Subject) -> Faults:
 )
 def missing_error_object(it: Subject) -> Faults:
     """A program that has to handle the failure finds its code in `error` and nowhere else."""
-    if it.failed and not it.found.get("error"):
-        return [Fault("", "Error response missing error object")]
-    return ()
+    return () if it.found.get("error") else [Fault("", "Error response missing error object")]
 
 
 def _drop_null_error(found: dict[str, Any], _: str) -> None:
@@ -113,7 +110,7 @@ def _drop_null_error(found: dict[str, Any], _: str) -> None:
 @rule(
     "AB107",
     About(
-        dialects=_ENVELOPE,
+        scope=Scope(dialects=ENVELOPE),
         hint="leave error out of a success, or say success: false",
         bad=_with(error={"code": "STALE", "message": "The cache is old"}),
         good=ENVELOPE_SUCCESS,
@@ -130,7 +127,7 @@ def error_on_success(it: Subject) -> Faults:
 @rule(
     "AB108",
     About(
-        dialects=_ENVELOPE,
+        scope=Scope(dialects=ENVELOPE),
         hint="write it as RFC 3339 does, with a time zone: 2026-01-31T12:00:00Z",
         bad=_with(timestamp="31/01/2026 12:00"),
         good=ENVELOPE_SUCCESS,
@@ -154,7 +151,7 @@ def _make_error_object(found: dict[str, Any], _: str) -> None:
 @rule(
     "AB109",
     About(
-        dialects=_ENVELOPE,
+        scope=Scope(dialects=ENVELOPE),
         hint="error is an object with a code and a message, both text",
         bad=_with(ENVELOPE_FAILURE, error="Instance 'instance-1' not found"),
         good=ENVELOPE_FAILURE,
@@ -180,7 +177,7 @@ def bad_error_object(it: Subject) -> Faults:
 @rule(
     "AB110",
     About(
-        dialects=_ENVELOPE,
+        scope=Scope(dialects=ENVELOPE),
         severity="warning",
         hint='put it in an object, such as {"result": …}',
         bad=_with(data=[1, 2, 3]),

@@ -37,7 +37,8 @@ WEATHER_SCHEMA: dict[str, Any] = {
     "required": ["temperature", "humidity"],
 }
 PNG = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAF"
+    "BQIAX8jx0gAAAABJRU5ErkJggg=="
 )
 MCP_IMAGE: dict[str, Any] = {
     "content": [{"type": "image", "data": PNG, "mimeType": "image/png"}],

@@ -6,11 +6,9 @@ import re
 from typing import Any
 
 from .examples import ENVELOPE_FAILURE, MCP_FAILURE, said
-from .finding import About, Example, Fault, Faults, rule
+from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Example, Fault, Faults, Scope, rule
 from .subject import Subject
 
-_MCP = ("mcp",)
-_ALL = ("mcp", "envelope", "rest", "problem")
 _LONGEST_ERROR = 600
 _STATUSES = (
     "Bad Request|Unauthorized|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|"
@@ -39,7 +37,9 @@ _BEGINS_AS_ERROR = re.compile(
 )
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception):\s\S")
 # A count or a heading is not a failure.
-_REPORT = re.compile(r"errors?\s*:\s*(?:\d+|none|no\b|n/a|null|-)", re.IGNORECASE)
+_REPORT = re.compile(
+    r"errors?\s*:\s*(?:\d+\s*(?:$|[,;\n(/|])|(?:none|no|n/a|null|-)\b)", re.IGNORECASE
+)
 
 _VAGUE = re.compile(
     r"""(?:error:?\s*)?(?:
@@ -58,16 +58,20 @@ _FINE = re.compile(
 )
 # What an object holds that is about a failure and nothing else.
 _ABOUT_FAILURE = frozenset(
-    "success ok error errors message msg code errorCode error_code status statusCode status_code "
-    "detail details hint reason type request_id requestId timestamp path isError error_description "
-    "error_type errorType errorMessage error_message retryable stack trace data result".split()
+    {
+        *("success", "ok", "isError", "error", "errors", "error_type", "errorType", "type"),
+        *("message", "msg", "errorMessage", "error_message", "error_description", "reason"),
+        *("code", "errorCode", "error_code", "status", "statusCode", "status_code"),
+        *("detail", "details", "hint", "retryable", "stack", "trace", "path", "timestamp"),
+        *("request_id", "requestId", "data", "result"),
+    }
 )
 
 
 @rule(
     "AB201",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, when="success"),
         severity="warning",
         hint="set isError: true, so that the model and its host know that the call failed",
         bad=said("Error: 401 Unauthorized"),
@@ -76,7 +80,7 @@ _ABOUT_FAILURE = frozenset(
 )
 def error_hidden_in_text(it: Subject) -> Faults:
     """A failure that is not flagged counts as a success: hosts do not retry and models go on."""
-    if it.failed or len(it.blocks) != 1 or not it.texts or "structuredContent" in it.found:
+    if len(it.blocks) != 1 or not it.texts or "structuredContent" in it.found:
         return ()
     text = it.texts[0][1].strip()
     if len(text) > _LONGEST_ERROR or not _reads_as_error(text):
@@ -100,7 +104,7 @@ def _flag(found: dict[str, Any], _: str) -> None:
 @rule(
     "AB202",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, when="success"),
         hint="set isError: true and say the message as text; never encode errors in JSON strings",
         bad=said('{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}'),
         good=said("no such city: Olso. Did you mean Oslo?", isError=True),
@@ -109,8 +113,6 @@ def _flag(found: dict[str, Any], _: str) -> None:
 )
 def failure_as_json_text(it: Subject) -> Faults:
     """A host looks at `isError` alone; `{"success": false}` in a string it takes for a success."""
-    if it.failed:
-        return ()
     if _tells_of_failure(it.data):
         return [Fault("/structuredContent", "the data say that the call failed, isError does not")]
     return [
@@ -151,7 +153,7 @@ def _is_error(error: Any) -> bool:
 @rule(
     "AB203",
     About(
-        dialects=_ALL,
+        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
         hint="say what went wrong and what to do about it",
         bad={"content": [], "isError": True},
         good=MCP_FAILURE,
@@ -159,12 +161,13 @@ def _is_error(error: Any) -> bool:
 )
 def empty_error_message(it: Subject) -> Faults:
     """A model that is told nothing tries the same again."""
-    if not it.failed:
-        return ()
     texts = it.error_texts()
     if any(text.strip() for _, text in texts):
         return _empty_message(it)
     if any(block.get("type") != "text" for _, block in it.blocks):
+        return ()
+    # Where there is no message at all, rules about shape say so.
+    if it.dialect != "mcp" and not texts:
         return ()
     return [Fault(texts[0][0] if texts else "", "the failure says nothing")]
 
@@ -180,7 +183,7 @@ def _empty_message(it: Subject) -> Faults:
 @rule(
     "AB204",
     About(
-        dialects=_ALL,
+        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
         severity="warning",
         hint="name what was wrong and what would be right: \"Location 'xyz' not found. Please "
         'provide a valid city name or zip code."',
@@ -190,8 +193,6 @@ def _empty_message(it: Subject) -> Faults:
 )
 def vague_error_message(it: Subject) -> Faults:
     """From `Error occurred` neither a person nor a model can tell what to change."""
-    if not it.failed:
-        return ()
     said = [each for each in it.error_texts() if each[1].strip()]
     if not said or not all(len(text) < 80 and _VAGUE.fullmatch(text.strip()) for _, text in said):
         return ()
@@ -202,7 +203,7 @@ def vague_error_message(it: Subject) -> Faults:
 @rule(
     "AB205",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, when="failure"),
         severity="warning",
         hint="leave isError out, or set it to false",
         bad=said("204 No Content", isError=True),
@@ -211,7 +212,7 @@ def vague_error_message(it: Subject) -> Faults:
 )
 def success_flagged_as_error(it: Subject) -> Faults:
     """A success that is flagged as an error is done again, and what it did is done twice."""
-    if not it.failed or len(it.texts) != 1 or len(it.blocks) != 1:
+    if len(it.texts) != 1 or len(it.blocks) != 1:
         return ()
     text = it.texts[0][1].strip()
     told = [value for _, _, value in it.parsed if isinstance(value, dict)]
@@ -225,8 +226,7 @@ def success_flagged_as_error(it: Subject) -> Faults:
 @rule(
     "AB206",
     About(
-        dialects=_MCP,
-        part="rpc",
+        scope=Scope(dialects=MCP, part="rpc"),
         severity="warning",
         hint="answer a tool that fails with a result that has isError: true",
         bad=Example(
@@ -250,7 +250,7 @@ def tool_failure_as_protocol_error(it: Subject) -> Faults:
 @rule(
     "AB207",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, when="failure"),
         severity="note",
         hint="say the message alone; codes and details can go in _meta",
         bad=said(
@@ -262,8 +262,6 @@ def tool_failure_as_protocol_error(it: Subject) -> Faults:
 )
 def error_object_in_text(it: Subject) -> Faults:
     """A model reads a sentence better than an object in an object, and a person sees only noise."""
-    if not it.failed:
-        return ()
     return [
         Fault(f"/content/{index}/text", "the error is an object in JSON, not a message")
         for index, _, value in it.parsed
@@ -274,7 +272,7 @@ def error_object_in_text(it: Subject) -> Faults:
 @rule(
     "AB208",
     About(
-        dialects=("envelope",),
+        scope=Scope(dialects=ENVELOPE, when="failure"),
         severity="warning",
         hint="show the error's message in the content",
         bad={
@@ -288,7 +286,7 @@ def error_not_shown(it: Subject) -> Faults:
     """A person reads the content and a program the error; both have to learn the same."""
     error = it.found.get("error")
     message = error.get("message") if isinstance(error, dict) else error
-    if not it.failed or not isinstance(message, str) or not message.strip() or not it.texts:
+    if not isinstance(message, str) or not message.strip() or not it.texts:
         return ()
     if any(message.strip() in text for _, text in it.texts):
         return ()
@@ -297,5 +295,3 @@ def error_not_shown(it: Subject) -> Faults:
 
 def _first_line(text: str) -> str:
     return text.partition("\n")[0]
-
-

@@ -16,6 +16,12 @@ Part = Literal["reply", "block", "text", "leak", "tool", "rpc"]
 each tool of a listing; a JSON-RPC error."""
 
 
+MCP: tuple[Dialect, ...] = ("mcp",)
+ENVELOPE: tuple[Dialect, ...] = ("envelope",)
+REST: tuple[Dialect, ...] = ("rest",)
+PROBLEM: tuple[Dialect, ...] = ("problem",)
+
+
 class Finding(msgspec.Struct, frozen=True):
     """What one rule says about one place in a reply."""
 
@@ -56,14 +62,25 @@ class Example(msgspec.Struct, frozen=True):
         return self.reply() if callable(self.reply) else self.reply
 
 
+class Scope(msgspec.Struct, frozen=True, kw_only=True):
+    """Where a rule applies. Worked out before a check, so that a check need not ask."""
+
+    dialects: tuple[Dialect, ...]
+    part: Part = "reply"
+    when: Literal["always", "success", "failure"] = "always"
+    needs: Literal["version", "schema"] | None = None
+    """What has to be known beside the reply."""
+    types: tuple[str, ...] = ()
+    """The types of blocks; none means all."""
+
+
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
     """One checkable statement about a reply."""
 
     id: str
     name: str
     severity: Severity
-    dialects: tuple[Dialect, ...]
-    part: Part
+    scope: Scope
     why: str
     hint: str
     bad: Example
@@ -79,11 +96,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """What is said of a rule beside its function, whose name and docstring say the rest."""
 
-    dialects: tuple[Dialect, ...]
+    scope: Scope
     bad: Any
     good: Any
     severity: Severity = "error"
-    part: Part = "reply"
     hint: str = ""
     fix: Fix | None = None
 
@@ -96,8 +112,7 @@ def rule(number: str, about: About) -> Callable[[Callable[..., Faults]], Rule]:
             id=number,
             name=check.__name__.replace("_", "-"),
             severity=about.severity,
-            dialects=about.dialects,
-            part=about.part,
+            scope=about.scope,
             why=" ".join((check.__doc__ or "").split()),
             hint=about.hint,
             bad=_example(about.bad),

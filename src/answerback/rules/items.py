@@ -8,12 +8,10 @@ import msgspec
 
 from ..versions import VERSIONS
 from .examples import ENVELOPE_SUCCESS, MCP_IMAGE, MCP_TEXT, shown
-from .finding import About, Example, Fault, Faults, rule
+from .finding import ENVELOPE, MCP, About, Example, Fault, Faults, Scope, rule
 from .subject import Subject
 from .words import block_at, kind
 
-_BOTH = ("mcp", "envelope")
-_MCP = ("mcp",)
 _TEXT = (str,)
 _NUMBER = (int, float)
 
@@ -79,7 +77,7 @@ def _fill_content(found: dict[str, Any], _: str) -> None:
 @rule(
     "AB102",
     About(
-        dialects=_BOTH,
+        scope=Scope(dialects=MCP + ENVELOPE),
         hint="Response must include a content array",
         bad={"success": True, "data": {"instanceId": "instance-1"}},
         good=ENVELOPE_SUCCESS,
@@ -103,7 +101,7 @@ def _call_it_text(found: dict[str, Any], pointer: str) -> None:
 @rule(
     "AB104",
     About(
-        dialects=_BOTH,
+        scope=Scope(dialects=MCP + ENVELOPE),
         hint="Each content item must include a type field",
         bad={"success": True, "content": [{"text": "Operation completed"}]},
         good=ENVELOPE_SUCCESS,
@@ -112,17 +110,17 @@ def _call_it_text(found: dict[str, Any], pointer: str) -> None:
 )
 def missing_type(it: Subject) -> Faults:
     """The type says how an item is to be shown; without it a client drops the item."""
-    return [
-        Fault(f"/content/{index}", f"Content item {index} missing type field")
-        for index, block in it.blocks
-        if not block.get("type")
-    ]
+    faults = []
+    for index, block in it.blocks:
+        if not block.get("type"):
+            faults.append(Fault(f"/content/{index}", f"Content item {index} missing type field"))
+    return faults
 
 
 @rule(
     "AB111",
     About(
-        dialects=_BOTH,
+        scope=Scope(dialects=MCP + ENVELOPE),
         hint='an item is an object, such as {"type": "text", "text": "…"}',
         bad={"content": ["5 °C and cloudy in Oslo"]},
         good=MCP_TEXT,
@@ -143,8 +141,7 @@ def item_not_an_object(it: Subject) -> Faults:
 @rule(
     "AB112",
     About(
-        dialects=_BOTH,
-        part="block",
+        scope=Scope(dialects=MCP + ENVELOPE, part="block"),
         hint="see the members of each type in `answerback schema`",
         bad=shown({"type": "image", "uri": "https://example.com/chart.png"}),
         good=MCP_IMAGE,
@@ -196,8 +193,7 @@ def _bad_resource(block: dict[str, Any], index: int) -> Faults:
 @rule(
     "AB113",
     About(
-        dialects=_MCP,
-        part="block",
+        scope=Scope(dialects=MCP, part="block"),
         hint="the types are text, image, audio, resource_link and resource",
         bad=shown({"type": "blob", "data": "UEsDBA==", "mimeType": "application/zip"}),
         good=shown(
@@ -224,8 +220,7 @@ def unknown_item_type(it: Subject, block: dict[str, Any], index: int) -> Faults:
 @rule(
     "AB114",
     About(
-        dialects=_MCP,
-        part="block",
+        scope=Scope(dialects=MCP, part="block", needs="version", types=("audio", "resource_link")),
         hint="send text, or a resource, to a client of that version",
         bad=Example(
             shown({"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"}),
@@ -239,8 +234,8 @@ def unknown_item_type(it: Subject, block: dict[str, Any], index: int) -> Faults:
 )
 def item_type_too_new(it: Subject, block: dict[str, Any], index: int) -> Faults:
     """A client refuses a type that the version it asked for does not have."""
-    needed = _SINCE.get(block["type"])
-    if it.version is None or needed is None or getattr(it.version, needed):
+    needed = _SINCE[block["type"]]
+    if it.version is None or getattr(it.version, needed):
         return ()
     since = next(name for name, version in VERSIONS.items() if getattr(version, needed))
     message = f"{block['type']} is not in {it.version.name}; it came with {since}"

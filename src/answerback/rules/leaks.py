@@ -6,12 +6,11 @@ import re
 from typing import Any
 
 from .examples import MCP_FAILURE, said
-from .finding import About, Fault, Faults, rule
+from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Fault, Faults, Scope, rule
 from .secrets import Secret, mask
 from .subject import Subject
 from .words import parent_of
 
-_ALL = ("mcp", "envelope", "rest", "problem")
 _TRACEBACK = re.compile(
     r"""Traceback\ \(most\ recent\ call\ last\):\s+File\ "
     | (?:^|\n)\s+at\ [^\n]{1,200}:\d+(?::\d+)?\)?\s*\n\s+at\ \S   # node
@@ -38,7 +37,8 @@ _PATHS = re.compile(
     r"""/(?:home|Users)/[^/\s'"]+/ | \b[A-Z]:\\+Users\\+[^\\\s]+\\ | /root/[\w.]
     | [/\\](?:site-packages|dist-packages|node_modules)[/\\]
     | /usr/(?:local/)?lib/python | /var/(?:www|task)/ | /opt/[\w.-]+/[\w./-]+\.\w+
-    | (?:^|[\s("'])(?:/|[A-Z]:\\)[\w./\\ -]+\.(?:py|js|mjs|cjs|ts|rb|php|java|go|rs|cs)(?::\d+|",\ line\ \d+)
+    | (?:^|[\s("'])(?:/|[A-Z]:\\)[\w./\\ -]+
+        \.(?:py|js|mjs|cjs|ts|rb|php|java|go|rs|cs)(?::\d+|",\ line\ \d+)
     """,
     re.VERBOSE,
 )
@@ -57,7 +57,7 @@ def _of(sorts: tuple[str, ...], secrets: list[Secret], pointer: str, what: str) 
 @rule(
     "AB501",
     About(
-        dialects=_ALL,
+        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM),
         hint="log it, and tell the caller what to do instead",
         bad=said(
             'Traceback (most recent call last):\n  File "app.py", line 9, in get\nKeyError: 3',
@@ -67,13 +67,8 @@ def _of(sorts: tuple[str, ...], secrets: list[Secret], pointer: str, what: str) 
     ),
 )
 def traceback_shown(it: Subject) -> Faults:
-    """A traceback shows strangers the code and its versions, and tells a model nothing it can use."""
-    if it.dialect in ("mcp", "envelope") and not it.failed:
-        # A success may well quote one: from a log, a forum, a run of tests.
-        texts = [(index, text) for index, text in it.texts if text.startswith("Traceback (most")]
-        said = [(f"/content/{index}/text", text) for index, text in texts]
-    else:
-        said = it.error_texts()
+    """A traceback shows strangers the code, and tells a model nothing it can act upon."""
+    said = it.error_texts() if it.failed else _led_by_one(it)
     return [
         Fault(pointer, "the reply shows a traceback")
         for pointer, text in said
@@ -81,11 +76,18 @@ def traceback_shown(it: Subject) -> Faults:
     ]
 
 
+def _led_by_one(it: Subject) -> list[tuple[str, str]]:
+    """A success may well quote a traceback, from a log or a run of tests; it does not begin so."""
+    for index, text in it.texts:
+        if text.startswith("Traceback (most"):
+            return [(f"/content/{index}/text", text)]
+    return []
+
+
 @rule(
     "AB502",
     About(
-        dialects=_ALL,
-        part="leak",
+        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
         hint="change the password, and leave the address out of replies",
         bad=said("cannot reach postgres://shop:hV7-tea@db.example.com/shop", isError=True),
         good=said("Database connection failed. Please try again later.", isError=True),
@@ -100,8 +102,7 @@ def password_in_address(it: Subject, secrets: list[Secret], pointer: str) -> Fau
 @rule(
     "AB503",
     About(
-        dialects=_ALL,
-        part="leak",
+        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
         hint="withdraw the token, and leave it out of replies",
         bad=said("refused: Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE", isError=True),
         good=said("refused: Authorization: Bearer <token>", isError=True),
@@ -116,8 +117,7 @@ def token_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
 @rule(
     "AB504",
     About(
-        dialects=_ALL,
-        part="leak",
+        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
         hint="replace the key pair, and leave the key out of replies",
         bad=said(
             "-----BEGIN EC PRIVATE KEY-----\n"
@@ -136,8 +136,7 @@ def private_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Fault
 @rule(
     "AB505",
     About(
-        dialects=_ALL,
-        part="leak",
+        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
         hint="withdraw the key, and leave it out of replies",
         bad=said('{"env":{"GITHUB_TOKEN":"ghp_1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"}}'),
         good=said('{"env":{"GITHUB_TOKEN":"set"}}'),
@@ -152,19 +151,15 @@ def api_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
 @rule(
     "AB506",
     About(
-        dialects=_ALL,
+        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
         severity="warning",
         hint="say what the caller can do: Database connection failed. Please try again later.",
-        bad=said(
-            "PostgreSQL connection refused at localhost:5432 with user 'admin'", isError=True
-        ),
+        bad=said("PostgreSQL connection refused at localhost:5432 with user 'admin'", isError=True),
         good=said("Database connection failed. Please try again later.", isError=True),
     ),
 )
 def internals_in_error(it: Subject) -> Faults:
     """Hosts, ports and users of what stands behind a tool help an attacker and nobody else."""
-    if not it.failed:
-        return ()
     return [
         Fault(pointer, f"the error tells of the inside: {found[0].strip()!r:.60}")
         for pointer, text in it.error_texts()
@@ -175,7 +170,7 @@ def internals_in_error(it: Subject) -> Faults:
 @rule(
     "AB507",
     About(
-        dialects=_ALL,
+        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
         severity="warning",
         hint="name the file as the caller knows it, or not at all",
         bad=said("cannot open /home/deploy/shop/settings.json", isError=True),
@@ -184,8 +179,6 @@ def internals_in_error(it: Subject) -> Faults:
 )
 def path_in_error(it: Subject) -> Faults:
     """A path shows who runs the server and what is installed there."""
-    if not it.failed:
-        return ()
     return [
         Fault(pointer, f"the error shows a path: {found[0].strip()!r:.60}")
         for pointer, text in it.error_texts()

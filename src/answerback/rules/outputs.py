@@ -10,10 +10,9 @@ import msgspec
 
 from ..errors import needs_extra
 from .examples import MCP_DATA, MCP_FAILURE, WEATHER_SCHEMA, said
-from .finding import About, Example, Fault, Faults, rule
+from .finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
 from .subject import Subject, escape
 
-_MCP = ("mcp",)
 _MOST = 5
 _UNSET = msgspec.UNSET
 _WEATHER_TOOL: dict[str, Any] = {
@@ -62,7 +61,7 @@ def _problems(validator: Any, data: Any) -> list[tuple[str, str]]:
 @rule(
     "AB320",
     About(
-        dialects=("mcp", "envelope", "rest"),
+        scope=Scope(dialects=MCP + ENVELOPE + REST, when="success", needs="schema"),
         hint="return what the schema says, or change the schema",
         bad=Example(
             said('{"temperature":"warm"}', structuredContent={"temperature": "warm"}),
@@ -74,7 +73,7 @@ def _problems(validator: Any, data: Any) -> list[tuple[str, str]]:
 def output_schema_violated(it: Subject) -> Faults:
     """Clients check data against the schema and throw the whole reply away if it does not fit."""
     schema = it.given.schema
-    if schema is None or it.failed or it.data is _UNSET:
+    if schema is None or it.data is _UNSET:
         return ()
     return _against(schema, it)
 
@@ -87,15 +86,15 @@ def _against(schema: dict[str, Any], it: Subject) -> Faults:
 @rule(
     "AB321",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, when="success", needs="schema"),
         hint="send the data as structuredContent, or set isError: true",
         bad=Example(said("22.5 °C, 65 %"), schema=WEATHER_SCHEMA),
         good=Example(MCP_DATA, schema=WEATHER_SCHEMA),
     ),
 )
 def data_missing(it: Subject) -> Faults:
-    """A tool that declares an output schema has to keep to it; clients throw if there is no data."""
-    if it.given.schema is None or it.failed or it.data is not _UNSET:
+    """A tool with an output schema has to send data; clients throw if there is none."""
+    if it.given.schema is None or it.data is not _UNSET:
         return ()
     if it.found.get("resultType", "complete") != "complete":
         return ()
@@ -105,7 +104,7 @@ def data_missing(it: Subject) -> Faults:
 @rule(
     "AB322",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, when="failure", needs="schema"),
         hint="leave structuredContent out of an error; details can go in _meta",
         bad=Example(
             said("no such city", isError=True, structuredContent={"error": "no such city"}),
@@ -117,7 +116,7 @@ def data_missing(it: Subject) -> Faults:
 def error_breaks_schema(it: Subject) -> Faults:
     """Clients check the data of errors too, and then tell of the schema and not of the error."""
     schema = it.given.schema
-    if schema is None or not it.failed or it.data is _UNSET:
+    if schema is None or it.data is _UNSET:
         return ()
     return _against(schema, it)[:1]
 
@@ -125,7 +124,7 @@ def error_breaks_schema(it: Subject) -> Faults:
 @rule(
     "AB323",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, when="success", needs="schema"),
         severity="note",
         hint="declare an outputSchema",
         bad=Example(MCP_DATA, listed=True),
@@ -134,7 +133,7 @@ def error_breaks_schema(it: Subject) -> Faults:
 )
 def output_schema_missing(it: Subject) -> Faults:
     """Data without a schema is data that no client can check, nor offer its users by name."""
-    if not it.given.listed or it.given.schema is not None or it.failed:
+    if not it.given.listed or it.given.schema is not None:
         return ()
     if not isinstance(it.data, dict):
         return ()
@@ -144,8 +143,7 @@ def output_schema_missing(it: Subject) -> Faults:
 @rule(
     "AB330",
     About(
-        dialects=_MCP,
-        part="tool",
+        scope=Scope(dialects=MCP, part="tool"),
         hint='for no arguments: {"type": "object", "additionalProperties": false}',
         bad={"tools": [{"name": "weather", "description": "Tell the weather."}]},
         good={"tools": [_WEATHER_TOOL]},
@@ -166,8 +164,7 @@ def input_schema_missing(it: Subject, tool: dict[str, Any], index: int) -> Fault
 @rule(
     "AB331",
     About(
-        dialects=_MCP,
-        part="tool",
+        scope=Scope(dialects=MCP, part="tool"),
         hint='wrap it, schema and data alike: {"result": …}',
         bad=Example(
             {"tools": [{**_WEATHER_TOOL, "outputSchema": {"type": "array"}}]},
@@ -191,8 +188,7 @@ def output_schema_not_an_object(it: Subject, tool: dict[str, Any], index: int) -
 @rule(
     "AB332",
     About(
-        dialects=_MCP,
-        part="tool",
+        scope=Scope(dialects=MCP, part="tool"),
         severity="warning",
         hint="leave it out for a client of that version",
         bad=Example(

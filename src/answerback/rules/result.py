@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from .examples import MCP_DATA, MCP_FAILURE, MCP_TEXT, said
-from .finding import About, Example, Fault, Faults, rule
+from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Example, Fault, Faults, Scope, rule
 from .subject import Subject
 from .words import kind, parent_of
 
-_MCP = ("mcp",)
 _SPELLING = {
     "is_error": "isError",
     "iserror": "isError",
@@ -18,13 +17,14 @@ _SPELLING = {
     "mime_type": "mimeType",
     "mimetype": "mimeType",
 }
+_MISSPELT = frozenset(_SPELLING)
 _PROBLEM_MEMBERS = {"type": str, "title": str, "status": int, "detail": str}
 
 
 @rule(
     "AB115",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP),
         hint="write true or false, without quotes",
         bad=said("Location not found", isError="true"),
         good=MCP_FAILURE,
@@ -45,7 +45,7 @@ def _complete(found: dict[str, Any], _: str) -> None:
 @rule(
     "AB116",
     About(
-        dialects=("mcp", "envelope"),
+        scope=Scope(dialects=MCP + ENVELOPE),
         hint='an MCP reply is {"content": […]}',
         bad=Example("5 °C and cloudy in Oslo", "mcp"),
         good=MCP_TEXT,
@@ -60,7 +60,7 @@ def not_an_object(it: Subject) -> Faults:
 @rule(
     "AB117",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, needs="version"),
         hint='add "resultType": "complete"',
         bad=Example(MCP_TEXT, version="2026-07-28"),
         good=Example({**MCP_TEXT, "resultType": "complete"}, version="2026-07-28"),
@@ -83,7 +83,7 @@ def _respell(found: dict[str, Any], pointer: str) -> None:
 @rule(
     "AB118",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP),
         hint="MCP spells its members in camelCase; with pydantic: model_dump(by_alias=True)",
         bad=said("Location not found", is_error=True),
         good=MCP_FAILURE,
@@ -92,15 +92,14 @@ def _respell(found: dict[str, Any], pointer: str) -> None:
 )
 def misspelt_member(it: Subject) -> Faults:
     """A member under another name is ignored: an error becomes a success, data is lost."""
-    faults = _misspelt(it.found, "")
+    faults = [] if _MISSPELT.isdisjoint(it.found) else _misspelt(it.found, "")
     for index, block in it.blocks:
-        faults += _misspelt(block, f"/content/{index}")
+        if not _MISSPELT.isdisjoint(block):
+            faults += _misspelt(block, f"/content/{index}")
     return faults
 
 
 def _misspelt(holder: dict[str, Any], pointer: str) -> list[Fault]:
-    if _SPELLING.keys().isdisjoint(holder):
-        return []
     return [
         Fault(f"{pointer}/{name}", f"{name} should be {right}")
         for name, right in _SPELLING.items()
@@ -111,7 +110,7 @@ def _misspelt(holder: dict[str, Any], pointer: str) -> list[Fault]:
 @rule(
     "AB119",
     About(
-        dialects=("rest",),
+        scope=Scope(dialects=REST),
         hint='an error is {"error": "message"}; its code goes in the X-Error-Code header',
         bad=Example({"error": {"code": "NOT_FOUND", "message": "no such city"}}, "rest"),
         good=Example({"error": "no such city"}, "rest"),
@@ -127,8 +126,8 @@ def rest_error_not_text(it: Subject) -> Faults:
 @rule(
     "AB120",
     About(
-        dialects=("problem",),
-        hint="RFC 9457: type and title are text, status is the HTTP status, detail says what happened",
+        scope=Scope(dialects=PROBLEM),
+        hint="RFC 9457: type, title and detail are text, status is the HTTP status",
         bad=Example({"error": "no such city"}, "problem"),
         good=Example(
             {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "no such city"},
@@ -150,8 +149,7 @@ def bad_problem(it: Subject) -> Faults:
 @rule(
     "AB121",
     About(
-        dialects=_MCP,
-        part="rpc",
+        scope=Scope(dialects=MCP, part="rpc"),
         hint="an error has an integer code and a message",
         bad=Example({"error": "Unknown tool: ad"}, method="tools/call"),
         good=Example(
@@ -176,8 +174,8 @@ def bad_rpc_error(it: Subject) -> Faults:
 @rule(
     "AB122",
     About(
-        dialects=_MCP,
-        hint='_meta is an object; structured data goes in structuredContent',
+        scope=Scope(dialects=MCP),
+        hint="_meta is an object; structured data goes in structuredContent",
         bad={**MCP_DATA, "_meta": "cached"},
         good={**MCP_DATA, "_meta": {"cached": True}},
     ),

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from .examples import MCP_DATA, MCP_IMAGE, PNG, said, shown
-from .finding import About, Fault, Faults, rule
-from .subject import MEDIA, Subject
+from .finding import ENVELOPE, MCP, About, Fault, Faults, Scope, rule
+from .subject import Subject
 
-_MCP = ("mcp",)
-_BOTH = ("mcp", "envelope")
 TOKENS = 25_000
 """What Claude Code takes from a tool before it cuts the reply off."""
 BYTES_PER_TOKEN = 4
@@ -29,7 +27,7 @@ def _drop_second(found: dict[str, Any], pointer: str) -> None:
 @rule(
     "AB601",
     About(
-        dialects=_BOTH,
+        scope=Scope(dialects=MCP + ENVELOPE),
         severity="warning",
         hint="send it once: bytes as a block, and their name or size in the data",
         bad=shown(
@@ -42,16 +40,15 @@ def _drop_second(found: dict[str, Any], pointer: str) -> None:
 )
 def payload_sent_twice(it: Subject) -> Faults:
     """The model pays for it twice, and a picture as text costs more than the picture."""
-    if len(it.blocks) < 2 and not (it.blocks and it.blocks[0][1].get("type") in MEDIA):
+    if len(it.blocks) < 2 and not it.media:
         return ()
     return [*_bytes_again(it), *_text_again(it)]
 
 
 def _bytes_again(it: Subject) -> list[Fault]:
     faults, seen = [], set()
-    for index, block in it.blocks:
-        data = block.get("data") if block.get("type") in MEDIA else None
-        if not isinstance(data, str) or len(data) < _SMALL:
+    for index, data in it.media:
+        if len(data) < _SMALL:
             continue
         if data in seen:
             faults.append(Fault(f"/content/{index}", "the same bytes stand in an earlier block"))
@@ -77,7 +74,7 @@ def _text_again(it: Subject) -> list[Fault]:
 @rule(
     "AB602",
     About(
-        dialects=_BOTH,
+        scope=Scope(dialects=MCP + ENVELOPE),
         severity="warning",
         hint="send a page at a time, or a summary and a link to the rest",
         bad=lambda: said("a line of a very long file\n" * 4_000),
@@ -86,6 +83,8 @@ def _text_again(it: Subject) -> list[Fault]:
 )
 def too_many_tokens(it: Subject) -> Faults:
     """Hosts cut a reply off at a limit, and what was cut off is not even JSON any more."""
+    if len(it.raw) <= TOKENS * BYTES_PER_TOKEN:
+        return ()
     size = sum(len(text) for _, text in it.texts)
     if size > TOKENS * BYTES_PER_TOKEN:
         return [_too_many("/content", size)]
@@ -102,18 +101,18 @@ def _too_many(pointer: str, size: int) -> Fault:
 @rule(
     "AB603",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP),
         severity="warning",
         hint="send a resource_link, which a client reads when it needs it",
-        bad=lambda: shown({"type": "image", "data": "AAAA" * (MESSAGE // 4), "mimeType": "image/bmp"}),
+        bad=lambda: shown(
+            {"type": "image", "data": "AAAA" * (MESSAGE // 4), "mimeType": "image/bmp"}
+        ),
         good=MCP_DATA,
     ),
 )
 def message_too_large(it: Subject) -> Faults:
     """The TypeScript client gives up on a message of more than 10 MiB, and on the connection."""
-    size = len(it.raw) + sum(
-        len(block["data"])
-        for _, block in it.blocks
-        if block.get("type") in MEDIA and isinstance(block.get("data"), str)
-    )
+    size = len(it.raw)
+    for _, data in it.media:
+        size += len(data)
     return [Fault("", f"{size / 1024 / 1024:.1f} MiB in one message")] if size > MESSAGE else ()

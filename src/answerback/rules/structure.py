@@ -10,13 +10,11 @@ from typing import Any
 import msgspec
 
 from .examples import MCP_DATA, MCP_TEXT, said, shown
-from .finding import About, Example, Fault, Faults, rule
+from .finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
 from .items import text_for
 from .subject import Parsed, Subject, escape
 from .words import kind, parent_of
 
-_MCP = ("mcp",)
-_BOTH = ("mcp", "envelope")
 _OPTIONAL = {
     "mcp": ("structuredContent", "isError", "_meta", "resultType"),
     "envelope": ("data", "meta"),
@@ -26,15 +24,13 @@ _UNSET = msgspec.UNSET
 
 def _unequal_texts(it: Subject) -> list[Parsed]:
     """The JSON texts, if there is data and none of the texts says just that."""
-    data = it.data
-    if data is _UNSET or it.failed or not isinstance(data, dict):
+    data, texts = it.data, it.parsed
+    if not texts or not isinstance(data, dict):
         return []
-    texts = it.parsed
-    result = data["result"] if data.keys() == {"result"} else data
-    values = data.values()
+    result = data["result"] if len(data) == 1 and "result" in data else data
     for _, text, value in texts:
         # A file's content is often JSON, and is itself a member of the data.
-        if value in (data, result) or text in values:
+        if value in (data, result) or text in data.values():
             return []
     return texts
 
@@ -42,7 +38,7 @@ def _unequal_texts(it: Subject) -> list[Parsed]:
 @rule(
     "AB301",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, when="success"),
         hint="make the text of the same data, when all of it is known",
         bad=said('{"temperature":21,"humidity":65}', structuredContent={"temperature": 22.5}),
         good=MCP_DATA,
@@ -60,7 +56,7 @@ def text_contradicts_data(it: Subject) -> Faults:
 @rule(
     "AB302",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, when="success"),
         severity="warning",
         hint="put the same members in both",
         bad=said('{"temperature":22.5,"humidity":65}', structuredContent={"temperature": 22.5}),
@@ -94,7 +90,7 @@ def _say_the_data(found: dict[str, Any], _: str) -> None:
 @rule(
     "AB303",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, when="success"),
         severity="warning",
         hint="add the data as JSON in a text block; for nothing to say, say that",
         bad={"content": [], "structuredContent": {"result": []}},
@@ -104,7 +100,7 @@ def _say_the_data(found: dict[str, Any], _: str) -> None:
 )
 def nothing_in_content(it: Subject) -> Faults:
     """Hosts that read only content show the model nothing, and some gateways drop the reply."""
-    if it.found.get("content") != [] or it.failed:
+    if it.found.get("content") != []:
         return ()
     return [Fault("/content", "Empty content array")]
 
@@ -112,7 +108,7 @@ def nothing_in_content(it: Subject) -> Faults:
 @rule(
     "AB304",
     About(
-        dialects=("mcp", "envelope", "rest"),
+        scope=Scope(dialects=MCP + ENVELOPE + REST),
         hint="JSON has no such number; say null, or leave the member out",
         bad=said('{"mean": NaN}'),
         good=said('{"mean": null}'),
@@ -164,7 +160,7 @@ def _drop(found: dict[str, Any], pointer: str) -> None:
 @rule(
     "AB305",
     About(
-        dialects=_BOTH,
+        scope=Scope(dialects=MCP + ENVELOPE),
         hint="leave out a member that has no value",
         bad=said("5 °C and cloudy in Oslo", structuredContent=None, _meta=None),
         good=MCP_TEXT,
@@ -203,7 +199,7 @@ def _nulls(resource: dict[str, Any]) -> list[str]:
 @rule(
     "AB306",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP),
         severity="warning",
         hint="send the whole list as one block of JSON",
         bad=shown(
@@ -238,7 +234,7 @@ def _alike(values: list[Any]) -> bool:
 @rule(
     "AB307",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP),
         hint="hand on the result itself, not its JSON in a text",
         bad=said('{"content":[{"type":"text","text":"5 °C"}],"isError":false}'),
         good=said("5 °C"),
@@ -266,7 +262,7 @@ def _is_result(value: dict[str, Any]) -> bool:
 @rule(
     "AB308",
     About(
-        dialects=_BOTH,
+        scope=Scope(dialects=MCP + ENVELOPE),
         severity="warning",
         hint="encode it once",
         bad=said('"{\\"temperature\\":22.5}"'),
@@ -275,11 +271,10 @@ def _is_result(value: dict[str, Any]) -> bool:
 )
 def json_encoded_twice(it: Subject) -> Faults:
     """What was encoded twice has to be decoded twice, and no client does."""
-    return [
-        Fault(f"/content/{index}/text", "the text is JSON in a JSON string")
-        for index, text in it.texts
-        if text.startswith(('"{', '"[')) and text.rstrip().endswith('"') and _is_twice(text)
-    ]
+    for index, text in it.texts:
+        if text.startswith(('"{', '"[')) and text.rstrip().endswith('"') and _is_twice(text):
+            return [Fault(f"/content/{index}/text", "the text is JSON in a JSON string")]
+    return ()
 
 
 def _is_twice(text: str) -> bool:
@@ -293,7 +288,7 @@ def _is_twice(text: str) -> bool:
 @rule(
     "AB310",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP),
         hint='wrap it: {"result": …}',
         bad=Example(said("[1,2]", structuredContent=[1, 2]), version="2025-11-25"),
         good=Example(said("[1,2]", structuredContent={"result": [1, 2]}), version="2025-11-25"),
@@ -314,7 +309,7 @@ def data_not_object_in_version(it: Subject) -> Faults:
 @rule(
     "AB311",
     About(
-        dialects=_MCP,
+        scope=Scope(dialects=MCP, needs="version"),
         hint="send the JSON as text only to a client of that version",
         bad=Example(MCP_DATA, version="2025-03-26"),
         good=Example(MCP_DATA, version="2025-06-18"),

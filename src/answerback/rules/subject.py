@@ -31,7 +31,7 @@ class Circumstances(msgspec.Struct, frozen=True):
 class Parsed(NamedTuple):
     """A text block that is JSON."""
 
-    index: int
+    place: int
     text: str
     value: Any
 
@@ -39,28 +39,40 @@ class Parsed(NamedTuple):
 class Subject:
     """One reply; it is never changed by a check."""
 
-    __slots__ = ("_parsed", "_raw", "blocks", "data", "dialect", "failed", "found", "given", "texts")
+    __slots__ = (
+        "_parsed",
+        "_raw",
+        "blocks",
+        "data",
+        "dialect",
+        "failed",
+        "found",
+        "given",
+        "media",
+        "texts",
+        "version",
+    )
 
     def __init__(self, found: Any, dialect: Dialect, given: Circumstances) -> None:
         self.found: dict[str, Any] = found
         self.dialect = dialect
         self.given = given
+        self.version = given.version
         self.failed = self._is_failure()
         self.data = _data_of(found, dialect)
         content = found.get("content")
         blocks = content if isinstance(content, list) else ()
         self.blocks = [each for each in enumerate(blocks) if isinstance(each[1], dict)]
-        self.texts: list[tuple[int, str]] = [
-            (index, block["text"])
-            for index, block in self.blocks
-            if block.get("type") == "text" and isinstance(block.get("text"), str)
-        ]
+        self.texts: list[tuple[int, str]] = []
+        self.media: list[tuple[int, str]] = []
+        for index, block in self.blocks:
+            noun = block.get("type")
+            if noun == "text" and isinstance(block.get("text"), str):
+                self.texts.append((index, block["text"]))
+            elif noun in MEDIA and isinstance(block.get("data"), str):
+                self.media.append((index, block["data"]))
         self._parsed: list[Parsed] | None = None
         self._raw: str | None = None
-
-    @property
-    def version(self) -> Version | None:
-        return self.given.version
 
     @property
     def parsed(self) -> list[Parsed]:
@@ -74,7 +86,7 @@ class Subject:
     def raw(self) -> str:
         """The reply as JSON, without the bytes of pictures and sounds."""
         if self._raw is None:
-            self._raw = _as_text(_without_media(self.found, self.blocks))
+            self._raw = _as_text(self._without_media() if self.media else self.found)
         return self._raw
 
     def error_texts(self) -> list[tuple[str, str]]:
@@ -97,6 +109,10 @@ class Subject:
             for name, value in block.items():
                 if name != "data" or block.get("type") not in MEDIA:
                     yield from walk(value, f"/content/{index}/{escape(name)}")
+
+    def _without_media(self) -> dict[str, Any]:
+        kept = [block for _, block in self.blocks if block.get("type") not in MEDIA]
+        return {**self.found, "content": kept}
 
     def _is_failure(self) -> bool:
         match self.dialect:
@@ -156,13 +172,6 @@ def _parse(text: str) -> Any:
         return _decode(text)
     except (ValueError, RecursionError):
         return None
-
-
-def _without_media(found: dict[str, Any], blocks: list[tuple[int, dict[str, Any]]]) -> Any:
-    if not any(block.get("type") in MEDIA for _, block in blocks):
-        return found
-    kept = [block for _, block in blocks if block.get("type") not in MEDIA]
-    return {**found, "content": kept}
 
 
 def _as_text(found: Any) -> str:

@@ -11,7 +11,7 @@ from ..errors import AnswerbackError
 from ..reply import Reply
 from ..shape import BARE, RESULT
 from ..versions import LATEST_LEGACY, VERSIONS, Version
-from .catalogue import rules_for
+from .catalogue import Plan, plan_for
 from .finding import Fault, Finding
 from .secrets import may_hold_secrets, secrets_in
 from .subject import Circumstances, Subject
@@ -67,18 +67,20 @@ def check(
         dialect = dialect_of(found)
     it = Subject(found, dialect, given)
     findings: list[Finding] = []
+    with_schema = given.schema is not None or given.listed
+    plan = plan_for(dialect, it.failed, given.version is not None, with_schema)
     if dialect == "mcp" and not it.blocks:
         if isinstance(found.get("tools"), list) and "content" not in found:
-            return _of_tools(it)
+            return _of_tools(it, plan)
         if "error" in found and given.method is not None:
-            return _of_part(it, "rpc")
-    for rule in rules_for(dialect, "reply"):
+            return tuple(rule.finding(fault) for rule in plan.rpc for fault in rule.check(it))
+    for rule in plan.reply:
         if faults := rule.check(it):
             findings += map(rule.finding, faults)
     if it.blocks:
-        _check_blocks(it, findings)
+        _check_blocks(it, plan, findings)
     if may_hold_secrets(it.raw):
-        _check_secrets(it, findings)
+        _check_secrets(it, plan, findings)
     return tuple(findings)
 
 
@@ -96,42 +98,34 @@ def decoded(source: bytes | str) -> Any:
         raise NotJson(f"this is not JSON: {exc}") from None
 
 
-def _check_blocks(it: Subject, findings: list[Finding]) -> None:
-    rules = rules_for(it.dialect, "block")
+def _check_blocks(it: Subject, plan: Plan, findings: list[Finding]) -> None:
     for index, block in it.blocks:
-        if isinstance(block.get("type"), str) and block["type"]:
-            for rule in rules:
+        noun = block.get("type")
+        if isinstance(noun, str) and noun:
+            for rule in plan.blocks.get(noun, plan.other):
                 if faults := rule.check(it, block, index):
                     findings += map(rule.finding, faults)
-    rules = rules_for(it.dialect, "text")
     for index, text in it.texts:
-        for rule in rules:
+        for rule in plan.text:
             if faults := rule.check(it, text, index):
                 findings += map(rule.finding, faults)
 
 
-def _check_secrets(it: Subject, findings: list[Finding]) -> None:
-    rules = rules_for(it.dialect, "leak")
+def _check_secrets(it: Subject, plan: Plan, findings: list[Finding]) -> None:
     for pointer, text in it.strings():
         if secrets := list(secrets_in(text)):
-            for rule in rules:
+            for rule in plan.leak:
                 findings += map(rule.finding, rule.check(it, secrets, pointer))
 
 
-def _of_tools(it: Subject) -> tuple[Finding, ...]:
-    rules = rules_for("mcp", "tool")
+def _of_tools(it: Subject, plan: Plan) -> tuple[Finding, ...]:
     tools = [each for each in enumerate(it.found["tools"]) if isinstance(each[1], dict)]
     return tuple(
         rule.finding(fault)
         for index, tool in tools
-        for rule in rules
+        for rule in plan.tool
         for fault in rule.check(it, tool, index)
     )
-
-
-def _of_part(it: Subject, part: Any) -> tuple[Finding, ...]:
-    rules = rules_for(it.dialect, part)
-    return tuple(rule.finding(fault) for rule in rules for fault in rule.check(it))
 
 
 def _not_an_object(

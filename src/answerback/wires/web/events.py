@@ -16,6 +16,8 @@ KEEP_ALIVE = 15.0
 """Seconds of silence after which a sign of life is sent."""
 FULL = 1024 * 1024
 """Bytes that wait to be read on one stream; beyond them nothing is said but what must be."""
+TURN = 16
+"""Events after which other streams and calls have their turn."""
 RETRY = 500
 """Milliseconds after which a client may come back to a line that was hung up."""
 
@@ -41,6 +43,7 @@ class Log:
         self.size = 0
         self._frames: deque[bytes] = deque()
         self._forgotten = 0
+        self._waking = False
         self._lock = threading.Lock()
         self._loop = loop
         self._lines: set[Reader] = set()
@@ -55,6 +58,9 @@ class Log:
         with self._lock:
             self._frames.append(frame)
             self.size += len(frame)
+            if self._waking:
+                return
+            self._waking = True
         self._loop.call_soon_threadsafe(self._wake)
 
     def offer(self, frame: bytes) -> bool:
@@ -66,7 +72,8 @@ class Log:
 
     def offer_or_end(self, frame: bytes) -> None:
         """For a stream that must not have gaps: its client comes back and looks anew."""
-        if not self.offer(frame):
+        if not (self.ended or self.offer(frame)):
+            self.ended = True
             self._loop.call_soon_threadsafe(self.end)
 
     def frame(self, number: int) -> bytes | None:
@@ -96,6 +103,8 @@ class Log:
         self._wake()
 
     def _wake(self) -> None:
+        # First the flag, then the lines: what is appended after this line wakes them again.
+        self._waking = False
         for line in self._lines:
             line.wake.set()
 
@@ -153,6 +162,9 @@ class Line(Reader):
                 if (frame := self._log.frame(number)) is not None:
                     await self._part(self._event(number, frame))
                     self._log.was_read(number)
+                if number % TURN == 0:
+                    # Sending does not wait while there is room: others want their turn too.
+                    await asyncio.sleep(0)
             if self._log.ended:
                 break
             await self._wait()

@@ -29,6 +29,7 @@ from ...mcp.messages import (
     result_frame,
 )
 from ...mcp.modern import meta_of
+from ...mcp.rounds import LIFETIME
 from ...mcp.session import Client
 from ...mcp.sessions import Sessions
 from ...mcp.subscriptions import change_frame
@@ -206,7 +207,7 @@ class Legacy:
 
     async def _resumed(self, visitor: Visitor, headers: Headers) -> tuple[Log | None, int]:
         """The stream that a client lost, and how far it had read; maybe another worker has it."""
-        last = headers.get(b"last-event-id", b"").decode("latin-1")
+        last = headers.get(b"last-event-id", b"").decode("ascii", "replace")
         id, _, number = last.rpartition("-")
         worker = id.partition(".")[0]
         if not (number.isdigit() and worker.isdigit() and len(number) < 10 and len(worker) < 5):
@@ -295,6 +296,8 @@ class Legacy:
         match note:
             case Ended(nonce):
                 self._sessions.keep(nonce).ended = True
+                for asked in [key for key in self._asked if key[0] == nonce]:
+                    self._settle(Answered(*asked, None, None))
             case Levelled(nonce, level):
                 self._sessions.keep(nonce).level = level
             case Subscribed(nonce, uri, wanted):
@@ -319,8 +322,11 @@ class Legacy:
             self._asked[visitor.nonce, id] = answer
             log.append(request_frame(id, method, asked))
             try:
-                result: msgspec.Raw = await answer
+                async with asyncio.timeout(LIFETIME):
+                    result: msgspec.Raw = await answer
                 return result
+            except TimeoutError:
+                raise Declined("The client did not answer") from None
             finally:
                 self._asked.pop((visitor.nonce, id), None)
 

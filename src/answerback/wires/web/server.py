@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _DRAIN_SECONDS = 30
 _BACKLOG = 2048
+_EVERYWHERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _NOT_HERE = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
 
 
@@ -64,9 +65,16 @@ def serve(app: App, options: ServeOptions) -> int:
     listener = _bind(options)
 
     def work(bus: Sockets | None, serving: Callable[[], None]) -> None:
-        # uvicorn raises the signal again when all is done, and by default that kills.
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        _Server(site, bus, serving).run(sockets=[listener])
+        server = _Server(site, bus, serving)
+
+        def leave(*_: object) -> None:
+            # Raised again by uvicorn when all is done; before it has begun there is nothing to do.
+            if not server.started:
+                os._exit(0)
+            sys.exit(0)
+
+        signal.signal(signal.SIGTERM, leave)
+        server.run(sockets=[listener])
 
     def announce() -> None:
         _announce(app, options, listener)
@@ -116,11 +124,13 @@ def _bind(options: ServeOptions) -> socket.socket:
 
 def _announce(app: App, options: ServeOptions, listener: socket.socket) -> None:
     port = listener.getsockname()[1]
-    host = f"[{options.host}]" if ":" in options.host else options.host
-    here = f"http://{host}:{port}"
+    # What is announced can be called: nobody is at 0.0.0.0.
+    host = _EVERYWHERE.get(options.host, options.host)
+    here = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    where = ", on every address of this machine" if options.host in _EVERYWHERE else ""
     route = app.contract.route
     lines = [
-        f"{app.name} {app.version}: {len(app.tools)} tools",
+        f"{app.name} {app.version}: {len(app.tools)} tools{where}",
         f"  functions  POST {here}{route}NAME",
         f"  MCP        POST {here}/mcp",
         f"  list       GET  {here}/functions",

@@ -1,0 +1,144 @@
+"""What all of them do with a reply: find out its form, check it, refuse it, record it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from time import perf_counter_ns, time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..errors import MissingExtraError
+from ..records.answered import Answered
+
+if TYPE_CHECKING:
+    from ..contract import Dialect
+    from ..records import Records
+    from ..rules.finding import Finding
+
+INVALID = "INVALID_RESPONSE_FORMAT"
+FAILED = "RESPONSE_VALIDATION_ERROR"
+TEXTS = {
+    INVALID: "Internal server error: Invalid response format",
+    FAILED: "Internal server error: Response validation failed",
+}
+_OF_MCP = ("content", "isError", "structuredContent")
+_encode = msgspec.json.Encoder().encode
+
+
+class Checked(msgspec.Struct):
+    """A reply and what the rules say about it."""
+
+    found: Any = None
+    findings: Sequence[Finding] = ()
+    code: str = ""
+    """Why it must not be sent; empty if it may."""
+    message: str = ""
+
+
+class Clock:
+    """When a call came, and how long it took."""
+
+    def __init__(self) -> None:
+        self.began = time()
+        self._from = perf_counter_ns()
+
+    def answered(self, name: str, wire: str, checked: Checked, arguments: bytes = b"") -> Answered:
+        found = checked.found
+        return Answered(
+            kind="tool",
+            name=name,
+            wire=wire,
+            arguments=arguments,
+            began=self.began,
+            took_ns=perf_counter_ns() - self._from,
+            size=len(msgspec.json.encode(found, enc_hook=repr)) if found is not None else 0,
+            reply=found,
+            code=checked.code or code_of(found),
+            findings=checked.findings,
+        )
+
+
+class Checker:
+    """*dialect* is told from each reply unless it is given; *records* keeps each."""
+
+    def __init__(self, dialect: Dialect | None = None, records: Records | None = None) -> None:
+        self.dialect = dialect
+        self.records = records
+
+    def check(self, found: Any, **known: Any) -> Checked:
+        """What the rules say; *known* is what `validate` may be told beside the reply."""
+        from ..rules import validate
+
+        try:
+            dialect = self.dialect or dialect_of(found)
+            try:
+                findings = validate(found, dialect=dialect, **known)
+            except MissingExtraError:  # Without a checker of schemas the rest is checked.
+                findings = validate(found, dialect=dialect, **(known | {"schema": None}))
+        except Exception as exc:  # noqa: BLE001 -- what cannot be checked is not sent either
+            return self.unchecked(found, exc)
+        grave = [each for each in findings if each.severity == "error"]
+        if not grave:
+            return Checked(found, findings)
+        _log().error("Invalid MCP response: %s", _uncapitalised(grave[0].message))
+        return Checked(found, findings, INVALID, grave[0].message)
+
+    def unchecked(self, found: Any, exc: Exception) -> Checked:
+        _log().error("Error validating MCP response: %s", exc, exc_info=exc)
+        told = str(exc) if isinstance(exc, msgspec.DecodeError) else "it could not be checked"
+        return Checked(found, (), FAILED, told)
+
+    def record(self, item: Answered) -> None:
+        if self.records is not None:
+            self.records.add(item)
+
+
+def dialect_of(found: Any) -> Dialect:
+    """An object with `success` is an envelope; so is one with nothing of MCP's in it."""
+    if isinstance(found, dict) and "success" not in found and any(key in found for key in _OF_MCP):
+        return "mcp"
+    return "envelope"
+
+
+def code_of(found: Any) -> str:
+    """Why a reply of either form says that it failed; empty if it does not."""
+    match found:
+        case {"error": {"code": str(code)}}:
+            return code
+        case {"_meta": {"answerback/error": {"code": str(code)}}}:
+            return code
+        case {"success": False} | {"isError": True} | {"error": _}:
+            return "UNKNOWN_ERROR"
+    return ""
+
+
+def envelope_refusal(checked: Checked) -> dict[str, Any]:
+    """What is sent in place of a reply that must not be."""
+    return {
+        "success": False,
+        "timestamp": datetime.now(UTC),
+        "content": [{"type": "text", "text": TEXTS[checked.code]}],
+        "error": {"code": checked.code, "message": checked.message},
+    }
+
+
+def mcp_refusal(checked: Checked) -> dict[str, Any]:
+    """The same, where MCP results are sent."""
+    error = {"code": checked.code, "message": checked.message}
+    return {
+        "content": [{"type": "text", "text": TEXTS[checked.code]}],
+        "isError": True,
+        "_meta": {"answerback/error": error},
+    }
+
+
+def _uncapitalised(message: str) -> str:
+    return message[:1].lower() + message[1:]
+
+
+def _log() -> Any:
+    import logging
+
+    return logging.getLogger("answerback")

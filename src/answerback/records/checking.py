@@ -1,0 +1,52 @@
+"""What the rules have to do with records: findings in a reply, and secrets made unreadable."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ..rules import Finding, validate
+from ..rules.secrets import MASK, mask
+from ..versions import VERSIONS
+
+# What is called so is a secret whatever it looks like.
+_SECRET_NAME = re.compile(
+    r"pass(?:word|wd|phrase|code)|secret|api[-_]?key|private[-_]?key|credential|authorization"
+    r"|(?:^|[-_a-z])token$|(?<=[a-z])Token$|^(?:pwd|pin|cvv|cvc|auth)$",
+    re.IGNORECASE,
+)
+
+
+def findings_in(reply: Any, version: str) -> Sequence[Finding]:
+    """What the rules find in a Reply, or in what another framework answered."""
+    return validate(reply, version=VERSIONS.get(version))
+
+
+def masked(body: bytes) -> bytes:
+    """JSON without its secrets; what is no JSON becomes a string of it."""
+    try:
+        found = msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return msgspec.json.encode(mask(body.decode("utf-8", "replace")))
+    return msgspec.json.encode(_masked(found))
+
+
+def _masked(value: Any) -> Any:
+    match value:
+        case str():
+            return mask(value)
+        case list():
+            return [_masked(each) for each in value]
+        case dict():
+            return {mask(name): _member(name, each) for name, each in value.items()}
+    return value
+
+
+def _member(name: str, value: Any) -> Any:
+    """Numbers can be secrets too; whether there is one at all is none."""
+    if value is None or isinstance(value, bool) or not _SECRET_NAME.search(name):
+        return _masked(value)
+    return MASK

@@ -1,0 +1,104 @@
+"""What `audit verify|tail|stats` says, and its exit status."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from tests.records.kept import app_with
+
+from answerback.cli.audit import run
+from answerback.cli.program import Program
+from answerback.records import Records, SQLite
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def audit_db(tmp_path: Path) -> str:
+    records = Records(SQLite(tmp_path / "audit.db"))
+    app = app_with(records)
+
+    async def calls() -> None:
+        for number in range(6):
+            await app.call("add", x=number, y=1)
+        await app.call("fail")
+        await app.call("made-up\x1b[31m")
+
+    asyncio.run(calls())
+    records.close()
+    return str(tmp_path / "audit.db")
+
+
+def audit(*arguments: str) -> int:
+    return run(Program("answerback"), arguments)
+
+
+def test_verify_says_that_all_links_hold_and_names_the_heads(
+    audit_db: str, capsys: Capture
+) -> None:
+    assert audit("verify", audit_db) == 0
+
+    said = capsys.readouterr().out
+    assert "10 records in 1 chain" in said
+    assert "all links hold" in said
+
+
+def test_verify_proves_a_head_that_was_noted_down(audit_db: str, capsys: Capture) -> None:
+    audit("verify", audit_db, "--json")
+    head = json.loads(capsys.readouterr().out)["heads"][0]["hash"]
+
+    assert audit("verify", audit_db, "--head", head) == 0
+    assert audit("verify", audit_db, "--head", "0" * 64) == 1
+    assert "a tail was cut" in capsys.readouterr().out
+
+
+def test_verify_names_the_first_broken_link(audit_db: str, capsys: Capture) -> None:
+    with closing(sqlite3.connect(audit_db)) as connection, connection:
+        connection.execute("UPDATE records SET body = replace(body, 'add', 'sub') WHERE id = 3")
+
+    assert audit("verify", audit_db) == 1
+    assert "BROKEN: record 3, number 3 of chain" in capsys.readouterr().out
+
+
+def test_stats_are_a_table_with_bars(audit_db: str, capsys: Capture) -> None:
+    assert audit("stats", audit_db) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["tool", "calls", "failures", "findings", "p50", "p95", "p99"]
+    assert lines[1].split()[:4] == ["add", "6", "0", "0"]
+    assert lines[1].endswith("█" * 20)
+    assert lines[-1] == "8 calls, 2 failures"
+
+
+def test_stats_for_programs_are_json(audit_db: str, capsys: Capture) -> None:
+    assert audit("stats", audit_db, "--json") == 0
+
+    found = json.loads(capsys.readouterr().out)
+    rows = {row["tool"]: row for row in found["tools"]}
+    assert rows["add"]["calls"] == 6
+    assert rows["add"]["p50"] <= rows["add"]["p95"] <= rows["add"]["p99"]
+    assert rows["(unknown)"]["failures"] == 1
+
+
+def test_tail_shows_the_latest_and_no_caller_can_drive_the_terminal(
+    audit_db: str, capsys: Capture
+) -> None:
+    assert audit("tail", audit_db, "-n", "3") == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert "TOOL_EXECUTION_ERROR" in lines[0]
+    assert "made-up" in lines[1]
+    assert "\x1b" not in lines[1]
+    assert "records_ended" in lines[2]
+
+
+def test_tail_for_programs_is_each_event_as_it_was_written(audit_db: str, capsys: Capture) -> None:
+    audit("tail", audit_db, "--json", "-n", "2")
+
+    events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [event["event"] for event in events] == ["mcp_response", "records_ended"]

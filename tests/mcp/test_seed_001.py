@@ -1,0 +1,63 @@
+"""Seed 001, scenarios 1 and 2: one JSON in an MCP result, read by the official client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+import mcp_types as types
+import pytest
+from mcp import Client, StdioServerParameters
+from tests.mcp.judges import ROOT
+
+EXAMPLE = str(ROOT / "examples" / "aligned.py")
+MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
+
+
+def call(mode: str, name: str, arguments: dict[str, object]) -> tuple[bool, str]:
+    """Call by the `mcp` subcommand, as the seed does: whether it failed, and its first text."""
+
+    async def run() -> types.CallToolResult:
+        server = StdioServerParameters(command=sys.executable, args=[EXAMPLE, "mcp"])
+        async with Client(server, mode=mode, read_timeout_seconds=20) as client:
+            return await client.call_tool(name, arguments)
+
+    result = asyncio.run(run())
+    block = result.content[0]
+    assert isinstance(block, types.TextContent)
+    assert len(result.content) == 1
+    return result.is_error, block.text
+
+
+@MODES
+def test_seed_001_scenario_1_an_mcp_success_is_json(mode: str) -> None:
+    failed, text = call(mode, "functions.Add", {"x": 7, "y": 3})
+
+    assert failed is False
+    assert text == '{"result":10}'
+    assert json.loads(text)["result"] == 10
+    assert isinstance(json.loads(text)["result"], int)
+
+
+@MODES
+def test_seed_001_scenario_2_an_mcp_error_is_json(mode: str) -> None:
+    failed, text = call(mode, "functions.Add", {"x": "not_a_number", "y": 3})
+
+    assert failed is True
+    error = json.loads(text)
+    assert list(error) == ["error"]
+    assert "x" in error["error"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "text"),
+    [
+        ("functions.DivMod", {"x": 7, "y": 3}, '{"result0":2,"result1":1}'),
+        ("functions.Forget", {}, "{}"),
+    ],
+)
+def test_seed_001_several_results_and_none_are_json_too(
+    name: str, arguments: dict[str, object], text: str
+) -> None:
+    assert call("auto", name, arguments) == (False, text)
