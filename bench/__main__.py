@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import mcp_http, mcp_stdio, rest, sessions, startup
+from . import mcp_http, mcp_stdio, records, rest, sessions, startup
 from .report import show
 
 PARTS = {
@@ -13,6 +13,7 @@ PARTS = {
     "stdio": mcp_stdio.measure,
     "http": mcp_http.measure,
     "sessions": sessions.measure,
+    "records": records.measure,
 }
 
 

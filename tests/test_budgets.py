@@ -19,20 +19,25 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 # Each is state that outlives a call, and each has its reason.
 STATE = {
-    # The public names are kept once they were loaded.
+    # Public names are kept once they were loaded.
     "__init__.py: globals()",
+    "records/__init__.py: globals()",
+    # Who writes, so that a process that forks can tell them.
+    "records/writer.py: _WRITERS",
     # Whether a target is being loaded concerns one thread of control, and ends with it.
     "cli/program.py: LOADING",
     # A table that is read as it is needed, from modules that are loaded as they are needed.
     "dialects/__init__.py: _load",
     # How anything is encoded: worked out at its first use, and the same ever after.
     "enforce.py: _ANYTHING",
-    "wrap.py: _anything",
+    "wrapping.py: _anything",
     # Which request a thread is answering.
     "mcp/exchange.py: _here",
     # Made of a type or a pattern that an author wrote, and the same whenever it is made.
     "types/models.py: _cached_adapter",
     "types/scalars.py: _compiled",
+    "rules/catalogue.py: plan_for",
+    "rules/outputs.py: _compiled",
     "mcp/params.py: _decoder",
     # The process's own key, which everything that it seals is opened with again.
     "wires/stdio.py: _sealer",

@@ -19,7 +19,10 @@ from answerback.errors import (
 
 SRC = Path(answerback.__file__).parent
 # Told to who runs a command, and to no caller.
-OF_COMMANDS = {"BAD_OPTION", "CANNOT_LISTEN", "CANNOT_LOAD", "CANNOT_READ", "MISSING_EXTRA"}
+OF_COMMANDS = {"BAD_OPTION", "CANNOT_LISTEN", "CANNOT_LOAD", "CANNOT_READ"} | {
+    "CANNOT_RECORD",
+    "MISSING_EXTRA",
+}
 # The one is a developer's mistake; of the other, nobody waits for the answer.
 NEVER_SENT = OF_COMMANDS | {"UNDEFINED_ANNOTATION", "CANCELLED"}
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from answerback import wrap
 from answerback.content import Embedded, Image, Text
 from answerback.dialects import envelope
 from answerback.errors import NotFound, ToolError
 from answerback.reply import failure, success
-from answerback.wrap import wrap
 
 
 class Opaque:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .records import audit
     from .reply import Reply, failure, success
     from .rules import validate
-    from .wrap import wrap
+    from .wrapping import wrap
 
 __version__ = "0.1.0"
 
@@ -61,7 +61,7 @@ _HOME = {
     "failure": "reply",
     "success": "reply",
     "validate": "rules",
-    "wrap": "wrap",
+    "wrap": "wrapping",
 }
 
 __all__ = [

@@ -73,7 +73,8 @@ class App:
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
         check_options(options, ToolOptions)
-        tool = Tool(fn, self._defaults(options), self.contract)
+        said: ToolOptions = {"lenient": self._lenient, "timeout": self.limits.seconds, **options}
+        tool = Tool(fn, said, self.contract)
         self._refuse_name(tool.name)
         self.tools[tool.name] = tool
         self.changes.tell(Change("tools"))
@@ -83,9 +84,6 @@ class App:
         """Serve a tool no longer; clients that listen are told."""
         del self.tools[name]
         self.changes.tell(Change("tools"))
-
-    def _defaults(self, options: ToolOptions) -> ToolOptions:
-        return {"lenient": self._lenient, "timeout": self.limits.seconds, **options}
 
     def _refuse_name(self, name: str) -> None:
         if name in self.tools:

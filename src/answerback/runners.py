@@ -45,6 +45,11 @@ async def _in_time(tool: Tool, running: Coroutine[Any, Any, Any]) -> Any:
 
 
 def _too_long(tool: Tool) -> TimedOut:
+    if not tool.is_async:
+        import logging
+
+        told = "tool %r took longer than %g seconds; its thread goes on without a caller"
+        logging.getLogger("answerback").warning(told, tool.name, tool.timeout)
     return TimedOut(f"The tool took longer than {tool.timeout:g} seconds")
 
 

@@ -27,6 +27,9 @@ class Pool:
         self._started = 0
         self._unfinished = 0
         self._lock = threading.Lock()
+        self._running: dict[int, asyncio.Future[Any]] = {}
+        """What each thread is at, by its number."""
+        self._said_lost = 0
 
     def run(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
         """Call the function in a thread, with the caller's context variables."""
@@ -49,7 +52,9 @@ class Pool:
         with self._lock:
             self._unfinished += 1
             # Counted here and not by the threads: one that is about to take a job is not free.
-            if self._unfinished <= self._started or self._started >= self._size:
+            if self._unfinished <= self._started:
+                return
+            if self._started >= self._size + self._replaceable():
                 return
             self._started += 1
         try:
@@ -62,11 +67,37 @@ class Pool:
                     self._unfinished -= 1
                     raise
 
+    @property
+    def lost(self) -> int:
+        """The threads whose call nobody waits for any more, and which have not come back."""
+        return sum(future.cancelled() for future in list(self._running.values()))
+
+    def _replaceable(self) -> int:
+        """Lost threads have others in their places; not without end, and not without a word."""
+        lost = self.lost
+        if lost > self._said_lost:
+            import logging
+
+            logging.getLogger("answerback").warning(
+                "%d threads have not come back from calls that nobody waits for any more", lost
+            )
+        self._said_lost = lost
+        return min(lost, self._size)
+
+    def _is_one_too_many(self) -> bool:
+        with self._lock:
+            if self._started <= self._size or self._started <= self._size + self.lost:
+                return False
+            self._started -= 1
+            return True
+
     def _work(self) -> None:
-        while True:
+        number = threading.get_ident()
+        while not self._is_one_too_many():
             returns, future, context, function, kwargs = self._jobs.get()
             result, failed = None, False
             if not future.cancelled():
+                self._running[number] = future
                 try:
                     result = context.run(function, **kwargs)
                 except _NOT_FOR_THE_LOOP as exc:
@@ -74,6 +105,7 @@ class Pool:
                     result.__cause__ = exc
                 except BaseException as exc:  # noqa: BLE001 -- raised again where it is awaited
                     result, failed = exc, True
+            self._running.pop(number, None)
             with self._lock:
                 self._unfinished -= 1
             returns.give(future, result, failed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .program import COMMANDS, Program
+from .program import COMMANDS, WITHOUT_TARGET, Program
 
 _EXAMPLES = {
     "serve": "--port 8000",
@@ -64,8 +64,11 @@ def unknown(program: Program, word: str) -> str:
 def _commands(program: Program) -> str:
     lines = ["commands:"]
     for command, summary in COMMANDS.items():
+        if program.app and command in WITHOUT_TARGET:
+            continue
         words = "NAME x=7" if program.app and command == "call" else _EXAMPLES.get(command, "")
-        example = f"{program.line(command, 'calculator.py')} {words}".rstrip()
+        target = WITHOUT_TARGET.get(command, "calculator.py")
+        example = f"{program.line(command, target)} {words}".rstrip()
         lines += [f"  {command:8} {summary}", f"  {'':8}   {example}"]
     return "\n".join(lines)
 

@@ -19,7 +19,13 @@ COMMANDS = {
     "list": "show the tools and what they take",
     "openapi": "print the OpenAPI 3.1 document",
     "cgi": "answer one CGI request, as a web server asks for it",
+    "lint": "check recorded replies against the rules, and repair them",
+    "rule": "explain a rule, or list them all",
+    "schema": "print the JSON Schema of a reply in a dialect",
 }
+
+WITHOUT_TARGET = {"lint": "replies.jsonl", "rule": "AB101", "schema": "mcp"}
+"""The commands that need no App, with an example of what they take instead."""
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
 """Whether a command is loading its target; an `app.run()` in there is not meant for it."""
@@ -42,11 +48,12 @@ class Program:
         from argparse import ArgumentParser, RawDescriptionHelpFormatter
         from functools import partial
 
+        alone = command in WITHOUT_TARGET
+        more.setdefault("epilog", None if self.app or alone else _TARGET)
         return ArgumentParser(
             prog=self.line(command),
-            usage=f"{self.line(command, 'TARGET')} {usage}".rstrip(),
+            usage=f"{self.line(command, None if alone else 'TARGET')} {usage}".rstrip(),
             description=COMMANDS[command],
-            epilog=None if self.app else _TARGET,
             # To ask the terminal for its width, argparse imports shutil, for each call.
             formatter_class=partial(RawDescriptionHelpFormatter, width=88),
             allow_abbrev=False,

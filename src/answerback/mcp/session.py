@@ -10,6 +10,10 @@ from ..peer import LEVELS, Level, Question
 from ..versions import Version
 
 
+DEFAULT_LEVEL: Level = "info"
+"""From which on a legacy client hears the log until it says otherwise."""
+
+
 class Client(msgspec.Struct, frozen=True, kw_only=True):
     """What a client can do, as it said: once when it opened, or with each modern request."""
 
@@ -58,7 +62,7 @@ class Session:
     def __init__(self, version: Version, client: Client) -> None:
         self.version = version
         self.client = client
-        self.level: Level | None = None
+        self.level: Level = DEFAULT_LEVEL
         self.subscriptions: set[str] = set()
 
 

@@ -21,7 +21,18 @@ _CALL, _LIST, _OPEN = "tools/call", "tools/list", "initialize"
 _REPLY_MEMBERS = frozenset({"content", "structuredContent", "isError", "success", "tools"})
 _LOG_MEMBERS = frozenset({"level", "severity", "lvl", "logger", "loglevel"})
 # Under what names logs and proxies keep a message.
-_WRAPPERS = ("message", "payload", "frame", "msg", "body", "raw", "rpc", "data", "response", "result")
+_WRAPPERS = (
+    "message",
+    "payload",
+    "frame",
+    "msg",
+    "body",
+    "raw",
+    "rpc",
+    "data",
+    "response",
+    "result",
+)
 _MOST_WAITING = 10_000
 _MOST_TOOLS = 10_000
 

@@ -83,5 +83,3 @@ def excerpt(body: bytes, span: tuple[int, int], width: int) -> tuple[int, str, i
     length = len(body[start:end].decode("utf-8", "replace"))
     shown = text[: min(width, len(body[left:tail].decode("utf-8", "replace")))]
     return before, shown, column, max(1, min(length, len(shown) - column))
-
-

@@ -6,12 +6,13 @@ No more is kept in memory than the largest value.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import IO, Any
 
 import msgspec
+
+from .validation import decoded
 
 NOTHING: Any = msgspec.UNSET
 """A piece without JSON: blanks, punctuation, lines of a log."""
@@ -87,15 +88,9 @@ def _in_a_line(chunk: bytes, line: int) -> tuple[Piece, bytes]:
 def _loosely(text: bytes) -> Any:
     """The value, also where it has NaN in it, which a rule will then find; or NOTHING."""
     try:
-        return _decode(text)
+        return decoded(text)
     except (ValueError, RecursionError):
-        pass
-    if b"NaN" in text or b"Infinity" in text:
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            pass
-    return NOTHING
+        return NOTHING
 
 
 def _end_of(text: bytes, start: int) -> int:

@@ -22,6 +22,21 @@ _PROBLEM_MEMBERS = {"type": str, "title": str, "status": int, "detail": str}
 
 
 @rule(
+    "AB100",
+    About(
+        scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM),
+        hint="send JSON, and nothing before or after it",
+        bad=Example(b"<html><h1>502 Bad Gateway</h1></html>"),
+        good=Example(b'{"content":[{"type":"text","text":"5 \xc2\xb0C and cloudy in Oslo"}]}'),
+    ),
+)
+def not_json(it: Subject) -> Faults:
+    """A client parses before it does anything else; of what is no JSON it shows nothing."""
+    # Put to use by `validate`, since there is no subject to check.
+    return ()
+
+
+@rule(
     "AB115",
     About(
         scope=Scope(dialects=MCP),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..contract import STANDARD
-from ..errors import AnswerbackError
 from ..reply import Reply
 from ..shape import BARE, RESULT
 from ..versions import LATEST_LEGACY, VERSIONS, Version
 from .catalogue import Plan, plan_for
 from .finding import Fault, Finding
+from .result import not_an_object, not_json
 from .secrets import may_hold_secrets, secrets_in
 from .subject import Circumstances, Subject
 from .words import kind
@@ -21,12 +22,6 @@ if TYPE_CHECKING:
     from ..contract import Dialect
 
 _NOTHING_KNOWN = Circumstances()
-
-
-class NotJson(AnswerbackError, ValueError):
-    """What was to be checked is not JSON at all."""
-
-    code = "INVALID_JSON"
 
 
 def validate(
@@ -53,7 +48,10 @@ def validate(
         dialect = dialect or "mcp"
         reply = _written(reply, dialect, given)
     elif isinstance(reply, bytes | str):
-        reply = decoded(reply)
+        try:
+            reply = decoded(reply)
+        except ValueError as exc:
+            return (not_json.finding(Fault("", f"not JSON: {exc}")),)
     return check(reply, dialect, given)
 
 
@@ -91,11 +89,16 @@ def dialect_of(found: dict[str, Any]) -> Dialect:
 
 
 def decoded(source: bytes | str) -> Any:
-    """JSON as it was sent; raises NotJson."""
+    """JSON as it was sent, also with NaN in it, of which a rule tells; raises ValueError."""
     try:
         return msgspec.json.decode(source)
-    except (ValueError, RecursionError) as exc:
-        raise NotJson(f"this is not JSON: {exc}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError:
+        text = source if isinstance(source, str) else source.decode("utf-8", "replace")
+        if "NaN" not in text and "Infinity" not in text:
+            raise
+        return json.loads(text)
 
 
 def _check_blocks(it: Subject, plan: Plan, findings: list[Finding]) -> None:
@@ -135,8 +138,6 @@ def _not_an_object(
         # A REST reply may be any JSON; what is not an object is checked as one's only member.
         inner = check({"result": found}, "rest", given)
         return tuple(msgspec.structs.replace(each, pointer=each.pointer[7:]) for each in inner)
-    from .result import not_an_object
-
     return (not_an_object.finding(Fault("", f"the reply is {kind(found)}, not an object")),)
 
 

@@ -30,7 +30,7 @@ from ...mcp.messages import (
 )
 from ...mcp.modern import meta_of
 from ...mcp.rounds import LIFETIME
-from ...mcp.session import Client
+from ...mcp.session import DEFAULT_LEVEL, Client
 from ...mcp.sessions import Sessions
 from ...mcp.subscriptions import change_frame
 from ...mcp.tickets import Ticket
@@ -262,7 +262,7 @@ class Legacy:
 
     def _level(self, visitor: Visitor) -> Any:
         state = None if visitor.ticket is None else self._sessions.get(visitor.nonce)
-        return "info" if state is None or state.level is None else state.level
+        return DEFAULT_LEVEL if state is None or state.level is None else state.level
 
     async def _within_session(self, request: Request, visitor: Visitor) -> bytes:
         if request.method == "logging/setLevel":

@@ -1,0 +1,193 @@
+"""Puts recorded replies to the rules, file by file, and repairs them if asked."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from tempfile import NamedTemporaryFile
+from typing import IO, TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from ..errors import MissingExtraError
+from .catalogue import RULES
+from .conversation import Answer, Conversation
+from .finding import Fault, Finding
+from .locating import locate
+from .pieces import BROKEN, NOTHING, Piece, pieces
+from .repair import repair
+from .result import not_json
+from .validation import check
+
+if TYPE_CHECKING:
+    from ..contract import Dialect
+    from ..versions import Version
+
+_LOCATED = 1024 * 1024
+"""Of a longer value the place of a finding is not looked for: its beginning has to do."""
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    dialect: Dialect | None = None
+    version: Version | None = None
+    rules: frozenset[str] = frozenset(RULES)
+    fix: bool = False
+
+
+class Hit(msgspec.Struct, frozen=True):
+    """A finding, and where in which file it is."""
+
+    file: str
+    line: int
+    finding: Finding
+    body: bytes
+    """The JSON that it was found in."""
+    first: int
+    """The line in which that begins."""
+
+
+class Tally(msgspec.Struct):
+    """What has been seen so far."""
+
+    replies: int = 0
+    others: int = 0
+    """Messages that are no replies."""
+    errors: int = 0
+    warnings: int = 0
+    notes: int = 0
+    fixable: int = 0
+    fixed: int = 0
+    without_schemas: str = ""
+    """Why output schemas were not checked, if they were not."""
+
+    @property
+    def findings(self) -> int:
+        return self.errors + self.warnings + self.notes
+
+    def count(self, finding: Finding) -> None:
+        match finding.severity:
+            case "error":
+                self.errors += 1
+            case "warning":
+                self.warnings += 1
+            case _:
+                self.notes += 1
+        self.fixable += RULES[finding.rule].fix is not None
+
+
+class Report(Protocol):
+    """What is done with the hits. One of them is in use from the first file to the last."""
+
+    def hit(self, hit: Hit) -> None: ...
+    def file_done(self, name: str, replies: int) -> None: ...
+    def done(self, tally: Tally) -> None: ...
+
+
+class Linter:
+    """Reads files one after another; each is a conversation of its own."""
+
+    def __init__(self, options: Options, report: Report) -> None:
+        self.tally = Tally()
+        self._options = options
+        self._report = report
+        self._conversation = Conversation()
+
+    def lint(
+        self, name: str, file: IO[bytes], copy: IO[bytes] | None, read: Callable[[int], None]
+    ) -> bool:
+        """Lint one file, and copy it with its repairs; whether there are any.
+
+        *read* is told of the bytes that have been seen to.
+        """
+        before, fixed = self.tally.replies, self.tally.fixed
+        self._conversation = Conversation(self._options.dialect, self._options.version)
+        for piece in pieces(file):
+            raw = self._see_to(name, piece)
+            if copy is not None:
+                copy.write(raw)
+            read(len(piece.raw))
+        self._report.file_done(name, self.tally.replies - before)
+        return self.tally.fixed > fixed
+
+    def _see_to(self, name: str, piece: Piece) -> bytes:
+        """Check what is in the piece; gives it back, repaired if that was asked for."""
+        if piece.value is NOTHING:
+            return piece.raw
+        if piece.value is BROKEN:
+            self.tally.replies += 1
+            self._hit(name, piece, not_json.finding(Fault("", "this is not JSON")))
+            return piece.raw
+        changed = False
+        seen = 0
+        for answer in self._conversation.answers(piece.value):
+            seen += 1
+            changed = self._answer(name, piece, answer) or changed
+        self.tally.replies += seen
+        self.tally.others += not seen
+        return piece.replaced(_encoded(piece)) if changed else piece.raw
+
+    def _answer(self, name: str, piece: Piece, answer: Answer) -> bool:
+        rules, changed = self._options.rules, False
+        findings = self._checked(answer)
+        if findings and self._options.fix and _is_part(piece.value, answer):
+            left = repair(answer.reply, answer.dialect, answer.given, rules)
+            changed = left != findings
+            self.tally.fixed += max(0, len(findings) - len(left)) if changed else 0
+            findings = left
+        for finding in findings:
+            if finding.rule in rules:
+                at = answer.pointer + finding.pointer
+                self._hit(name, piece, msgspec.structs.replace(finding, pointer=at))
+        return changed
+
+    def _checked(self, answer: Answer) -> tuple[Finding, ...]:
+        try:
+            return check(answer.reply, answer.dialect, answer.given)
+        except MissingExtraError as exc:
+            # Everything but the schema can still be checked.
+            self.tally.without_schemas = str(exc)
+            given = msgspec.structs.replace(answer.given, schema=None, listed=False)
+            return check(answer.reply, answer.dialect, given)
+
+    def _hit(self, name: str, piece: Piece, finding: Finding) -> None:
+        self.tally.count(finding)
+        body, line = piece.body, piece.line
+        if b"\n" in body and len(body) < _LOCATED:
+            line += body.count(b"\n", 0, locate(body, finding.pointer)[0])
+        self._report.hit(Hit(name, line, finding, body, piece.line))
+
+
+def _is_part(value: Any, answer: Answer) -> bool:
+    """Whether the reply is an object of the value itself, and not of a text in it."""
+    for step in answer.pointer.split("/")[1:]:
+        if isinstance(value, str):
+            return False
+        value = value[int(step)] if isinstance(value, list) else value.get(step)
+    return value is answer.reply and isinstance(value, dict)
+
+
+def _encoded(piece: Piece) -> bytes:
+    """The value as JSON, laid out as it was."""
+    compact = msgspec.json.encode(piece.value)
+    lines = piece.body.split(b"\n", 2)
+    if len(lines) < 2:
+        return compact
+    indent = len(lines[1]) - len(lines[1].lstrip(b" "))
+    return msgspec.json.format(compact, indent=min(indent, 8) or 2)
+
+
+@contextmanager
+def rewritten(path: str) -> Iterator[IO[bytes]]:
+    """A file to write to that takes the place of *path* in the end, or never."""
+    folder = os.path.dirname(os.path.realpath(path))
+    with NamedTemporaryFile(dir=folder, prefix=".answerback-", delete=False) as copy:
+        try:
+            yield copy
+            copy.flush()
+            os.chmod(copy.name, stat.S_IMODE(os.stat(path).st_mode))
+            os.replace(copy.name, os.path.realpath(path))
+        except BaseException:
+            os.unlink(copy.name)
+            raise

@@ -1,0 +1,163 @@
+"""The page of each rule, for `docs/rules/` and for a terminal, made from the rule itself.
+
+`python -m answerback.rules.pages FOLDER` writes them all.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from .catalogue import FAMILIES, RULES
+from .finding import Example, Rule
+from .subject import Circumstances
+from .validation import check
+
+_LONGEST = 160
+_DIALECTS = {"mcp": "MCP", "envelope": "envelope", "rest": "REST", "problem": "problem"}
+
+
+def page(rule: Rule) -> str:
+    """The rule in Markdown."""
+    lines = [f"# {rule.id} {rule.name}", "", rule.why, "", *_facts(rule), ""]
+    lines += ["## Not like this", "", *_known(rule.bad), *_fenced(rule.bad), ""]
+    lines += [f"> {message}" for message in _messages(rule)]
+    lines += ["", rule.hint[:1].upper() + rule.hint[1:] + "." if rule.hint else "", ""]
+    lines += ["## But like this", "", *_known(rule.good), *_fenced(rule.good)]
+    return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
+
+
+def index() -> str:
+    """The list of all rules in Markdown."""
+    lines = ["# Rules", "", "What makes a reply right. `answerback lint` checks recorded replies,"]
+    lines += ["`validate` one of your own; `answerback rule AB101` shows a page on a terminal.", ""]
+    for beginning, family in FAMILIES.items():
+        lines += [
+            f"## {family.capitalize()}",
+            "",
+            "| rule | | applies to | why |",
+            "|---|---|---|---|",
+        ]
+        lines += [_row(rule) for rule in RULES.values() if rule.id.startswith(beginning)]
+        lines.append("")
+    lines += ["A rule marked with \U0001f527 can be repaired by `answerback lint --fix`."]
+    return "\n".join(lines) + "\n"
+
+
+def in_words(rule: Rule) -> str:
+    """The rule as a terminal shows it."""
+    lines = [f"{rule.id} {rule.name} ({rule.severity}; {_where(rule)})", "", rule.why, ""]
+    lines += ["not like this:", *_indented(rule.bad)]
+    lines += [f"  → {message}" for message in _messages(rule)]
+    lines += ["", "but like this:", *_indented(rule.good)]
+    lines += ["", f"hint: {rule.hint}"] if rule.hint else []
+    lines += ["`answerback lint --fix` repairs it."] if rule.fix else []
+    return "\n".join(lines)
+
+
+def pages() -> dict[str, str]:
+    """All pages, by the name of their file."""
+    return {"README.md": index()} | {f"{rule.id}.md": page(rule) for rule in RULES.values()}
+
+
+def findings_of(example: Example) -> list[tuple[str, str]]:
+    """What is found in an example: the ids of rules and their messages."""
+    from ..versions import VERSIONS
+    from .validation import validate
+
+    version = VERSIONS[example.version] if example.version else None
+    given = Circumstances(version, example.schema, example.method, example.listed)
+    reply = example.made()
+    if isinstance(reply, bytes):
+        found = validate(reply, example.dialect)
+    else:
+        found = check(reply, example.dialect, given)
+    return [(each.rule, each.message) for each in found]
+
+
+def _messages(rule: Rule) -> list[str]:
+    return [message for number, message in findings_of(rule.bad) if number == rule.id]
+
+
+def _facts(rule: Rule) -> list[str]:
+    repaired = " Repaired by `answerback lint --fix`." if rule.fix else ""
+    return [f"{rule.severity.capitalize()}. Applies to {_where(rule)}.{repaired}"]
+
+
+def _where(rule: Rule) -> str:
+    names = ", ".join(_DIALECTS[each] for each in rule.scope.dialects)
+    if rule.scope.part == "tool":
+        return f"{names}: the list of tools"
+    if rule.scope.part == "rpc":
+        return f"{names}: JSON-RPC errors"
+    return f"{names}, failures only" if rule.scope.when == "failure" else names
+
+
+def _row(rule: Rule) -> str:
+    name = f"[{rule.id}]({rule.id}.md) {rule.name}"
+    mark = " \U0001f527" if rule.fix else ""
+    return f"| {name}{mark} | {rule.severity} | {_where(rule)} | {rule.why} |"
+
+
+def _known(example: Example) -> list[str]:
+    """What has to be known beside the reply, as a sentence."""
+    known = [
+        f"asked with `{example.method}`" if example.method else "",
+        f"in MCP {example.version}" if example.version else "",
+        "from a tool whose output schema is below" if example.schema else "",
+        "from a tool that declares no output schema" if _unlisted(example) else "",
+        f"as {_DIALECTS[example.dialect]}" if example.dialect in ("rest", "problem") else "",
+    ]
+    said = ", ".join(each for each in known if each)
+    return [said[:1].upper() + said[1:] + ":", ""] if said else []
+
+
+def _unlisted(example: Example) -> bool:
+    return example.listed and example.schema is None
+
+
+def _fenced(example: Example) -> list[str]:
+    lines = ["```json", *_json(example.made()).splitlines(), "```"]
+    if example.schema is not None:
+        lines += ["", "```json", *_json(example.schema).splitlines(), "```"]
+    return lines
+
+
+def _indented(example: Example) -> list[str]:
+    return [f"  {line}" for line in _json(example.made()).splitlines()]
+
+
+def _json(value: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode()
+    return json.dumps(_shortened(value), indent=2, ensure_ascii=False)
+
+
+def _shortened(value: Any) -> Any:
+    """The value with its longest strings cut."""
+    match value:
+        case str() if len(value) > _LONGEST:
+            return f"{value[:60]}… ({len(value):,} characters)"
+        case dict():
+            return {name: _shortened(each) for name, each in value.items()}
+        case list():
+            return [_shortened(each) for each in value]
+    return value
+
+
+def main(folder: str) -> None:
+    """Write every page, and take away those of rules that are no more."""
+    target = Path(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    written = pages()
+    for old in target.glob("*.md"):
+        if old.name not in written:
+            old.unlink()
+    for name, text in written.items():
+        (target / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "docs/rules")

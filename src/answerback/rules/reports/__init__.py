@@ -1,0 +1,1 @@
+"""How findings are told: to people, and to programs."""

@@ -1,0 +1,75 @@
+"""SARIF 2.1.0, which code hosts read. Written as it goes, so that many findings need no memory."""
+
+from __future__ import annotations
+
+from typing import IO, Any
+
+import msgspec
+
+from ..catalogue import RULES
+from ..finding import Rule
+from ..linting import Hit, Tally
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+class Sarif:
+    def __init__(self, out: IO[bytes], version: str) -> None:
+        self._out = out
+        self._numbers = {each: number for number, each in enumerate(RULES)}
+        self._first = True
+        driver = {
+            "name": "answerback",
+            "version": version,
+            "rules": [_described(each) for each in RULES.values()],
+        }
+        head = msgspec.json.encode({"driver": driver})
+        opening = b'{"$schema":"%b","version":"2.1.0","runs":[{"tool":%b,"results":['
+        out.write(opening % (_SCHEMA.encode(), head))
+
+    def hit(self, hit: Hit) -> None:
+        self._out.write(b"\n" if self._first else b",\n")
+        self._out.write(msgspec.json.encode(self._result(hit)))
+        self._first = False
+
+    def file_done(self, name: str, replies: int) -> None:
+        pass
+
+    def done(self, tally: Tally) -> None:
+        self._out.write(b"\n]}]}\n")
+
+    def _result(self, hit: Hit) -> dict[str, Any]:
+        told = hit.finding
+        place = {
+            "artifactLocation": {"uri": _uri(hit.file)},
+            "region": {"startLine": hit.line},
+        }
+        return {
+            "ruleId": told.rule,
+            "ruleIndex": self._numbers[told.rule],
+            "level": told.severity,
+            "message": {"text": f"{told.message}. {told.hint}".rstrip(". ") + "."},
+            "locations": [
+                {
+                    "physicalLocation": place,
+                    "logicalLocations": [{"fullyQualifiedName": told.pointer, "kind": "member"}],
+                }
+            ],
+        }
+
+
+def _uri(name: str) -> str:
+    # Imported here: only this format needs it.
+    from urllib.parse import quote
+
+    return quote(name.replace("\\", "/"), safe="/:")
+
+
+def _described(rule: Rule) -> dict[str, Any]:
+    return {
+        "id": rule.id,
+        "name": rule.name,
+        "shortDescription": {"text": rule.why},
+        "help": {"text": rule.hint or rule.why},
+        "defaultConfiguration": {"level": rule.severity},
+    }

@@ -1,0 +1,163 @@
+"""How much may go on at a time, and for how long."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerback import App, Context, Limits
+
+SLOW = """
+import threading
+from answerback import App, Limits
+
+app = App("slow", limits=Limits(seconds=0.05))
+never = threading.Event()
+
+@app.tool
+def stuck() -> int:
+    never.wait(20)
+    return 1
+
+@app.tool
+async def stuck_async() -> int:
+    import asyncio
+    await asyncio.sleep(20)
+    return 1
+
+@app.tool(timeout=None)
+def free() -> int:
+    threading.Event().wait(0.1)
+    return 7
+
+app.run()
+"""
+
+
+def test_a_tool_that_takes_too_long_is_answered_for_and_told_to_stop() -> None:
+    app = App("slow", limits=Limits(seconds=0.05))
+    stopped = threading.Event()
+
+    @app.tool
+    def slow(ctx: Context) -> int:
+        while not ctx.cancelled:
+            threading.Event().wait(0.005)
+        stopped.set()
+        return 1
+
+    reply = asyncio.run(app.call("slow"))
+
+    assert reply.error is not None
+    assert reply.error.code == "TIMED_OUT"
+    assert reply.error.row.status == 504
+    assert stopped.wait(5)
+
+
+def test_an_async_tool_that_takes_too_long_is_ended() -> None:
+    app = App("slow")
+    ended: list[bool] = []
+
+    @app.tool(timeout=0.05)
+    async def slow() -> int:
+        try:
+            await asyncio.sleep(20)
+        finally:
+            ended.append(True)
+        return 1
+
+    reply = asyncio.run(app.call("slow"))
+
+    assert reply.error is not None
+    assert reply.error.code == "TIMED_OUT"
+    assert ended == [True]
+
+
+def test_a_time_out_of_the_tools_own_is_a_failure_like_any_other() -> None:
+    app = App("slow")
+
+    @app.tool(timeout=20)
+    async def own() -> int:
+        raise TimeoutError("the database is slow")
+
+    reply = asyncio.run(app.call("own"))
+
+    assert reply.error is not None
+    assert reply.error.code == "TOOL_EXECUTION_ERROR"
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("stuck", "TIMED_OUT"), ("stuck_async", "TIMED_OUT"), ("free", None)]
+)
+def test_a_call_from_the_shell_keeps_to_the_time_too(
+    tmp_path: Path, name: str, code: str | None
+) -> None:
+    file = tmp_path / "slow.py"
+    file.write_text(SLOW)
+    command = [sys.executable, str(file), "call", name, "--dialect", "envelope"]
+
+    done = subprocess.run(command, capture_output=True, timeout=15)
+
+    said: dict[str, Any] = json.loads((done.stdout or done.stderr).splitlines()[-1])
+    assert said.get("error", {}).get("code") == code
+
+
+def test_beyond_the_limit_of_calls_in_flight_the_answer_is_that_it_is_busy() -> None:
+    app = App("busy", limits=Limits(calls=2))
+
+    @app.tool
+    async def wait(ctx: Context) -> int:
+        await gate.wait()
+        return 1
+
+    async def three_at_once() -> list[Any]:
+        first, second = (asyncio.ensure_future(app.call("wait")) for _ in range(2))
+        await asyncio.sleep(0)
+        third = await app.call("wait")
+        gate.set()
+        return [await first, await second, third, await app.call("wait")]
+
+    gate = asyncio.Event()
+    first, second, third, after = asyncio.run(three_at_once())
+
+    assert (first.ok, second.ok, after.ok) == (True, True, True)
+    assert third.error is not None
+    assert third.error.code == "UNAVAILABLE"
+    assert third.error.retryable is True
+
+
+def test_threads_that_do_not_come_back_are_counted_said_and_replaced(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = App("stuck", limits=Limits(threads=2))
+    never = threading.Event()
+
+    @app.tool(timeout=0.05)
+    def stuck() -> None:
+        never.wait(20)
+
+    @app.tool
+    def fine() -> int:
+        return 7
+
+    async def go_on() -> Any:
+        await asyncio.gather(app.call("stuck"), app.call("stuck"))
+        return await asyncio.wait_for(app.call("fine"), 10)
+
+    reply = asyncio.run(go_on())
+    never.set()
+
+    assert reply.data == 7
+    assert "2 threads have not come back" in caplog.text
+
+
+@pytest.mark.parametrize("wrong", [{"threads": 0}, {"calls": 0}, {"seconds": 0}])
+def test_limits_that_let_nothing_through_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"limits|seconds"):
+        Limits(**wrong)
