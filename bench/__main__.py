@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from . import mcp_http, mcp_stdio, records, rest, sessions, startup
+from . import mcp_http, mcp_stdio, records, rest, rules, sessions, startup
 from .report import show
 
 PARTS = {
+    "rules": rules.measure,
     "startup": startup.measure,
     "rest": rest.measure,
     "stdio": mcp_stdio.measure,

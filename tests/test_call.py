@@ -306,10 +306,11 @@ def test_without_a_loop_a_plain_tool_is_stepped_and_an_async_one_brings_its_own(
     app = App("test")
     app.add_tool(tool)
     app.add_tool(hand_on)
+    app.add_tool(hand_on, name="in_time", timeout=5)
 
     replies = [without_loop(_path(app)(Call(name, b'{"x": 4}'))) for name in app.tools]
 
-    assert [reply.data for reply in replies] == [8, 8]
+    assert [reply.data for reply in replies] == [8, 8, 8]
 
 
 def test_stepping_what_waits_is_an_error_and_not_a_hang() -> None:

@@ -49,6 +49,14 @@ def awaited_through(fn: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def run_to_its_end(fn: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(fn)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return asyncio.run(fn(*args, **kwargs))
+
+    return call
+
+
 class Doubler:
     """Doubles numbers."""
 
@@ -89,6 +97,7 @@ class AsyncDoubler:
         called_through(double_async),
         awaited_through(double),
         awaited_through(double_async),
+        run_to_its_end(double_async),
         called_through(awaited_through(called_through(double))),
         cache(double),
         Doubler(),

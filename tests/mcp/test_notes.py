@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
 from tests.conftest import serving
 from tests.mcp.judges import ROOT
 from tests.mcp.wire import MODERN, PREFIX, Client, Json, over_http, over_stdio

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from tests.mcp.schemas import SCHEMAS, model_faults, schema_faults
 
 TEXT = {"content": [{"type": "text", "text": "a"}]}

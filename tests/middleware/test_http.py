@@ -36,7 +36,9 @@ def over_asgi(body: bytes, media: str = "application/json", **options: Any) -> h
 
 def over_wsgi(body: bytes, media: str = "application/json", **options: Any) -> httpx.Response:
     app = Flask("test")
-    app.add_url_rule("/tools/x", "x", lambda: (body, 200, {"Content-Type": media}), methods=["POST"])
+    app.add_url_rule(
+        "/tools/x", "x", lambda: (body, 200, {"Content-Type": media}), methods=["POST"]
+    )
     app.wsgi_app = wsgi.ValidReplies(app.wsgi_app, **options)  # type: ignore[method-assign]
     with httpx.Client(transport=httpx.WSGITransport(app), base_url="http://here") as client:
         return client.post("/tools/x")

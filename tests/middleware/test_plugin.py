@@ -33,7 +33,9 @@ def test_bad(assert_valid_reply):
 """
 
 
-@pytest.mark.parametrize("reply", [GOOD, success("fine"), failure("no such city", code="NOT_FOUND")])
+@pytest.mark.parametrize(
+    "reply", [GOOD, success("fine"), failure("no such city", code="NOT_FOUND")]
+)
 def test_a_valid_reply_passes(reply: object) -> None:
     assert_valid_reply(reply)
 
@@ -69,7 +71,9 @@ def test_the_client_shows_an_error_as_one(reply: object) -> None:
     assert "no such instance" in client.displayed_text
 
 
-@pytest.mark.parametrize("reply", [GOOD, Reply(data=7), b'{"content":[{"type":"text","text":"x"}]}'])
+@pytest.mark.parametrize(
+    "reply", [GOOD, Reply(data=7), b'{"content":[{"type":"text","text":"x"}]}']
+)
 def test_the_client_shows_a_success_as_one(reply: object) -> None:
     client = Client()
 

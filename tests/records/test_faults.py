@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 from tests.records.kept import BOUND, Memory, app_with, events_in, replies_in
 
-from answerback import App
+from answerback import App, Reply
 from answerback.records import JSONL, Records, SQLite
+from answerback.records.answered import Answered
 from answerback.records.verifying import verify
 
 
@@ -200,6 +201,18 @@ def test_a_fault_in_checking_costs_the_findings_and_not_the_record(
     assert caplog.text.count("could not be checked") == 1
 
 
+def test_a_reply_that_there_is_no_time_to_check_is_recorded_and_says_so() -> None:
+    records = Records(Memory())
+    told = Reply(data="postgres://admin:Zk3vQ9pLw2@db.internal/main")
+    item = Answered("tool", "echo", "rest", b"{}", 0.0, 1000, 9, told)
+
+    assert records.event(item, hurried=False).findings
+    hurried = records.event(item, hurried=True)
+
+    assert hurried.unchecked
+    assert hurried.findings == ()
+
+
 KILLED = """
 import asyncio, sys
 from tests.records.kept import app_with
@@ -237,7 +250,7 @@ def test_after_a_kill_the_store_holds_all_that_was_flushed(sink: str, tmp_path: 
     assert not verdict.heads[0].ended
     assert len(replies_in(path)) >= flushed
 
-    records = Records({"SQLite": SQLite, "JSONL": JSONL}[sink](path))
+    records = Records(SQLite(path) if sink == "SQLite" else JSONL(path))
     call(app_with(records), 2)
     records.close()
     assert verify(str(path)).holds

@@ -216,7 +216,7 @@ if __name__ == "__main__":
     app.run()
 """
 
-MCP_LINES = [
+MCP_LINES: list[dict[str, Any]] = [
     {
         "id": 1,
         "method": "initialize",
@@ -369,9 +369,7 @@ def test_serve_records_every_worker_in_one_file(serve: Serve, served: Path) -> N
     assert {event.wire for event in replies_in(audit_db)} <= {"rest"}
 
 
-def test_one_server_has_recorded_every_call_once_it_has_drained(
-    serve: Serve, served: Path
-) -> None:
+def test_one_server_has_recorded_every_call_once_it_has_drained(serve: Serve, served: Path) -> None:
     served.write_text(SERVED.replace(', records=SQLite("audit.db")', ""))
     audit_db = served.parent / "served.db"
 

@@ -90,7 +90,7 @@ def _stats(given: Namespace) -> int:
 
 def _table(summary: Summary) -> str:
     if not summary.tools:
-        return "nothing was answered yet" + _lost(summary)
+        return "nothing was answered yet" + _missing(summary)
     heads = ("tool", "calls", "failures", "findings", "p50", "p95", "p99")
     rows = [heads, *map(_cells, summary.tools)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(heads))]
@@ -101,7 +101,7 @@ def _table(summary: Summary) -> str:
         for row, bar in zip(rows, bars, strict=True)
     ]
     total = f"{_counted(summary.calls, 'call')}, {_counted(summary.failures, 'failure')}"
-    return "\n".join([*lines, "", total + _lost(summary)])
+    return "\n".join([*lines, "", total + _missing(summary)])
 
 
 def _cells(row: Row) -> tuple[str, ...]:
@@ -119,8 +119,10 @@ def _bar(share: float) -> str:
     return _BLOCKS[8] * (eighths // 8) + _BLOCKS[eighths % 8].strip()
 
 
-def _lost(summary: Summary) -> str:
-    return f"; {_counted(summary.lost, 'record')} lost" if summary.lost else ""
+def _missing(summary: Summary) -> str:
+    """What is not in the table."""
+    lost = f"; {_counted(summary.lost, 'record')} lost" if summary.lost else ""
+    return lost + (f"; {summary.unchecked} not checked" if summary.unchecked else "")
 
 
 def _ms(milliseconds: float) -> str:

@@ -162,10 +162,9 @@ def _lint_file(
     if not fix:
         linter.lint(name, file, None, read)
         return
-    from ..rules.linting import rewritten
+    from ..rules.linting import rewrite
 
-    with rewritten(name) as copy:
-        linter.lint(name, file, copy, read)
+    rewrite(name, lambda copy: linter.lint(name, file, copy, read))
 
 
 @contextmanager

@@ -104,7 +104,7 @@ def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
 def read(params: msgspec.Raw, type: type[T]) -> T:
     """The parameters; raises RpcError where they are not what the method takes."""
     try:
-        found: T = _decoder(type).decode(params)
+        found: T = _decoder(type).decode(params)  # type: ignore[arg-type]  # a type is hashable
         return found
     except msgspec.ValidationError as exc:
         raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None

@@ -9,7 +9,6 @@ import msgspec
 from ..peer import LEVELS, Level, Question
 from ..versions import Version
 
-
 DEFAULT_LEVEL: Level = "info"
 """From which on a legacy client hears the log until it says otherwise."""
 

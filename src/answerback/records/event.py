@@ -50,6 +50,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: str = ""
     """Why it failed; empty if it did not."""
     findings: tuple[Issue, ...] = ()
+    unchecked: bool = False
+    """The rules were not asked, because too many replies waited to be written."""
     reference: str = ""
     """What the caller read, and the log has the traceback under."""
     digest: str = ""

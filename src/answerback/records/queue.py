@@ -76,6 +76,10 @@ class Queue(Generic[T]):
         if self._enough.wait(seconds):
             self._enough.clear()
 
+    def is_filling(self) -> bool:
+        """Whether so much waits that some may soon be lost."""
+        return 2 * len(self._items) > self.most
+
     def __len__(self) -> int:
         return len(self._items)
 

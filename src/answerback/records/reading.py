@@ -97,7 +97,7 @@ def _lines(path: str, last: int | None) -> Iterator[Kept | Torn]:
         if last is not None:
             from collections import deque
 
-            numbered = iter(deque(numbered, last))  # type: ignore[assignment]
+            numbered = iter(deque(numbered, last))  # type: ignore[assignment]  # read alike
         for place, line in numbered:
             if line.strip():
                 yield _line(place, line)

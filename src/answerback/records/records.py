@@ -39,7 +39,7 @@ class Records:
         self._content = content
         self._check = check
         self._faulty = False
-        self._writers = [Writer(sink, self._event, most) for sink in sinks]
+        self._writers = [Writer(sink, self.event, most) for sink in sinks]
         traces = [sink.trace for sink in sinks if hasattr(sink, "trace")]
         self._trace: Callable[[], str] | None = traces[0] if traces else None
 
@@ -82,13 +82,21 @@ class Records:
         for writer in self._writers:
             writer.close(seconds)
 
-    def _event(self, item: Answered) -> Event:
-        """For the thread that writes; it gives an event whatever happens."""
+    def event(self, item: Answered, hurried: bool = False) -> Event:
+        """For the thread that writes; it gives an event whatever happens.
+
+        Where there is a hurry the rules are not asked: better that than a record lost.
+        """
         try:
-            return event_of(item, self._findings(item), self._kept(item))
+            unchecked = hurried and self._check and item.findings is None
+            findings = () if unchecked else self._findings(item)
+            kept = self._kept(item)
+            if unchecked:
+                kept["unchecked"] = True
+            return event_of(item, findings, kept)
         except Exception:  # noqa: BLE001 -- a rule's fault must not cost the record
             self._tell_fault(item)
-            return event_of(item, (), {})
+            return event_of(item, (), {"unchecked": True})
 
     def _findings(self, item: Answered) -> Any:
         if item.findings is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from .sink import Entry
@@ -32,8 +32,9 @@ FROM records WHERE json_extract(body, '$.kind') IS NOT NULL;
 """
 _INSERT = "INSERT INTO records (chain, seq, hash, body) VALUES "
 _ROW = "(?,?,?,?)"
-# SQLite gives up the interpreter once for each statement: fewer are quicker beside a busy loop.
-_ROWS = 50
+# A statement gives up the interpreter a few times, and beside a busy loop it takes milliseconds
+# to have it back: few large statements, of few lengths so that each is prepared once.
+_ROWS = (1024, 256, 64, 16, 4, 1)
 _WAIT_MS = 2000
 
 
@@ -66,7 +67,11 @@ class SQLite:
 
 class _File:
     def __init__(self, connection: Connection) -> None:
+        from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
+
         self._connection = connection
+        most = connection.getlimit(SQLITE_LIMIT_VARIABLE_NUMBER)
+        self._sizes = [size for size in _ROWS if size * 4 <= most]
 
     def newest(self) -> str:
         found = self._connection.execute("SELECT hash FROM records ORDER BY id DESC LIMIT 1")
@@ -77,8 +82,7 @@ class _File:
         execute = self._connection.execute
         execute("BEGIN IMMEDIATE")
         try:
-            for start in range(0, len(batch), _ROWS):
-                rows = batch[start : start + _ROWS]
+            for rows in self._parts(batch):
                 values = [
                     value
                     for each in rows
@@ -90,6 +94,13 @@ class _File:
             if self._connection.in_transaction:
                 execute("ROLLBACK")
             raise
+
+    def _parts(self, batch: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+        start = 0
+        for size in self._sizes:
+            while len(batch) - start >= size:
+                yield batch[start : start + size]
+                start += size
 
     def close(self) -> None:
         self._connection.close()

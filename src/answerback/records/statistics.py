@@ -31,6 +31,8 @@ class Summary(msgspec.Struct, frozen=True):
     failures: int
     lost: int
     """Records that could not be kept."""
+    unchecked: int
+    """Replies that the rules had no time for."""
 
 
 class _Tally:
@@ -48,11 +50,12 @@ class _Tally:
 def summarise(events: Iterable[Event]) -> Summary:
     """The busiest first."""
     tallies: dict[str, _Tally] = {}
-    lost = 0
+    lost = unchecked = 0
     for event in events:
         lost += event.lost
         if not event.is_reply:
             continue
+        unchecked += event.unchecked
         tally = tallies.setdefault(_name(event), _Tally())
         tally.durations.append(max(event.duration_us, 0))
         tally.failures += event.failed
@@ -60,7 +63,7 @@ def summarise(events: Iterable[Event]) -> Summary:
     rows = [tally.row(name) for name, tally in tallies.items()]
     rows.sort(key=lambda row: (-row.calls, row.tool))
     calls, failures = (sum(getattr(row, name) for row in rows) for name in ("calls", "failures"))
-    return Summary(rows, calls, failures, lost)
+    return Summary(rows, calls, failures, lost, unchecked)
 
 
 def _name(event: Event) -> str:

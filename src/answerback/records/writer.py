@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable, Iterator
+from time import sleep
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from .event import Event
 from .pen import Pen
@@ -14,18 +15,22 @@ from .queue import Queue, Taken
 from .sink import Sink
 
 T = TypeVar("T")
+Make: TypeAlias = Callable[[T, bool], Event]
+"""Makes an event of an item; it is told whether there is a hurry."""
 
-BATCH = 250
+BATCH = 1024
 LINGER = 0.2
 MOST_BYTES = 64 * 1024 * 1024
 END_SECONDS = 5.0
+# Those who answer calls wait for the interpreter no longer than so many records take.
+_AT_A_STRETCH = 128
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 
 class Writer(Generic[T]):
     """Its thread and the sink's file are of the process that first has something to write."""
 
-    def __init__(self, sink: Sink, make: Callable[[T], Event], most: int) -> None:
+    def __init__(self, sink: Sink, make: Make[T], most: int) -> None:
         self.sink = sink
         self._make = make
         self._most = most
@@ -84,7 +89,7 @@ if hasattr(os, "register_at_fork"):
 class _Run(Generic[T]):
     """A thread that writes, from the first record to the end."""
 
-    def __init__(self, sink: Sink, make: Callable[[T], Event], most: int) -> None:
+    def __init__(self, sink: Sink, make: Make[T], most: int) -> None:
         self._sink = sink
         self._make = make
         self._queue: Queue[T] = Queue(most, MOST_BYTES, batch=BATCH, linger=LINGER)
@@ -151,7 +156,7 @@ class _Run(Generic[T]):
         pause = _FIRST_PAUSE
         while True:
             try:
-                pen.write((self._make(item) for item in items), lost)
+                pen.write(self._events(items), lost)
             except Exception as exc:  # noqa: BLE001 -- whatever ails a sink, calls are answered
                 self._fell_ill(exc)
                 if self._ending:
@@ -162,6 +167,13 @@ class _Run(Generic[T]):
             else:
                 self._is_well(lost)
                 return True
+
+    def _events(self, items: list[T]) -> Iterator[Event]:
+        for count, item in enumerate(items, 1):
+            hurried = self._queue.is_filling()
+            yield self._make(item, hurried)
+            if not (hurried or count % _AT_A_STRETCH):
+                sleep(0)
 
     def _fell_ill(self, exc: Exception) -> None:
         said, self._ailing = self._ailing, f"{self._sink}: {type(exc).__name__}: {exc}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from . import contents, envelope, failures, items, leaks, outputs, result, sizes, structure
-from .finding import Rule
+from .finding import Faults, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -35,20 +36,26 @@ _MODULES = (contents, envelope, failures, items, leaks, outputs, result, sizes, 
 RULES = {each.id: each for each in sorted(_rules_in(_MODULES), key=lambda each: each.id)}
 
 
+# These are seen before there is a subject to check.
+_BEFORE = ("AB100", "AB116")
 _TYPES = ("text", "image", "audio", "resource", "resource_link")
+
+
+Checks: TypeAlias = tuple[tuple[Callable[..., Faults], Rule], ...]
+"""What to call, and the rule that it is the check of."""
 
 
 class Plan(msgspec.Struct, frozen=True):
     """The rules for one sort of reply, by what they look at."""
 
-    reply: tuple[Rule, ...]
-    text: tuple[Rule, ...]
-    leak: tuple[Rule, ...]
-    tool: tuple[Rule, ...]
-    rpc: tuple[Rule, ...]
-    other: tuple[Rule, ...]
+    reply: Checks
+    text: Checks
+    leak: Checks
+    tool: Checks
+    rpc: Checks
+    other: Checks
     """On blocks of a type that nobody knows."""
-    blocks: dict[str, tuple[Rule, ...]]
+    blocks: dict[str, Checks]
 
 
 @cache
@@ -68,13 +75,17 @@ def plan_for(dialect: Dialect, failed: bool, versioned: bool, with_schema: bool)
         leak=_on("leak", rules),
         tool=_on("tool", rules),
         rpc=_on("rpc", rules),
-        other=tuple(each for each in blocks if not each.scope.types),
-        blocks={noun: tuple(each for each in blocks if _is_on(each, noun)) for noun in _TYPES},
+        other=_checks(each for each in blocks if not each.scope.types),
+        blocks={noun: _checks(each for each in blocks if _is_on(each, noun)) for noun in _TYPES},
     )
 
 
-def _on(part: Part, rules: list[Rule]) -> tuple[Rule, ...]:
-    return tuple(each for each in rules if each.scope.part == part)
+def _on(part: Part, rules: list[Rule]) -> Checks:
+    return _checks(each for each in rules if each.scope.part == part)
+
+
+def _checks(rules: Iterable[Rule]) -> Checks:
+    return tuple((each.check, each) for each in rules if each.id not in _BEFORE)
 
 
 def _is_on(rule: Rule, noun: str) -> bool:

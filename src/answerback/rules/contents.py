@@ -254,10 +254,11 @@ def empty_media(it: Subject, block: dict[str, Any], index: int) -> Faults:
 )
 def value_not_encoded(it: Subject, text: str, index: int) -> Faults:
     """This is how a program prints a value that it could not encode; the value itself is lost."""
-    if len(text) < 300 and _NOT_A_VALUE.fullmatch(text.strip()):
+    if text.startswith("{"):
+        if text.startswith('{"type":"Buffer","data":['):
+            return [Fault(f"/content/{index}/text", "the text is a Buffer of Node's", _UNHANDY)]
+    elif len(text) < 300 and _NOT_A_VALUE.fullmatch(text.strip()):
         return [Fault(f"/content/{index}/text", f"the text is {text.strip()!r:.60}")]
-    if text.startswith('{"type":"Buffer","data":['):
-        return [Fault(f"/content/{index}/text", "the text is a Buffer of Node's", _UNHANDY)]
     return ()
 
 

@@ -6,7 +6,7 @@ from `initialize`, the output schemas from `tools/list`, the tool from `tools/ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -63,11 +63,16 @@ class Conversation:
         self._plain = Circumstances(version)
         self._framed = False
 
-    def answers(self, value: Any, pointer: str = "") -> Iterator[Answer]:
+    def answers(self, value: Any) -> Iterable[Answer]:
         """The replies in one recorded value."""
+        if isinstance(value, dict) and "jsonrpc" not in value and "content" in value:
+            return (Answer(value, "", self._dialect, self._plain),)
+        return self._answers(value, "")
+
+    def _answers(self, value: Any, pointer: str) -> Iterator[Answer]:
         if isinstance(value, list) and self._dialect != "rest":
             for index, each in enumerate(value):
-                yield from self.answers(each, f"{pointer}/{index}")
+                yield from self._answers(each, f"{pointer}/{index}")
         elif not isinstance(value, dict):
             yield Answer(value, pointer, self._dialect, self._plain)
         elif "jsonrpc" in value:
@@ -136,7 +141,7 @@ class Conversation:
         for name in _WRAPPERS:
             inner = _opened(value.get(name))
             if isinstance(inner, dict) and ("jsonrpc" in inner or _is_reply(inner)):
-                yield from self.answers(inner, f"{pointer}/{name}")
+                yield from self._answers(inner, f"{pointer}/{name}")
                 return
         if not self._framed and _LOG_MEMBERS.isdisjoint(value):
             yield Answer(value, pointer, None, self._plain)

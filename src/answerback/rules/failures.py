@@ -115,16 +115,16 @@ def failure_as_json_text(it: Subject) -> Faults:
     """A host looks at `isError` alone; `{"success": false}` in a string it takes for a success."""
     if _tells_of_failure(it.data):
         return [Fault("/structuredContent", "the data say that the call failed, isError does not")]
-    return [
-        Fault(f"/content/{index}/text", "the JSON says that the call failed, isError does not")
-        for index, _, value in it.parsed
-        if _tells_of_failure(value)
-    ]
+    for index, _, value in it.parsed:
+        if _tells_of_failure(value):
+            message = "the JSON says that the call failed, isError does not"
+            return [Fault(f"/content/{index}/text", message)]
+    return ()
 
 
 def _tells_of_failure(value: Any) -> bool:
     """Whether an object is about a failed call; one that merely has a failure in it is not."""
-    if not isinstance(value, dict) or not value or not value.keys() <= _ABOUT_FAILURE:
+    if not isinstance(value, dict) or not value or not _ABOUT_FAILURE.issuperset(value):
         return False
     error = value.get("error") or value.get("errors")
     fine = value.get("success") is True or value.get("status") in ("ok", "success", 200)

@@ -69,6 +69,8 @@ def _of(sorts: tuple[str, ...], secrets: list[Secret], pointer: str, what: str) 
 def traceback_shown(it: Subject) -> Faults:
     """A traceback shows strangers the code, and tells a model nothing it can act upon."""
     said = it.error_texts() if it.failed else _led_by_one(it)
+    if not said:
+        return ()
     return [
         Fault(pointer, "the reply shows a traceback")
         for pointer, text in said

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
@@ -46,6 +46,8 @@ class Hit(msgspec.Struct, frozen=True):
     """The JSON that it was found in."""
     first: int
     """The line in which that begins."""
+    within: str
+    """The pointer into it; in the finding it is one into the whole document."""
 
 
 class Tally(msgspec.Struct):
@@ -117,7 +119,7 @@ class Linter:
             return piece.raw
         if piece.value is BROKEN:
             self.tally.replies += 1
-            self._hit(name, piece, not_json.finding(Fault("", "this is not JSON")))
+            self._hit(name, piece, not_json.finding(Fault("", "this is not JSON")), "")
             return piece.raw
         changed = False
         seen = 0
@@ -139,7 +141,7 @@ class Linter:
         for finding in findings:
             if finding.rule in rules:
                 at = answer.pointer + finding.pointer
-                self._hit(name, piece, msgspec.structs.replace(finding, pointer=at))
+                self._hit(name, piece, finding, at)
         return changed
 
     def _checked(self, answer: Answer) -> tuple[Finding, ...]:
@@ -151,12 +153,13 @@ class Linter:
             given = msgspec.structs.replace(answer.given, schema=None, listed=False)
             return check(answer.reply, answer.dialect, given)
 
-    def _hit(self, name: str, piece: Piece, finding: Finding) -> None:
+    def _hit(self, name: str, piece: Piece, finding: Finding, at: str) -> None:
         self.tally.count(finding)
         body, line = piece.body, piece.line
         if b"\n" in body and len(body) < _LOCATED:
-            line += body.count(b"\n", 0, locate(body, finding.pointer)[0])
-        self._report.hit(Hit(name, line, finding, body, piece.line))
+            line += body.count(b"\n", 0, locate(body, at)[0])
+        told = msgspec.structs.replace(finding, pointer=piece.place + at)
+        self._report.hit(Hit(name, line, told, body, piece.line, at))
 
 
 def _is_part(value: Any, answer: Answer) -> bool:
@@ -178,16 +181,16 @@ def _encoded(piece: Piece) -> bytes:
     return msgspec.json.format(compact, indent=min(indent, 8) or 2)
 
 
-@contextmanager
-def rewritten(path: str) -> Iterator[IO[bytes]]:
-    """A file to write to that takes the place of *path* in the end, or never."""
-    folder = os.path.dirname(os.path.realpath(path))
+def rewrite(path: str, write: Callable[[IO[bytes]], bool]) -> None:
+    """Have another file written beside *path*; it takes its place if *write* says so."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
     with NamedTemporaryFile(dir=folder, prefix=".answerback-", delete=False) as copy:
         try:
-            yield copy
-            copy.flush()
-            os.chmod(copy.name, stat.S_IMODE(os.stat(path).st_mode))
-            os.replace(copy.name, os.path.realpath(path))
-        except BaseException:
-            os.unlink(copy.name)
-            raise
+            if write(copy):
+                copy.flush()
+                os.chmod(copy.name, stat.S_IMODE(os.stat(target).st_mode))
+                os.replace(copy.name, target)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(copy.name)

@@ -34,6 +34,8 @@ class Piece(msgspec.Struct):
     start: int = 0
     """Where in *raw* the value's JSON begins, and where it ends."""
     end: int = -1
+    place: str = ""
+    """The pointer to the value, where it is an item of a long array."""
 
     @property
     def body(self) -> bytes:
@@ -120,20 +122,23 @@ class Splitter:
         self._base = 0
         self._begun = 0
         self._done = False
+        self._items = 0
 
     def split(self, chunk: bytes, file: IO[bytes]) -> Iterator[Piece]:
-        while chunk and not self._done:
+        """The values in *chunk* and in as much of the file as it takes to close the first."""
+        while chunk:
             self._kept += chunk
             yield from self._cut(self._spans())
-            chunk = b"" if self._done else file.readline(LONGEST)
-        if self._done:
-            self.rest = bytes(self._kept)
-        elif self._kept:
+            if self._done:
+                self.rest = bytes(self._kept)
+                return
+            chunk = file.readline(LONGEST)
+        if self._kept:
             yield Piece(self.line, bytes(self._kept), BROKEN)
 
     def _spans(self) -> list[tuple[int, int]]:
         """Where there are whole values in what is kept."""
-        spans = []
+        spans: list[tuple[int, int]] = []
         for token in _TOKEN.finditer(self._kept, self._scanned):
             char = token[0][:1]
             if char == _QUOTE:
@@ -169,9 +174,10 @@ class Splitter:
             raw = bytes(self._kept[gone:end])
             self.line += raw.count(b"\n", 0, start - gone)
             value = _loosely(raw[start - gone :])
-            yield Piece(
-                self.line, raw, BROKEN if value is NOTHING else value, start - gone, end - gone
-            )
+            place = f"/{self._items}" if self._base else ""
+            value = BROKEN if value is NOTHING else value
+            yield Piece(self.line, raw, value, start - gone, end - gone, place)
+            self._items += 1
             self.line += raw.count(b"\n", start - gone)
             gone = end
         if self._done and self._scanned > gone:

@@ -8,33 +8,6 @@ from typing import NamedTuple
 
 MASK = "***"
 
-# A text without any of these holds no secret. Looking for plain words is ten times quicker
-# than one pattern of all of them, on a short text and on a long one.
-NEEDLES = (
-    "://",
-    "earer ",
-    "PRIVATE KEY",
-    "eyJ",
-    "AKIA",
-    "ASIA",
-    "ghp_",
-    "gho_",
-    "ghs_",
-    "ghu_",
-    "ghr_",
-    "github_pat_",
-    "glpat-",
-    "xox",
-    "sk-",
-    "k_live_",
-    "AIza",
-    "npm_",
-    "hf_",
-    "SG.",
-    "pypi-Ag",
-    "AccountKey=",
-)
-
 _DSN = re.compile(
     r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,80}:([^\s/@\"'<>]{1,200})@[\w\[]"
 )
@@ -104,6 +77,25 @@ _SORTS = (
 )
 
 
+# Which texts are worth a closer look. Each pattern begins with a letter that is rare and quickly
+# looked for, and looks back from there: one pattern of all secrets takes ten times as long.
+# What stands before a secret does not count, for in JSON that may be the n of a line break.
+_CLUES = tuple(
+    (letter, re.compile(pattern))
+    for letter, pattern in (
+        ("@", r"://[^\s:/@\"'<>]{0,80}:[^\s/@\"'<>]{1,200}@"),
+        ("B", r"B(?=earer )[a-z]+\s+[A-Za-z0-9._~+/-]{20}"),
+        ("b", r"bearer\s+[A-Za-z0-9._~+/-]{20}"),
+        ("J", r"J(?<=eyJ)[\w-]{10,}\.eyJ"),
+        ("K", r"K(?:(?<=PRIVATE K)EY|(?<=AK)IA[0-9A-Z]{16}|(?<=AccountK)ey=[A-Za-z0-9+/]{64})"),
+        ("S", r"S(?:(?<=AS)IA[0-9A-Z]{16}|G\.[\w-]{16,32}\.)"),
+        ("z", r"z(?<=AIz)a[\w-]{35}"),
+        ("-", r"-(?:(?<=sk-)|(?<=glpat-)|(?<=xox[abeprs]-)|(?<=pypi-)Ag)[\w-]{19}"),
+        ("_", r"_(?:(?<=gh[pousr]_)|(?<=npm_)|(?<=hf_)|(?<=_pat_)|(?<=k_live_))\w{20}"),
+    )
+)
+
+
 class Secret(NamedTuple):
     """Where a secret stands, and what sort of secret it is."""
 
@@ -113,9 +105,9 @@ class Secret(NamedTuple):
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Quick, and never wrong when it says no."""
-    for needle in NEEDLES:  # noqa: SIM110 - any() takes twice as long
-        if needle in text:
+    """Quick, and never wrong when it says no; for JSON as well as for what it encodes."""
+    for letter, pattern in _CLUES:  # noqa: SIM110 - any() takes twice as long
+        if letter in text and pattern.search(text):
             return True
     return False
 

@@ -12,7 +12,7 @@ import msgspec
 from .examples import MCP_DATA, MCP_TEXT, said, shown
 from .finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
 from .items import text_for
-from .subject import Parsed, Subject, escape
+from .subject import Subject, escape
 from .words import kind, parent_of
 
 _OPTIONAL = {
@@ -20,19 +20,6 @@ _OPTIONAL = {
     "envelope": ("data", "meta"),
 }
 _UNSET = msgspec.UNSET
-
-
-def _unequal_texts(it: Subject) -> list[Parsed]:
-    """The JSON texts, if there is data and none of the texts says just that."""
-    data, texts = it.data, it.parsed
-    if not texts or not isinstance(data, dict):
-        return []
-    result = data["result"] if len(data) == 1 and "result" in data else data
-    for _, text, value in texts:
-        # A file's content is often JSON, and is itself a member of the data.
-        if value in (data, result) or text in data.values():
-            return []
-    return texts
 
 
 @rule(
@@ -46,9 +33,11 @@ def _unequal_texts(it: Subject) -> list[Parsed]:
 )
 def text_contradicts_data(it: Subject) -> Faults:
     """Some hosts show the model the text, others the data; it has to learn the same from both."""
+    if not it.unequal:
+        return ()
     return [
         Fault(f"/content/{index}/text", f"the text and structuredContent differ in {names}")
-        for index, _, value in _unequal_texts(it)
+        for index, _, value in it.unequal
         if (names := _contradictions(value, it.data))
     ]
 
@@ -66,7 +55,7 @@ def text_contradicts_data(it: Subject) -> Faults:
 def text_and_data_differ(it: Subject) -> Faults:
     """What only the text has, or only the data, is lost on the hosts that show the other."""
     faults = []
-    for index, _, value in _unequal_texts(it):
+    for index, _, value in it.unequal:
         if isinstance(value, dict) and not _contradictions(value, it.data):
             names = ", ".join(sorted(value.keys() ^ it.data.keys())[:5])
             if value.keys() & it.data.keys() and names:
@@ -117,7 +106,7 @@ def nothing_in_content(it: Subject) -> Faults:
 def not_a_number(it: Subject) -> Faults:
     """`NaN` and `Infinity` are not JSON: a client's parser refuses the reply that has them."""
     faults = []
-    if it.data is not _UNSET and "null" in it.raw:
+    if it.data is not _UNSET and it.has_nulls:
         where = "/structuredContent" if it.dialect == "mcp" else "/data"
         where = "" if it.dialect == "rest" else where
         faults = [Fault(at, f"{value} is not JSON") for at, value in _not_finite(it.data, where)]
@@ -169,6 +158,8 @@ def _drop(found: dict[str, Any], pointer: str) -> None:
 )
 def explicit_null(it: Subject) -> Faults:
     """An optional member may be left out, not be null: strict clients refuse the reply."""
+    if not it.has_nulls and not it.media:
+        return ()
     found, faults = it.found, []
     if None in found.values():
         optional = _OPTIONAL[it.dialect]
@@ -242,11 +233,10 @@ def _alike(values: list[Any]) -> bool:
 )
 def reply_in_a_text(it: Subject) -> Faults:
     """A middle box that flattens a result loses its data, its pictures and whether it failed."""
-    return [
-        Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")
-        for index, _, value in it.parsed
-        if isinstance(value, dict) and _is_result(value)
-    ]
+    for index, _, value in it.parsed:
+        if isinstance(value, dict) and "content" in value and _is_result(value):
+            return [Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")]
+    return ()
 
 
 def _is_result(value: dict[str, Any]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..versions import Version
 
 MEDIA = ("image", "audio")
+_LONG = 2_000
 _decode = msgspec.json.decode
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
@@ -28,20 +29,18 @@ class Circumstances(msgspec.Struct, frozen=True):
     """Whether the tool's listing was seen, so that a schema which is not there is missing."""
 
 
-class Parsed(NamedTuple):
-    """A text block that is JSON."""
-
-    place: int
-    text: str
-    value: Any
+Parsed: TypeAlias = tuple[int, str, Any]
+"""A text block that is JSON: where it stands, its text, and the value that it is."""
 
 
 class Subject:
     """One reply; it is never changed by a check."""
 
     __slots__ = (
+        "_nulls",
         "_parsed",
         "_raw",
+        "_unequal",
         "blocks",
         "data",
         "dialect",
@@ -72,15 +71,27 @@ class Subject:
             elif noun in MEDIA and isinstance(block.get("data"), str):
                 self.media.append((index, block["data"]))
         self._parsed: list[Parsed] | None = None
+        self._unequal: list[Parsed] | None = None
         self._raw: str | None = None
+        self._nulls: bool | None = None
 
     @property
     def parsed(self) -> list[Parsed]:
         """The texts that are JSON objects or arrays."""
         if self._parsed is None:
-            tried = ((index, text, _parse(text)) for index, text in self.texts)
-            self._parsed = [Parsed(*each) for each in tried if each[2] is not None]
+            self._parsed = []
+            for index, text in self.texts:
+                value = _parse(text)
+                if value is not None:
+                    self._parsed.append((index, text, value))
         return self._parsed
+
+    @property
+    def unequal(self) -> list[Parsed]:
+        """The texts that are JSON, if there is data and none of them says just that."""
+        if self._unequal is None:
+            self._unequal = _unequal(self.parsed, self.data)
+        return self._unequal
 
     @property
     def raw(self) -> str:
@@ -88,6 +99,21 @@ class Subject:
         if self._raw is None:
             self._raw = _as_text(self._without_media() if self.media else self.found)
         return self._raw
+
+    @property
+    def has_nulls(self) -> bool:
+        """Whether there may be a null, or what is written as one: NaN."""
+        if self._nulls is None:
+            self._nulls = "null" in self.raw
+        return self._nulls
+
+    @property
+    def worth_reading(self) -> str:
+        """The JSON without the data, where a text says the same, so that nothing is read twice."""
+        raw = self.raw
+        if len(raw) < _LONG or self.media or not self.parsed or self.unequal:
+            return raw
+        return _as_text({name: each for name, each in self.found.items() if each is not self.data})
 
     def error_texts(self) -> list[tuple[str, str]]:
         """Where a failure says what went wrong, and what it says."""
@@ -172,6 +198,17 @@ def _parse(text: str) -> Any:
         return _decode(text)
     except (ValueError, RecursionError):
         return None
+
+
+def _unequal(texts: list[Parsed], data: Any) -> list[Parsed]:
+    if not texts or not isinstance(data, dict):
+        return []
+    result = data["result"] if len(data) == 1 and "result" in data else data
+    for _, text, value in texts:
+        # A file's content is often JSON, and is itself a member of the data.
+        if value in (data, result) or text in data.values():
+            return []
+    return texts
 
 
 def _as_text(found: Any) -> str:

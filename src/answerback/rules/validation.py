@@ -71,13 +71,13 @@ def check(
         if isinstance(found.get("tools"), list) and "content" not in found:
             return _of_tools(it, plan)
         if "error" in found and given.method is not None:
-            return tuple(rule.finding(fault) for rule in plan.rpc for fault in rule.check(it))
-    for rule in plan.reply:
-        if faults := rule.check(it):
+            return tuple(rule.finding(fault) for run, rule in plan.rpc for fault in run(it))
+    for run, rule in plan.reply:
+        if faults := run(it):
             findings += map(rule.finding, faults)
     if it.blocks:
         _check_blocks(it, plan, findings)
-    if may_hold_secrets(it.raw):
+    if may_hold_secrets(it.worth_reading):
         _check_secrets(it, plan, findings)
     return tuple(findings)
 
@@ -105,20 +105,20 @@ def _check_blocks(it: Subject, plan: Plan, findings: list[Finding]) -> None:
     for index, block in it.blocks:
         noun = block.get("type")
         if isinstance(noun, str) and noun:
-            for rule in plan.blocks.get(noun, plan.other):
-                if faults := rule.check(it, block, index):
+            for run, rule in plan.blocks.get(noun, plan.other):
+                if faults := run(it, block, index):
                     findings += map(rule.finding, faults)
     for index, text in it.texts:
-        for rule in plan.text:
-            if faults := rule.check(it, text, index):
+        for run, rule in plan.text:
+            if faults := run(it, text, index):
                 findings += map(rule.finding, faults)
 
 
 def _check_secrets(it: Subject, plan: Plan, findings: list[Finding]) -> None:
     for pointer, text in it.strings():
         if secrets := list(secrets_in(text)):
-            for rule in plan.leak:
-                findings += map(rule.finding, rule.check(it, secrets, pointer))
+            for run, rule in plan.leak:
+                findings += map(rule.finding, run(it, secrets, pointer))
 
 
 def _of_tools(it: Subject, plan: Plan) -> tuple[Finding, ...]:
@@ -126,8 +126,8 @@ def _of_tools(it: Subject, plan: Plan) -> tuple[Finding, ...]:
     return tuple(
         rule.finding(fault)
         for index, tool in tools
-        for rule in plan.tool
-        for fault in rule.check(it, tool, index)
+        for run, rule in plan.tool
+        for fault in run(it, tool, index)
     )
 
 

@@ -16,9 +16,9 @@ class JUnit:
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
-        self._tests = TemporaryFile()
+        self._tests = TemporaryFile()  # noqa: SIM115 - closed in done
         self._suite: list[int] = [0, 0]
-        self._suites = TemporaryFile()
+        self._suites = TemporaryFile()  # noqa: SIM115 - closed in done
 
     def hit(self, hit: Hit) -> None:
         told = hit.finding

@@ -50,7 +50,7 @@ class Terminal:
     def _show(self, hit: Hit, style: str) -> None:
         """The line that the finding is about, with a mark under the place."""
         width = max(20, self._console.width - _MARGIN)
-        span = locate(hit.body, hit.finding.pointer)
+        span = locate(hit.body, hit.within)
         before, text, column, length = excerpt(hit.body, span, width)
         number = str(hit.first + before)
         self._say(Text.assemble((f"{number:>5} │ ", "dim"), _printable(text)))
@@ -61,5 +61,5 @@ class Terminal:
 
 
 def _printable(text: str) -> str:
-    """What a stranger recorded must not move the cursor, nor be more than one cell wide a letter."""
+    """What a stranger recorded must not move the cursor."""
     return "".join(char if char.isprintable() else "·" for char in text)

@@ -181,7 +181,9 @@ class Line(Reader):
 
     async def _wait(self) -> None:
         try:
-            await asyncio.wait_for(self.wake.wait(), KEEP_ALIVE)
+            # Not `wait_for`, which may lose a cancellation that comes just as it is woken.
+            async with asyncio.timeout(KEEP_ALIVE):
+                await self.wake.wait()
         except TimeoutError:
             await self._part(b": still here\n\n")
         self.wake.clear()

@@ -77,7 +77,8 @@ class Vigil:
             self._on_silence()
             return
         with suppress(TimeoutError):
-            await asyncio.wait_for(gone(self._receive), self._silence)
+            async with asyncio.timeout(self._silence):
+                await gone(self._receive)
             self._on_gone()
             return
         self._on_silence()

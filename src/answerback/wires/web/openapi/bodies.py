@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .blocks import BLOCKS, ENVELOPE_BLOCK, MCP_BLOCK, record, ref
+from ....dialects.schemas import form_schemas
+from .blocks import ROOT, record, ref
 
 if TYPE_CHECKING:
     from ....contract import Contract, Dialect
@@ -12,13 +13,13 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 
 ANYTHING: Schema = {}
-TEXT: Schema = {"type": "string"}
 TIMESTAMP: Schema = {"type": "string", "format": "date-time"}
 REST_ERROR: Schema = {
     "type": "object",
     "properties": {"error": {"type": "string"}},
     "required": ["error"],
 }
+_OURS = "Answerback"
 CONTENT = "AnswerbackContent"
 MCP_RESULT = "AnswerbackMcpResult"
 MCP_ERROR = "AnswerbackMcpError"
@@ -27,32 +28,18 @@ ENVELOPE_ERROR = "AnswerbackEnvelopeError"
 PROBLEM = "AnswerbackProblem"
 FAILURE = "AnswerbackFailure"
 
-_WHY: Schema = {
-    "code": {"type": "string", "description": "A stable name for what went wrong"},
-    "details": ANYTHING,
-    "retryable": {"type": "boolean", "description": "Whether the same call may work later"},
-    "hint": {"type": "string", "description": "What to do about it"},
-    "kind": {"type": "string", "description": "The code of ours that the code counts as"},
-}
-
 
 def shared_schemas(contract: Contract) -> dict[str, Schema]:
     """What all tools share, by name. An MCP result of some contracts is an envelope too."""
-    mcp_result, mcp_error = _mcp_result(isError=False), _mcp_error()
+    found = {_OURS + name: each for name, each in form_schemas(ROOT + _OURS + "{name}").items()}
+    # MCP lets others leave it out; here it is always said.
+    result = _and(found[MCP_RESULT], {"isError": {"const": False}})
+    error = _and(found[MCP_ERROR], {"_meta": record({"answerback/error": _why(found)})})
     if contract.envelope_in_mcp:
-        mcp_result = _and(mcp_result, {"success": {"const": True}, "timestamp": TIMESTAMP})
+        result = _and(result, {"success": {"const": True}, "timestamp": TIMESTAMP})
         more = {"success": {"const": False}, "timestamp": TIMESTAMP, "error": ref(FAILURE)}
-        mcp_error = _and(mcp_error, more)
-    return {
-        **BLOCKS,
-        CONTENT: record({"content": _list_of(MCP_BLOCK)}),
-        MCP_RESULT: mcp_result,
-        MCP_ERROR: mcp_error,
-        ENVELOPE: _envelope(success=True),
-        ENVELOPE_ERROR: _and(_envelope(success=False), {"error": ref(FAILURE)}),
-        FAILURE: record({"message": TEXT, **_WHY}, required=["code", "message"]),
-        PROBLEM: _problem(),
-    }
+        error = _and(error, more)
+    return found | {MCP_RESULT: result, MCP_ERROR: error}
 
 
 def error_schema(dialect: Dialect) -> Schema:
@@ -89,51 +76,12 @@ def _with_data(name: str, member: str, data: Schema | None) -> Schema:
     return {"allOf": [ref(name), record({member: data})]}
 
 
-def _mcp_result(*, isError: bool) -> Schema:  # noqa: N803 - the member's name
-    members = {
-        "content": _list_of(MCP_BLOCK),
-        "structuredContent": {"type": "object"},
-        "isError": {"const": isError},
-        "_meta": {"type": "object"},
-    }
-    return record(members, required=["content", "isError"])
+def _why(found: dict[str, Schema]) -> Schema:
+    """An error in `_meta`, which leaves its message out where the text is just that."""
+    return record(found[FAILURE]["properties"], required=["code"])
 
 
-def _mcp_error() -> Schema:
-    error = record({"message": TEXT, **_WHY}, required=["code"])
-    meta = record({"answerback/error": error})
-    return _and(_mcp_result(isError=True), {"_meta": meta}, without="structuredContent")
-
-
-def _envelope(*, success: bool) -> Schema:
-    members: Schema = {
-        "success": {"const": success},
-        "timestamp": TIMESTAMP,
-        "content": _list_of(ENVELOPE_BLOCK, minItems=1),
-    }
-    optional = {"data": ANYTHING} if success else {}
-    return record({**members, **optional, "meta": {"type": "object"}}, required=list(members))
-
-
-def _problem() -> Schema:
-    why = {name: _WHY[name] for name in ("code", "details", "retryable", "hint")}
-    members = {
-        "type": {"type": "string", "format": "uri-reference"},
-        "title": TEXT,
-        "status": {"type": "integer"},
-        "detail": TEXT,
-        **why,
-    }
-    return record(members, required=["type", "title", "status", "detail", "code"])
-
-
-def _and(schema: Schema, members: Schema, without: str = "") -> Schema:
+def _and(schema: Schema, members: Schema) -> Schema:
     """An object schema with *members* as well, all of them required."""
-    properties = {**schema["properties"], **members}
-    properties.pop(without, None)
     required = list(dict.fromkeys([*schema["required"], *members]))
-    return record(properties, required=required)
-
-
-def _list_of(name: str, **limits: int) -> Schema:
-    return {"type": "array", "items": ref(name), **limits}
+    return record({**schema["properties"], **members}, required=required)

@@ -1,0 +1,28 @@
+"""`schema`: the JSON Schema of a reply in a dialect."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from .program import Program
+
+_MORE = """\
+With --seed it is the schema that the document has from which the envelope comes; docs/seeds.md
+says where the two differ, and why."""
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    parser = program.parser("schema", "DIALECT [--seed]", epilog=_MORE)
+    parser.add_argument("dialect", choices=("mcp", "rest", "envelope", "problem"))
+    parser.add_argument("--seed", action="store_true", help="the envelope's first schema")
+    given = parser.parse_args(arguments)
+    if given.seed and given.dialect != "envelope":
+        parser.error("--seed goes with envelope only")
+    from ..dialects.schemas import dialect_schema, seed_schema
+
+    schema = seed_schema() if given.seed else dialect_schema(given.dialect)
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n")
+    return 0
