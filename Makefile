@@ -4,8 +4,11 @@ BIN := .venv/bin
 READY := .venv/.ready
 JUDGES := node_modules/.ready
 WORKERS ?= 2
+FUZZ ?= 60
+CALLS ?= 200000
+SECONDS ?= 300
 
-.PHONY: help setup run test conformance check demo bench clean
+.PHONY: help setup run test conformance check demo bench fuzz soak clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,6 +53,12 @@ demo: $(READY)  ## one call over every wire, side by side
 
 bench: $(READY)  ## the figures in docs/performance.md
 	$(BIN)/python -m bench
+
+fuzz: $(READY)  ## spoil messages, FUZZ seconds for each of some twenty properties
+	ANSWERBACK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(WORKERS) -q tests/fuzz
+
+soak: $(READY)  ## many calls over every wire, by clients that come, go and vanish
+	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)
 
 clean:
 	rm -rf .venv node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

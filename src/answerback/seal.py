@@ -20,8 +20,10 @@ class Sealer:
     def __init__(self, *secrets: bytes) -> None:
         keys = [hashlib.sha256(b"answerback:" + secret).digest() for secret in secrets]
         self._first = keys[0]
-        # A key is known by a byte of its own; the first wins where two are alike.
-        self._keys = {_id(key): key for key in reversed(keys)}
+        # A key is known by a byte; two may have the same.
+        self._keys: dict[int, list[bytes]] = {}
+        for key in keys:
+            self._keys.setdefault(_id(key), []).append(key)
 
     def seal(self, payload: bytes, purpose: bytes) -> str:
         """A token for *payload* that opens only for the same *purpose*."""
@@ -36,8 +38,8 @@ class Sealer:
         except ValueError:
             return None
         body, mac = sealed[:-_MAC], sealed[-_MAC:]
-        key = self._keys.get(body[0]) if body else None
-        if key is None or not hmac.compare_digest(mac, _mac(key, purpose, body)):
+        keys = self._keys.get(body[0], []) if body else []
+        if not any(hmac.compare_digest(mac, _mac(key, purpose, body)) for key in keys):
             return None
         # Base64 has spare bits: only the spelling that we handed out is ours.
         if urlsafe_b64encode(sealed).rstrip(b"=").decode() != token:
@@ -50,7 +52,8 @@ def sealer_from_environment() -> tuple[Sealer, bool]:
 
     ANSWERBACK_SECRET may hold several secrets, separated by commas: the first seals.
     """
-    secrets = [part.encode() for part in os.environ.get(SECRET, "").split(",") if part]
+    parts = os.environ.get(SECRET, "").split(",")
+    secrets = [part.strip().encode() for part in parts if part.strip()]
     return Sealer(*(secrets or [os.urandom(32)])), not secrets
 
 

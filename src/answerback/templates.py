@@ -10,7 +10,7 @@ import msgspec
 
 _EXPRESSION = re.compile(r"\{([+#./;?&]?)([^{}]*)\}")
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\*)|:([1-9]\d{0,3}))?")
-_EFFORT = 20_000_000
+_EFFORT = 5_000_000
 _LONGEST = 64 * 1024
 
 
@@ -85,8 +85,10 @@ class Template:
         variables = tuple(self._variable(part) for part in inside.split(","))
         if operator in _NAMED:
             self._groups.append(_Group(variables, _NAMED[operator], is_pairs=True))
-            rest = r"[^#]*" if operator != ";" else r"[^/?#]*"
-            return f"(?:{re.escape(operator)}({rest}))?"
+            never = "#" if operator != ";" else "/?#"
+            after = _next(self.text[end:])
+            self._loose += after is not None and (not after or after not in never)
+            return f"(?:{re.escape(operator)}([^{never}]*))?"
         rule = _OPERATORS[operator]
         # What has names of its own begins at the first mark, whatever stands before it.
         never = rule.never or self._marks

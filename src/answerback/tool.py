@@ -176,8 +176,10 @@ class Tool:
         from .types.schema import arguments_schema
 
         own = self.options.get("input_schema")
+        if own is not None:
+            return own
         with names_undefined(self.name, self._source):
-            schema = arguments_schema(self.parameters) if own is None else own
+            schema = arguments_schema(self.parameters)
         for (name,), header in self.header_params.items():
             schema["properties"][name]["x-mcp-header"] = header
         return schema

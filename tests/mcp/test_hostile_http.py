@@ -783,6 +783,39 @@ def test_a_legacy_question_answered_with_garbage_fails_that_call_alone(
     assert b'"isError":true' in read_all(line)
 
 
+@pytest.mark.parametrize("tool", ["leave_async", "interrupt", "give_up"])
+@pytest.mark.parametrize("way", ["legacy", "modern", "rest", "message"])
+def test_a_tool_that_would_end_the_program_ends_only_its_call(
+    shared: Site, tool: str, way: str
+) -> None:
+    if way == "legacy":
+        said = shared.post(call(1, tool), shared.initialize())
+    elif way == "modern":
+        said = shared.modern(modern_call(1, tool))
+    elif way == "message":
+        said = shared.send(json.dumps(call(1, tool)).encode(), path="/message")
+    else:
+        line = shared.open()
+        line.sendall(raw_post(b"{}", {"Connection": "close"}, f"/functions/{tool}"))
+        answer = read_all(line)
+        assert b"x-error-code: TOOL_EXECUTION_ERROR" in answer
+        assert b"hunter2" not in answer
+        shared.still_serves()
+        return
+
+    assert said.status == 200
+    assert said.frame["result"]["isError"] is True
+    shared.still_serves()
+
+
+def test_a_session_may_not_listen_to_everything_there_could_be(served: Site) -> None:
+    session = served.initialize()
+
+    for uri in ("note://none", "x", "", "note://" + "x" * 100_000):
+        said = served.post(request(1, "resources/subscribe", {"uri": uri}), session)
+        assert said.code in (-32002, -32602)
+
+
 # The end
 
 

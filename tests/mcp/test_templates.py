@@ -100,8 +100,28 @@ def test_what_a_template_can_have_given_is_read_and_nothing_else(
 
 @pytest.mark.parametrize(
     "text",
-    ["{", "}", "{a", "a}", "{}", "{a}{a}", "{a,}", "{a b}", "{!a}", "{=a}", "{|a}", "{a:0}"]
-    + ["{a:x}", "{a**}", "{{a}}", "{a}{", "{1a}", "{a,a}", "{?a}{&a}", "{a-b}", "{a:12345}"],
+    [
+        "{",
+        "}",
+        "{a",
+        "a}",
+        "{}",
+        "{a}{a}",
+        "{a,}",
+        "{!a}",
+        "{=a}",
+        "{|a}",
+        "{a:0}",
+        "{a:x}",
+        "{a**}",
+        "{{a}}",
+        "{a}{",
+        "{1a}",
+        "{a,a}",
+        "{?a}{&a}",
+        "{a-b}",
+        "{a:12345}",
+    ],
 )
 def test_what_is_no_template_is_refused_when_it_is_made(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(repr(text))):
@@ -164,7 +184,6 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
     st.fixed_dictionaries({"a": TEXTS, "b": TEXTS, "c": TEXTS, "l": st.lists(TEXTS, min_size=1)}),
 )
 def test_what_was_expanded_is_read_back(template: str, values: dict[str, Any]) -> None:
-    # A bare dot is no part of a path that a name could be; RFC 6570 leaves dots as they are.
     names = Template(template).variables
 
     assert Template(template).match(expand(template, values)) == {n: values[n] for n in names}
@@ -205,7 +224,7 @@ def test_nobody_can_keep_a_template_busy(template: str) -> None:
     began = time.process_time()
 
     for unit in ("a", "-", "/", ",", ".", "!x", "a,", "/a", "%", "%41", "?&", ";", "#"):
-        for length in (20, 70, 280, 500, 5000, 60_000, 1_000_000):
+        for length in (50, 95, 290, 3000, 60_000, 1_000_000):
             compiled.match("x://" + unit * (length // len(unit)))
 
-    assert time.process_time() - began < 20
+    assert time.process_time() - began < 10

@@ -7,11 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ..call import without_loop
-from ..changes import Change
-from ..versions import LATEST_LEGACY
 from . import params
 from .engine import log_fault
 from .exchange import Exchange, Link
@@ -30,15 +26,14 @@ from .messages import (
     result_frame,
 )
 from .modern import is_modern, meta_of, require, version_of
-from .session import Client, Session
-from .subscriptions import Subscription, change_frame
+from .pipe_session import PipeSession
+from .subscriptions import Subscription
 
 if TYPE_CHECKING:
     from ..app import App
     from .engine import Engine
 
 Job = Callable[[], None]
-_DONE = b"{}"
 _SLOW = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
 """What runs an author's code, and may take its time."""
 
@@ -53,16 +48,8 @@ class Connection:
         self._engine = engine
         self._link = link
         self._settle = settle
-        self._session: Session | None = None
+        self._session = PipeSession(app, engine.about, link)
         self._running: dict[Id, Exchange] = {}
-        self._stop_hearing: Callable[[], None] = lambda: None
-        self._of_session: dict[str, Callable[[msgspec.Raw], bytes]] = {
-            "initialize": self._initialize,
-            "ping": lambda _: _DONE,
-            "logging/setLevel": self._set_level,
-            "resources/subscribe": self._subscribe,
-            "resources/unsubscribe": self._unsubscribe,
-        }
 
     def take(self, text: bytes) -> Job | None:
         """Answer a message at once, or give back the job of answering it."""
@@ -85,7 +72,7 @@ class Connection:
         """Registered as it is read, so that a cancellation read next finds it."""
         exchange = self._open(request)
         if exchange is None:
-            self._link.send(result_frame(request.id, self._within_session(request)))
+            self._link.send(result_frame(request.id, self._session.answer(request)))
             return None
         if request.method == "subscriptions/listen" and exchange.version.modern:
             self._listen(request, exchange)
@@ -131,10 +118,10 @@ class Connection:
             meta = meta_of(request.params)
             if is_modern(meta):
                 exchange = self._modern(request, meta)
-            elif request.method in self._of_session:
+            elif request.method in self._session:
                 return None
             else:
-                exchange = self._legacy(request)
+                exchange = self._session.exchange(request.id)
             exchange.token = None if meta is None else meta.token
             if request.id in self._running:
                 raise RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
@@ -147,56 +134,9 @@ class Connection:
     def _modern(self, request: Request, said: params.Meta | None) -> Exchange:
         meta, client = require(said)
         version = version_of(meta)
-        if request.method in self._of_session:
+        if request.method in self._session:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
         return Exchange(request.id, version, client, self._link, level=meta.level)
-
-    def _legacy(self, request: Request) -> Exchange:
-        """Before `initialize` a request is served all the same, as by a newcomer at a shell."""
-        session = self._session
-        if session is None:
-            return Exchange(request.id, LATEST_LEGACY, Client(), self._link)
-        return Exchange(
-            request.id, session.version, session.client, self._link, level=session.level
-        )
-
-    def _within_session(self, request: Request) -> bytes:
-        try:
-            return self._of_session[request.method](request.params)
-        except RpcError as error:
-            error.id = request.id
-            raise
-
-    def _initialize(self, raw: msgspec.Raw) -> bytes:
-        self._session, result = self._engine.initialize(raw)
-        self._stop_hearing()
-        self._stop_hearing = self._app.changes.listen(self._hear)
-        return result
-
-    def _hear(self, change: Change) -> None:
-        session = self._session
-        if session is None:
-            return
-        if change.what != "resource" or change.uri in session.subscriptions:
-            self._link.send(change_frame(change))
-
-    def _set_level(self, raw: msgspec.Raw) -> bytes:
-        level = params.read(raw, params.SetLevel).level
-        if self._session is not None:
-            self._session.level = level
-        return _DONE
-
-    def _subscribe(self, raw: msgspec.Raw) -> bytes:
-        uri = params.read(raw, params.ReadResource).uri
-        if self._session is not None:
-            self._session.subscriptions.add(uri)
-        return _DONE
-
-    def _unsubscribe(self, raw: msgspec.Raw) -> bytes:
-        uri = params.read(raw, params.ReadResource).uri
-        if self._session is not None:
-            self._session.subscriptions.discard(uri)
-        return _DONE
 
     def _may_take_long(self, request: Request) -> bool:
         if request.method != "tools/call":
@@ -222,7 +162,7 @@ class Connection:
                     exchange.cancel()
 
     def _accepted(self, texts: list[bytes]) -> list[bytes]:
-        if self._session is None or not self._session.version.batches:
+        if not self._session.takes_batches:
             raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
         if not texts:
             raise RpcError(INVALID_REQUEST, "The batch is empty")
@@ -243,7 +183,7 @@ class Connection:
                 raise RpcError(INVALID_REQUEST, "initialize is not for batches", id=message.id)
             exchange = self._open(message)
             if exchange is None:
-                return result_frame(message.id, self._within_session(message))
+                return result_frame(message.id, self._session.answer(message))
             return self._frame(message, exchange)
         except RpcError as error:
             return error_frame(error.id, error)

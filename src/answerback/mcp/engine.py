@@ -12,12 +12,13 @@ from ..dialects import mcp as dialect
 from ..dialects.blocks import project_block, write_block
 from ..peer import NeedsInput
 from ..reply import Reply
+from ..shape import RESULT
 from ..types.problems import InvalidOutput
-from ..versions import LATEST_LEGACY, LEGACY, MODERN, Version
 from . import params
+from .about import About
 from .completion import complete
-from .entries import prompt_entry, resource_entry, tool_entry
 from .exchange import Exchange
+from .lists import LISTS, one_page
 from .messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -28,8 +29,6 @@ from .messages import (
     error_frame,
     result_frame,
 )
-from .pages import page
-from .session import Client, Session
 
 if TYPE_CHECKING:
     from ..app import App
@@ -37,9 +36,9 @@ if TYPE_CHECKING:
     from ..paths import Paths
     from ..resource import Resource
     from ..seal import Sealer
+    from ..versions import Version
 
 _encode = msgspec.json.Encoder().encode
-SERVER_INFO = params.PREFIX + "serverInfo"
 
 
 class Engine:
@@ -49,16 +48,12 @@ class Engine:
         self._app = app
         self._paths = paths
         self._sealer = sealer
+        self.about = About(app)
         self._methods: dict[str, Callable[[Exchange, msgspec.Raw], Awaitable[bytes]]] = {
-            "tools/list": self._list_tools,
             "tools/call": self._call_tool,
-            "resources/list": self._list_resources,
-            "resources/templates/list": self._list_templates,
             "resources/read": self._read_resource,
-            "prompts/list": self._list_prompts,
             "prompts/get": self._get_prompt,
             "completion/complete": self._complete,
-            "server/discover": self._discover,
         }
 
     async def respond(self, request: Request, exchange: Exchange) -> bytes:
@@ -73,93 +68,17 @@ class Engine:
 
     async def answer(self, request: Request, exchange: Exchange) -> bytes:
         """The result of a request that needs no session; raises RpcError."""
-        method = self._methods.get(request.method)
-        if method is None or not self._offers(request.method, exchange.version):
-            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        return await method(exchange, request.params)
-
-    def initialize(self, raw: msgspec.Raw) -> tuple[Session, bytes]:
-        """Open a legacy session; a version we do not speak is answered with our newest."""
-        asked = params.read(raw, params.Initialize)
-        version = LEGACY.get(asked.version, LATEST_LEGACY)
-        result: dict[str, Any] = {
-            "protocolVersion": version.name,
-            "capabilities": self.capabilities(version),
-            "serverInfo": self.server_info(version),
-        }
-        if self._app.description:
-            result["instructions"] = self._app.description
-        client = Client.of(asked.capabilities, elicitation=version.elicitation)
-        return Session(version, client), _encode(result)
-
-    async def _discover(self, exchange: Exchange, _: msgspec.Raw) -> bytes:
-        version = exchange.version
-        result: dict[str, Any] = {
-            "resultType": "complete",
-            "supportedVersions": sorted(MODERN, reverse=True),
-            "capabilities": self.capabilities(version),
-        }
-        if self._app.description:
-            result["instructions"] = self._app.description
-        return self._finish(result, version, cacheable=True)
-
-    def capabilities(self, version: Version) -> dict[str, Any]:
-        """Exactly what is served: what is not said here answers that there is no such method."""
-        found: dict[str, Any] = {"tools": {"listChanged": True}}
-        if self._app.resources:
-            found["resources"] = {"listChanged": True, "subscribe": True}
-        if self._app.prompts:
-            found["prompts"] = {"listChanged": True}
-        if version.completions and (self._app.resources or self._app.prompts):
-            found["completions"] = {}
-        found["logging"] = {}
-        return found
-
-    def server_info(self, version: Version) -> dict[str, Any]:
-        info: dict[str, Any] = {"name": self._app.name, "version": self._app.version}
-        if version.titles and self._app.title:
-            info["title"] = self._app.title
-        return info
-
-    def _offers(self, method: str, version: Version) -> bool:
-        family = method.partition("/")[0]
-        if family == "tools":
-            return True
-        if family == "server":
-            return version.modern
-        capability = "completions" if family == "completion" else family
-        return capability in self.capabilities(version) or (
-            # Older versions complete without saying so.
-            family == "completion" and not version.completions
-        )
-
-    async def _list_tools(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
-        return self._list("tools", list(self._app.tools.values()), tool_entry, exchange, raw)
-
-    async def _list_resources(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
-        fixed = [each for each in self._app.resources.values() if each.template is None]
-        return self._list("resources", fixed, resource_entry, exchange, raw)
-
-    async def _list_templates(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
-        open_ = [each for each in self._app.resources.values() if each.template is not None]
-        return self._list("resourceTemplates", open_, resource_entry, exchange, raw)
-
-    async def _list_prompts(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
-        return self._list("prompts", list(self._app.prompts.values()), prompt_entry, exchange, raw)
-
-    def _list(
-        self,
-        key: str,
-        items: list[Any],
-        entry: Callable[[Any, Version], dict[str, Any]],
-        exchange: Exchange,
-        raw: msgspec.Raw,
-    ) -> bytes:
-        shown, after = page(items, params.read(raw, params.Page).cursor)
-        result: dict[str, Any] = {key: [entry(item, exchange.version) for item in shown]}
-        if after is not None:
-            result["nextCursor"] = after
-        return self._finish(result, exchange.version, cacheable=True)
+        name, version = request.method, exchange.version
+        if not self.about.offers(name, version):
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {name}")
+        if (method := self._methods.get(name)) is not None:
+            return await method(exchange, request.params)
+        if name in LISTS:
+            listed = one_page(self._app, name, version, request.params)
+            return self.about.finish(listed, version, cacheable=True)
+        if name == "server/discover":
+            return self.about.discover(version)
+        raise RpcError(METHOD_NOT_FOUND, f"Method not found: {name}")
 
     async def _call_tool(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
         asked = params.read(raw, params.CallTool)
@@ -174,8 +93,10 @@ class Engine:
         outcome = await self._run("tool", self._paths.tools, call, exchange, raw)
         if isinstance(outcome, bytes):
             return outcome
-        result = dialect.write(outcome, tool.shape, tool.contract, exchange.version)
-        return result if not exchange.version.modern else self._signed(result)
+        # An error has no shape, and may be that the annotations could not be read.
+        shape = tool.shape if outcome.ok else RESULT
+        result = dialect.write(outcome, shape, tool.contract, exchange.version)
+        return result if not exchange.version.modern else self.about.signed(result)
 
     async def _run(
         self, kind: str, path: Handler, call: Call, exchange: Exchange, raw: msgspec.Raw
@@ -192,7 +113,7 @@ class Engine:
         outcome = await path(call)
         if isinstance(outcome, NeedsInput):
             asking = input_required(exchange, outcome, request, self._sealer())
-            return self._finish(asking, exchange.version)
+            return self.about.finish(asking, exchange.version)
         return outcome
 
     async def _read_resource(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
@@ -213,7 +134,7 @@ class Engine:
         except InvalidOutput as exc:
             raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc}") from None
         contents = [_content(body, exchange.version) for body in bodies]
-        return self._finish({"contents": contents}, exchange.version, cacheable=True)
+        return self.about.finish({"contents": contents}, exchange.version, cacheable=True)
 
     def _find_resource(self, uri: str, version: Version) -> tuple[Resource, bytes]:
         exact = self._app.resources.get(uri)
@@ -244,29 +165,12 @@ class Engine:
         }
         if prompt.description:
             result["description"] = prompt.description
-        return self._finish(result, exchange.version)
+        return self.about.finish(result, exchange.version)
 
     async def _complete(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
         asked = params.read(raw, params.Complete)
         result = {"completion": await complete(self._app, self._paths, asked, exchange)}
-        return self._finish(result, exchange.version)
-
-    def _finish(
-        self, result: dict[str, Any], version: Version, *, cacheable: bool = False
-    ) -> bytes:
-        """The result with what every modern result carries."""
-        if not version.modern:
-            return _encode(result)
-        result.setdefault("resultType", "complete")
-        if cacheable:
-            result |= {"ttlMs": 0, "cacheScope": "private"}
-        result["_meta"] = {SERVER_INFO: self.server_info(version)}
-        return _encode(result)
-
-    def _signed(self, result: bytes) -> bytes:
-        """A tool's result ends in its `_meta`, and that never is empty."""
-        info = _encode(self.server_info(LATEST_LEGACY))
-        return b'%b,"%b":%b}}' % (result[:-2], SERVER_INFO.encode(), info)
+        return self.about.finish(result, exchange.version)
 
 
 def _content(body: Embedded, version: Version) -> dict[str, Any]:

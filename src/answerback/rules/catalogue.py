@@ -35,14 +35,15 @@ def _rules_in(modules: Iterable[ModuleType]) -> list[Rule]:
 _MODULES = (contents, envelope, failures, items, leaks, outputs, result, sizes, structure)
 RULES = {each.id: each for each in sorted(_rules_in(_MODULES), key=lambda each: each.id)}
 
+RULE_OF = {each.check: each for each in RULES.values()}
 
 # These are seen before there is a subject to check.
 _BEFORE = ("AB100", "AB116")
 _TYPES = ("text", "image", "audio", "resource", "resource_link")
 
 
-Checks: TypeAlias = tuple[tuple[Callable[..., Faults], Rule], ...]
-"""What to call, and the rule that it is the check of."""
+Checks: TypeAlias = tuple[Callable[..., Faults], ...]
+"""What to call; `RULE_OF` says which rule it is the check of."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -85,7 +86,7 @@ def _on(part: Part, rules: list[Rule]) -> Checks:
 
 
 def _checks(rules: Iterable[Rule]) -> Checks:
-    return tuple((each.check, each) for each in rules if each.id not in _BEFORE)
+    return tuple(each.check for each in rules if each.id not in _BEFORE)
 
 
 def _is_on(rule: Rule, noun: str) -> bool:

@@ -121,19 +121,21 @@ class Linter:
             self.tally.replies += 1
             self._hit(name, piece, not_json.finding(Fault("", "this is not JSON")), "")
             return piece.raw
-        changed = False
-        seen = 0
+        changed, seen = False, 0
         for answer in self._conversation.answers(piece.value):
             seen += 1
-            changed = self._answer(name, piece, answer) or changed
+            if findings := self._checked(answer):
+                changed = self._answer(name, piece, answer, findings) or changed
         self.tally.replies += seen
         self.tally.others += not seen
         return piece.replaced(_encoded(piece)) if changed else piece.raw
 
-    def _answer(self, name: str, piece: Piece, answer: Answer) -> bool:
+    def _answer(
+        self, name: str, piece: Piece, answer: Answer, findings: tuple[Finding, ...]
+    ) -> bool:
+        """Tell what was found, after it was repaired if that was asked for; whether it was."""
         rules, changed = self._options.rules, False
-        findings = self._checked(answer)
-        if findings and self._options.fix and _is_part(piece.value, answer):
+        if self._options.fix and _is_part(piece.value, answer):
             left = repair(answer.reply, answer.dialect, answer.given, rules)
             changed = left != findings
             self.tally.fixed += max(0, len(findings) - len(left)) if changed else 0

@@ -57,8 +57,11 @@ class Subject:
         self.dialect = dialect
         self.given = given
         self.version = given.version
-        self.failed = self._is_failure()
-        self.data = _data_of(found, dialect)
+        if dialect == "mcp":
+            self.failed = found.get("isError") is True
+            self.data = found.get("structuredContent", msgspec.UNSET)
+        else:
+            self.failed, self.data = _others(found, dialect)
         content = found.get("content")
         blocks = content if isinstance(content, list) else ()
         self.blocks = [each for each in enumerate(blocks) if isinstance(each[1], dict)]
@@ -140,17 +143,6 @@ class Subject:
         kept = [block for _, block in self.blocks if block.get("type") not in MEDIA]
         return {**self.found, "content": kept}
 
-    def _is_failure(self) -> bool:
-        match self.dialect:
-            case "mcp":
-                return self.found.get("isError") is True
-            case "envelope":
-                return self.found.get("success") is False
-            case "rest":
-                return self.found.keys() == {"error"}
-            case _:
-                return True
-
 
 def walk(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
     """Every string in *value* with its pointer, but for the bytes of a resource."""
@@ -174,17 +166,14 @@ def escape(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
 
 
-def _data_of(found: dict[str, Any], dialect: Dialect) -> Any:
-    """The structured data, or UNSET; of a REST reply it is the whole."""
+def _others(found: dict[str, Any], dialect: Dialect) -> tuple[bool, Any]:
+    """Whether it is a failure, and the data, or UNSET; of a REST reply it is the whole."""
     match dialect:
-        case "mcp":
-            return found.get("structuredContent", msgspec.UNSET)
         case "envelope":
-            return found.get("data", msgspec.UNSET)
+            return found.get("success") is False, found.get("data", msgspec.UNSET)
         case "rest":
-            return found
-        case _:
-            return msgspec.UNSET
+            return found.keys() == {"error"}, found
+    return True, msgspec.UNSET
 
 
 def _parse(text: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -11,8 +12,8 @@ from ..contract import STANDARD
 from ..reply import Reply
 from ..shape import BARE, RESULT
 from ..versions import LATEST_LEGACY, VERSIONS, Version
-from .catalogue import Plan, plan_for
-from .finding import Fault, Finding
+from .catalogue import RULE_OF, Plan, plan_for
+from .finding import Fault, Faults, Finding
 from .result import not_an_object, not_json
 from .secrets import may_hold_secrets, secrets_in
 from .subject import Circumstances, Subject
@@ -71,10 +72,10 @@ def check(
         if isinstance(found.get("tools"), list) and "content" not in found:
             return _of_tools(it, plan)
         if "error" in found and given.method is not None:
-            return tuple(rule.finding(fault) for run, rule in plan.rpc for fault in run(it))
-    for run, rule in plan.reply:
+            return tuple(each for run in plan.rpc for each in _findings(run, run(it)))
+    for run in plan.reply:
         if faults := run(it):
-            findings += map(rule.finding, faults)
+            findings += _findings(run, faults)
     if it.blocks:
         _check_blocks(it, plan, findings)
     if may_hold_secrets(it.worth_reading):
@@ -101,33 +102,37 @@ def decoded(source: bytes | str) -> Any:
         return json.loads(text)
 
 
+def _findings(run: Callable[..., Faults], faults: Faults) -> Iterable[Finding]:
+    return map(RULE_OF[run].finding, faults)
+
+
 def _check_blocks(it: Subject, plan: Plan, findings: list[Finding]) -> None:
     for index, block in it.blocks:
         noun = block.get("type")
         if isinstance(noun, str) and noun:
-            for run, rule in plan.blocks.get(noun, plan.other):
+            for run in plan.blocks.get(noun, plan.other):
                 if faults := run(it, block, index):
-                    findings += map(rule.finding, faults)
+                    findings += _findings(run, faults)
     for index, text in it.texts:
-        for run, rule in plan.text:
+        for run in plan.text:
             if faults := run(it, text, index):
-                findings += map(rule.finding, faults)
+                findings += _findings(run, faults)
 
 
 def _check_secrets(it: Subject, plan: Plan, findings: list[Finding]) -> None:
     for pointer, text in it.strings():
         if secrets := list(secrets_in(text)):
-            for run, rule in plan.leak:
-                findings += map(rule.finding, run(it, secrets, pointer))
+            for run in plan.leak:
+                findings += _findings(run, run(it, secrets, pointer))
 
 
 def _of_tools(it: Subject, plan: Plan) -> tuple[Finding, ...]:
-    tools = [each for each in enumerate(it.found["tools"]) if isinstance(each[1], dict)]
     return tuple(
-        rule.finding(fault)
-        for index, tool in tools
-        for run, rule in plan.tool
-        for fault in run(it, tool, index)
+        each
+        for index, tool in enumerate(it.found["tools"])
+        if isinstance(tool, dict)
+        for run in plan.tool
+        for each in _findings(run, run(it, tool, index))
     )
 
 

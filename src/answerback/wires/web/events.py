@@ -6,11 +6,12 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from typing import Any, TypeAlias
 
 import msgspec
 
-from .body import Send
+from .body import Receive, Send
 
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a sign of life is sent."""
@@ -263,6 +264,25 @@ class Answer:
         self._closed = True
         if self._writing is not None:
             self._writing.cancel()
+
+
+async def write_until_gone(log: Log, send: Send, receive: Receive, *, start: int = 0) -> None:
+    """Send a log's events from *start* on, to its end or until the client hangs up."""
+    writing = asyncio.ensure_future(log.write_to(send, [], start=start, prime=False))
+    leaving = asyncio.ensure_future(gone(receive))
+    try:
+        await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (writing, leaving):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def gone(receive: Receive) -> None:
+    """Wait until the client has hung up."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _send_json(send: Send, headers: Headers, body: bytes, status: int) -> None:

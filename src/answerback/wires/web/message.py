@@ -49,7 +49,7 @@ async def _frame(engine: Engine, request: Request) -> bytes:
         if request.method == "ping":
             return result_frame(request.id, b"{}")
         if request.method == "initialize":
-            return result_frame(request.id, engine.initialize(request.params)[1])
+            return result_frame(request.id, engine.about.initialize(request.params)[1])
         meta_of(request.params)
     except RpcError as error:
         return error_frame(request.id, error)

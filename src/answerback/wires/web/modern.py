@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...mcp import headers as routing
@@ -21,8 +20,8 @@ from ...mcp.modern import meta_of, require, version_of
 from ...mcp.subscriptions import Subscription
 from ...versions import LATEST_LEGACY
 from .body import Headers, Receive, Scope, Send
-from .events import KEEP_ALIVE, Answer, Log
-from .vigil import Vigil, Watchman, gone
+from .events import KEEP_ALIVE, Answer, Log, write_until_gone
+from .vigil import Vigil, Watchman
 
 if TYPE_CHECKING:
     from ...app import App
@@ -103,21 +102,15 @@ class Modern:
         log = Log(asyncio.get_running_loop())
         subscription = Subscription(self._app, request.id, request.params, log.offer_or_end)
         self._listening[log] = subscription
-        writing = asyncio.ensure_future(log.write_to(send, [], start=0, prime=False))
-        leaving = asyncio.ensure_future(gone(receive))
         try:
-            await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await write_until_gone(log, send, receive)
         finally:
             subscription.end()
             del self._listening[log]
-            for task in (writing, leaving):
-                task.cancel()
-                with suppress(asyncio.CancelledError):
-                    await task
 
     def close(self) -> None:
         """End every subscription in good order."""
-        info = self._engine.server_info(LATEST_LEGACY)
+        info = self._engine.about.server_info(LATEST_LEGACY)
         for log, subscription in self._listening.items():
             log.append(subscription.last_frame(info))
             log.end()

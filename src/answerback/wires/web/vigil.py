@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from .body import Receive
+from .events import gone
 
 SOON = 0.1
 """Seconds between two looks; what is there at the second one takes long."""
@@ -84,9 +85,3 @@ class Vigil:
         self._on_silence()
         await gone(self._receive)
         self._on_gone()
-
-
-async def gone(receive: Receive) -> None:
-    """Wait until the client has hung up."""
-    while (await receive())["type"] != "http.disconnect":
-        pass
