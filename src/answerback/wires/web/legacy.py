@@ -99,7 +99,7 @@ class Legacy:
         log, start = await self._streams.resumed(visitor, headers)
         if log is None:
             log = Log(asyncio.get_running_loop())
-            stop = self._app.changes.listen(partial(self._pass_on, visitor, log))
+            stop = self._app.changes.listen(partial(_pass_on, self._visitors, visitor, log))
         else:
             stop = _nothing
         self._listening.add(log)
@@ -220,10 +220,6 @@ class Legacy:
             case Follow() | Said():
                 self._streams.hear(note)
 
-    def _pass_on(self, visitor: Visitor, log: Log, change: Change) -> None:
-        if self._visitors.wants(visitor, change):
-            log.offer_or_end(change_frame(change))
-
     async def _part(self, text: bytes, visitor: Visitor, answer: Answer) -> bytes | None:
         """The answer to one message of a batch."""
         try:
@@ -246,6 +242,11 @@ class Legacy:
 _OF_SESSION = frozenset(
     {"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
 )
+
+
+def _pass_on(visitors: Visitors, visitor: Visitor, log: Log, change: Change) -> None:
+    if visitors.wants(visitor, change):
+        log.offer_or_end(change_frame(change))
 
 
 def _nothing() -> None:

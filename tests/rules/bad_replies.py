@@ -1,0 +1,434 @@
+"""Replies as they are sent in the wild, and what there is to say about each.
+
+The shapes are those that the issues tell of (`needs.md` has the list); names and values are made up.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, NamedTuple
+
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAF"
+    "BQIAX8jx0gAAAABJRU5ErkJggg=="
+)
+JPEG = base64.b64encode(b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(40)).decode()
+WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
+USER = {
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "name": {"type": "string"}},
+    "required": ["id", "name"],
+}
+NOW = "2026-01-31T12:00:00Z"
+
+
+class Case(NamedTuple):
+    name: str
+    reply: Any
+    rules: set[str]
+    """All the rules that find something."""
+    known: dict[str, Any] = {}
+    """What `validate` is told beside the reply."""
+
+
+def text(said: str, **more: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": said}], **more}
+
+
+def blocks(*content: Any, **more: Any) -> dict[str, Any]:
+    return {"content": [*content], **more}
+
+
+def said(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def image(data: str, mime: str = "image/png") -> dict[str, Any]:
+    return {"type": "image", "data": data, "mimeType": mime}
+
+
+def envelope(**changes: Any) -> dict[str, Any]:
+    whole = {"success": True, "timestamp": NOW, "content": [said("Instance started")]}
+    return {name: each for name, each in (whole | changes).items() if each is not ...}
+
+
+def failed(**changes: Any) -> dict[str, Any]:
+    whole = {
+        "success": False,
+        "timestamp": NOW,
+        "content": [said("Error: no such instance")],
+        "error": {"code": "NOT_FOUND", "message": "no such instance"},
+    }
+    return {name: each for name, each in (whole | changes).items() if each is not ...}
+
+
+# Put together here, so that no scanner takes this file for a leak.
+GITHUB = "ghp_" + "1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"
+SLACK = "xoxb" + "-210987654321-0123456789012-AbCdEfGhIjKlMnOpQrStUvWx"
+AWS = "AKIA" + "Q3EGU7TZ5N2LMWX4"
+OPENAI = "sk-" + "proj-9dK2mQ7xVb4TnR8sLw3ZpY6cHf1JgA5eUo0I"
+DSN = "postgresql://shop:" + "hV7-t9aQ@db.internal:5432/shop"
+JWT = "eyJhbGciOiJIUzI1NiJ9." + "eyJ1c2VyIjoiYWxpY2UiLCJyb2xlIjoiYWRtaW4ifQ." + "c2lnbmF0dXJlLWhlcmU"
+KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA" * 4 + "\n-----END RSA PRIVATE KEY-----"
+TRACE = (
+    "Traceback (most recent call last):\n"
+    '  File "/srv/app/server.py", line 41, in call\n'
+    "    row = rows[0]\nIndexError: list index out of range"
+)
+NODE_TRACE = (
+    "TypeError: Cannot read properties of undefined (reading 'id')\n"
+    "    at getUser (/srv/app/dist/users.js:17:22)\n"
+    "    at async handler (/srv/app/dist/index.js:80:5)"
+)
+
+BAD = [
+    # Text and data, 1: claude-code 79944, kimi-code, agent-framework 7866.
+    Case(
+        "claude-code 79944: the text is newer than the data",
+        text('{"id":7,"name":"Ada"}', structuredContent={"id": 7, "name": "Eve"}),
+        {"AB301"},
+    ),
+    Case(
+        "claude-code 79944: a member only the text has",
+        text('{"id":7,"name":"Ada"}', structuredContent={"id": 7}),
+        {"AB302"},
+    ),
+    Case(
+        "kimi-code: a member only the data has",
+        text('{"items":[1,2]}', structuredContent={"items": [1, 2], "nextCursor": "b"}),
+        {"AB302"},
+    ),
+    Case(
+        "agent-framework 7866: the same JSON in two blocks",
+        blocks(
+            said('{"id":7,"name":"Ada","mail":"ada@example.com"}'),
+            said('{\n  "id": 7,\n  "name": "Ada",\n  "mail": "ada@example.com"\n}'),
+        ),
+        {"AB601"},
+    ),
+    # Output schemas, 2 and 6: fastmcp 5030, repomix 833, arcade-mcp 817, tailscale-mcp 101.
+    Case(
+        "fastmcp 5030: a wrong return becomes an empty success",
+        text("{}", structuredContent={}),
+        {"AB320"},
+        {"schema": USER},
+    ),
+    Case(
+        "fastmcp 5030: a number where the schema says text",
+        text('{"id":7,"name":9}', structuredContent={"id": 7, "name": 9}),
+        {"AB320"},
+        {"schema": USER},
+    ),
+    Case("a schema, and no data", text("Ada is user 7"), {"AB321"}, {"schema": USER}),
+    Case(
+        "repomix 833: an error that the schema does not allow",
+        text(
+            "no such user: 9", isError=True, structuredContent={"errorMessage": "no such user: 9"}
+        ),
+        {"AB322"},
+        {"schema": USER},
+    ),
+    Case(
+        "tailscale-mcp 101: null data on an error",
+        text("device is offline", isError=True, structuredContent=None),
+        {"AB305"},
+    ),
+    Case(
+        "apollo-mcp-server: data for a client of 2025-03-26",
+        text('{"id":7,"name":"Ada"}', structuredContent={"id": 7, "name": "Ada"}),
+        {"AB311"},
+        {"version": "2025-03-26"},
+    ),
+    Case(
+        "a list as structured content",
+        text("[1,2,3]", structuredContent=[1, 2, 3]),
+        {"AB310"},
+        {"version": "2025-06-18"},
+    ),
+    Case("text as structured content", text("done", structuredContent="done"), {"AB310"}),
+    # Middle boxes, 3: ContextForge 5472, mcp-mux 206, cloud-sdk 214.
+    Case(
+        "ContextForge 5472: data and empty content",
+        blocks(structuredContent={"rows": [{"id": 1}]}),
+        {"AB303"},
+    ),
+    Case(
+        "ContextForge 5472: data and no content",
+        {"structuredContent": {"rows": []}, "isError": False},
+        {"AB102"},
+    ),
+    Case(
+        "cloud-sdk 214: the result flattened to a string",
+        text('{"content":[{"type":"text","text":"5 °C"}],"isError":false}'),
+        {"AB307"},
+    ),
+    Case(
+        "cloud-sdk 214: a flattened error",
+        text('{"content":[{"type":"text","text":"no such city"}],"isError":true}'),
+        {"AB307"},
+    ),
+    Case("mcp-mux 206: content as a string", {"content": "5 °C and cloudy"}, {"AB102"}),
+    Case("a gateway's error page", b"<html><body>502 Bad Gateway</body></html>", {"AB100"}),
+    Case("a bare string", '"5 °C and cloudy"', {"AB116"}),
+    Case("a bare list of blocks", [said("5 °C")], {"AB116"}),
+    # isError, 9: litellm 37496, kimai_mcp 18, open-liberty 35729, ikanos 685.
+    Case("litellm 37496: 401 as a success", text("401 Unauthorized"), {"AB201"}),
+    Case(
+        "litellm 37496: the provider's error as a success",
+        text('{"error":{"message":"Invalid API key","type":"auth_error","code":401}}'),
+        {"AB202"},
+    ),
+    Case(
+        "kimai_mcp 18: never set",
+        text("Error: Timesheet 17 not found. Use timesheet_list to find one."),
+        {"AB201"},
+    ),
+    Case(
+        "open-liberty 35729: an exception in words",
+        text("java.lang.IllegalArgumentException: x must be positive"),
+        {"AB201"},
+    ),
+    Case(
+        "kimai_mcp: failed to …",
+        text("Failed to fetch projects: connection timed out after 30 s"),
+        {"AB201"},
+    ),
+    Case("ikanos 685: 204 as an error", text("204 No Content", isError=True), {"AB205"}),
+    Case("a success flagged as an error", text('{"success":true}', isError=True), {"AB205"}),
+    Case("isError as text", text("no such city", isError="true"), {"AB115"}),
+    Case("isError as a number", text("no such city: Olso", isError=1), {"AB115"}),
+    Case("isError in snake case", text("no such city: Olso", is_error=True), {"AB118"}),
+    Case(
+        "pydantic without aliases: data under another name",
+        {
+            "content": [said('{"id":7}')],
+            "structured_content": {"id": 7},
+            "is_error": False,
+        },
+        {"AB118"},
+    ),
+    Case(
+        "pydantic without aliases: a picture without its type",
+        blocks({"type": "image", "data": PNG, "mime_type": "image/png"}),
+        {"AB112", "AB118"},
+    ),
+    Case(
+        "HTTP 429 as a success",
+        text("Request failed with status code 429"),
+        {"AB201"},
+    ),
+    Case(
+        "GraphQL errors as a success",
+        text('{"errors":[{"message":"Cannot query field \\"x\\""}],"data":null}'),
+        {"AB202"},
+    ),
+    Case("FastAPI's detail as a success", text('{"detail":"Not Found"}'), {"AB202"}),
+    Case("ok: false as a success", text('{"ok":false,"error":"channel_not_found"}'), {"AB202"}),
+    Case(
+        "status: error as a success",
+        text('{"status":"error","message":"no such repository"}'),
+        {"AB202"},
+    ),
+    Case(
+        "success: false in the data",
+        text(
+            '{"success":false,"error":"quota exceeded"}',
+            structuredContent={"success": False, "error": "quota exceeded"},
+        ),
+        {"AB202"},
+    ),
+    # Errors that help nobody, 7 and 8: awslabs 4603, SeleniumBase 4478, SDK v2.
+    Case("SDK v2: Error executing tool", text("Error executing tool bad", isError=True), {"AB204"}),
+    Case("awslabs 4603: Internal error", text("Internal error", isError=True), {"AB204"}),
+    Case("an error without a word", blocks(isError=True), {"AB203"}),
+    Case("an error of blanks", text("  \n", isError=True), {"AB203"}),
+    Case("undefined as an error", text("Error: undefined", isError=True), {"AB204"}),
+    Case(
+        "an object in a JSON string",
+        text('{"success":false,"error":{"code":"E_DB","message":"no rows"}}', isError=True),
+        {"AB207"},
+    ),
+    Case("fastmcp: a database password", text(f"cannot reach {DSN}", isError=True), {"AB502"}),
+    Case(
+        "fastmcp: what the driver says",
+        text('FATAL: password authentication failed for user "shop"', isError=True),
+        {"AB506"},
+    ),
+    Case(
+        "ECONNREFUSED with the address",
+        text("connect ECONNREFUSED 10.0.3.7:6379", isError=True),
+        {"AB506"},
+    ),
+    Case("a Python traceback", text(TRACE, isError=True), {"AB501", "AB507"}),
+    Case("a traceback as a success", text(TRACE), {"AB201", "AB501"}),
+    Case("a Node stack", text(NODE_TRACE, isError=True), {"AB501", "AB507"}),
+    Case(
+        "a path in an error",
+        text("ENOENT: no such file or directory, open '/home/ada/notes.txt'", isError=True),
+        {"AB507"},
+    ),
+    # Leaks in any reply, 15.
+    Case("a token in a success", text(f"export GITHUB_TOKEN={GITHUB}"), {"AB505"}),
+    Case(
+        "a key in the data",
+        text('{"aws":"set"}', structuredContent={"aws": "set", "id": AWS}),
+        {"AB302", "AB505"},
+    ),
+    Case("a key in _meta", text("ok, sent", _meta={"x": {"key": OPENAI}}), {"AB505"}),
+    Case("a Slack token after a line break", text(f"token:\n{SLACK}"), {"AB505"}),
+    Case("a bearer token", text("curl -H 'Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE'"), {"AB503"}),
+    Case("a JSON web token", text(f"session={JWT}"), {"AB503"}),
+    Case("a private key", blocks({"type": "resource", "resource": {"uri": "file:///k", "text": KEY}}), {"AB504"}),
+    Case(
+        "a password in an envelope's details",
+        failed(error={"code": "DB", "message": "no such instance", "details": {"url": DSN}}),
+        {"AB502"},
+    ),
+    # Size, 10 and 11: dbt-mcp 178, fastmcp 4998, onyx 14171.
+    Case("dbt-mcp 178: far too many tokens", text("select 1 -- a model\n" * 8_000), {"AB602"}),
+    Case(
+        "fastmcp 4998: a picture in the data too",
+        blocks(image(PNG), structuredContent={"image": {"data": PNG}}),
+        {"AB601"},
+    ),
+    Case(
+        "onyx 14171: the same text twice",
+        blocks(
+            said("Found 3 documents about the travel policy of the company"),
+            said("Found 3 documents about the travel policy of the company"),
+        ),
+        {"AB601"},
+    ),
+    # Binary, 12: servers 4044, joplin 16141, stdapi.ai 183, mcpo.
+    Case(
+        "servers 4044: a type that there is not",
+        blocks({"type": "blob", "data": "UEsDBA==", "mimeType": "application/zip"}),
+        {"AB113"},
+    ),
+    Case(
+        "joplin 16141: a data URL in data",
+        blocks(image(f"data:image/png;base64,{PNG}")),
+        {"AB403"},
+    ),
+    Case(
+        "stdapi.ai 183: bytes through .json()",
+        text('{"type":"Buffer","data":[137,80,78,71,13,10,26,10]}'),
+        {"AB408"},
+    ),
+    Case("stdapi.ai 183: bytes read as text", text("\ufffdPNG\r\n\x1a\n\x00\x00"), {"AB409"}),
+    Case("mcpo: not supported yet", text("Embedded resource not supported yet."), {"AB408"}),
+    Case("a picture as text", text(f"data:image/png;base64,{PNG}"), {"AB409"}),
+    Case("base64 with line breaks", blocks(image(PNG[:60] + "\n" + PNG[60:])), {"AB401"}),
+    Case("base64 of another alphabet", blocks(image("_-_-")), {"AB401"}),
+    Case("JPEG called PNG", blocks(image(JPEG, "image/png")), {"AB402"}),
+    Case("a suffix for a media type", blocks(image(PNG, "png")), {"AB402", "AB406"}),
+    Case("a sound called a picture", blocks(image(WAV, "audio/wav")), {"AB406"}),
+    Case("a picture without bytes", blocks(image("")), {"AB407"}),
+    Case("a picture by address", blocks({"type": "image", "url": "https://x.org/a.png"}), {"AB112"}),
+    Case(
+        "OpenAI's picture",
+        blocks({"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}),
+        {"AB113"},
+    ),
+    Case(
+        "a resource as seed 003 sketches it",
+        blocks({"type": "resource", "uri": "file:///a.txt"}),
+        {"AB112"},
+    ),
+    Case(
+        "a resource with neither text nor blob",
+        blocks({"type": "resource", "resource": {"uri": "file:///a.txt"}}),
+        {"AB112"},
+    ),
+    Case(
+        "a path for a URI",
+        blocks({"type": "resource_link", "uri": "src/main.rs", "name": "main.rs"}),
+        {"AB404"},
+    ),
+    Case(
+        "a Windows path for a URI",
+        blocks({"type": "resource_link", "uri": "C:\\a.txt", "name": "a.txt"}),
+        {"AB404"},
+    ),
+    Case(
+        "a link for an old client",
+        blocks({"type": "resource_link", "uri": "https://x.org", "name": "x"}),
+        {"AB114"},
+        {"version": "2025-03-26"},
+    ),
+    # JSON, 13: python-sdk 3385 and 3305, data-api-builder 3599.
+    Case("python-sdk 3385: NaN in the text", text('{"mean": NaN, "n": 0}'), {"AB304"}),
+    Case(
+        "python-sdk 3385: infinity in the data",
+        text("{}", structuredContent={"max": float("inf")}),
+        {"AB302", "AB304"},
+    ),
+    Case("NaN in the reply itself", b'{"content":[],"structuredContent":{"a":NaN}}', {"AB303", "AB304"}),
+    Case(
+        "python-sdk 3305: a block for each item",
+        blocks(said('{"id":1}'), said('{"id":2}'), structuredContent={"result": [{"id": 1}, {"id": 2}]}),
+        {"AB306"},
+    ),
+    Case(
+        "python-sdk 3305: a block for each row, and no data",
+        blocks(said('{"id":1}'), said('{"id":2}'), said('{"id":3}')),
+        {"AB306"},
+    ),
+    Case(
+        "python-sdk 3305: nothing for an empty list",
+        blocks(structuredContent={"result": []}),
+        {"AB303"},
+    ),
+    Case(
+        "data-api-builder 3599: explicit nulls",
+        blocks(
+            {"type": "text", "text": "3 rows", "annotations": None, "_meta": None},
+            structuredContent=None,
+            isError=None,
+        ),
+        {"AB305"},
+    ),
+    Case("JSON in JSON", text('"{\\"id\\":7}"'), {"AB308"}),
+    Case("[object Object]", text("[object Object]"), {"AB408"}),
+    Case("a coroutine", text("<coroutine object fetch at 0x7f3c2a1b4c40>"), {"AB408"}),
+    Case("a list of strings", {"content": ["one", "two"]}, {"AB111"}),
+    Case("a text that is a number", blocks({"type": "text", "text": 42}), {"AB112"}),
+    Case(
+        "annotations of another scale",
+        blocks({**said("read this"), "annotations": {"priority": 10, "audience": ["human"]}}),
+        {"AB405"},
+    ),
+    Case("no resultType in 2026-07-28", text("5 °C"), {"AB117"}, {"version": "2026-07-28"}),
+    Case("_meta as a list", text("5 °C", _meta=["cached"]), {"AB122"}),
+    # Listings, 2 and 4: python-sdk 2626, mcp-wordpress-remote 50, crw 391, portainer-mcp 112.
+    Case(
+        "mcp-wordpress-remote 50: an input schema that is a list",
+        {"tools": [{"name": "posts", "inputSchema": []}]},
+        {"AB330"},
+    ),
+    Case(
+        "portainer-mcp 112: an output schema of an array",
+        {
+            "tools": [
+                {
+                    "name": "stacks",
+                    "inputSchema": {"type": "object"},
+                    "outputSchema": {"type": "array"},
+                }
+            ]
+        },
+        {"AB331"},
+    ),
+    # The envelope.
+    Case("an envelope with ok", {"ok": True, "data": {}}, {"AB101", "AB102", "AB105"}, {"dialect": "envelope"}),
+    Case("an envelope whose error is text", failed(error="no such instance"), {"AB109"}),
+    Case("an envelope with a code that is a number", failed(error={"code": 404, "message": "no such instance"}), {"AB109"}),
+    Case("an envelope with null beside success", envelope(error=None), {"AB107"}),
+    Case("an envelope from yesterday's clock", envelope(timestamp="31.01.2026 12:00"), {"AB108"}),
+    Case("an envelope with seconds since 1970", envelope(timestamp=1769860800), {"AB108"}),
+    Case("an envelope's picture in MCP's form", envelope(content=[image(PNG)]), {"AB112"}),
+    Case("an envelope that hides its error", failed(content=[said("Done")]), {"AB208"}),
+    Case("REST: an error that is an object", {"error": {"code": 404}}, {"AB119"}, {"dialect": "rest"}),
+    Case("REST: a password", {"url": DSN}, {"AB502"}, {"dialect": "rest"}),
+    Case("a problem without its members", {"title": "Not Found"}, {"AB120"}, {"dialect": "problem"}),
+]

@@ -1,0 +1,129 @@
+"""Replies that look suspicious and are right: no rule may say anything about them."""
+
+from __future__ import annotations
+
+from .bad_replies import NOW, PNG, USER, Case, blocks, envelope, failed, image, said, text
+
+_ARTICLE = """Error handling in Go
+
+Error: a value of type error. Functions return it last.
+Traceback-like stacks are rare; a panic prints one:
+
+    goroutine 1 [running]:
+    main.main()
+
+Failed to understand? Read on."""
+_LOG = "\n".join(
+    f"2026-01-31T12:00:{second:02} ERROR Failed to open file: permission denied"
+    for second in range(12)
+)
+_PYTEST = """2 failed, 14 passed in 0.31s
+
+Traceback (most recent call last):
+  File "tests/test_add.py", line 3, in test_add
+AssertionError"""
+_REFERENCE = """Connect with postgres://user:password@localhost:5432/db, or set
+DATABASE_URL=postgres://USER:${PASSWORD}@HOST/db. Send `Authorization: Bearer YOUR_TOKEN_GOES_HERE`
+or `Bearer <token>`; keys look like AKIAIOSFODNN7EXAMPLE and ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.
+A key file begins with -----BEGIN RSA PRIVATE KEY----- and ends with -----END RSA PRIVATE KEY-----."""
+_SAMPLE_JWT = (
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIn0."
+    "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
+)
+_RULES: set[str] = set()
+
+
+def good(name: str, reply: object, **known: object) -> Case:
+    return Case(name, reply, _RULES, known)
+
+
+GOOD = [
+    # Documents that talk about errors.
+    good("an article about errors", text(_ARTICLE)),
+    good("a log with errors in it", text(_LOG)),
+    good("a run of tests with a traceback", text(_PYTEST)),
+    good("no errors", text("No errors found in 14 files.")),
+    good("a count of errors", text("Errors: 0, warnings: 3")),
+    good("a count of one kind", text("Error: 0 (none since Monday)")),
+    good("a sentence about a failure", text("The build failed twice last week; it is green now.")),
+    good("a heading", text("Error rate: 0.3 % over the last hour")),
+    good("what a status means", text("404 Not Found means that the server has no such page.")),
+    good("failed logins", text("Failed logins: 3 (all from 203.0.113.9)")),
+    good("a song", text("Error 404 is a song of 2019.")),
+    good(
+        "a file that is an error message",
+        text("Error: disk full", structuredContent={"content": "Error: disk full"}),
+    ),
+    good("a commit message", text("fix: Error: prefix is no longer doubled in replies")),
+    good("a null result", text("null")),
+    good("an empty file", text("")),
+    # Objects with a failure in them are not failures.
+    good("a check that came out negative", text('{"host":"x.org","success":false,"latency":null}')),
+    good("jobs, one of which failed", text('{"jobs":[{"id":1,"status":"error","error":"exit 1"}]}')),
+    good("a finished job that failed", text('{"id":17,"status":"failed","message":"exit 1"}')),
+    good("errors, of which there are none", text('{"errors":[],"message":"all fine"}')),
+    good("an error that is null", text('{"error":null,"result":{"id":1}}')),
+    good("a status in words", text('{"status":"ok","error":"","message":"sent"}')),
+    good("an answer that is no", text('{"valid":false,"reason":"the checksum is wrong"}')),
+    # Errors that are said well.
+    good("a plain error", text("Location 'xyz' not found. Give a city or a zip code.", isError=True)),
+    good("the seed's safe error", text("Operation failed. Please try again.", isError=True)),
+    good("an error with a code", text("NOT_FOUND: no such city", isError=True)),
+    good("an error as aligned has it", text('{"error": "division by zero"}', isError=True)),
+    good("an error with a path of the caller's", text("cannot read notes/today.md: no such file", isError=True)),
+    good("an error about a page", text("http://localhost:3000 does not answer; is it running?", isError=True)),
+    good("an error with a system path", text("Access denied: /etc/shadow is outside the allowed folders", isError=True)),
+    good("an error with a picture", blocks(said("the page did not load"), image(PNG), isError=True)),
+    good("an error and a schema", text("no such user: 9", isError=True), schema=USER),
+    # Secrets that are none.
+    good("documentation about secrets", text(_REFERENCE)),
+    good("the token of jwt.io", text(f"For example {_SAMPLE_JWT}")),
+    good("a cursor that looks like a token", text('{"next":"eyJpZCI6MTIzNDU2Nzg5MCwiZGlyIjoibmV4dCJ9"}')),
+    good("an address with a user and a port", text("ssh://git@example.com:22/repo.git and http://x.org:8080/a@b")),
+    good("masked secrets", text("postgres://shop:***@db/shop, Bearer ****************************")),
+    good("hashes", text("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")),
+    good("words with sk- in them", text("disk-usage-of-the-first-machine and task-12345678901234567890")),
+    # Text and data that differ only in form.
+    good("a list, wrapped in the data", text("[1, 2]", structuredContent={"result": [1, 2]})),
+    good("indented JSON", text('{\n  "id": 7\n}', structuredContent={"id": 7})),
+    good("1.0 and 1", text('{"id":1.0}', structuredContent={"id": 1})),
+    good("other order", text('{"a":1,"b":2}', structuredContent={"b": 2, "a": 1})),
+    good("prose and data", text("Found 5 accounts", structuredContent={"accounts": [], "total": 5})),
+    good(
+        "prose, JSON and data",
+        blocks(said("It is seven."), said('{"result":7}'), structuredContent={"result": 7}),
+    ),
+    good(
+        "a JSON file",
+        text('{"name":"pkg","version":"1"}', structuredContent={"content": '{"name":"pkg","version":"1"}'}),
+    ),
+    good("null inside the data", text('{"mail":null}', structuredContent={"mail": None}), schema={"type": "object"}),
+    good("two records that are not one list", blocks(said('{"id":1}'), said('{"id":2}'))),
+    good("NaN in prose", text("[1] NaN is not a number")),
+    good("a brace that is no JSON", text("{name} is the placeholder")),
+    good("quoted JSON", text('"{" opens an object, "}" closes it, says "the standard"')),
+    good("a short text twice", blocks(said("ok"), said("ok"))),
+    # Content.
+    good("image/jpg, as everybody says", blocks({"type": "image", "data": "/9j/4AAQSkZJRgABAQAAAQABAAD/", "mimeType": "image/jpg"})),
+    good("an unknown sort of picture", blocks(image("AAAAHGZ0eXBhdmlm", "image/avif"))),
+    good("a scheme of one's own", blocks({"type": "resource_link", "uri": "demo://users/7", "name": "Ada"})),
+    good("a urn", blocks({"type": "resource_link", "uri": "urn:isbn:0451450523", "name": "a book"})),
+    good("priority 0", blocks({**said("skip this"), "annotations": {"priority": 0, "audience": []}})),
+    good("a date alone", blocks({**said("old"), "annotations": {"lastModified": "2025-05-03"}})),
+    good("base64 of something else", text("SGVsbG8sIHdvcmxkISBUaGlzIGlzIGJhc2U2NCBvZiBzb21lIHRleHQsIGFuZCBpdCBpcyBsb25nIGVub3VnaC4=")),
+    good("a long document", text("A line of prose that somebody wanted to read.\n" * 2_000)),
+    good("a question back", {"resultType": "input_required", "inputRequests": {}}, version="2026-07-28"),
+    good("a list as data, in 2026", text("[1]", structuredContent=[1], resultType="complete"), version="2026-07-28"),
+    # The envelope.
+    good("an item of a type of one's own", envelope(content=[{"type": "chart", "series": [1, 2]}])),
+    good("milliseconds and an offset", envelope(timestamp="2026-01-31T12:00:00.123+01:00")),
+    good("a leap second", envelope(timestamp="2016-12-31T23:59:60Z")),
+    good("an error said twice", failed(content=[said("Error: no such instance (tried 3 times)")])),
+    good("an error with more in it", failed(error={"code": "X", "message": "no such instance", "hint": "list them"})),
+    good("members of one's own", envelope(requestId="7", data={"error": None})),
+    good("JSON of a flat record", envelope(content=[said('{"id":"i-1"}')], data={"id": "i-1"})),
+    # REST.
+    good("data with an error among it", {"error": "exit 1", "job": 7}, dialect="rest"),
+    good("a list", [1, 2], dialect="rest"),
+    good("a problem", {"type": "about:blank", "title": "Not Found", "status": 404, "detail": f"nothing at {NOW}"}, dialect="problem"),
+]
