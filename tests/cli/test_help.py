@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from answerback import __version__
-from answerback.cli.program import COMMANDS
+from answerback.cli.program import COMMANDS, WITHOUT_TARGET
 
 Run = Callable[..., Any]
 
@@ -21,7 +21,8 @@ def test_help_names_every_command_with_an_example(
 
     assert done.exit == 0
     for command in COMMANDS:
-        assert f"answerback {command} calculator.py" in done.stdout
+        example = WITHOUT_TARGET.get(command, "calculator.py")
+        assert f"answerback {command} {example}" in done.stdout
 
 
 def test_the_file_that_help_shows_to_start_with_works(answerback: Run, tmp_path: Path) -> None:
@@ -44,7 +45,8 @@ def test_every_command_has_help(answerback: Run, command: str) -> None:
     done = answerback(command, "--help")
 
     assert done.exit == 0
-    assert done.stdout.startswith(f"usage: answerback {command} TARGET")
+    target = "" if command in WITHOUT_TARGET else " TARGET"
+    assert done.stdout.startswith(f"usage: answerback {command}{target}")
 
 
 @pytest.mark.parametrize(

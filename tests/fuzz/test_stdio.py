@@ -56,6 +56,9 @@ def _expect_answer(client: Pipe, id: Json) -> None:
         if said.get("method") == "notifications/subscriptions/acknowledged":
             client.send(cancel(id))
             return
+        if "method" in said and "id" in said:
+            # Without its version the call is a legacy one, and its client may be asked.
+            client.send({"jsonrpc": "2.0", "id": said["id"], "result": {"action": "decline"}})
         if "method" not in said:
             assert said.get("id", id) == id
             if "error" in said:

@@ -22,9 +22,15 @@ COMMANDS = {
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
+    "audit": "show what was answered, and prove that the records of it are whole",
 }
 
-WITHOUT_TARGET = {"lint": "replies.jsonl", "rule": "AB101", "schema": "mcp"}
+WITHOUT_TARGET = {
+    "lint": "replies.jsonl",
+    "rule": "AB101",
+    "schema": "mcp",
+    "audit": "stats audit.db",
+}
 """The commands that need no App, with an example of what they take instead."""
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)

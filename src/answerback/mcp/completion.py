@@ -73,7 +73,7 @@ async def _ask_author(
     offered = {"value": asked.argument.value, "arguments": asked.context.arguments}
     wanted = {parameter.name for parameter in tool.signature.parameters}
     arguments = {name: value for name, value in offered.items() if name in wanted}
-    call = Call(key, msgspec.json.encode(arguments), exchange, wire="mcp")
+    call = Call(key, msgspec.json.encode(arguments), exchange, wire="mcp", caller=exchange.caller)
     reply = settled(await paths.completions(call))
     if reply.error is not None:
         raise RpcError(INTERNAL_ERROR, reply.error.message)

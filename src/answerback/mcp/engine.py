@@ -83,16 +83,19 @@ class Engine:
     async def _call_tool(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
         asked = params.read(raw, params.CallTool)
         prefix = self._app.contract.tool_prefix
-        tool = self._app.tools.get(asked.name[len(prefix) :])
-        if tool is None or not asked.name.startswith(prefix):
+        if not asked.name.startswith(prefix):
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {asked.name}")
+        name = asked.name[len(prefix) :]
         arguments = bytes(asked.arguments)
         if not arguments.lstrip().startswith(b"{"):
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
-        call = Call(tool.name, arguments, exchange, wire="mcp")
+        call = Call(name, arguments, exchange, wire="mcp", caller=exchange.caller)
         outcome = await self._run("tool", self._paths.tools, call, exchange, raw)
         if isinstance(outcome, bytes):
             return outcome
+        tool = self._app.tools.get(name)
+        if tool is None:
+            raise RpcError(INVALID_PARAMS, f"Unknown tool: {asked.name}")
         # An error has no shape, and may be that the annotations could not be read.
         shape = tool.shape if outcome.ok else RESULT
         result = dialect.write(outcome, shape, tool.contract, exchange.version)
@@ -119,7 +122,7 @@ class Engine:
     async def _read_resource(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
         uri = params.read(raw, params.ReadResource).uri
         resource, arguments = self._find_resource(uri, exchange.version)
-        call = Call(resource.uri, arguments, exchange, wire="mcp")
+        call = Call(resource.uri, arguments, exchange, wire="mcp", caller=exchange.caller)
         reply = await self._run("resource", self._paths.resources, call, exchange, raw)
         if isinstance(reply, bytes):
             return reply
@@ -150,7 +153,7 @@ class Engine:
         if prompt is None:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
         arguments = _encode(prompt.from_strings(list(asked.arguments.items())))
-        call = Call(prompt.name, arguments, exchange, wire="mcp")
+        call = Call(prompt.name, arguments, exchange, wire="mcp", caller=exchange.caller)
         reply = await self._run("prompt", self._paths.prompts, call, exchange, raw)
         if isinstance(reply, bytes):
             return reply

@@ -67,6 +67,7 @@ class Exchange:
         self.client = client
         self.link = link
         self.level = level
+        self.caller = ""
         self.token: Id | None = None
         self.call: Call | None = None
         self.cancelled = False

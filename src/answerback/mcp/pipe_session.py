@@ -13,7 +13,7 @@ from . import params
 from .exchange import Exchange, Link
 from .messages import Id, Request, RpcError
 from .session import Client, Session
-from .subscriptions import change_frame
+from .subscriptions import change_frame, subscribed_uri
 
 if TYPE_CHECKING:
     from ..app import App
@@ -80,8 +80,9 @@ class PipeSession:
         return _DONE
 
     def _subscribe(self, raw: msgspec.Raw, *, wanted: bool) -> bytes:
-        uri = params.read(raw, params.ReadResource).uri
-        if self._session is not None:
-            uris = self._session.subscriptions
-            uris.add(uri) if wanted else uris.discard(uri)
+        uris = set() if self._session is None else self._session.subscriptions
+        if wanted:
+            uris.add(subscribed_uri(self._app, raw, uris))
+        else:
+            uris.discard(params.read(raw, params.ReadResource).uri)
         return _DONE

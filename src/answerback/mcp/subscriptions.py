@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..changes import Change
-from .messages import Id, notification_frame, result_frame
-from .params import PREFIX, read
+from .messages import (
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    Id,
+    RpcError,
+    notification_frame,
+    result_frame,
+)
+from .params import PREFIX, ReadResource, read
 
 if TYPE_CHECKING:
     from ..app import App
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
+MOST = 1000
+"""Subscriptions of one session."""
 _METHODS = {
     "tools": "notifications/tools/list_changed",
     "resources": "notifications/resources/list_changed",
@@ -80,6 +90,16 @@ class Subscription:
         meta = {**self._meta, PREFIX + "serverInfo": server_info}
         result = {"resultType": "complete", "_meta": meta}
         return result_frame(self._id, msgspec.json.encode(result))
+
+
+def subscribed_uri(app: App, raw: msgspec.Raw, subscribed: AbstractSet[str]) -> str:
+    """The resource that a legacy client wants to hear of; raises RpcError if it may not."""
+    uri = read(raw, ReadResource).uri
+    if all(resource.arguments_for(uri) is None for resource in app.resources.values()):
+        raise RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
+    if len(subscribed) >= MOST and uri not in subscribed:
+        raise RpcError(INVALID_PARAMS, f"More than {MOST} subscriptions")
+    return uri
 
 
 def change_frame(change: Change, meta: dict[str, Any] | None = None) -> bytes:

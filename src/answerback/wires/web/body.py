@@ -16,6 +16,12 @@ Headers: TypeAlias = Mapping[bytes, bytes]
 _DRAIN = 64 * 1024 * 1024
 
 
+def caller_of(scope: Scope) -> str:
+    """Where a request comes from, for the records."""
+    client = scope.get("client")
+    return "" if client is None else str(client[0])
+
+
 class Gone(Exception):
     """The caller went away before the body was whole."""
 

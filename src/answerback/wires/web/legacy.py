@@ -23,7 +23,7 @@ from ...mcp.messages import (
     result_frame,
 )
 from ...mcp.modern import meta_of
-from ...mcp.subscriptions import change_frame
+from ...mcp.subscriptions import change_frame, subscribed_uri
 from ...versions import LEGACY
 from .asking import Questions
 from .body import Headers, Receive, Send
@@ -63,11 +63,13 @@ class Legacy:
         headers: Headers,
         receive: Receive,
         send: Send,
+        *,
+        caller: str,
     ) -> None:
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(message, send)
             return
-        visitor = self._visitors.at(headers)
+        visitor = self._visitors.at(headers, caller)
         if not isinstance(message, Request):
             await self._tell(message, visitor)
             await empty(send, 202)
@@ -155,6 +157,7 @@ class Legacy:
             request.id, visitor.version, visitor.client, answer, level=self._visitors.level(visitor)
         )
         exchange.token = None if meta is None else meta.token
+        exchange.caller = visitor.caller
         return await self._run(request, exchange, visitor)
 
     async def _run(self, request: Request, exchange: Exchange, visitor: Visitor) -> bytes | None:
@@ -183,8 +186,12 @@ class Legacy:
             level = params.read(request.params, params.SetLevel).level
             await self._share(Levelled(visitor.nonce, level))
         elif request.method != "ping":
-            uri = params.read(request.params, params.ReadResource).uri
             wanted = request.method == "resources/subscribe"
+            if wanted:
+                subscribed = self._visitors.subscriptions(visitor)
+                uri = subscribed_uri(self._app, request.params, subscribed)
+            else:
+                uri = params.read(request.params, params.ReadResource).uri
             await self._share(Subscribed(visitor.nonce, uri, wanted))
         return _DONE
 

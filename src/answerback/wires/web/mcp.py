@@ -18,7 +18,7 @@ from ...mcp.modern import is_modern, meta_of
 from ...reply import Reply
 from ...versions import LEGACY
 from ..http import refuse_media
-from .body import Gone, Headers, Receive, Scope, Send, headers_of, read_body
+from .body import Gone, Headers, Receive, Scope, Send, caller_of, headers_of, read_body
 from .bus import Bus, Changed, Note
 from .events import Answer
 from .guard import Guard
@@ -129,7 +129,7 @@ class Endpoint:
             raise HttpError(400, error) from None
         # By its body too, so that one who forgot the header is told so.
         if not (modern or is_modern(meta)):
-            await self._legacy.post(message, meta, headers, receive, send)
+            await self._legacy.post(message, meta, headers, receive, send, caller=caller_of(scope))
         elif isinstance(message, Request):
             await self._modern.post(message, scope, headers, receive, send)
         else:

@@ -19,7 +19,7 @@ from ...mcp.messages import (
 from ...mcp.modern import meta_of, require, version_of
 from ...mcp.subscriptions import Subscription
 from ...versions import LATEST_LEGACY
-from .body import Headers, Receive, Scope, Send
+from .body import Headers, Receive, Scope, Send, caller_of
 from .events import KEEP_ALIVE, Answer, Log, write_until_gone
 from .vigil import Vigil, Watchman
 
@@ -91,6 +91,7 @@ class Modern:
         routing.check_routing(request, str(meta.version), headers)
         exchange = Exchange(request.id, version_of(meta), client, answer, level=meta.level)
         exchange.token = meta.token
+        exchange.caller = caller_of(scope)
         if request.method == "tools/call":
             asked = params.read(request.params, params.CallTool)
             tool = self._app.tools.get(asked.name.removeprefix(self._app.contract.tool_prefix))

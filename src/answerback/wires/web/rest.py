@@ -11,7 +11,7 @@ from ...dialects.written import JSON
 from ...reply import Reply
 from ...shape import RESULT
 from ..http import refuse_media, refuse_method
-from .body import Gone, Headers, Receive, Scope, Send, headers_of, read_body
+from .body import Gone, Headers, Receive, Scope, Send, caller_of, headers_of, read_body
 from .guard import Guard
 from .options import WebOptions
 
@@ -43,7 +43,7 @@ class Functions:
         elif isinstance(body, Reply):
             reply = body
         else:
-            call = Call(name, body or b"{}", wire="rest")
+            call = Call(name, body or b"{}", wire="rest", caller=caller_of(scope))
             reply = settled(await self._app.paths.tools(call))
         await respond(send, self._write(name, reply, headers), allow="POST")
 

@@ -74,7 +74,12 @@ def serve(app: App, options: ServeOptions) -> int:
             sys.exit(0)
 
         signal.signal(signal.SIGTERM, leave)
-        server.run(sockets=[listener])
+        try:
+            server.run(sockets=[listener])
+        finally:
+            # A worker leaves by os._exit, which runs nothing that was registered for the end.
+            if app.records is not None:
+                app.records.close()
 
     def announce() -> None:
         _announce(app, options, listener)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,7 @@ class Visitor(msgspec.Struct, frozen=True):
 
     ticket: Ticket | None
     version: Version
+    caller: str
 
     @property
     def client(self) -> Client:
@@ -54,29 +56,30 @@ class Visitors:
         ticket = Ticket.issue(session.version, session.client, home=self._worker)
         return ticket.seal(self._sealer).encode()
 
-    def at(self, headers: Headers) -> Visitor:
+    def at(self, headers: Headers, caller: str = "") -> Visitor:
         """Without a session id it is whoever it is, at the version of its header."""
         id = headers.get(SESSION)
         if id is None:
             said = headers.get(routing.VERSION, b"").decode("latin-1").strip()
-            return Visitor(None, LEGACY.get(said, ASSUMED_LEGACY))
+            return Visitor(None, LEGACY.get(said, ASSUMED_LEGACY), caller)
         ticket = self._ticket(id) if len(id) < _LONGEST_ID else None
         if ticket is not None and not ticket.is_valid:
             ticket = None
         state = None if ticket is None else self._sessions.get(ticket.nonce)
         if ticket is None or (state is not None and state.ended):
             raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
-        return Visitor(ticket, ticket.version)
+        return Visitor(ticket, ticket.version, caller)
 
     def level(self, visitor: Visitor) -> Level:
         state = None if visitor.ticket is None else self._sessions.get(visitor.nonce)
         return DEFAULT_LEVEL if state is None or state.level is None else state.level
 
     def wants(self, visitor: Visitor, change: Change) -> bool:
-        if change.what != "resource":
-            return True
+        return change.what != "resource" or change.uri in self.subscriptions(visitor)
+
+    def subscriptions(self, visitor: Visitor) -> AbstractSet[str]:
         state = self._sessions.get(visitor.nonce)
-        return state is not None and change.uri in state.subscriptions
+        return frozenset() if state is None else state.subscriptions
 
     def hear(self, note: Ended | Levelled | Subscribed) -> None:
         """Something changed in a session, here or in another worker."""

@@ -2,7 +2,56 @@
 
 from __future__ import annotations
 
-from .bad_replies import NOW, PNG, USER, Case, blocks, envelope, failed, image, said, text
+from typing import Any, NamedTuple
+
+import pytest
+
+from answerback import validate
+
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAF"
+    "BQIAX8jx0gAAAABJRU5ErkJggg=="
+)
+USER = {
+    "type": "object",
+    "properties": {"id": {"type": "integer"}, "name": {"type": "string"}},
+    "required": ["id", "name"],
+}
+NOW = "2026-01-31T12:00:00Z"
+
+
+class Case(NamedTuple):
+    name: str
+    reply: Any
+    known: dict[str, Any]
+
+
+def text(said: str, **more: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": said}], **more}
+
+
+def blocks(*content: Any, **more: Any) -> dict[str, Any]:
+    return {"content": [*content], **more}
+
+
+def said(words: str) -> dict[str, Any]:
+    return {"type": "text", "text": words}
+
+
+def image(data: str, mime: str = "image/png") -> dict[str, Any]:
+    return {"type": "image", "data": data, "mimeType": mime}
+
+
+def envelope(**changes: Any) -> dict[str, Any]:
+    whole = {"success": True, "timestamp": NOW, "content": [said("Instance started")]}
+    return whole | changes
+
+
+def failed(**changes: Any) -> dict[str, Any]:
+    error = {"code": "NOT_FOUND", "message": "no such instance"}
+    content = [said("Error: no such instance")]
+    return envelope(**{"success": False, "content": content, "error": error} | changes)
+
 
 _ARTICLE = """Error handling in Go
 
@@ -23,18 +72,17 @@ Traceback (most recent call last):
   File "tests/test_add.py", line 3, in test_add
 AssertionError"""
 _REFERENCE = """Connect with postgres://user:password@localhost:5432/db, or set
-DATABASE_URL=postgres://USER:${PASSWORD}@HOST/db. Send `Authorization: Bearer YOUR_TOKEN_GOES_HERE`
-or `Bearer <token>`; keys look like AKIAIOSFODNN7EXAMPLE and ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.
-A key file begins with -----BEGIN RSA PRIVATE KEY----- and ends with -----END RSA PRIVATE KEY-----."""
+DATABASE_URL=postgres://USER:${PASSWORD}@HOST/db. Send `Authorization: Bearer YOUR_TOKEN_HERE_X`
+or `Bearer <token>`; keys look like AKIAIOSFODNN7EXAMPLE and
+ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx. A key file begins with -----BEGIN RSA PRIVATE KEY----- and ends with -----END RSA PRIVATE KEY-----."""
 _SAMPLE_JWT = (
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIn0."
     "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"
 )
-_RULES: set[str] = set()
 
 
-def good(name: str, reply: object, **known: object) -> Case:
-    return Case(name, reply, _RULES, known)
+def good(name: str, reply: Any, **known: Any) -> Case:
+    return Case(name, reply, known)
 
 
 GOOD = [
@@ -59,71 +107,146 @@ GOOD = [
     good("an empty file", text("")),
     # Objects with a failure in them are not failures.
     good("a check that came out negative", text('{"host":"x.org","success":false,"latency":null}')),
-    good("jobs, one of which failed", text('{"jobs":[{"id":1,"status":"error","error":"exit 1"}]}')),
+    good(
+        "jobs, one of which failed", text('{"jobs":[{"id":1,"status":"error","error":"exit 1"}]}')
+    ),
     good("a finished job that failed", text('{"id":17,"status":"failed","message":"exit 1"}')),
     good("errors, of which there are none", text('{"errors":[],"message":"all fine"}')),
     good("an error that is null", text('{"error":null,"result":{"id":1}}')),
     good("a status in words", text('{"status":"ok","error":"","message":"sent"}')),
     good("an answer that is no", text('{"valid":false,"reason":"the checksum is wrong"}')),
     # Errors that are said well.
-    good("a plain error", text("Location 'xyz' not found. Give a city or a zip code.", isError=True)),
+    good(
+        "a plain error", text("Location 'xyz' not found. Give a city or a zip code.", isError=True)
+    ),
     good("the seed's safe error", text("Operation failed. Please try again.", isError=True)),
     good("an error with a code", text("NOT_FOUND: no such city", isError=True)),
     good("an error as aligned has it", text('{"error": "division by zero"}', isError=True)),
-    good("an error with a path of the caller's", text("cannot read notes/today.md: no such file", isError=True)),
-    good("an error about a page", text("http://localhost:3000 does not answer; is it running?", isError=True)),
-    good("an error with a system path", text("Access denied: /etc/shadow is outside the allowed folders", isError=True)),
-    good("an error with a picture", blocks(said("the page did not load"), image(PNG), isError=True)),
+    good(
+        "an error with a path of the caller's",
+        text("cannot read notes/today.md: no such file", isError=True),
+    ),
+    good(
+        "an error about a page",
+        text("http://localhost:3000 does not answer; is it running?", isError=True),
+    ),
+    good(
+        "an error with a system path",
+        text("Access denied: /etc/shadow is outside the allowed folders", isError=True),
+    ),
+    good(
+        "an error with a picture", blocks(said("the page did not load"), image(PNG), isError=True)
+    ),
     good("an error and a schema", text("no such user: 9", isError=True), schema=USER),
     # Secrets that are none.
     good("documentation about secrets", text(_REFERENCE)),
     good("the token of jwt.io", text(f"For example {_SAMPLE_JWT}")),
-    good("a cursor that looks like a token", text('{"next":"eyJpZCI6MTIzNDU2Nzg5MCwiZGlyIjoibmV4dCJ9"}')),
-    good("an address with a user and a port", text("ssh://git@example.com:22/repo.git and http://x.org:8080/a@b")),
-    good("masked secrets", text("postgres://shop:***@db/shop, Bearer ****************************")),
+    good(
+        "a cursor that looks like a token",
+        text('{"next":"eyJpZCI6MTIzNDU2Nzg5MCwiZGlyIjoibmV4dCJ9"}'),
+    ),
+    good(
+        "an address with a user and a port",
+        text("ssh://git@example.com:22/repo.git and http://x.org:8080/a@b"),
+    ),
+    good(
+        "masked secrets", text("postgres://shop:***@db/shop, Bearer ****************************")
+    ),
     good("hashes", text("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")),
-    good("words with sk- in them", text("disk-usage-of-the-first-machine and task-12345678901234567890")),
+    good(
+        "words with sk- in them",
+        text("disk-usage-of-the-first-machine and task-12345678901234567890"),
+    ),
     # Text and data that differ only in form.
     good("a list, wrapped in the data", text("[1, 2]", structuredContent={"result": [1, 2]})),
     good("indented JSON", text('{\n  "id": 7\n}', structuredContent={"id": 7})),
     good("1.0 and 1", text('{"id":1.0}', structuredContent={"id": 1})),
     good("other order", text('{"a":1,"b":2}', structuredContent={"b": 2, "a": 1})),
-    good("prose and data", text("Found 5 accounts", structuredContent={"accounts": [], "total": 5})),
+    good(
+        "prose and data", text("Found 5 accounts", structuredContent={"accounts": [], "total": 5})
+    ),
     good(
         "prose, JSON and data",
         blocks(said("It is seven."), said('{"result":7}'), structuredContent={"result": 7}),
     ),
     good(
         "a JSON file",
-        text('{"name":"pkg","version":"1"}', structuredContent={"content": '{"name":"pkg","version":"1"}'}),
+        text(
+            '{"name":"pkg","version":"1"}',
+            structuredContent={"content": '{"name":"pkg","version":"1"}'},
+        ),
     ),
-    good("null inside the data", text('{"mail":null}', structuredContent={"mail": None}), schema={"type": "object"}),
+    good(
+        "null inside the data",
+        text('{"mail":null}', structuredContent={"mail": None}),
+        schema={"type": "object"},
+    ),
     good("two records that are not one list", blocks(said('{"id":1}'), said('{"id":2}'))),
     good("NaN in prose", text("[1] NaN is not a number")),
     good("a brace that is no JSON", text("{name} is the placeholder")),
     good("quoted JSON", text('"{" opens an object, "}" closes it, says "the standard"')),
     good("a short text twice", blocks(said("ok"), said("ok"))),
     # Content.
-    good("image/jpg, as everybody says", blocks({"type": "image", "data": "/9j/4AAQSkZJRgABAQAAAQABAAD/", "mimeType": "image/jpg"})),
+    good(
+        "image/jpg, as everybody says",
+        blocks({"type": "image", "data": "/9j/4AAQSkZJRgABAQAAAQABAAD/", "mimeType": "image/jpg"}),
+    ),
     good("an unknown sort of picture", blocks(image("AAAAHGZ0eXBhdmlm", "image/avif"))),
-    good("a scheme of one's own", blocks({"type": "resource_link", "uri": "demo://users/7", "name": "Ada"})),
-    good("a urn", blocks({"type": "resource_link", "uri": "urn:isbn:0451450523", "name": "a book"})),
-    good("priority 0", blocks({**said("skip this"), "annotations": {"priority": 0, "audience": []}})),
+    good(
+        "a scheme of one's own",
+        blocks({"type": "resource_link", "uri": "demo://users/7", "name": "Ada"}),
+    ),
+    good(
+        "a urn", blocks({"type": "resource_link", "uri": "urn:isbn:0451450523", "name": "a book"})
+    ),
+    good(
+        "priority 0", blocks({**said("skip this"), "annotations": {"priority": 0, "audience": []}})
+    ),
     good("a date alone", blocks({**said("old"), "annotations": {"lastModified": "2025-05-03"}})),
-    good("base64 of something else", text("SGVsbG8sIHdvcmxkISBUaGlzIGlzIGJhc2U2NCBvZiBzb21lIHRleHQsIGFuZCBpdCBpcyBsb25nIGVub3VnaC4=")),
+    good(
+        "base64 of something else",
+        text(
+            "SGVsbG8sIHdvcmxkISBUaGlzIGlzIGJhc2U2NCBvZiBzb21lIHRleHQsIGFuZCBpdCBpcyBsb25nIGVub3VnaC4="
+        ),
+    ),
     good("a long document", text("A line of prose that somebody wanted to read.\n" * 2_000)),
-    good("a question back", {"resultType": "input_required", "inputRequests": {}}, version="2026-07-28"),
-    good("a list as data, in 2026", text("[1]", structuredContent=[1], resultType="complete"), version="2026-07-28"),
+    good(
+        "a question back",
+        {"resultType": "input_required", "inputRequests": {}},
+        version="2026-07-28",
+    ),
+    good(
+        "a list as data, in 2026",
+        text("[1]", structuredContent=[1], resultType="complete"),
+        version="2026-07-28",
+    ),
     # The envelope.
     good("an item of a type of one's own", envelope(content=[{"type": "chart", "series": [1, 2]}])),
     good("milliseconds and an offset", envelope(timestamp="2026-01-31T12:00:00.123+01:00")),
     good("a leap second", envelope(timestamp="2016-12-31T23:59:60Z")),
     good("an error said twice", failed(content=[said("Error: no such instance (tried 3 times)")])),
-    good("an error with more in it", failed(error={"code": "X", "message": "no such instance", "hint": "list them"})),
+    good(
+        "an error with more in it",
+        failed(error={"code": "X", "message": "no such instance", "hint": "list them"}),
+    ),
     good("members of one's own", envelope(requestId="7", data={"error": None})),
     good("JSON of a flat record", envelope(content=[said('{"id":"i-1"}')], data={"id": "i-1"})),
     # REST.
     good("data with an error among it", {"error": "exit 1", "job": 7}, dialect="rest"),
     good("a list", [1, 2], dialect="rest"),
-    good("a problem", {"type": "about:blank", "title": "Not Found", "status": 404, "detail": f"nothing at {NOW}"}, dialect="problem"),
+    good(
+        "a problem",
+        {"type": "about:blank", "title": "Not Found", "status": 404, "detail": f"nothing at {NOW}"},
+        dialect="problem",
+    ),
 ]
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(GOOD) >= 40
+    assert len({case.name for case in GOOD}) == len(GOOD)
+
+
+@pytest.mark.parametrize("case", GOOD, ids=lambda case: case.name)
+def test_a_good_reply_that_looks_suspicious_is_left_alone(case: Case) -> None:
+    assert validate(case.reply, **case.known) == ()

@@ -1,12 +1,18 @@
 """Replies as they are sent in the wild, and what there is to say about each.
 
-The shapes are those that the issues tell of (`needs.md` has the list); names and values are made up.
+The shapes are those that the issues named here tell of; names and values are made up.
 """
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
+
+import pytest
+
+from answerback import validate
 
 PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAF"
@@ -27,7 +33,7 @@ class Case(NamedTuple):
     reply: Any
     rules: set[str]
     """All the rules that find something."""
-    known: dict[str, Any] = {}
+    known: Mapping[str, Any] = MappingProxyType({})
     """What `validate` is told beside the reply."""
 
 
@@ -48,18 +54,22 @@ def image(data: str, mime: str = "image/png") -> dict[str, Any]:
 
 
 def envelope(**changes: Any) -> dict[str, Any]:
-    whole = {"success": True, "timestamp": NOW, "content": [said("Instance started")]}
-    return {name: each for name, each in (whole | changes).items() if each is not ...}
+    whole: dict[str, Any] = {
+        "success": True,
+        "timestamp": NOW,
+        "content": [said("Instance started")],
+    }
+    return whole | changes
 
 
 def failed(**changes: Any) -> dict[str, Any]:
-    whole = {
+    whole: dict[str, Any] = {
         "success": False,
         "timestamp": NOW,
         "content": [said("Error: no such instance")],
         "error": {"code": "NOT_FOUND", "message": "no such instance"},
     }
-    return {name: each for name, each in (whole | changes).items() if each is not ...}
+    return whole | changes
 
 
 # Put together here, so that no scanner takes this file for a leak.
@@ -68,8 +78,12 @@ SLACK = "xoxb" + "-210987654321-0123456789012-AbCdEfGhIjKlMnOpQrStUvWx"
 AWS = "AKIA" + "Q3EGU7TZ5N2LMWX4"
 OPENAI = "sk-" + "proj-9dK2mQ7xVb4TnR8sLw3ZpY6cHf1JgA5eUo0I"
 DSN = "postgresql://shop:" + "hV7-t9aQ@db.internal:5432/shop"
-JWT = "eyJhbGciOiJIUzI1NiJ9." + "eyJ1c2VyIjoiYWxpY2UiLCJyb2xlIjoiYWRtaW4ifQ." + "c2lnbmF0dXJlLWhlcmU"
-KEY = "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA" * 4 + "\n-----END RSA PRIVATE KEY-----"
+JWT = (
+    "eyJhbGciOiJIUzI1NiJ9." + "eyJ1c2VyIjoiYWxpY2UiLCJyb2xlIjoiYWRtaW4ifQ." + "c2lnbmF0dXJlLWhlcmU"
+)
+KEY = (
+    "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA" * 4 + "\n-----END RSA PRIVATE KEY-----"
+)
 TRACE = (
     "Traceback (most recent call last):\n"
     '  File "/srv/app/server.py", line 41, in call\n'
@@ -276,9 +290,15 @@ BAD = [
     ),
     Case("a key in _meta", text("ok, sent", _meta={"x": {"key": OPENAI}}), {"AB505"}),
     Case("a Slack token after a line break", text(f"token:\n{SLACK}"), {"AB505"}),
-    Case("a bearer token", text("curl -H 'Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE'"), {"AB503"}),
+    Case(
+        "a bearer token", text("curl -H 'Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE'"), {"AB503"}
+    ),
     Case("a JSON web token", text(f"session={JWT}"), {"AB503"}),
-    Case("a private key", blocks({"type": "resource", "resource": {"uri": "file:///k", "text": KEY}}), {"AB504"}),
+    Case(
+        "a private key",
+        blocks({"type": "resource", "resource": {"uri": "file:///k", "text": KEY}}),
+        {"AB504"},
+    ),
     Case(
         "a password in an envelope's details",
         failed(error={"code": "DB", "message": "no such instance", "details": {"url": DSN}}),
@@ -324,7 +344,9 @@ BAD = [
     Case("a suffix for a media type", blocks(image(PNG, "png")), {"AB402", "AB406"}),
     Case("a sound called a picture", blocks(image(WAV, "audio/wav")), {"AB406"}),
     Case("a picture without bytes", blocks(image("")), {"AB407"}),
-    Case("a picture by address", blocks({"type": "image", "url": "https://x.org/a.png"}), {"AB112"}),
+    Case(
+        "a picture by address", blocks({"type": "image", "url": "https://x.org/a.png"}), {"AB112"}
+    ),
     Case(
         "OpenAI's picture",
         blocks({"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}),
@@ -363,10 +385,16 @@ BAD = [
         text("{}", structuredContent={"max": float("inf")}),
         {"AB302", "AB304"},
     ),
-    Case("NaN in the reply itself", b'{"content":[],"structuredContent":{"a":NaN}}', {"AB303", "AB304"}),
+    Case(
+        "NaN in the reply itself",
+        b'{"content":[],"structuredContent":{"a":NaN}}',
+        {"AB303", "AB304"},
+    ),
     Case(
         "python-sdk 3305: a block for each item",
-        blocks(said('{"id":1}'), said('{"id":2}'), structuredContent={"result": [{"id": 1}, {"id": 2}]}),
+        blocks(
+            said('{"id":1}'), said('{"id":2}'), structuredContent={"result": [{"id": 1}, {"id": 2}]}
+        ),
         {"AB306"},
     ),
     Case(
@@ -420,15 +448,40 @@ BAD = [
         {"AB331"},
     ),
     # The envelope.
-    Case("an envelope with ok", {"ok": True, "data": {}}, {"AB101", "AB102", "AB105"}, {"dialect": "envelope"}),
+    Case(
+        "an envelope with ok",
+        {"ok": True, "data": {}},
+        {"AB101", "AB102", "AB105"},
+        {"dialect": "envelope"},
+    ),
     Case("an envelope whose error is text", failed(error="no such instance"), {"AB109"}),
-    Case("an envelope with a code that is a number", failed(error={"code": 404, "message": "no such instance"}), {"AB109"}),
+    Case(
+        "an envelope with a code that is a number",
+        failed(error={"code": 404, "message": "no such instance"}),
+        {"AB109"},
+    ),
     Case("an envelope with null beside success", envelope(error=None), {"AB107"}),
     Case("an envelope from yesterday's clock", envelope(timestamp="31.01.2026 12:00"), {"AB108"}),
     Case("an envelope with seconds since 1970", envelope(timestamp=1769860800), {"AB108"}),
     Case("an envelope's picture in MCP's form", envelope(content=[image(PNG)]), {"AB112"}),
     Case("an envelope that hides its error", failed(content=[said("Done")]), {"AB208"}),
-    Case("REST: an error that is an object", {"error": {"code": 404}}, {"AB119"}, {"dialect": "rest"}),
+    Case(
+        "REST: an error that is an object", {"error": {"code": 404}}, {"AB119"}, {"dialect": "rest"}
+    ),
     Case("REST: a password", {"url": DSN}, {"AB502"}, {"dialect": "rest"}),
-    Case("a problem without its members", {"title": "Not Found"}, {"AB120"}, {"dialect": "problem"}),
+    Case(
+        "a problem without its members", {"title": "Not Found"}, {"AB120"}, {"dialect": "problem"}
+    ),
 ]
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(BAD) >= 60
+    assert len({case.name for case in BAD}) == len(BAD)
+
+
+@pytest.mark.parametrize("case", BAD, ids=lambda case: case.name)
+def test_a_bad_reply_is_told_by_the_rules_that_it_breaks_and_no_others(case: Case) -> None:
+    found = validate(case.reply, **case.known)
+
+    assert {each.rule for each in found} == case.rules, found
