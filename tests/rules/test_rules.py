@@ -17,6 +17,9 @@ from answerback.versions import VERSIONS
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "rules"
 EACH = pytest.mark.parametrize("rule", RULES.values(), ids=lambda rule: f"{rule.id}-{rule.name}")
+# In these an error says something, bytes stand in a text, or there is no base64 to mend:
+# what only the author can put right is left as it is.
+BEYOND_REPAIR = ("AB107", "AB401", "AB601")
 FIXED = [rule for rule in RULES.values() if rule.fix is not None]
 
 
@@ -46,18 +49,16 @@ def test_a_rule_says_why_in_one_sentence_and_what_to_do(rule: Rule) -> None:
 def test_a_rule_is_numbered_by_its_family_and_named_in_words(rule: Rule) -> None:
     assert re.fullmatch(r"AB\d{3}", rule.id)
     assert rule.id[:3] in FAMILIES
-    assert re.fullmatch(r"[a-z]+(-[a-z]+)*", rule.name)
+    assert re.fullmatch(r"[a-z]+(-[a-z0-9]+)*", rule.name)
 
 
 @pytest.mark.parametrize("rule", FIXED, ids=lambda rule: rule.id)
 def test_a_rule_that_can_be_repaired_is_repaired_in_its_bad_example(rule: Rule) -> None:
     reply = copy.deepcopy(rule.bad.made())
-    kept = rule.id in ("AB107", "AB601")
 
     left = repair(reply, rule.bad.dialect, given(rule.bad))
 
-    # An error that says something, and bytes in a text, are not for us to throw away.
-    assert (rule.id in {each.rule for each in left}) == kept or rule.id == "AB401"
+    assert (rule.id in {each.rule for each in left}) == (rule.id in BEYOND_REPAIR)
 
 
 def test_what_is_repaired_once_is_not_repaired_again() -> None:
