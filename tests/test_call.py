@@ -329,3 +329,16 @@ def test_a_tool_that_leaves_the_process_is_only_a_failed_call() -> None:
         sys.exit("bye")
 
     assert error_of(calling(leave)).code == "TOOL_EXECUTION_ERROR"
+
+
+def test_a_tool_that_cancels_itself_fails_like_any_other() -> None:
+    app = App("test")
+
+    @app.tool
+    async def give_up() -> int:
+        raise asyncio.CancelledError
+
+    reply = asyncio.run(app.call("give_up"))
+
+    assert reply.error is not None
+    assert reply.error.code == "TOOL_EXECUTION_ERROR"

@@ -152,8 +152,9 @@ class TimedOut(ToolError):
 
 
 def look_up(code: str, kind: str | None = None) -> Code:
-    """The table's row for *code*, else for the *kind* of error it was raised as."""
-    return CODES.get(code) or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]
+    """The table's row for *code*; else for the *kind* that it was raised as."""
+    own = CODES.get(code) if code != UNKNOWN_ERROR else None
+    return own or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def on_loop(pool: Pool) -> Runner:
 
     async def run(tool: Tool, kwargs: dict[str, Any]) -> Any:
         if tool.is_async:
-            return await tool.fn(**kwargs)
+            return await _its_own_cancellation(tool.fn(**kwargs))
         value = tool.fn(**kwargs) if tool.inline else await pool.run(tool.fn, kwargs)
         # A plain function may hand on what an async one gave it, as many decorators do.
         return await value if isinstance(value, CoroutineType) else value
@@ -30,6 +30,19 @@ def on_loop(pool: Pool) -> Runner:
         return running if tool.timeout is None else _in_time(tool, running)
 
     return run_in_time
+
+
+async def _its_own_cancellation(running: Coroutine[Any, Any, Any]) -> Any:
+    """A tool may give up by itself; only if the caller did too does that end more than the call."""
+    import asyncio
+
+    try:
+        return await running
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("the tool cancelled itself") from exc
 
 
 async def _in_time(tool: Tool, running: Coroutine[Any, Any, Any]) -> Any:

@@ -75,7 +75,8 @@ _REFERENCE = """Connect with postgres://user:password@localhost:5432/db, or set
 DATABASE_URL=postgres://USER:${PASSWORD}@HOST/db. Send `Authorization: Bearer YOUR_TOKEN_HERE_X`
 or `Bearer <token>`; keys look like AKIAIOSFODNN7EXAMPLE and
 ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx.
-A key file begins with -----BEGIN RSA PRIVATE KEY----- and ends with -----END RSA PRIVATE KEY-----."""
+A key file begins with -----BEGIN RSA PRIVATE KEY-----
+and ends with -----END RSA PRIVATE KEY-----."""
 _SAMPLE_JWT = (
     "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiIxMjM0NTY3ODkwIiwibmFtZSI6IkpvaG4gRG9lIn0."
     "SflKxwRJSMeKKF2QT4fwpMeJf36POk6yJV_adQssw5c"

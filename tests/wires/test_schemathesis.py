@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
-from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import msgspec
@@ -24,7 +23,9 @@ from answerback import App
 from answerback.contract import PRESETS
 from answerback.dialects.accept import NAMED
 
-EXAMPLES = sorted(path.stem for path in Path(__file__).parents[2].glob("examples/*.py"))
+# The others serve no REST of their own: the suite's fixtures fail on purpose, the guarded ones
+# belong to other frameworks, and the demo is a program.
+EXAMPLES = ["aligned", "calculator", "instances", "weather"]
 
 
 class Colour(Enum):

@@ -307,5 +307,10 @@ def raw_data_as_text(it: Subject) -> Faults:
 
 
 def _is_complex(value: Any, text: str) -> bool:
+    return len(text) > _READABLE or any(map(_nested, _nested(value)))
+
+
+def _nested(value: Any) -> list[Any]:
+    """The lists and objects in a value."""
     members = value.values() if isinstance(value, dict) else value
-    return len(text) > _READABLE or any(isinstance(each, dict | list) for each in members)
+    return [each for each in members if isinstance(each, dict | list)]

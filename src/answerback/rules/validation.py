@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..contract import STANDARD
+from ..contract import ENVELOPE, STANDARD
 from ..reply import Reply
 from ..shape import BARE, RESULT
 from ..versions import LATEST_LEGACY, VERSIONS, Version
@@ -150,6 +150,7 @@ def _written(reply: Reply[Any], dialect: Dialect, given: Circumstances) -> Any:
     from ..dialects import write
 
     shape = BARE if isinstance(reply.data, dict) or reply.data is msgspec.UNSET else RESULT
-    written = write(reply, dialect, shape, STANDARD, given.version or LATEST_LEGACY)
+    contract = ENVELOPE if dialect == "envelope" else STANDARD
+    written = write(reply, dialect, shape, contract, given.version or LATEST_LEGACY)
     is_json = written.media_type.endswith("json")
     return msgspec.json.decode(written.body) if is_json else {"content": []}
