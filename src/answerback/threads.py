@@ -85,8 +85,10 @@ class Pool:
         return min(lost, self._size)
 
     def _is_one_too_many(self) -> bool:
+        if self._started <= self._size:
+            return False
         with self._lock:
-            if self._started <= self._size or self._started <= self._size + self.lost:
+            if self._started <= self._size + self.lost:
                 return False
             self._started -= 1
             return True

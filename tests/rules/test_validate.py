@@ -134,6 +134,8 @@ def test_a_reply_is_not_changed_by_looking_at_it() -> None:
 
 
 def test_importing_the_rules_loads_no_optional_dependency() -> None:
-    probe = "import answerback.rules, sys; sys.exit(bool({'rich', 'jsonschema_rs'} & {*sys.modules}))"
+    probe = (
+        "import answerback.rules, sys; sys.exit(bool({'rich', 'jsonschema_rs'} & {*sys.modules}))"
+    )
 
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0

@@ -6,8 +6,9 @@ import re
 
 import msgspec
 
-_SPACE = re.compile(rb"[\s,:{]*")
-_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*"', re.DOTALL)
+_BEFORE_NAME = re.compile(rb"[\s,]*")
+_BEFORE_VALUE = re.compile(rb"[\s:]*")
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _items = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -35,13 +36,13 @@ def _step(body: bytes, name: str) -> tuple[int, int] | None:
 
 
 def _member(body: bytes, name: str) -> tuple[int, int] | None:
-    at = 0
+    at = 1
     for key, value in _members.decode(body).items():
-        string = _STRING.match(body, _skip(body, at))
+        string = _STRING.match(body, _skip(_BEFORE_NAME, body, at))
         if string is None or msgspec.json.decode(string[0]) != key:
             # A name that stands there twice: the order of values is not that of the text.
             return None
-        at = _skip(body, string.end())
+        at = _skip(_BEFORE_VALUE, body, string.end())
         if key == name:
             return at, at + len(bytes(value))
         at += len(bytes(value))
@@ -51,16 +52,15 @@ def _member(body: bytes, name: str) -> tuple[int, int] | None:
 def _item(body: bytes, index: int) -> tuple[int, int] | None:
     at = 1
     for number, value in enumerate(_items.decode(body)):
-        # Only blanks and a comma stand between two items.
-        at += len(body[at:]) - len(body[at:].lstrip(b" \t\r\n,"))
+        at = _skip(_BEFORE_NAME, body, at)
         if number == index:
             return at, at + len(bytes(value))
         at += len(bytes(value))
     return None
 
 
-def _skip(body: bytes, at: int) -> int:
-    found = _SPACE.match(body, at)
+def _skip(what: re.Pattern[bytes], body: bytes, at: int) -> int:
+    found = what.match(body, at)
     return found.end() if found else at
 
 
@@ -72,14 +72,18 @@ def excerpt(body: bytes, span: tuple[int, int], width: int) -> tuple[int, str, i
     start, end = span
     before = body.count(b"\n", 0, start)
     head = body.rfind(b"\n", 0, start) + 1
-    tail = body.find(b"\n", start)
-    tail = len(body) if tail < 0 else tail
-    end = min(end, tail)
-    # As much before the value as there is room for, when its beginning is to be seen.
-    room = max(0, width - min(end - start, width * 2 // 3)) // 2
-    left = max(head, start - room)
-    text = body[left : left + width + 8 * 4].decode("utf-8", "replace")
-    column = len(body[left:start].decode("utf-8", "replace"))
-    length = len(body[start:end].decode("utf-8", "replace"))
-    shown = text[: min(width, len(body[left:tail].decode("utf-8", "replace")))]
-    return before, shown, column, max(1, min(length, len(shown) - column))
+    line = body[head:].partition(b"\n")[0]
+    column = _letters(line[: start - head])
+    length = _letters(line[start - head : end - head])
+    whole = line.decode("utf-8", "replace")
+    left = max(0, min(column - width // 4, len(whole) - width))
+    text = whole[left : left + width]
+    if left:
+        text = "…" + text[1:]
+    if left + width < len(whole):
+        text = text[:-1] + "…"
+    return before, text, column - left, max(1, min(length, len(text) - column + left))
+
+
+def _letters(part: bytes) -> int:
+    return len(part.decode("utf-8", "replace"))

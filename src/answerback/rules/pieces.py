@@ -20,7 +20,8 @@ BROKEN: Any = msgspec.NODEFAULT
 """A piece that sets out to be JSON and is not."""
 
 LONGEST = 8 * 1024 * 1024
-_TOKEN = re.compile(rb'"(?:[^"\\]+|\\.)*"|[{}\[\]"]', re.DOTALL)
+# Possessive: of a string that is cut off nothing is tried twice.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]"]', re.DOTALL)
 _OPEN, _CLOSE, _QUOTE = b"{[", b"}]", b'"'
 _decode = msgspec.json.decode
 

@@ -11,7 +11,7 @@ from ...dialects.written import JSON
 from ...reply import Reply
 from ...shape import RESULT
 from ..http import refuse_media, refuse_method
-from .body import Gone, Headers, Receive, Scope, Send, caller_of, headers_of, read_body
+from .body import Gone, Headers, Message, Receive, Scope, Send, caller_of, headers_of, read_body
 from .guard import Guard
 from .options import WebOptions
 
@@ -45,14 +45,17 @@ class Functions:
         else:
             call = Call(name, body or b"{}", wire="rest", caller=caller_of(scope))
             reply = settled(await self._app.paths.tools(call))
-        await respond(send, self._write(name, reply, headers), allow="POST")
+        written = self._write(name, reply, headers)
+        await send(start_of(written, allow="POST"))
+        await send({"type": "http.response.body", "body": written.body})
 
     def _refuse(self, scope: Scope, headers: Headers) -> Reply[Any] | None:
-        return (
-            self._guard.refuse(scope, headers)
-            or refuse_method(scope["method"], "POST")
-            or refuse_media(headers.get(b"content-type", b"").decode("latin-1"))
-        )
+        refused = self._guard.refuse(scope, headers)
+        media = headers.get(b"content-type", b"")
+        # What nearly all send is not worth two more calls.
+        if refused or (media == b"application/json" and scope["method"] == "POST"):
+            return refused
+        return refuse_method(scope["method"], "POST") or refuse_media(media.decode("latin-1"))
 
     def _write(self, name: str, reply: Reply[Any], headers: Headers) -> Written:
         contract = self._app.contract
@@ -69,7 +72,8 @@ class Functions:
 _JSON_TYPE = (b"content-type", b"application/json")
 
 
-async def respond(send: Send, written: Written, *, allow: str) -> None:
+def start_of(written: Written, *, allow: str) -> Message:
+    """What goes before the body."""
     media = written.media_type
     headers = [
         _JSON_TYPE if media == JSON else (b"content-type", media.encode("latin-1")),
@@ -79,5 +83,4 @@ async def respond(send: Send, written: Written, *, allow: str) -> None:
         headers += [(name.lower().encode(), value.encode()) for name, value in written.headers]
     if written.status == 405:
         headers.append((b"allow", allow.encode()))
-    await send({"type": "http.response.start", "status": written.status, "headers": headers})
-    await send({"type": "http.response.body", "body": written.body})
+    return {"type": "http.response.start", "status": written.status, "headers": headers}

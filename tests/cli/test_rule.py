@@ -1,0 +1,87 @@
+"""`rule` and `schema`: what can be looked up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
+import pytest
+
+from answerback.rules.catalogue import RULES
+
+Run = Callable[..., Any]
+SEED = Path(__file__).parent.parent / "seeds" / "seed_000.schema.json"
+TEXT = {"type": "text", "text": "5 °C"}
+
+
+@pytest.mark.parametrize("word", ["AB101", "missing-success"])
+def test_a_rule_is_explained_with_its_examples(answerback: Run, word: str) -> None:
+    done = answerback("rule", word)
+
+    assert done.exit == 0
+    assert done.stdout.startswith("AB101 missing-success (error; envelope)\n")
+    assert RULES["AB101"].why in done.stdout
+    assert "→ Missing success field" in done.stdout
+
+
+def test_every_rule_can_be_explained(answerback: Run) -> None:
+    for line in answerback("rule").stdout.splitlines():
+        if line.startswith("  AB"):
+            assert line.split()[0] in RULES
+
+
+def test_without_a_rule_all_are_listed(answerback: Run) -> None:
+    done = answerback("rule")
+
+    assert [number for number in RULES if number not in done.stdout] == []
+
+
+def test_a_rule_that_there_is_not_gets_advice(answerback: Run) -> None:
+    done = answerback("rule", "missing-sucess")
+
+    assert done.exit == 2
+    assert "did you mean missing-success" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("dialect", "good", "bad"),
+    [
+        ("mcp", {"content": [TEXT]}, {"content": [{"type": "blob"}]}),
+        ("mcp", {"content": [TEXT], "isError": True}, {"content": [TEXT], "isError": "yes"}),
+        (
+            "envelope",
+            {"success": True, "timestamp": "2026-01-31T12:00:00Z", "content": [TEXT]},
+            {"success": True, "content": [TEXT]},
+        ),
+        ("problem", {"type": "x", "title": "", "status": 1, "detail": "", "code": "X"}, {}),
+    ],
+)
+def test_the_schema_of_a_dialect_takes_what_is_right_and_refuses_what_is_not(
+    answerback: Run, dialect: str, good: Any, bad: Any
+) -> None:
+    schema = json.loads(answerback("schema", dialect).stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+
+    assert validator.is_valid(good)
+    assert not validator.is_valid(bad)
+
+
+def test_a_rest_reply_may_be_any_data(answerback: Run) -> None:
+    schema = json.loads(answerback("schema", "rest").stdout)
+
+    assert jsonschema.Draft202012Validator(schema).is_valid({"result": 10})
+    assert "RestError" in schema["$defs"]
+
+
+def test_the_schema_of_the_seed_is_printed_word_for_word(answerback: Run) -> None:
+    done = answerback("schema", "envelope", "--seed")
+
+    assert json.loads(done.stdout) == json.loads(SEED.read_text())
+
+
+def test_only_the_envelope_has_a_schema_of_a_seed(answerback: Run) -> None:
+    assert answerback("schema", "mcp", "--seed").exit == 2
