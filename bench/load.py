@@ -19,6 +19,10 @@ def request(port: int, path: str, body: bytes, headers: dict[str, str] | None = 
     return "\r\n".join(lines).encode() + body
 
 
+ID = b"4711"
+"""Stands for a number of each connection's own: two calls in flight must not share theirs."""
+
+
 def calls_per_second(port: int, message: bytes, connections: int, seconds: float) -> float:
     """Send *message* over and over; raises if the first answer is not a 200."""
     selector = selectors.DefaultSelector()
@@ -26,10 +30,11 @@ def calls_per_second(port: int, message: bytes, connections: int, seconds: float
     length = _answer_length(sockets[0], message)
     by_fd = {sock.fileno(): sock for sock in sockets}
     got = dict.fromkeys(by_fd, 0)
+    messages = {fd: message.replace(ID, b"%d" % (1000 + number)) for number, fd in enumerate(by_fd)}
     for sock in sockets:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         selector.register(sock, selectors.EVENT_READ)
-        sock.sendall(message)
+        sock.sendall(messages[sock.fileno()])
     done = 0
     start = time.perf_counter()
     while (now := time.perf_counter()) < start + seconds:
@@ -42,7 +47,7 @@ def calls_per_second(port: int, message: bytes, connections: int, seconds: float
             if chunk.endswith(_LAST_CHUNK) if length is None else got[key.fd] >= length:
                 done += 1
                 got[key.fd] = 0
-                by_fd[key.fd].sendall(message)
+                by_fd[key.fd].sendall(messages[key.fd])
     for sock in sockets:
         sock.close()
     return done / (now - start)

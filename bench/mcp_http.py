@@ -7,6 +7,7 @@ import statistics
 import urllib.request
 from collections.abc import Mapping
 
+from .load import ID
 from .report import Figure
 from .rest import ROUNDS, rate, ratio, serving
 
@@ -74,7 +75,7 @@ def measure() -> list[Figure]:
 
 
 def _call(params: Mapping[str, object]) -> str:
-    return json.dumps({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params})
+    return json.dumps({"jsonrpc": "2.0", "id": int(ID), "method": "tools/call", "params": params})
 
 
 def _open_session(port: int, path: str) -> str:

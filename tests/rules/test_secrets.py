@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from answerback import validate
 from answerback.rules.secrets import MASK, mask, may_hold_secrets, secrets_in
 
 SECRETS = [
@@ -46,7 +49,11 @@ def test_a_secret_is_masked_and_what_stands_around_it_is_kept(secret: str) -> No
     assert masked.endswith(" after")
 
 
-@given(st.sampled_from(SECRETS), st.text(max_size=20), st.sampled_from(["\n", " ", '"', "=", "\t"]))
+@given(
+    st.sampled_from(SECRETS),
+    st.text(max_size=20),
+    st.sampled_from(["\n", " ", '"', "=", "\t", "\x0b", "\x1f"]),
+)
 def test_what_is_found_in_a_text_is_suspected_in_its_json(
     secret: str, around: str, before: str
 ) -> None:
@@ -77,3 +84,34 @@ def test_a_text_without_secrets_is_the_same_afterwards() -> None:
     text = "https://example.com/a@b:c and postgres://user:password@host/db"
 
     assert mask(text) == text
+
+
+HOSTILE = [
+    "eyJ" * 40_000,
+    "eyJ-" * 30_000,
+    "-----BEGIN PRIVATE KEY-----\n" + "a: a: " * 20_000,
+    "-----BEGIN PRIVATE KEY-----" * 5_000,
+    "x://" * 30_000,
+    "x://a:" * 20_000 + "@",
+    "Bearer " * 15_000,
+    "sk-" * 40_000,
+    "ghp_" * 30_000,
+    "xoxb-" * 25_000,
+    "\n" * 100_000 + " at x",
+    " /" * 50_000,
+    "/opt/" * 25_000,
+    "PostgreSQL " * 10_000,
+    '{"a":' * 400 + "1",
+    '"{' * 50_000 + '"',
+    "data:image/png;base64," + "A" * 100_000 + "!",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
+@pytest.mark.parametrize("failed", [False, True])
+def test_a_hostile_text_takes_no_longer_than_its_length_suggests(text: str, failed: bool) -> None:
+    started = time.process_time()
+
+    validate({"content": [{"type": "text", "text": text}], "isError": failed})
+
+    assert time.process_time() - started < 1

@@ -120,6 +120,7 @@ def test_what_json_cannot_say_is_no_reason_to_fail() -> None:
     cycle["structuredContent"] = cycle
 
     assert validate(cycle) is not None
+    assert validate({**cycle, "null": "postgres://a:hunter22@b"}) is not None
     assert validate(text("a lone \ud800 surrogate")) == ()
     assert validate(text("fine", structuredContent={"when": object()})) is not None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -49,7 +49,7 @@ class Engine:
         self._paths = paths
         self._sealer = sealer
         self.about = About(app)
-        self._methods: dict[str, Callable[[Exchange, msgspec.Raw], Awaitable[bytes]]] = {
+        self._methods: dict[str, Callable[[Exchange, msgspec.Raw], Coroutine[Any, Any, bytes]]] = {
             "tools/call": self._call_tool,
             "resources/read": self._read_resource,
             "prompts/get": self._get_prompt,
@@ -66,15 +66,20 @@ class Engine:
             log_fault(request.method)
             return error_frame(request.id, RpcError(INTERNAL_ERROR, "Internal error"))
 
-    async def answer(self, request: Request, exchange: Exchange) -> bytes:
-        """The result of a request that needs no session; raises RpcError."""
-        name, version = request.method, exchange.version
-        if not self.about.offers(name, version):
+    def answer(self, request: Request, exchange: Exchange) -> Awaitable[bytes]:
+        """The result of a request that needs no session, to be awaited; raises RpcError."""
+        name = request.method
+        if not self.about.offers(name, exchange.version):
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {name}")
-        if (method := self._methods.get(name)) is not None:
-            return await method(exchange, request.params)
+        method = self._methods.get(name)
+        if method is not None:
+            return method(exchange, request.params)
+        return self._tell(name, exchange.version, request.params)
+
+    async def _tell(self, name: str, version: Version, raw: msgspec.Raw) -> bytes:
+        """What needs no code of an author's."""
         if name in LISTS:
-            listed = one_page(self._app, name, version, request.params)
+            listed = one_page(self._app, name, version, raw)
             return self.about.finish(listed, version, cacheable=True)
         if name == "server/discover":
             return self.about.discover(version)
@@ -90,9 +95,13 @@ class Engine:
         if not arguments.lstrip().startswith(b"{"):
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
         call = Call(name, arguments, exchange, wire="mcp", caller=exchange.caller)
-        outcome = await self._run("tool", self._paths.tools, call, exchange, raw)
-        if isinstance(outcome, bytes):
-            return outcome
+        if exchange.version.modern:
+            outcome = await self._run("tool", self._paths.tools, call, exchange, raw)
+            if isinstance(outcome, bytes):
+                return outcome
+        else:
+            exchange.begin(call)
+            outcome = settled(await self._paths.tools(call))
         tool = self._app.tools.get(name)
         if tool is None:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {asked.name}")

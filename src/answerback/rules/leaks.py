@@ -13,8 +13,8 @@ from .words import parent_of
 
 _TRACEBACK = re.compile(
     r"""Traceback\ \(most\ recent\ call\ last\):\s+File\ "
-    | (?:^|\n)\s+at\ [^\n]{1,200}:\d+(?::\d+)?\)?\s*\n\s+at\ \S   # node
-    | (?:^|\n)\s+at\ [\w.$<>]+\([\w.]+(?::\d+)?\)                 # Java
+    | (?:^|\n)[ \t]+at\ [^\n]{1,200}:\d+(?::\d+)?\)?\s?\n[ \t]+at\ \S   # node
+    | (?:^|\n)[ \t]+at\ [\w.$<>]{1,200}\([\w.]{1,80}(?::\d+)?\)   # Java
     | \bgoroutine\ \d+\ \[[a-z ]+\]:
     | thread\ '[^']*'\ panicked\ at
     | \.rb:\d+:in\ `
@@ -24,7 +24,7 @@ _TRACEBACK = re.compile(
 _INTERNALS = re.compile(
     r"""\bE(?:CONNREFUSED|HOSTUNREACH|TIMEDOUT)\ +(?:\d|\[|::|/)
     | \b(?:PostgreSQL|Postgres|MySQL|MariaDB|Redis|MongoDB|SQL\ Server|Oracle|RabbitMQ|Kafka)\b
-        [^\n]{0,80}?\s[\w.-]+:\d{2,5}\b
+        [^\n]{0,80}?\s[\w.-]{1,80}:\d{2,5}\b
     | \baccepting\ TCP/IP\ connections\ on\ port\ \d+
     | \bauthentication\ failed\ for\ user\ ["']
     | \bfor\ user\ '[^']+'@'
@@ -36,8 +36,8 @@ _INTERNALS = re.compile(
 _PATHS = re.compile(
     r"""/(?:home|Users)/[^/\s'"]+/ | \b[A-Z]:\\+Users\\+[^\\\s]+\\ | /root/[\w.]
     | [/\\](?:site-packages|dist-packages|node_modules)[/\\]
-    | /usr/(?:local/)?lib/python | /var/(?:www|task)/ | /opt/[\w.-]+/[\w./-]+\.\w+
-    | (?:^|[\s("'])(?:/|[A-Z]:\\)[\w./\\ -]+
+    | /usr/(?:local/)?lib/python | /var/(?:www|task)/ | /opt/[\w.-]{1,80}/[\w./-]{1,160}\.\w+
+    | (?:^|[\s("'])(?:/|[A-Z]:\\)[\w./\\ -]{1,160}
         \.(?:py|js|mjs|cjs|ts|rb|php|java|go|rs|cs)(?::\d+|",\ line\ \d+)
     """,
     re.VERBOSE,

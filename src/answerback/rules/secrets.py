@@ -12,10 +12,11 @@ _DSN = re.compile(
     r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,80}:([^\s/@\"'<>]{1,200})@[\w\[]"
 )
 _BEARER = re.compile(r"\b[Bb]earer\s+([A-Za-z0-9._~+/-]{20,}=*)")
-_JWT = re.compile(r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}")
+_JWT = re.compile(r"(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}")
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"
-    r"(?:\s|\\[rn])+(?:[\w-]+: .*(?:\s|\\[rn])+)*[A-Za-z0-9+/=]{30,}"
+    r"(?:\s|\\[rn]){1,4}(?:[\w-]{1,30}: [^\n\\]{0,100}(?:\s|\\[rn]){1,4}){0,4}"
+    r"[A-Za-z0-9+/=]{30,}"
     r"[A-Za-z0-9+/=\s\\]*(?:-----END (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----)?"
 )
 _KEYS = re.compile(
@@ -86,7 +87,11 @@ _CLUES = tuple(
         ("@", r"://[^\s:/@\"'<>]{0,80}:[^\s/@\"'<>]{1,200}@"),
         ("B", r"B(?=earer )[a-z]+\s+[A-Za-z0-9._~+/-]{20}"),
         ("b", r"bearer\s+[A-Za-z0-9._~+/-]{20}"),
-        ("J", r"J(?<=eyJ)[\w-]{10,}\.eyJ"),
+        (
+            "J",
+            r"J(?:(?<=[^\w-]eyJ)|(?<=\\[a-z]eyJ)|(?<=\\u[0-9a-f]{4}eyJ)|(?<=^eyJ))"
+            r"[\w-]{10,}\.eyJ",
+        ),
         ("K", r"K(?:(?<=PRIVATE K)EY|(?<=AK)IA[0-9A-Z]{16}|(?<=AccountK)ey=[A-Za-z0-9+/]{64})"),
         ("S", r"S(?:(?<=AS)IA[0-9A-Z]{16}|G\.[\w-]{16,32}\.)"),
         ("z", r"z(?<=AIz)a[\w-]{35}"),

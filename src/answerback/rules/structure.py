@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -12,7 +11,7 @@ import msgspec
 from .examples import MCP_DATA, MCP_TEXT, said, shown
 from .finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
 from .items import text_for
-from .subject import Subject, escape
+from .subject import Subject, escape, visited
 from .words import kind, parent_of
 
 _OPTIONAL = {
@@ -120,16 +119,12 @@ def not_a_number(it: Subject) -> Faults:
     return faults
 
 
-def _not_finite(value: Any, pointer: str) -> Iterator[tuple[str, float]]:
-    waiting = [(pointer, value)]
-    while waiting:
-        pointer, value = waiting.pop()
-        if isinstance(value, float) and not math.isfinite(value):
-            yield pointer, value
-        elif isinstance(value, dict):
-            waiting += [(f"{pointer}/{escape(str(name))}", each) for name, each in value.items()]
-        elif isinstance(value, list | tuple):
-            waiting += [(f"{pointer}/{index}", each) for index, each in enumerate(value)]
+def _not_finite(value: Any, pointer: str) -> list[tuple[str, float]]:
+    return [
+        (at, each)
+        for at, each in visited(value, pointer)
+        if isinstance(each, float) and not math.isfinite(each)
+    ]
 
 
 def _constant_in(text: str) -> str:

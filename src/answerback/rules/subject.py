@@ -146,12 +146,23 @@ class Subject:
 
 def walk(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
     """Every string in *value* with its pointer, but for the bytes of a resource."""
-    waiting = [(pointer, value)]
+    for at, each in visited(value, pointer):
+        if isinstance(each, str):
+            yield at, each
+
+
+def visited(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
+    """Every value within *value* with its pointer, but for the bytes of a resource."""
+    waiting, seen = [(pointer, value)], set[int]()
     while waiting:
         pointer, value = waiting.pop()
-        if isinstance(value, str):
-            yield pointer, value
-        elif isinstance(value, dict):
+        yield pointer, value
+        # What comes from Python, and not from JSON, may hold itself.
+        if id(value) in seen:
+            continue
+        if isinstance(value, dict | list | tuple):
+            seen.add(id(value))
+        if isinstance(value, dict):
             waiting += [
                 (f"{pointer}/{escape(str(name))}", each)
                 for name, each in value.items()

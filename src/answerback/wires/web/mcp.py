@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
 from ...mcp import headers as routing
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from ...app import App
     from ...seal import Sealer
 
+_LEGACY = frozenset(name.encode() for name in LEGACY)
+
 
 class Endpoint:
     """What is at `/mcp` and at `/message`."""
@@ -57,7 +60,7 @@ class Endpoint:
             if scope["path"].endswith("/message"):
                 await self._message(body, scope["method"], send)
             else:
-                await self._handle(body, scope, headers, receive, send)
+                await self._answer(body, scope, headers, receive, send)
         except Gone:
             return
         except HttpError as refused:
@@ -78,28 +81,29 @@ class Endpoint:
 
     def _admit(self, scope: Scope, headers: Headers, body: bytes | Reply[Any]) -> None:
         refused = self._guard.refuse(scope, headers)
-        if refused is None and scope["method"] == "POST":
-            refused = refuse_media(headers.get(b"content-type", b"").decode("latin-1"))
+        media = headers.get(b"content-type", b"")
+        if refused is None and scope["method"] == "POST" and media != b"application/json":
+            refused = refuse_media(media.decode("latin-1"))
         if refused is None and isinstance(body, Reply):
             refused = body
         if refused is not None and refused.error is not None:
             error = RpcError(INVALID_REQUEST, refused.error.message)
             raise HttpError(refused.error.row.status, error)
 
-    async def _handle(
+    def _answer(
         self, body: bytes, scope: Scope, headers: Headers, receive: Receive, send: Send
-    ) -> None:
+    ) -> Awaitable[None]:
+        """What answers the request, to be awaited: a call has few steps to go through."""
         method = scope["method"]
         modern = _says_modern(headers)
         if method == "POST":
-            await self._post(body, scope, headers, receive, send, modern=modern)
-        elif method == "GET" and not modern:
-            await self._legacy.get(headers, receive, send)
-        elif method == "DELETE" and not modern:
-            await self._legacy.delete(headers, send)
-        else:
-            error = RpcError(INVALID_REQUEST, f"Method not allowed: {method}")
-            raise HttpError(405, error, Allow="POST" if modern else "GET, POST, DELETE")
+            return self._post(body, scope, headers, receive, send, modern=modern)
+        if method == "GET" and not modern:
+            return self._legacy.get(headers, receive, send)
+        if method == "DELETE" and not modern:
+            return self._legacy.delete(headers, send)
+        error = RpcError(INVALID_REQUEST, f"Method not allowed: {method}")
+        raise HttpError(405, error, Allow="POST" if modern else "GET, POST, DELETE")
 
     async def _message(self, body: bytes, method: str, send: Send) -> None:
         if method != "POST":
@@ -107,7 +111,7 @@ class Endpoint:
             raise HttpError(405, error, Allow="POST")
         await answer_message(self._engine, body, send)
 
-    async def _post(
+    def _post(
         self,
         body: bytes,
         scope: Scope,
@@ -116,36 +120,29 @@ class Endpoint:
         send: Send,
         *,
         modern: bool,
-    ) -> None:
+    ) -> Awaitable[None]:
         _check_accept(headers)
         try:
             batch = parse_batch(body)
             if batch is not None:
-                await self._post_batch(batch, headers, send, modern=modern)
-                return
+                if modern:
+                    raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
+                return self._legacy.post_batch(batch, headers, send)
             message = parse(body)
             meta = meta_of(message.params) if isinstance(message, Request) else None
         except RpcError as error:
             raise HttpError(400, error) from None
         # By its body too, so that one who forgot the header is told so.
         if not (modern or is_modern(meta)):
-            await self._legacy.post(message, meta, headers, receive, send, caller=caller_of(scope))
-        elif isinstance(message, Request):
-            await self._modern.post(message, scope, headers, receive, send)
-        else:
-            await empty(send, 202)
-
-    async def _post_batch(
-        self, texts: list[bytes], headers: Headers, send: Send, *, modern: bool
-    ) -> None:
-        if modern:
-            raise HttpError(400, RpcError(INVALID_REQUEST, "This protocol version has no batches"))
-        await self._legacy.post_batch(texts, headers, send)
+            return self._legacy.post(message, meta, headers, receive, send, caller=caller_of(scope))
+        if isinstance(message, Request):
+            return self._modern.post(message, scope, headers, receive, send)
+        return empty(send, 202)
 
 
 def _says_modern(headers: Headers) -> bool:
     said = headers.get(routing.VERSION)
-    return said is not None and said.decode("latin-1").strip() not in LEGACY
+    return said is not None and said not in _LEGACY and said.strip() not in _LEGACY
 
 
 def _check_accept(headers: Headers) -> None:
