@@ -73,6 +73,14 @@ def test_good_replies_are_not_mentioned(answerback: Run, recorded: Run) -> None:
     assert (done.stdout, done.stderr, done.exit) == ("", "no findings in 2 replies\n", 0)
 
 
+def test_a_file_without_replies_is_told(answerback: Run, recorded: Run) -> None:
+    recorded(frame(id=1, method="ping"), "some words")
+
+    done = answerback("lint", "replies.jsonl")
+
+    assert (done.stderr, done.exit) == ("no replies found among 1 message\n", 0)
+
+
 def test_stdin_is_read_as_a_file(answerback: Run) -> None:
     done = answerback("lint", "-", stdin=NO_CONTENT.encode())
 

@@ -173,6 +173,10 @@ def test_an_answer_whose_question_was_not_recorded_is_told_by_its_members() -> N
             },
             "/response/result",
         ),
+        (
+            {"direction": "request", "message": call(1), "response": result(1, REPLY)},
+            "/response/result",
+        ),
         ([REPLY], "/0"),
         ([call(1), result(1, REPLY)], "/1/result"),
         (REPLY, ""),

@@ -138,12 +138,14 @@ class Conversation:
         if "request" in value and "response" in value:
             yield from self._exchange(value, pointer)
             return
+        wrapped = False
+        # An entry of the Inspector has the question as its message, and the answer beside it.
         for name in _WRAPPERS:
             inner = _opened(value.get(name))
             if isinstance(inner, dict) and ("jsonrpc" in inner or _is_reply(inner)):
+                wrapped = True
                 yield from self._answers(inner, f"{pointer}/{name}")
-                return
-        if not self._framed and _LOG_MEMBERS.isdisjoint(value):
+        if not wrapped and not self._framed and _LOG_MEMBERS.isdisjoint(value):
             yield Answer(value, pointer, None, self._plain)
 
     def _exchange(self, value: dict[str, Any], pointer: str) -> Iterator[Answer]:

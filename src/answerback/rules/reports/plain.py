@@ -62,6 +62,8 @@ def _property(text: str) -> str:
 
 def summary(tally: Tally) -> str:
     """What it all came to, in a line."""
+    if not tally.replies:
+        return f"no replies found among {_count(tally.others, 'message')}"
     counts = {"error": tally.errors, "warning": tally.warnings, "note": tally.notes}
     found = ", ".join(_count(number, noun) for noun, number in counts.items() if number)
     replies = "1 reply" if tally.replies == 1 else f"{tally.replies:,} replies"

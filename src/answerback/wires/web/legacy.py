@@ -69,7 +69,7 @@ class Legacy:
         if isinstance(message, Request) and message.method == "initialize":
             await self._initialize(message, send)
             return
-        visitor = self._visitors.at(headers, caller)
+        visitor = self._visitors.at(headers)
         if not isinstance(message, Request):
             await self._tell(message, visitor)
             await empty(send, 202)
@@ -78,7 +78,7 @@ class Legacy:
         watchman = self._watchman
         begin = answer.begin
         with Vigil(watchman, receive, silence=KEEP_ALIVE, on_silence=begin, on_gone=None):
-            frame = await self._frame(message, meta, visitor, answer)
+            frame = await self._frame(message, meta, visitor, answer, caller)
         await answer.finish(frame)
 
     async def post_batch(self, texts: list[bytes], headers: Headers, send: Send) -> None:
@@ -146,7 +146,12 @@ class Legacy:
         return answer
 
     async def _frame(
-        self, request: Request, meta: params.Meta | None, visitor: Visitor, answer: Answer
+        self,
+        request: Request,
+        meta: params.Meta | None,
+        visitor: Visitor,
+        answer: Answer,
+        caller: str = "",
     ) -> bytes | None:
         if request.method in _OF_SESSION:
             try:
@@ -157,7 +162,7 @@ class Legacy:
             request.id, visitor.version, visitor.client, answer, level=self._visitors.level(visitor)
         )
         exchange.token = None if meta is None else meta.token
-        exchange.caller = visitor.caller
+        exchange.caller = caller
         return await self._run(request, exchange, visitor)
 
     async def _run(self, request: Request, exchange: Exchange, visitor: Visitor) -> bytes | None:

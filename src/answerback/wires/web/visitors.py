@@ -30,17 +30,10 @@ _LONGEST_ID = 100
 class Visitor(msgspec.Struct, frozen=True):
     """Who sent a request: one with a session, or anybody at some version."""
 
-    ticket: Ticket | None
     version: Version
-    caller: str
-
-    @property
-    def client(self) -> Client:
-        return Client() if self.ticket is None else self.ticket.client
-
-    @property
-    def nonce(self) -> bytes:
-        return b"" if self.ticket is None else self.ticket.nonce
+    client: Client = Client()
+    ticket: Ticket | None = None
+    nonce: bytes = b""
 
 
 class Visitors:
@@ -49,29 +42,38 @@ class Visitors:
         self._worker = worker
         self._sessions = Sessions()
         # Bounded, so that a session which is never used again costs nothing for long.
-        self._ticket = lru_cache(1024)(lambda id: Ticket.open(id.decode("latin-1"), sealer))
+        self._known = lru_cache(1024)(self._open)
 
     def welcome(self, session: Session) -> bytes:
         """The id of a new session."""
         ticket = Ticket.issue(session.version, session.client, home=self._worker)
         return ticket.seal(self._sealer).encode()
 
-    def at(self, headers: Headers, caller: str = "") -> Visitor:
+    def at(self, headers: Headers) -> Visitor:
         """Without a session id it is whoever it is, at the version of its header."""
         id = headers.get(SESSION)
         if id is None:
             said = headers.get(routing.VERSION, b"").decode("latin-1").strip()
-            return Visitor(None, LEGACY.get(said, ASSUMED_LEGACY), caller)
-        ticket = self._ticket(id) if len(id) < _LONGEST_ID else None
-        if ticket is not None and not ticket.is_valid:
-            ticket = None
-        state = None if ticket is None else self._sessions.get(ticket.nonce)
-        if ticket is None or (state is not None and state.ended):
+            return Visitor(LEGACY.get(said, ASSUMED_LEGACY))
+        visitor = self._known(id) if len(id) < _LONGEST_ID else None
+        if visitor is None or not self._is_in(visitor):
             raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
-        return Visitor(ticket, ticket.version, caller)
+        return visitor
+
+    def _open(self, id: bytes) -> Visitor | None:
+        ticket = Ticket.open(id.decode("latin-1"), self._sealer)
+        if ticket is None:
+            return None
+        return Visitor(ticket.version, ticket.client, ticket, ticket.nonce)
+
+    def _is_in(self, visitor: Visitor) -> bool:
+        state = self._sessions.get(visitor.nonce)
+        return (
+            visitor.ticket is not None and visitor.ticket.is_valid and not (state and state.ended)
+        )
 
     def level(self, visitor: Visitor) -> Level:
-        state = None if visitor.ticket is None else self._sessions.get(visitor.nonce)
+        state = self._sessions.get(visitor.nonce)
         return DEFAULT_LEVEL if state is None or state.level is None else state.level
 
     def wants(self, visitor: Visitor, change: Change) -> bool:
