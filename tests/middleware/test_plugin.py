@@ -91,7 +91,7 @@ def test_a_client_that_was_shown_nothing_says_so() -> None:
 
 def test_the_plugin_serves_a_suite_and_prints_findings(tmp_path: Path) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE.format(good=GOOD, bad=BAD))
-    plain = [sys.executable, "-m", "pytest", "-p", "answerback.testing", "-p", "no:cacheprovider"]
+    plain = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
 
     done = subprocess.run([*plain, "."], cwd=tmp_path, capture_output=True, text=True, timeout=60)
 
