@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from .engine import Engine
 
 Job = Callable[[], None]
-_SLOW = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
-"""What runs an author's code, and may take its time."""
 
 
 class Connection:
@@ -78,7 +76,7 @@ class Connection:
             self._listen(request, exchange)
             return None
         job = partial(self._answer, request, exchange)
-        if self._may_take_long(request):
+        if not self._engine.is_quick(request):
             return job
         job()
         return None
@@ -137,19 +135,6 @@ class Connection:
         if request.method in self._session:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
         return Exchange(request.id, version, client, self._link, level=meta.level)
-
-    def _may_take_long(self, request: Request) -> bool:
-        if request.method != "tools/call":
-            return request.method in _SLOW
-        tool = self._app.tools.get(self._named(request))
-        return tool is None or not tool.inline
-
-    def _named(self, request: Request) -> str:
-        try:
-            name = params.read(request.params, params.CallTool).name
-        except RpcError:
-            return ""
-        return name.removeprefix(self._app.contract.tool_prefix)
 
     def _tell(self, message: Notification | Response) -> None:
         if isinstance(message, Response):

@@ -56,6 +56,19 @@ class Engine:
             "completion/complete": self._complete,
         }
 
+    def is_quick(self, request: Request) -> bool:
+        """Whether no author's code runs for it, or only such as says that it never waits."""
+        if request.method not in self._methods:
+            return True
+        if request.method != "tools/call":
+            return False
+        try:
+            name = params.read(request.params, params.CallTool).name
+        except RpcError:
+            return True
+        tool = self._app.tools.get(name.removeprefix(self._app.contract.tool_prefix))
+        return tool is not None and tool.inline
+
     async def respond(self, request: Request, exchange: Exchange) -> bytes:
         """The frame that answers a request; whatever happens, there is one."""
         try:
