@@ -75,9 +75,10 @@ class Legacy:
             await empty(send, 202)
             return
         answer = self._answer(visitor, headers, send)
-        if message.method not in _OF_SESSION and self._engine.is_quick(message):
+        is_new = (visitor.nonce, message.id) not in self._running
+        if is_new and message.method not in _OF_SESSION and self._engine.is_quick(message):
             # Nothing can come between, so nothing is watched or registered.
-            exchange = self._exchange(message, meta, visitor, answer, caller)
+            exchange = self._visitors.exchange(message, meta, visitor, answer, caller)
             await answer.finish(await self._engine.respond(message, exchange))
             return
         begin = answer.begin
@@ -162,22 +163,8 @@ class Legacy:
                 return result_frame(request.id, await self._within_session(request, visitor))
             except RpcError as error:
                 return error_frame(request.id, error)
-        exchange = self._exchange(request, meta, visitor, answer, caller)
+        exchange = self._visitors.exchange(request, meta, visitor, answer, caller)
         return await self._run(request, exchange, visitor)
-
-    def _exchange(
-        self,
-        request: Request,
-        meta: params.Meta | None,
-        visitor: Visitor,
-        answer: Answer,
-        caller: str,
-    ) -> Exchange:
-        level = self._visitors.level(visitor)
-        exchange = Exchange(request.id, visitor.version, visitor.client, answer, level=level)
-        exchange.token = None if meta is None else meta.token
-        exchange.caller = caller
-        return exchange
 
     async def _run(self, request: Request, exchange: Exchange, visitor: Visitor) -> bytes | None:
         """The answer, or None for what was cancelled."""

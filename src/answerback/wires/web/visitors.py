@@ -10,7 +10,8 @@ import msgspec
 
 from ...changes import Change
 from ...mcp import headers as routing
-from ...mcp.messages import INVALID_REQUEST, RpcError
+from ...mcp.exchange import Exchange
+from ...mcp.messages import INVALID_REQUEST, Request, RpcError
 from ...mcp.session import DEFAULT_LEVEL, Client, Session
 from ...mcp.sessions import Sessions
 from ...mcp.tickets import Ticket
@@ -20,8 +21,10 @@ from .bus import Ended, Levelled, Subscribed
 from .refusals import HttpError
 
 if TYPE_CHECKING:
+    from ...mcp.params import Meta
     from ...peer import Level
     from ...seal import Sealer
+    from .events import Answer
 
 SESSION = b"mcp-session-id"
 _LONGEST_ID = 100
@@ -75,6 +78,21 @@ class Visitors:
     def level(self, visitor: Visitor) -> Level:
         state = self._sessions.get(visitor.nonce)
         return DEFAULT_LEVEL if state is None or state.level is None else state.level
+
+    def exchange(
+        self,
+        request: Request,
+        meta: Meta | None,
+        visitor: Visitor,
+        answer: Answer,
+        caller: str,
+    ) -> Exchange:
+        """What a visitor's request is answered in."""
+        level = self.level(visitor)
+        exchange = Exchange(request.id, visitor.version, visitor.client, answer, level=level)
+        exchange.token = None if meta is None else meta.token
+        exchange.caller = caller
+        return exchange
 
     def wants(self, visitor: Visitor, change: Change) -> bool:
         return change.what != "resource" or change.uri in self.subscriptions(visitor)
