@@ -24,7 +24,7 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     version: Version
     client: Client
     home: int
-    """The worker that keeps what changes in this session."""
+    """The worker that it was opened at."""
     issued: int
     subject: bytes
     """Who opened it: a hash, or nothing for anybody."""
