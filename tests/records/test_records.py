@@ -365,8 +365,10 @@ def test_serve_records_every_worker_in_one_file(serve: Serve, served: Path) -> N
             httpx.post(f"{server.url}/functions/add", json=body).raise_for_status()
     verdict = verify(str(audit_db))
 
+    replies = replies_in(audit_db)
     assert verdict.holds
-    assert {event.wire for event in replies_in(audit_db)} <= {"rest"}
+    assert all(head.ended for head in verdict.heads)
+    assert [event.wire for event in replies] == ["rest"] * 40
 
 
 def test_one_server_has_recorded_every_call_once_it_has_drained(serve: Serve, served: Path) -> None:
