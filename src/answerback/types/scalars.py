@@ -17,7 +17,16 @@ import msgspec
 from answerback.types.nodes import NO_LIMITS, Limits, Scalar
 
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?"
-_DAY = r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])"
+# Long, and exact: no year 0, no 31st of April, and the 29th of February in leap years alone.
+_YEAR = r"(000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})"
+_BY_FOUR = r"(0[48]|[2468][048]|[13579][26])"
+_LEAP_YEAR = rf"([0-9]{{2}}{_BY_FOUR}|{_BY_FOUR}00)"
+_IN_MONTH = (
+    r"((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])"
+    r"|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
+    r"|02-(0[1-9]|1[0-9]|2[0-8]))"
+)
+_DAY = rf"({_YEAR}-{_IN_MONTH}|{_LEAP_YEAR}-02-29)"
 # msgspec takes an offset without its colon; RFC 3339 does not.
 _LOOSE_OFFSET = r"([Zz]|[+-]([01][0-9]|2[0-3]):?[0-5][0-9])"
 _OFFSET = r"([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])"
