@@ -487,3 +487,20 @@ def test_what_is_sent_fits_the_output_schema(annotation: Any) -> None:
                 assert validator.is_valid(msgspec.json.decode(encoded))
 
     fits()
+
+
+@pytest.mark.parametrize("year", [0, 1, 4, 100, 400, 1900, 2000, 2023, 2024, 9999])
+@pytest.mark.parametrize("month", [0, 1, 2, 4, 12, 13])
+@pytest.mark.parametrize("day", [0, 1, 28, 29, 30, 31, 32])
+def test_the_pattern_of_a_datetime_knows_the_calendar(year: int, month: int, day: int) -> None:
+    parameter = Parameter(name="when", annotation=datetime)
+    pattern = arguments_schema([parameter])["properties"]["when"]["pattern"]
+    text = f"{year:04}-{month:02}-{day:02}T12:00:00"
+
+    try:
+        Arguments([parameter]).decode(msgspec.json.encode({"when": text}))
+        taken = True
+    except InvalidArguments:
+        taken = False
+
+    assert (re.search(pattern, text) is not None) is taken

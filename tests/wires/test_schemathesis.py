@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, Literal, NamedTuple, TypedDict
@@ -77,6 +77,7 @@ TYPES: dict[str, Any] = {
     "spans": Span,
     "people": Person,
     "dates": date,
+    "moments": datetime,
     "times": time,
     "durations": timedelta,
     "ids": uuid.UUID,
