@@ -187,6 +187,7 @@ BAD = [
     Case("a bare list of blocks", [said("5 °C")], {"AB116"}),
     # isError, 9: litellm 37496, kimai_mcp 18, open-liberty 35729, ikanos 685.
     Case("litellm 37496: 401 as a success", text("401 Unauthorized"), {"AB201"}),
+    Case("a failure that begins with no", text("Error: no such city"), {"AB201"}),
     Case(
         "litellm 37496: the provider's error as a success",
         text('{"error":{"message":"Invalid API key","type":"auth_error","code":401}}'),

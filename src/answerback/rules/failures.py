@@ -38,7 +38,7 @@ _BEGINS_AS_ERROR = re.compile(
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception):\s\S")
 # A count or a heading is not a failure.
 _REPORT = re.compile(
-    r"errors?\s*:\s*(?:\d+\s*(?:$|[,;\n(/|])|(?:none|no|n/a|null|-)\b)", re.IGNORECASE
+    r"errors?\s*:\s*(?:(?:\d+|no|-)\s*(?:$|[,;.\n(/|])|(?:none|n/a|null)\b)", re.IGNORECASE
 )
 
 _VAGUE = re.compile(
