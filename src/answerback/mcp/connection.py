@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ..call import without_loop
 from . import params
 from .engine import log_fault
@@ -33,7 +35,12 @@ if TYPE_CHECKING:
     from ..app import App
     from .engine import Engine
 
-Job = Callable[[], None]
+
+class Job(msgspec.Struct, frozen=True):
+    """Answering one message; *name* is the tool that it runs, if it is one."""
+
+    run: Callable[[], None]
+    name: str = ""
 
 
 class Connection:
@@ -54,7 +61,7 @@ class Connection:
         try:
             texts = parse_batch(text)
             if texts is not None:
-                return partial(self._answer_batch, self._accepted(texts))
+                return Job(partial(self._answer_batch, self._accepted(texts)))
             message = parse(text)
             if isinstance(message, Request):
                 return self._take_request(message)
@@ -75,10 +82,10 @@ class Connection:
         if request.method == "subscriptions/listen" and exchange.version.modern:
             self._listen(request, exchange)
             return None
-        job = partial(self._answer, request, exchange)
+        answer = partial(self._answer, request, exchange)
         if not self._engine.is_quick(request):
-            return job
-        job()
+            return Job(answer, self._engine.tool_called(request))
+        answer()
         return None
 
     def _listen(self, request: Request, exchange: Exchange) -> None:

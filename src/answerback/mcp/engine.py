@@ -60,14 +60,18 @@ class Engine:
         """Whether no author's code runs for it, or only such as says that it never waits."""
         if request.method not in self._methods:
             return True
+        tool = self._app.tools.get(self.tool_called(request))
+        return tool is not None and tool.inline
+
+    def tool_called(self, request: Request) -> str:
+        """The tool that a request calls, if it calls one."""
         if request.method != "tools/call":
-            return False
+            return ""
         try:
             name = params.read(request.params, params.CallTool).name
         except RpcError:
-            return True
-        tool = self._app.tools.get(name.removeprefix(self._app.contract.tool_prefix))
-        return tool is not None and tool.inline
+            return ""
+        return name.removeprefix(self._app.contract.tool_prefix)
 
     async def respond(self, request: Request, exchange: Exchange) -> bytes:
         """The frame that answers a request; whatever happens, there is one."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import cache, cached_property, partial
@@ -18,7 +19,7 @@ import msgspec
 
 from ..errors import ToolError
 from ..mcp.connection import Connection, Job
-from ..mcp.engine import Engine
+from ..mcp.engine import Engine, log_fault
 from ..mcp.exchange import current
 from ..mcp.messages import (
     INVALID_REQUEST,
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from ..tool import Tool
 
 MAX_MESSAGE = 10 * 1024 * 1024
+BRIEF = 0.002
+"""Seconds that a tool may take with the reading in its hands."""
+QUIET = 500
+"""So many looks without a call, and nobody looks any more."""
 MAX_SENDING = 64
 """With so many answers waiting for the client to read, no more is read from it."""
 
@@ -58,7 +63,9 @@ class Stdio:
         self._connection = Connection(app, engine, self._pipe, self._pipe.settle)
         self._reading = threading.Lock()
         self._waiting = 0
-        self._threads = 0
+        self._brief: set[str] = set()
+        """The tools that were brief the last time."""
+        self._sentry = _Sentry(self._hand_on)
         self._idle = threading.Condition()
         self._busy = 0
 
@@ -72,20 +79,19 @@ class Stdio:
                 self._idle.wait(0.1)
 
     def _start_one(self) -> None:
-        self._threads += 1
         threading.Thread(target=self._follow, daemon=True).start()
 
     def _follow(self) -> None:
         while not self._ended.is_set():
             self._waiting += 1
-            with self._reading:
-                self._waiting -= 1
-                job = self._lead()
+            self._reading.acquire()
+            self._waiting -= 1
+            job = self._lead()
             if job is not None:
                 self._work(job)
 
     def _lead(self) -> Job | None:
-        """Read until there is something to do that may take long."""
+        """Read until there is something that may take long, then let another one read."""
         while not self._ended.is_set():
             self._pipe.wait_for_reader()
             try:
@@ -95,23 +101,93 @@ class Stdio:
                 continue
             if line is None:
                 self._ended.set()
-                return None
+                break
             job = self._connection.take(line)
-            if job is not None:
-                with self._idle:
-                    self._busy += 1
-                if not self._waiting:
-                    self._start_one()
+            if job is None:
+                continue
+            # Counted before another one reads on, who may come to the end at once.
+            with self._idle:
+                self._busy += 1
+            if job.name not in self._brief:
+                self._hand_on()
                 return job
+            if not self._sentry.keeps(partial(self._work, job)):
+                return None  # It took longer than it used to, and another one reads.
+        self._reading.release()
         return None
 
+    def _hand_on(self) -> None:
+        self._reading.release()
+        if not self._waiting:
+            self._start_one()
+
     def _work(self, job: Job) -> None:
+        began = time.perf_counter()
         try:
-            job()
+            job.run()
+        except Exception:  # noqa: BLE001 -- a fault of ours ends one answer, not the reading
+            log_fault("an answer")
         finally:
+            brief = time.perf_counter() - began < BRIEF
+            self._brief.add(job.name) if brief and job.name else self._brief.discard(job.name)
             with self._idle:
                 self._busy -= 1
                 self._idle.notify()
+
+
+class _Sentry:
+    """Lets the reader run what is brief by itself, and looks that it does not take long.
+
+    Handing on wakes a thread, which costs more than most tools do. A tool that was brief the
+    last time is run in place; if it is not brief this time, the reading is taken from its thread.
+    """
+
+    def __init__(self, hand_on: Callable[[], None]) -> None:
+        self._hand_on = hand_on
+        self._lock = threading.Lock()
+        self._turn = 0
+        self._running = False
+        self._seen = -1
+        self._needed = threading.Event()
+        self._started = False
+
+    def keeps(self, work: Callable[[], None]) -> bool:
+        """Do the work; whether the thread that did it is still the one to read."""
+        if not self._needed.is_set():
+            self._wake()
+        self._turn += 1
+        turn = self._turn
+        self._running = True
+        work()
+        with self._lock:
+            kept = self._running and self._turn == turn
+            if kept:
+                self._running = False
+            return kept
+
+    def _wake(self) -> None:
+        self._needed.set()
+        if not self._started:
+            self._started = True
+            threading.Thread(target=self._watch, daemon=True).start()
+
+    def _watch(self) -> None:
+        quiet = 0
+        while True:
+            time.sleep(BRIEF)
+            with self._lock:
+                late = self._running and self._turn == self._seen
+                quiet = 0 if self._running or self._turn != self._seen else quiet + 1
+                self._seen = self._turn
+                if late:
+                    self._running = False
+            if late:
+                self._hand_on()
+            elif quiet > QUIET:
+                # Nobody calls: it sleeps until somebody does.
+                self._needed.clear()
+                self._needed.wait()
+                quiet = 0
 
 
 @cache
