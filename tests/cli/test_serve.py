@@ -17,7 +17,8 @@ def test_serve_says_where_it_is_and_answers_there(serve: Callable[..., Any], too
 
 
 @pytest.mark.parametrize(
-    "flags", [("--workers", "0"), ("--port", "x"), ("--max-body", "-1"), ("--nope",)]
+    "flags",
+    [("--workers", "0"), ("--port", "x"), ("--port", "99999"), ("--max-body", "-1"), ("--nope",)],
 )
 @pytest.mark.usefixtures("tools")
 def test_a_flag_that_makes_no_sense_is_refused(answerback: Run, flags: tuple[str, ...]) -> None:

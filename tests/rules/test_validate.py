@@ -140,3 +140,8 @@ def test_importing_the_rules_loads_no_optional_dependency() -> None:
     )
 
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
+
+
+def test_a_dialect_that_there_is_not_is_refused() -> None:
+    with pytest.raises(ValueError, match="no dialect is called 'MCP'"):
+        validate({}, dialect="MCP")  # type: ignore[arg-type]  # what is tested

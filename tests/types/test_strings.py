@@ -92,8 +92,14 @@ def test_a_name_given_twice_makes_a_list() -> None:
     assert _read(tuple[int, str], "1", "2") == [1, "2"]
 
 
-def test_a_name_given_twice_is_its_last_value_elsewhere() -> None:
-    assert _read(int, "1", "2") == 2
+def test_a_name_given_twice_is_refused_elsewhere() -> None:
+    with pytest.raises(InvalidArguments, match="given 2 times"):
+        _read(int, "1", "2")
+
+
+def test_bytes_that_are_no_text_are_refused_where_text_is_taken() -> None:
+    with pytest.raises(InvalidArguments, match="not UTF-8"):
+        _read(str, b"\xff\xfe")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from argparse import ArgumentTypeError
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ class CannotRecord(AnswerbackError):
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser_with_target("serve")
     parser.add_argument("--host", default="127.0.0.1", help="the address (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=8000, help="the port (default: %(default)s)")
+    parser.add_argument("--port", type=_port, default=8000, help="the port (default: %(default)s)")
     parser.add_argument("--workers", type=_positive, default=1, help="processes (default: 1)")
     parser.add_argument(
         "--max-body", type=_positive, default=MAX_BODY, help="bytes of a request (default: 4 MiB)"
@@ -55,10 +56,15 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 
 def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
+    if not (text.isascii() and text.isdigit() and int(text[:10])):
+        raise ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+    return int(text)
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:10]) < 65536):
+        raise ArgumentTypeError(f"must be a number from 0 to 65535, not {text!r}")
+    return int(text)
 
 
 def _records_in(path: str, keep: Sequence[str]) -> Records:

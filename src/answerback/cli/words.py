@@ -52,8 +52,8 @@ def kind(schema: Any, root: dict[str, Any]) -> str:
             return "list"
         case {"contentEncoding": _}:
             return "file"
-        case {"type": "string", "format": name} if name in _FORMATS:
-            return _FORMATS[name][0]
+        case {"type": "string"} if (form := _form(schema)) is not None:
+            return _FORMATS[form][0]
         case {"type": str(name)} if name in _TYPES:
             return _TYPES[name][0]
     return "value"
@@ -68,16 +68,26 @@ def example(name: str, schema: Any, root: dict[str, Any]) -> str:
         case {"anyOf": [option, *_]} | {"oneOf": [option, *_]}:
             return example(name, option, root)
         case {"type": "array", "items": items} if items:
-            return example(name, items, root)
+            one = example(name, items, root)
+            return f"[{one}]" if one.startswith(("{", "[")) else one
         case {"contentEncoding": _}:
             return "@file"
-        case {"type": "string", "format": form} if form in _FORMATS:
+        case {"type": "string"} if (form := _form(schema)) is not None:
             return _FORMATS[form][1]
         case {"type": "integer" | "number", "minimum": least}:
             return _literal(least)
         case {"type": str(word)} if word in _TYPES:
             return _TYPES[word][1]
     return name.lower()
+
+
+def _form(schema: dict[str, Any]) -> str | None:
+    """The form of a string, by its name or by the pattern of a type that has no such name."""
+    if schema.get("format") in _FORMATS:
+        return str(schema["format"])
+    from ..types.scalars import form_of_pattern
+
+    return form_of_pattern(schema.get("pattern"))
 
 
 def _resolved(schema: Any, root: dict[str, Any]) -> Any:

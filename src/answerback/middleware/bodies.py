@@ -48,8 +48,9 @@ class Bodies:
 
     @staticmethod
     def is_one(status: int, media_type: str) -> bool:
-        """A stream has no one body, and some responses have none at all."""
-        return status not in _WITHOUT_BODY and not media_type.startswith("text/event-stream")
+        """A stream has no one body, and some responses, redirects among them, have none at all."""
+        bodiless = status in _WITHOUT_BODY or 300 <= status < 400
+        return not bodiless and not media_type.startswith("text/event-stream")
 
     def judge(self, path: str, wire: str, status: int, body: bytes, clock: Clock) -> Judged:
         try:

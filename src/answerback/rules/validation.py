@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
 
 from ..contract import ENVELOPE, STANDARD
+from ..contract import Dialect as _Dialect
 from ..reply import Reply
 from ..shape import BARE, RESULT
 from ..versions import LATEST_LEGACY, VERSIONS, Version
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ..contract import Dialect
 
 _NOTHING_KNOWN = Circumstances()
+DIALECTS: tuple[str, ...] = get_args(_Dialect)
 
 
 def validate(
@@ -37,6 +39,9 @@ def validate(
     object with `success` is an envelope and any other an MCP result. *schema* is the tool's
     output schema (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
     """
+    if dialect is not None and dialect not in DIALECTS:
+        there = ", ".join(DIALECTS)
+        raise ValueError(f"no dialect is called {dialect!r}; there are {there}")
     if schema is None and version is None:
         given = _NOTHING_KNOWN
     else:

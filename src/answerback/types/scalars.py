@@ -53,6 +53,17 @@ _TIMES: dict[tuple[type, bool | None], str] = {
 _LOOSE = frozenset({UUID, timedelta, Decimal})
 
 
+_FORMS = {datetime: "date-time", time: "time"}
+
+
+def form_of_pattern(pattern: str | None) -> str | None:
+    """What a pattern of ours stands for, in the words that JSON Schema has for formats."""
+    if pattern == PATTERNS[timedelta]:
+        return "duration"
+    found = (_FORMS[kind] for (kind, _), each in _TIMES.items() if each == pattern)
+    return next(found, None)
+
+
 def pattern_of(kind: type, limits: Limits) -> str | None:
     """The form of the string that stands for *kind*, if it is not free text."""
     if kind is bytearray:

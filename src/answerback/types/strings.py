@@ -13,6 +13,7 @@ import msgspec
 from answerback.types import nodes
 from answerback.types.nodes import Node
 from answerback.types.parameter import Parameter
+from answerback.types.problems import InvalidArguments, Problem
 from answerback.types.reading import read_type
 from answerback.types.settling import read_kindly, settle
 from answerback.types.syntax import load
@@ -31,10 +32,45 @@ def from_strings(
     given: dict[str, list[str | bytes]] = {}
     for name, value in pairs:
         given.setdefault(name, []).append(value)
+    problems = [
+        Problem(path=name, message=message)
+        for name, values in given.items()
+        if name in types and (message := _problem(nodes.plain(types[name]), values))
+    ]
+    if problems:
+        raise InvalidArguments(tuple(problems))
     return {
         name: _read_all(nodes.plain(types[name]), values) if name in types else _as_text(values[-1])
         for name, values in given.items()
     }
+
+
+def _problem(node: Node, values: list[str | bytes]) -> str | None:
+    """What is wrong with how an argument is given, whatever it says."""
+    if len(values) > 1 and _array_in(node) is None and not isinstance(node, nodes.Anything):
+        return f"given {len(values)} times, and takes one value"
+    if not _takes_bytes(node) and any(_is_no_text(value) for value in values):
+        return "expected text, got bytes that are not UTF-8"
+    return None
+
+
+def _takes_bytes(node: Node) -> bool:
+    if isinstance(node, nodes.Union):
+        return any(_takes_bytes(nodes.plain(member)) for member in node.members)
+    array = _array_in(node)
+    if isinstance(array, nodes.Array):
+        return _takes_bytes(nodes.plain(array.item))
+    return isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray)
+
+
+def _is_no_text(value: str | bytes) -> bool:
+    if isinstance(value, str):
+        return False
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _read_all(node: Node, values: list[str | bytes]) -> Any:
