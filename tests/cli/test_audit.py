@@ -57,6 +57,13 @@ def test_verify_proves_a_head_that_was_noted_down(audit_db: str, capsys: Capture
     assert "a tail was cut" in capsys.readouterr().out
 
 
+def test_a_shortened_head_is_refused_and_not_called_tampering(audit_db: str) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        audit("verify", audit_db, "--head", "c093cc947d2c")
+
+    assert stopped.value.code == 2
+
+
 def test_verify_names_the_first_broken_link(audit_db: str, capsys: Capture) -> None:
     with closing(sqlite3.connect(audit_db)) as connection, connection:
         connection.execute("UPDATE records SET body = replace(body, 'add', 'sub') WHERE id = 3")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -31,12 +32,24 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         kind.add_argument("--json", action="store_true", help="for programs")
         if name == "verify":
             kind.add_argument(
-                "--head", action="append", default=[], metavar="HASH", help="must be there"
+                "--head",
+                action="append",
+                default=[],
+                type=_hash,
+                metavar="HASH",
+                help="a head noted down earlier, which must be there",
             )
         if name == "tail":
             kind.add_argument("-n", type=_count, default=20, metavar="N", help="(default: 20)")
     given = parser.parse_args(arguments)
     return _WHAT[given.what][1](given)
+
+
+def _hash(text: str) -> str:
+    """A shortened one would be missed, and taken for a sign of tampering."""
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise ArgumentTypeError("a whole hash has 64 hexadecimal digits, as verify shows them")
+    return text
 
 
 def _verify(given: Namespace) -> int:
