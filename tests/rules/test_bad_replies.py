@@ -188,6 +188,13 @@ BAD = [
     # isError, 9: litellm 37496, kimai_mcp 18, open-liberty 35729, ikanos 685.
     Case("litellm 37496: 401 as a success", text("401 Unauthorized"), {"AB201"}),
     Case("a failure that begins with no", text("Error: no such city"), {"AB201"}),
+    Case("a status of two words and more", text("500 Internal Server Error"), {"AB201"}),
+    Case("a status after a word", text("HTTP error 404: Not Found"), {"AB201"}),
+    Case(
+        "a failure said twice, as for a tool that returns a str",
+        text("Error: 401 Unauthorized", structuredContent={"result": "Error: 401 Unauthorized"}),
+        {"AB201"},
+    ),
     Case(
         "litellm 37496: the provider's error as a success",
         text('{"error":{"message":"Invalid API key","type":"auth_error","code":401}}'),

@@ -14,7 +14,7 @@ _STATUSES = (
     "Bad Request|Unauthorized|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|"
     "Unprocessable (?:Entity|Content)|Too Many Requests|Client Error|Server Error|"
     "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out"
-)
+).replace(" ", "[ ]")  # A bare space means nothing where they are used.
 # Only the way a text begins tells: a document may speak of errors anywhere.
 _BEGINS_AS_ERROR = re.compile(
     rf"""(?:❌\s*|\[error\]\s*|\*\*)?(?:
@@ -80,9 +80,12 @@ _ABOUT_FAILURE = frozenset(
 )
 def error_hidden_in_text(it: Subject) -> Faults:
     """A failure that is not flagged counts as a success: hosts do not retry and models go on."""
-    if len(it.blocks) != 1 or not it.texts or "structuredContent" in it.found:
+    if len(it.blocks) != 1 or not it.texts:
         return ()
     text = it.texts[0][1].strip()
+    # Data of its own speaks for a success; the same words once more, as for any `-> str`, do not.
+    if it.found.get("structuredContent", {"result": text}) != {"result": text}:
+        return ()
     if len(text) > _LONGEST_ERROR or not _reads_as_error(text):
         return ()
     return [Fault("/content/0/text", f"a failure without isError: {_first_line(text)!r:.80}")]
