@@ -18,6 +18,7 @@ CONNECTIONS = 32
 SECONDS = 1.5
 ROUNDS = 5
 BODY = '{"x":7,"y":3}'
+OURS = "bench.site:site"
 
 
 class Server(NamedTuple):
@@ -37,6 +38,8 @@ class Server(NamedTuple):
 def running(application: str) -> Iterator[Server]:
     """An ASGI application on a free port, under uvicorn as `serve` sets it up."""
     command = [sys.executable, "-m", "bench.uvicorn_on_a_free_port", application]
+    if application == OURS:
+        command.append("answerback.wires.web.protocol:Protocol")
     server = subprocess.Popen(command, env=_quick(), stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
@@ -71,7 +74,7 @@ def rate(port: int, path: str, body: str = BODY, headers: dict[str, str] | None 
 
 
 def measure() -> list[Figure]:
-    with running("bench.bare_asgi:app") as bare, running("bench.site:site") as ours:
+    with running("bench.bare_asgi:app") as bare, running(OURS) as ours:
         places = {
             "bare": (bare, "/"),
             "inline": (ours, "/functions/add_inline"),

@@ -1,4 +1,7 @@
-"""Serves an ASGI application as `serve` does; prints the port."""
+"""Serves an ASGI application with uvicorn as `serve` sets it up; prints the port.
+
+Ours has the protocol that `serve` gives it; others have uvicorn's own.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,16 @@ import sys
 import uvicorn
 
 
-def main(application: str) -> None:
+def main(application: str, protocol: str = "auto") -> None:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     listener.listen(2048)
     print(listener.getsockname()[1], flush=True)
-    config = uvicorn.Config(application, log_level="warning", access_log=False, server_header=False)
+    config = uvicorn.Config(
+        application, http=protocol, log_level="warning", access_log=False, server_header=False
+    )
     uvicorn.Server(config).run(sockets=[listener])
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

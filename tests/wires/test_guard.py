@@ -11,8 +11,8 @@ import pytest
 from answerback import App
 from answerback.errors import AnswerbackError
 from answerback.reply import Reply
-from answerback.wires.web.body import headers_of
 from answerback.wires.web.guard import Guard
+from answerback.wires.web.incoming import headers_of
 from answerback.wires.web.options import WebOptions
 
 Ask = Callable[..., Any]

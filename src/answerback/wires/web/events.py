@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from .body import Receive, Send
+from .incoming import JSON_TYPE, Incoming, Pairs, Receive, Send
 
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a sign of life is sent."""
@@ -22,7 +22,6 @@ TURN = 16
 RETRY = 500
 """Milliseconds after which a client may come back to a line that was hung up."""
 
-Headers: TypeAlias = list[tuple[bytes, bytes]]
 Ask: TypeAlias = Callable[["Log", str, Any], Awaitable[msgspec.Raw]]
 _EVENTS = [
     (b"content-type", b"text/event-stream"),
@@ -109,7 +108,7 @@ class Log:
         for line in self._lines:
             line.wake.set()
 
-    async def write_to(self, send: Send, headers: Headers, *, start: int, prime: bool) -> None:
+    async def write_to(self, send: Send, headers: Pairs, *, start: int, prime: bool) -> None:
         """Send the events from *start* on, until the log ends or the line is hung up."""
         line = Line(send, self)
         self._lines.add(line)
@@ -152,7 +151,7 @@ class Line(Reader):
         self._send = send
         self._log = log
 
-    async def write(self, headers: Headers, number: int, *, prime: bool) -> None:
+    async def write(self, headers: Pairs, number: int, *, prime: bool) -> None:
         start = {"type": "http.response.start", "status": 200, "headers": [*headers, *_EVENTS]}
         await self._send(start)
         if prime:
@@ -201,14 +200,14 @@ class Answer:
 
     def __init__(
         self,
-        send: Send,
-        headers: Headers,
+        incoming: Incoming,
+        headers: Pairs,
         log: Log | None = None,
         *,
         prime: bool = False,
         ask: Ask | None = None,
     ) -> None:
-        self._send = send
+        self._incoming = incoming
         self._headers = headers
         self._log = log
         self._prime = prime
@@ -242,14 +241,16 @@ class Answer:
     def begin(self) -> None:
         """Answer with events from now on."""
         if self._writing is None and not self._closed:
-            writing = self.log.write_to(self._send, self._headers, start=0, prime=self._prime)
+            writing = self.log.write_to(
+                self._incoming.send, self._headers, start=0, prime=self._prime
+            )
             self._writing = self._loop.create_task(writing)
 
     async def finish(self, frame: bytes | None, status: int = 200) -> None:
         """Send the last frame: among the events, or by itself if nothing was said before."""
         if self._writing is None and frame is not None and not (self._log and self._log.count):
             self._closed = True
-            await _send_json(self._send, self._headers, frame, status)
+            await self._incoming.respond(status, [*self._headers, JSON_TYPE], frame)
             return
         if frame is not None:
             self.log.append(frame)
@@ -266,10 +267,10 @@ class Answer:
             self._writing.cancel()
 
 
-async def write_until_gone(log: Log, send: Send, receive: Receive, *, start: int = 0) -> None:
+async def write_until_gone(log: Log, incoming: Incoming, *, start: int = 0) -> None:
     """Send a log's events from *start* on, to its end or until the client hangs up."""
-    writing = asyncio.ensure_future(log.write_to(send, [], start=start, prime=False))
-    leaving = asyncio.ensure_future(gone(receive))
+    writing = asyncio.ensure_future(log.write_to(incoming.send, [], start=start, prime=False))
+    leaving = asyncio.ensure_future(gone(incoming.receive))
     try:
         await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -283,10 +284,3 @@ async def gone(receive: Receive) -> None:
     """Wait until the client has hung up."""
     while (await receive())["type"] != "http.disconnect":
         pass
-
-
-async def _send_json(send: Send, headers: Headers, body: bytes, status: int) -> None:
-    length = (b"content-length", b"%d" % len(body))
-    all_headers = [*headers, (b"content-type", b"application/json"), length]
-    await send({"type": "http.response.start", "status": status, "headers": all_headers})
-    await send({"type": "http.response.body", "body": body})

@@ -26,9 +26,9 @@ from ...mcp.modern import meta_of
 from ...mcp.subscriptions import change_frame, subscribed_uri
 from ...versions import LEGACY
 from .asking import Questions
-from .body import Headers, Receive, Send
 from .bus import Answered, Bus, Cancelled, Ended, Follow, Levelled, Note, Said, Subscribed
 from .events import KEEP_ALIVE, Answer, Log, write_until_gone
+from .incoming import Incoming
 from .refusals import HttpError, empty
 from .resuming import Streams
 from .vigil import Vigil, Watchman
@@ -56,54 +56,45 @@ class Legacy:
         self._running: dict[tuple[bytes, Id], Exchange] = {}
         self._listening: set[Log] = set()
 
-    async def post(
-        self,
-        message: Message,
-        meta: params.Meta | None,
-        headers: Headers,
-        receive: Receive,
-        send: Send,
-        *,
-        caller: str,
-    ) -> None:
+    async def post(self, message: Message, meta: params.Meta | None, incoming: Incoming) -> None:
         if isinstance(message, Request) and message.method == "initialize":
-            await self._initialize(message, send)
+            await self._initialize(message, incoming)
             return
-        visitor = self._visitors.at(headers)
+        visitor = self._visitors.at(incoming.headers)
         if not isinstance(message, Request):
             await self._tell(message, visitor)
-            await empty(send, 202)
+            await empty(incoming, 202)
             return
-        answer = self._answer(visitor, headers, send)
+        answer = self._answer(visitor, incoming)
         is_new = (visitor.nonce, message.id) not in self._running
         if is_new and message.method not in _OF_SESSION and self._engine.is_quick(message):
             # Nothing can come between, so nothing is watched or registered.
-            exchange = self._visitors.exchange(message, meta, visitor, answer, caller)
+            exchange = self._visitors.exchange(message, meta, visitor, answer, incoming.caller)
             await answer.finish(await self._engine.respond(message, exchange))
             return
-        begin = answer.begin
+        begin, receive = answer.begin, incoming.receive
         with Vigil(self._watchman, receive, silence=KEEP_ALIVE, on_silence=begin, on_gone=None):
-            frame = await self._frame(message, meta, visitor, answer, caller)
+            frame = await self._frame(message, meta, visitor, answer, incoming.caller)
         await answer.finish(frame)
 
-    async def post_batch(self, texts: list[bytes], headers: Headers, send: Send) -> None:
-        visitor = self._visitors.at(headers)
+    async def post_batch(self, texts: list[bytes], incoming: Incoming) -> None:
+        visitor = self._visitors.at(incoming.headers)
         if not visitor.version.batches or not texts:
             what = "The batch is empty" if not texts else "This protocol version has no batches"
             raise HttpError(400, RpcError(INVALID_REQUEST, what))
-        answer = self._answer(visitor, headers, send)
+        answer = self._answer(visitor, incoming)
         frames = [frame for text in texts if (frame := await self._part(text, visitor, answer))]
         if frames:
             await answer.finish(b"[%b]" % b",".join(frames))
         else:
-            await empty(send, 202)
+            await empty(incoming, 202)
 
-    async def get(self, headers: Headers, receive: Receive, send: Send) -> None:
+    async def get(self, incoming: Incoming) -> None:
         """The stream for what the server says unasked; or the rest of one that broke off."""
-        visitor = self._visitors.at(headers)
+        visitor = self._visitors.at(incoming.headers)
         if visitor.ticket is None:
             raise HttpError(405, RpcError(INVALID_REQUEST, "No session"), Allow="POST, DELETE")
-        log, start = await self._streams.resumed(visitor, headers)
+        log, start = await self._streams.resumed(visitor, incoming.headers)
         if log is None:
             log = Log(asyncio.get_running_loop())
             stop = self._app.changes.listen(partial(_pass_on, self._visitors, visitor, log))
@@ -111,42 +102,43 @@ class Legacy:
             stop = _nothing
         self._listening.add(log)
         try:
-            await write_until_gone(log, send, receive, start=start)
+            await write_until_gone(log, incoming, start=start)
         finally:
             stop()
             self._listening.discard(log)
 
-    async def delete(self, headers: Headers, send: Send) -> None:
-        visitor = self._visitors.at(headers)
+    async def delete(self, incoming: Incoming) -> None:
+        visitor = self._visitors.at(incoming.headers)
         if visitor.ticket is None:
             raise HttpError(400, RpcError(INVALID_REQUEST, "Missing Mcp-Session-Id"))
         await self._share(Ended(visitor.nonce))
-        await empty(send, 204)
+        await empty(incoming, 204)
 
     def close(self) -> None:
         """End the streams that would never end by themselves."""
         for log in self._listening:
             log.end()
 
-    async def _initialize(self, request: Request, send: Send) -> None:
+    async def _initialize(self, request: Request, incoming: Incoming) -> None:
         try:
             session, result = self._engine.about.initialize(request.params)
         except RpcError as error:
-            await Answer(send, []).finish(error_frame(request.id, error))
+            await Answer(incoming, []).finish(error_frame(request.id, error))
             return
         id = (SESSION, self._visitors.welcome(session))
-        await Answer(send, [id]).finish(result_frame(request.id, result))
+        await Answer(incoming, [id]).finish(result_frame(request.id, result))
 
-    def _answer(self, visitor: Visitor, headers: Headers, send: Send) -> Answer:
+    def _answer(self, visitor: Visitor, incoming: Incoming) -> Answer:
         """Events at once for one who names them first; and a log to come back to, in a session."""
         if visitor.ticket is None:
-            return Answer(send, [])
-        events_first = headers.get(b"accept", b"").lstrip().startswith(b"text/event-stream")
+            return Answer(incoming, [])
+        accept = incoming.headers.get(b"accept", b"")
+        events_first = accept.lstrip().startswith(b"text/event-stream")
         if not events_first:
-            return Answer(send, [], ask=self._questions.to(visitor.nonce))
+            return Answer(incoming, [], ask=self._questions.to(visitor.nonce))
         log = self._streams.new(visitor)
         prime = visitor.version is LEGACY["2025-11-25"]
-        answer = Answer(send, [], log, prime=prime, ask=self._questions.to(visitor.nonce))
+        answer = Answer(incoming, [], log, prime=prime, ask=self._questions.to(visitor.nonce))
         answer.begin()
         return answer
 

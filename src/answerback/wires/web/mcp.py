@@ -19,10 +19,9 @@ from ...mcp.modern import is_modern, meta_of
 from ...reply import Reply
 from ...versions import LEGACY
 from ..http import refuse_media
-from .body import Gone, Headers, Receive, Scope, Send, caller_of, headers_of, read_body
 from .bus import Bus, Changed, Note
-from .events import Answer
 from .guard import Guard
+from .incoming import JSON_TYPE, Gone, Headers, Incoming
 from .legacy import Legacy
 from .message import answer_message
 from .modern import Modern
@@ -51,21 +50,20 @@ class Endpoint:
         self._legacy = Legacy(app, self._engine, sealer, bus, watchman)
         self._modern = Modern(app, self._engine, watchman)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = headers_of(scope)
+    async def __call__(self, incoming: Incoming) -> None:
         try:
-            body = await read_body(receive, headers, self._max_body)
-            self._admit(scope, headers, body)
+            body = await incoming.body(self._max_body)
+            self._admit(incoming, body)
             assert isinstance(body, bytes)
-            if scope["path"].endswith("/message"):
-                await self._message(body, scope["method"], send)
+            if incoming.scope["path"].endswith("/message"):
+                await self._message(body, incoming)
             else:
-                await self._answer(body, scope, headers, receive, send)
+                await self._answer(body, incoming)
         except Gone:
             return
         except HttpError as refused:
-            answer = Answer(send, refused.headers)
-            await answer.finish(error_frame(refused.error.id, refused.error), refused.status)
+            frame = error_frame(refused.error.id, refused.error)
+            await incoming.respond(refused.status, [*refused.headers, JSON_TYPE], frame)
 
     async def hear(self, note: Note) -> None:
         """What another worker tells."""
@@ -79,10 +77,10 @@ class Endpoint:
         self._legacy.close()
         self._modern.close()
 
-    def _admit(self, scope: Scope, headers: Headers, body: bytes | Reply[Any]) -> None:
-        refused = self._guard.refuse(scope, headers)
-        media = headers.get(b"content-type", b"")
-        if refused is None and scope["method"] == "POST" and media != b"application/json":
+    def _admit(self, incoming: Incoming, body: bytes | Reply[Any]) -> None:
+        refused = self._guard.refuse(incoming.scope, incoming.headers)
+        media = incoming.headers.get(b"content-type", b"")
+        if refused is None and incoming.method == "POST" and media != b"application/json":
             refused = refuse_media(media.decode("latin-1"))
         if refused is None and isinstance(body, Reply):
             refused = body
@@ -90,54 +88,43 @@ class Endpoint:
             error = RpcError(INVALID_REQUEST, refused.error.message)
             raise HttpError(refused.error.row.status, error)
 
-    def _answer(
-        self, body: bytes, scope: Scope, headers: Headers, receive: Receive, send: Send
-    ) -> Awaitable[None]:
+    def _answer(self, body: bytes, incoming: Incoming) -> Awaitable[None]:
         """What answers the request, to be awaited: a call has few steps to go through."""
-        method = scope["method"]
-        modern = _says_modern(headers)
+        method = incoming.method
+        modern = _says_modern(incoming.headers)
         if method == "POST":
-            return self._post(body, scope, headers, receive, send, modern=modern)
+            return self._post(body, incoming, modern=modern)
         if method == "GET" and not modern:
-            return self._legacy.get(headers, receive, send)
+            return self._legacy.get(incoming)
         if method == "DELETE" and not modern:
-            return self._legacy.delete(headers, send)
+            return self._legacy.delete(incoming)
         error = RpcError(INVALID_REQUEST, f"Method not allowed: {method}")
         raise HttpError(405, error, Allow="POST" if modern else "GET, POST, DELETE")
 
-    async def _message(self, body: bytes, method: str, send: Send) -> None:
-        if method != "POST":
-            error = RpcError(INVALID_REQUEST, f"Method not allowed: {method}")
+    async def _message(self, body: bytes, incoming: Incoming) -> None:
+        if incoming.method != "POST":
+            error = RpcError(INVALID_REQUEST, f"Method not allowed: {incoming.method}")
             raise HttpError(405, error, Allow="POST")
-        await answer_message(self._engine, body, send)
+        await answer_message(self._engine, body, incoming)
 
-    def _post(
-        self,
-        body: bytes,
-        scope: Scope,
-        headers: Headers,
-        receive: Receive,
-        send: Send,
-        *,
-        modern: bool,
-    ) -> Awaitable[None]:
-        _check_accept(headers)
+    def _post(self, body: bytes, incoming: Incoming, *, modern: bool) -> Awaitable[None]:
+        _check_accept(incoming.headers)
         try:
             batch = parse_batch(body)
             if batch is not None:
                 if modern:
                     raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
-                return self._legacy.post_batch(batch, headers, send)
+                return self._legacy.post_batch(batch, incoming)
             message = parse(body)
             meta = meta_of(message.params) if isinstance(message, Request) else None
         except RpcError as error:
             raise HttpError(400, error) from None
         # By its body too, so that one who forgot the header is told so.
         if not (modern or is_modern(meta)):
-            return self._legacy.post(message, meta, headers, receive, send, caller=caller_of(scope))
+            return self._legacy.post(message, meta, incoming)
         if isinstance(message, Request):
-            return self._modern.post(message, scope, headers, receive, send)
-        return empty(send, 202)
+            return self._modern.post(message, incoming)
+        return empty(incoming, 202)
 
 
 def _says_modern(headers: Headers) -> bool:

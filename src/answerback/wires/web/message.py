@@ -12,8 +12,7 @@ from ...mcp.messages import Request, RpcError, error_frame, parse, result_frame
 from ...mcp.modern import meta_of
 from ...mcp.session import Client
 from ...versions import LATEST_LEGACY
-from .body import Send
-from .events import Answer
+from .incoming import JSON_TYPE, Incoming
 from .refusals import HttpError, empty
 
 
@@ -33,15 +32,15 @@ class Deaf:
 _DEAF = Deaf()
 
 
-async def answer_message(engine: Engine, body: bytes, send: Send) -> None:
+async def answer_message(engine: Engine, body: bytes, incoming: Incoming) -> None:
     try:
         message = parse(body)
     except RpcError as error:
         raise HttpError(400, error) from None
     if not isinstance(message, Request):
-        await empty(send, 202)
+        await empty(incoming, 202)
         return
-    await Answer(send, []).finish(await _frame(engine, message))
+    await incoming.respond(200, [JSON_TYPE], await _frame(engine, message))
 
 
 async def _frame(engine: Engine, request: Request) -> bytes:

@@ -19,8 +19,8 @@ from ...mcp.messages import (
 from ...mcp.modern import meta_of, require, version_of
 from ...mcp.subscriptions import Subscription
 from ...versions import LATEST_LEGACY
-from .body import Headers, Receive, Scope, Send, caller_of
 from .events import KEEP_ALIVE, Answer, Log, write_until_gone
+from .incoming import Incoming
 from .vigil import Vigil, Watchman
 
 if TYPE_CHECKING:
@@ -38,16 +38,14 @@ class Modern:
         self._engine = engine
         self._listening: dict[Log, Subscription] = {}
 
-    async def post(
-        self, message: Request, scope: Scope, headers: Headers, receive: Receive, send: Send
-    ) -> None:
-        answer = Answer(send, [])
+    async def post(self, message: Request, incoming: Incoming) -> None:
+        answer = Answer(incoming, [])
         try:
-            exchange = self._open(message, scope, headers, answer)
+            exchange = self._open(message, incoming, answer)
             if message.method == "subscriptions/listen":
-                await self._listen(message, receive, send)
+                await self._listen(message, incoming)
                 return
-            frame = await self._frame(message, exchange, answer, receive)
+            frame = await self._frame(message, exchange, answer, incoming)
         except RpcError as error:
             status = _STATUS.get(error.code, 400)
             await answer.finish(error_frame(message.id, error), status)
@@ -56,7 +54,7 @@ class Modern:
             await answer.finish(frame)
 
     async def _frame(
-        self, request: Request, exchange: Exchange, answer: Answer, receive: Receive
+        self, request: Request, exchange: Exchange, answer: Answer, incoming: Incoming
     ) -> bytes | None:
         """The answer, or None for a client that went."""
         task = asyncio.current_task()
@@ -64,7 +62,7 @@ class Modern:
         exchange.on_cancel = task.cancel
         vigil = Vigil(
             self._watchman,
-            receive,
+            incoming.receive,
             silence=KEEP_ALIVE,
             on_silence=answer.begin,
             on_gone=exchange.cancel,
@@ -83,15 +81,16 @@ class Modern:
             log_fault(request.method)
             raise RpcError(INTERNAL_ERROR, "Internal error") from None
 
-    def _open(self, request: Request, scope: Scope, headers: Headers, answer: Answer) -> Exchange:
+    def _open(self, request: Request, incoming: Incoming, answer: Answer) -> Exchange:
         """In this order: duplicates, `_meta`, header and body the same, version, parameters."""
-        if len(headers) != len(scope["headers"]):
-            routing.refuse_duplicates(scope["headers"])
+        headers = incoming.headers
+        if len(headers) != len(incoming.scope["headers"]):
+            routing.refuse_duplicates(incoming.scope["headers"])
         meta, client = require(meta_of(request.params))
         routing.check_routing(request, str(meta.version), headers)
         exchange = Exchange(request.id, version_of(meta), client, answer, level=meta.level)
         exchange.token = meta.token
-        exchange.caller = caller_of(scope)
+        exchange.caller = incoming.caller
         if request.method == "tools/call":
             asked = params.read(request.params, params.CallTool)
             tool = self._app.tools.get(asked.name.removeprefix(self._app.contract.tool_prefix))
@@ -99,12 +98,12 @@ class Modern:
                 routing.check_params(tool, bytes(asked.arguments), headers)
         return exchange
 
-    async def _listen(self, request: Request, receive: Receive, send: Send) -> None:
+    async def _listen(self, request: Request, incoming: Incoming) -> None:
         log = Log(asyncio.get_running_loop())
         subscription = Subscription(self._app, request.id, request.params, log.offer_or_end)
         self._listening[log] = subscription
         try:
-            await write_until_gone(log, send, receive)
+            await write_until_gone(log, incoming)
         finally:
             subscription.end()
             del self._listening[log]

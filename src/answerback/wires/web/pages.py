@@ -13,8 +13,8 @@ from ...reply import Reply, failure
 from ...shape import RESULT
 from ..http import no_route, refuse_method
 from ..listing import health, listing
-from .body import headers_of
 from .guard import Guard
+from .incoming import headers_of
 
 with needs_extra("serve"):
     from starlette.applications import Starlette

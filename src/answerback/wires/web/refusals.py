@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+
 from ...mcp.messages import RpcError
-from .body import Send
+from .incoming import Incoming
 
 
 class HttpError(Exception):
@@ -14,7 +16,5 @@ class HttpError(Exception):
         self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
 
 
-async def empty(send: Send, status: int) -> None:
-    headers = [(b"content-length", b"0")] if status != 204 else []
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": b""})
+def empty(incoming: Incoming, status: int) -> Awaitable[None]:
+    return incoming.respond(status, [], b"")

@@ -11,8 +11,8 @@ from ...dialects.written import JSON
 from ...reply import Reply
 from ...shape import RESULT
 from ..http import refuse_media, refuse_method
-from .body import Gone, Headers, Message, Receive, Scope, Send, caller_of, headers_of, read_body
 from .guard import Guard
+from .incoming import JSON_TYPE, Gone, Headers, Incoming, Pairs
 from .options import WebOptions
 
 if TYPE_CHECKING:
@@ -31,31 +31,29 @@ class Functions:
         self._guard = guard
         self._max_body = options.max_body
 
-    async def call(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = headers_of(scope)
+    async def call(self, name: str, incoming: Incoming) -> None:
         try:
-            body = await read_body(receive, headers, self._max_body)
+            body = await incoming.body(self._max_body)
         except Gone:
             return
-        refused = self._refuse(scope, headers)
+        refused = self._refuse(incoming)
         if refused is not None:
             reply = refused
         elif isinstance(body, Reply):
             reply = body
         else:
-            call = Call(name, body or b"{}", wire="rest", caller=caller_of(scope))
+            call = Call(name, body or b"{}", wire="rest", caller=incoming.caller)
             reply = settled(await self._app.paths.tools(call))
-        written = self._write(name, reply, headers)
-        await send(start_of(written, allow="POST"))
-        await send({"type": "http.response.body", "body": written.body})
+        written = self._write(name, reply, incoming.headers)
+        await incoming.respond(written.status, _headers(written), written.body)
 
-    def _refuse(self, scope: Scope, headers: Headers) -> Reply[Any] | None:
-        refused = self._guard.refuse(scope, headers)
-        media = headers.get(b"content-type", b"")
+    def _refuse(self, incoming: Incoming) -> Reply[Any] | None:
+        refused = self._guard.refuse(incoming.scope, incoming.headers)
+        media = incoming.headers.get(b"content-type", b"")
         # What nearly all send is not worth two more calls.
-        if refused or (media == b"application/json" and scope["method"] == "POST"):
+        if refused or (media == b"application/json" and incoming.method == "POST"):
             return refused
-        return refuse_method(scope["method"], "POST") or refuse_media(media.decode("latin-1"))
+        return refuse_method(incoming.method, "POST") or refuse_media(media.decode("latin-1"))
 
     def _write(self, name: str, reply: Reply[Any], headers: Headers) -> Written:
         contract = self._app.contract
@@ -69,18 +67,12 @@ class Functions:
         return write(reply, dialect, shape, contract)
 
 
-_JSON_TYPE = (b"content-type", b"application/json")
-
-
-def start_of(written: Written, *, allow: str) -> Message:
-    """What goes before the body."""
+def _headers(written: Written) -> Pairs:
+    """What goes before the body, but for its length."""
     media = written.media_type
-    headers = [
-        _JSON_TYPE if media == JSON else (b"content-type", media.encode("latin-1")),
-        (b"content-length", b"%d" % len(written.body)),
-    ]
+    headers = [JSON_TYPE if media == JSON else (b"content-type", media.encode("latin-1"))]
     if written.headers:
         headers += [(name.lower().encode(), value.encode()) for name, value in written.headers]
     if written.status == 405:
-        headers.append((b"allow", allow.encode()))
-    return {"type": "http.response.start", "status": written.status, "headers": headers}
+        headers.append((b"allow", b"POST"))
+    return headers

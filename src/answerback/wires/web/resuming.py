@@ -6,9 +6,9 @@ import asyncio
 import os
 from collections import OrderedDict
 
-from .body import Headers
 from .bus import Bus, Follow, Said
 from .events import Log
+from .incoming import Headers
 from .visitors import Visitor
 
 _MOST = 256

@@ -14,9 +14,9 @@ from ...changes import Change
 from ...errors import needs_extra
 from ...seal import sealer_from_environment
 from ..http import RESERVED
-from .body import Receive, Scope, Send
 from .bus import ALONE, Bus, Changed, Sockets
 from .guard import Guard
+from .incoming import DIRECT, Incoming, Receive, Scope, Send
 from .options import WebOptions
 from .pages import Pages
 from .rest import Functions
@@ -52,7 +52,12 @@ class Site:
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await (self._cors or self._pick)(scope, receive, send)
+        if self._cors is None:
+            await self._pick(scope, receive, send)
+        else:
+            # The short way would go around what it adds.
+            scope.pop(DIRECT, None)
+            await self._cors(scope, receive, send)
 
     async def join(self, bus: Sockets) -> None:
         """Be one of several workers; before the first request."""
@@ -79,9 +84,9 @@ class Site:
         """Not a coroutine of its own: a call has few enough to go through."""
         path = _path(scope) if scope["type"] == "http" else ""
         if path in ("/mcp", "/message"):
-            return self._mcp(scope, receive, send)
+            return self._mcp(Incoming(scope, receive, send))
         if name := self._function_at(path):
-            return self._functions.call(name, scope, receive, send)
+            return self._functions.call(name, Incoming(scope, receive, send))
         return self._pages(scope, receive, send)
 
     @cached_property

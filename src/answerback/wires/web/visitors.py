@@ -16,8 +16,8 @@ from ...mcp.session import DEFAULT_LEVEL, Client, Session
 from ...mcp.sessions import Sessions
 from ...mcp.tickets import Ticket
 from ...versions import ASSUMED_LEGACY, LEGACY, Version
-from .body import Headers
 from .bus import Ended, Levelled, Subscribed
+from .incoming import Headers
 from .refusals import HttpError
 
 if TYPE_CHECKING:

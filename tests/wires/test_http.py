@@ -1,0 +1,146 @@
+"""What `serve` says on the line: HTTP/1.1 as its callers must be able to rely on it."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
+CALL = b'{"x":7,"y":3}'
+ORIGIN = "https://app.example.com"
+
+
+@pytest.fixture(scope="module")
+def port(serve: Any) -> Iterator[int]:
+    with serve(EVERYTHING, "--allow-origin", ORIGIN) as server:
+        yield server.port
+
+
+@pytest.fixture(scope="module")
+def plain_port(serve: Any) -> Iterator[int]:
+    """Without anything between the server and the application."""
+    with serve(EVERYTHING) as server:
+        yield server.port
+
+
+def _raw(port: int, sent: bytes) -> tuple[bytes, bytes]:
+    """The first lines and the rest of all that comes until the server hangs up."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as line:
+        line.sendall(sent)
+        said = b"".join(iter(lambda: line.recv(65536), b""))
+    head, _, body = said.partition(b"\r\n\r\n")
+    return head.lower(), body
+
+
+def test_an_answer_says_when_it_was_made_and_how_long_it_is(
+    plain_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(plain_port)
+    line.send(request_bytes())
+    found = line.read()
+
+    assert (found.status, found.json) == (200, {"result": 10})
+    assert parsedate_to_datetime(found.headers["date"]).year >= 2026
+    assert found.headers["content-type"] == "application/json"
+
+
+def test_one_who_asks_to_close_is_answered_and_hung_up_on(
+    plain_port: int, request_bytes: Any
+) -> None:
+    head, body = _raw(plain_port, request_bytes("/functions/add", CALL, "Connection: close"))
+
+    assert b"connection: close" in head
+    assert body == b'{"result":10}'
+
+
+def test_an_answer_to_head_has_no_body(plain_port: int, request_bytes: Any) -> None:
+    asked = request_bytes("/functions/add", None, "Connection: close", method="HEAD")
+
+    head, body = _raw(plain_port, asked)
+
+    assert head.startswith(b"http/1.1 405")
+    assert body == b""
+
+
+def test_requests_sent_at_once_are_answered_in_their_order(
+    plain_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(plain_port)
+    bodies = [json.dumps({"x": number, "y": 0}).encode() for number in range(20)]
+    line.send(b"".join(request_bytes("/functions/add", body) for body in bodies))
+
+    assert [line.read().json["result"] for _ in bodies] == list(range(20))
+
+
+def test_a_body_that_comes_in_pieces_is_waited_for(
+    plain_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(plain_port)
+    whole = request_bytes()
+    line.send(whole[:-5])
+    other = connect(plain_port)
+    other.send(whole)
+    assert other.read().status == 200
+    line.send(whole[-5:])
+
+    assert line.read().json == {"result": 10}
+
+
+def test_one_who_waits_for_a_go_ahead_gets_it(
+    plain_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(plain_port)
+    whole = request_bytes("/functions/add", CALL, "Expect: 100-continue")
+    line.send(whole[: -len(CALL)])
+    go_ahead = line.read()
+    line.send(CALL)
+
+    assert go_ahead.status == 100
+    assert line.read().json == {"result": 10}
+
+
+def test_an_allowed_origin_is_told_so_with_every_answer(
+    port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(port)
+    line.send(request_bytes("/functions/add", CALL, f"Origin: {ORIGIN}"))
+    called = line.read()
+    message = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+    line.send(
+        request_bytes("/mcp", message, f"Origin: {ORIGIN}", "Content-Type: application/json")
+    )
+    listed = line.read()
+
+    assert (called.status, listed.status) == (200, 200)
+    for found in (called, listed):
+        assert found.headers["access-control-allow-origin"] == ORIGIN
+
+
+def test_an_ended_session_is_told_without_body_and_length(
+    plain_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(plain_port)
+    opening = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "t", "version": "1"},
+        },
+    }
+    body = json.dumps(opening).encode()
+    line.send(request_bytes("/mcp", body, "Content-Type: application/json"))
+    id = line.read().headers["mcp-session-id"]
+    line.send(request_bytes("/mcp", None, f"Mcp-Session-Id: {id}", method="DELETE"))
+    ended = line.read()
+
+    assert ended.status == 204
+    assert "content-length" not in ended.headers
