@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping
+from types import CoroutineType
 from typing import Any, TypeAlias, TypeVar
 
 import msgspec
@@ -73,7 +74,10 @@ def pipeline(
                 kwargs[signature.context] = Context(call)
             if signature.questions:
                 kwargs |= await _ask(tool, call)
-            return reply_to(tool, await run(tool, kwargs))
+            value = run(tool, kwargs)
+            if isinstance(value, CoroutineType):
+                value = await value
+            return reply_to(tool, value)
         except NeedsInput as question:
             return question
         # The one place where a tool's failure, whatever it is, becomes a reply.

@@ -12,24 +12,31 @@ from .tool import Tool
 if TYPE_CHECKING:
     from .threads import Pool
 
-Runner: TypeAlias = Callable[[Tool, dict[str, Any]], Coroutine[Any, Any, Any]]
+Runner: TypeAlias = Callable[[Tool, dict[str, Any]], Any]
+"""Gives what the tool gives back, or a coroutine of it."""
 
 
 def on_loop(pool: Pool) -> Runner:
     """For a wire with a loop: a plain `def` goes to a thread, because real ones block."""
 
-    async def run(tool: Tool, kwargs: dict[str, Any]) -> Any:
+    def run(tool: Tool, kwargs: dict[str, Any]) -> Any:
         if tool.is_async:
-            return await _its_own_cancellation(tool.fn(**kwargs))
-        value = tool.fn(**kwargs) if tool.inline else await pool.run(tool.fn, kwargs)
-        # A plain function may hand on what an async one gave it, as many decorators do.
-        return await value if isinstance(value, CoroutineType) else value
+            running = _its_own_cancellation(tool.fn(**kwargs))
+        elif tool.inline:
+            running = tool.fn(**kwargs)
+        else:
+            running = _in_thread(pool, tool, kwargs)
+        if tool.timeout is None or not isinstance(running, CoroutineType):
+            return running
+        return _in_time(tool, running)
 
-    def run_in_time(tool: Tool, kwargs: dict[str, Any]) -> Coroutine[Any, Any, Any]:
-        running = run(tool, kwargs)
-        return running if tool.timeout is None else _in_time(tool, running)
+    return run
 
-    return run_in_time
+
+async def _in_thread(pool: Pool, tool: Tool, kwargs: dict[str, Any]) -> Any:
+    value = await pool.run(tool.fn, kwargs)
+    # A plain function may hand on what an async one gave it, as many decorators do.
+    return await value if isinstance(value, CoroutineType) else value
 
 
 async def _its_own_cancellation(running: Coroutine[Any, Any, Any]) -> Any:
@@ -69,7 +76,7 @@ def _too_long(tool: Tool) -> TimedOut:
 def in_place(run_async: Callable[[Coroutine[Any, Any, Any]], Any]) -> Runner:
     """For a wire without a loop: never waits on one, so the path can be stepped by hand."""
 
-    async def run(tool: Tool, kwargs: dict[str, Any]) -> Any:
+    def run(tool: Tool, kwargs: dict[str, Any]) -> Any:
         if tool.timeout is not None:
             return _beside(tool, kwargs, run_async)
         value = tool.fn(**kwargs)

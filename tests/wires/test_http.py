@@ -112,9 +112,7 @@ def test_an_allowed_origin_is_told_so_with_every_answer(
     line.send(request_bytes("/functions/add", CALL, f"Origin: {ORIGIN}"))
     called = line.read()
     message = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
-    line.send(
-        request_bytes("/mcp", message, f"Origin: {ORIGIN}", "Content-Type: application/json")
-    )
+    line.send(request_bytes("/mcp", message, f"Origin: {ORIGIN}", "Content-Type: application/json"))
     listed = line.read()
 
     assert (called.status, listed.status) == (200, 200)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..versions import LATEST_LEGACY, LEGACY, MODERN, Version
 from . import params
+from .messages import Params
 from .session import Client, Session
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ class About:
     def __init__(self, app: App) -> None:
         self._app = app
 
-    def initialize(self, raw: msgspec.Raw) -> tuple[Session, bytes]:
+    def initialize(self, raw: Params) -> tuple[Session, bytes]:
         """Open a legacy session; a version we do not speak is answered with our newest."""
         asked = params.read(raw, params.Initialize)
         version = LEGACY.get(asked.version, LATEST_LEGACY)
@@ -82,8 +84,12 @@ class About:
 
     def signed(self, result: bytes) -> bytes:
         """A tool's modern result: it ends in its `_meta`, and that never is empty."""
+        return result[:-2] + self._signature
+
+    @cached_property
+    def _signature(self) -> bytes:
         info = _encode(self.server_info(LATEST_LEGACY))
-        return b'%b,"%b":%b}}' % (result[:-2], SERVER_INFO.encode(), info)
+        return b',"%b":%b}}' % (SERVER_INFO.encode(), info)
 
     def _instructions(self) -> dict[str, str]:
         return {"instructions": self._app.description} if self._app.description else {}

@@ -23,11 +23,10 @@ from .messages import (
     Response,
     RpcError,
     error_frame,
-    parse,
-    parse_batch,
     result_frame,
 )
 from .modern import is_modern, meta_of, require, version_of
+from .parsing import parse, parse_batch
 from .pipe_session import PipeSession
 from .subscriptions import Subscription
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..call import Call, Handler, settled
+from ..call import Call, Outcome, settled
 from ..dialects import mcp as dialect
 from ..dialects.blocks import project_block, write_block
-from ..peer import NeedsInput
 from ..reply import Reply
 from ..shape import RESULT
 from ..types.problems import InvalidOutput
@@ -24,6 +23,7 @@ from .messages import (
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
+    Params,
     Request,
     RpcError,
     error_frame,
@@ -48,8 +48,9 @@ class Engine:
         self._app = app
         self._paths = paths
         self._sealer = sealer
+        self._prefix = app.contract.tool_prefix
         self.about = About(app)
-        self._methods: dict[str, Callable[[Exchange, msgspec.Raw], Coroutine[Any, Any, bytes]]] = {
+        self._methods: dict[str, Callable[[Exchange, Params], Coroutine[Any, Any, bytes]]] = {
             "tools/call": self._call_tool,
             "resources/read": self._read_resource,
             "prompts/get": self._get_prompt,
@@ -71,7 +72,7 @@ class Engine:
             name = params.read(request.params, params.CallTool).name
         except RpcError:
             return ""
-        return name.removeprefix(self._app.contract.tool_prefix)
+        return name.removeprefix(self._prefix)
 
     async def respond(self, request: Request, exchange: Exchange) -> bytes:
         """The frame that answers a request; whatever happens, there is one."""
@@ -93,7 +94,7 @@ class Engine:
             return method(exchange, request.params)
         return self._tell(name, exchange.version, request.params)
 
-    async def _tell(self, name: str, version: Version, raw: msgspec.Raw) -> bytes:
+    async def _tell(self, name: str, version: Version, raw: Params) -> bytes:
         """What needs no code of an author's."""
         if name in LISTS:
             listed = one_page(self._app, name, version, raw)
@@ -102,23 +103,19 @@ class Engine:
             return self.about.discover(version)
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {name}")
 
-    async def _call_tool(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
+    async def _call_tool(self, exchange: Exchange, raw: Params) -> bytes:
         asked = params.read(raw, params.CallTool)
-        prefix = self._app.contract.tool_prefix
-        if not asked.name.startswith(prefix):
+        if not asked.name.startswith(self._prefix):
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {asked.name}")
-        name = asked.name[len(prefix) :]
+        name = asked.name[len(self._prefix) :]
         arguments = bytes(asked.arguments)
         if not arguments.lstrip().startswith(b"{"):
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
         call = Call(name, arguments, exchange, wire="mcp", caller=exchange.caller)
-        if exchange.version.modern:
-            outcome = await self._run("tool", self._paths.tools, call, exchange, raw)
-            if isinstance(outcome, bytes):
-                return outcome
-        else:
-            exchange.begin(call)
-            outcome = settled(await self._paths.tools(call))
+        self._begin("tool", call, exchange, raw)
+        outcome = self._settled("tool", call, exchange, await self._paths.tools(call))
+        if isinstance(outcome, bytes):
+            return outcome
         tool = self._app.tools.get(name)
         if tool is None:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {asked.name}")
@@ -127,29 +124,38 @@ class Engine:
         result = dialect.write(outcome, shape, tool.contract, exchange.version)
         return result if not exchange.version.modern else self.about.signed(result)
 
-    async def _run(
-        self, kind: str, path: Handler, call: Call, exchange: Exchange, raw: msgspec.Raw
-    ) -> Reply[Any] | bytes:
-        """The reply, or the result that asks the client for more."""
+    def _begin(self, kind: str, call: Call, exchange: Exchange, raw: Params) -> None:
+        """Tie the call to its request, with what the client answered when it was asked before."""
         exchange.begin(call)
         if not exchange.version.modern:
-            return settled(await path(call))
-        # Only a modern client pays for what sealing needs.
-        from .rounds import input_required, recall
+            return
+        retry = raw if isinstance(raw, params.ToolCall) else params.read(raw, params.Retry)
+        if retry.responses or retry.state is not None:
+            # Only one who is asked pays for what sealing needs.
+            from .rounds import recall
 
-        request = b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
-        recall(exchange, raw, request, self._sealer())
-        outcome = await path(call)
-        if isinstance(outcome, NeedsInput):
-            asking = input_required(exchange, outcome, request, self._sealer())
-            return self.about.finish(asking, exchange.version)
-        return outcome
+            recall(exchange, retry, _bound(kind, call), self._sealer())
 
-    async def _read_resource(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
+    def _settled(
+        self, kind: str, call: Call, exchange: Exchange, outcome: Outcome
+    ) -> Reply[Any] | bytes:
+        """The reply, or the result that asks the client for more."""
+        exchange.end()
+        if isinstance(outcome, Reply):
+            return outcome
+        if not exchange.version.modern:
+            return settled(outcome)
+        from .rounds import input_required
+
+        asking = input_required(exchange, outcome, _bound(kind, call), self._sealer())
+        return self.about.finish(asking, exchange.version)
+
+    async def _read_resource(self, exchange: Exchange, raw: Params) -> bytes:
         uri = params.read(raw, params.ReadResource).uri
         resource, arguments = self._find_resource(uri, exchange.version)
         call = Call(resource.uri, arguments, exchange, wire="mcp", caller=exchange.caller)
-        reply = await self._run("resource", self._paths.resources, call, exchange, raw)
+        self._begin("resource", call, exchange, raw)
+        reply = self._settled("resource", call, exchange, await self._paths.resources(call))
         if isinstance(reply, bytes):
             return reply
         if reply.error is not None:
@@ -173,14 +179,15 @@ class Engine:
                 return resource, arguments
         raise _no_resource(uri, version)
 
-    async def _get_prompt(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
+    async def _get_prompt(self, exchange: Exchange, raw: Params) -> bytes:
         asked = params.read(raw, params.GetPrompt)
         prompt = self._app.prompts.get(asked.name)
         if prompt is None:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
         arguments = _encode(prompt.from_strings(list(asked.arguments.items())))
         call = Call(prompt.name, arguments, exchange, wire="mcp", caller=exchange.caller)
-        reply = await self._run("prompt", self._paths.prompts, call, exchange, raw)
+        self._begin("prompt", call, exchange, raw)
+        reply = self._settled("prompt", call, exchange, await self._paths.prompts(call))
         if isinstance(reply, bytes):
             return reply
         if reply.error is not None:
@@ -196,10 +203,15 @@ class Engine:
             result["description"] = prompt.description
         return self.about.finish(result, exchange.version)
 
-    async def _complete(self, exchange: Exchange, raw: msgspec.Raw) -> bytes:
+    async def _complete(self, exchange: Exchange, raw: Params) -> bytes:
         asked = params.read(raw, params.Complete)
         result = {"completion": await complete(self._app, self._paths, asked, exchange)}
         return self.about.finish(result, exchange.version)
+
+
+def _bound(kind: str, call: Call) -> bytes:
+    """What an answer to a question belongs to."""
+    return b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
 
 
 def _content(body: Embedded, version: Version) -> dict[str, Any]:

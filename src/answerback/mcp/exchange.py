@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -53,6 +54,17 @@ def _sayable(question: Question, version: Version) -> bool:
 class Exchange:
     """What a request carried beside its parameters, and the line back to who sent it."""
 
+    # Most are never set: there is one for each call.
+    caller = ""
+    token: Id | None = None
+    call: Call | None = None
+    cancelled = False
+    on_cancel: Callable[[], object] | None = None
+    answers: Mapping[str, Any] = MappingProxyType({})
+    """What the client answered, by the key of the question."""
+    _asked = 0
+    _last = float("-inf")
+
     def __init__(
         self,
         id: Id,
@@ -67,15 +79,6 @@ class Exchange:
         self.client = client
         self.link = link
         self.level = level
-        self.caller = ""
-        self.token: Id | None = None
-        self.call: Call | None = None
-        self.cancelled = False
-        self.on_cancel: Callable[[], object] | None = None
-        self.answers: dict[str, Any] = {}
-        """What the client answered, by the key of the question."""
-        self._asked = 0
-        self._last = float("-inf")
 
     def __enter__(self) -> Exchange:
         """While it is entered, code on this thread finds it by `current()`."""
@@ -102,6 +105,10 @@ class Exchange:
         """Tie the call to this request; it may have been cancelled already."""
         self.call = call
         call.cancelled = self.cancelled or call.cancelled
+
+    def end(self) -> None:
+        """Let go of the call, which leads back here: a circle would wait for the collector."""
+        self.call = None
 
     def notify(self, note: Progress | Log) -> None:
         if self.cancelled:

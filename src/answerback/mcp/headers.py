@@ -11,6 +11,7 @@ import msgspec
 
 from ..tool import Tool
 from .messages import HEADER_MISMATCH, Request, RpcError
+from .params import ToolCall, read
 
 VERSION = b"mcp-protocol-version"
 METHOD = b"mcp-method"
@@ -27,7 +28,6 @@ class _Named(msgspec.Struct):
     uri: Any = None
 
 
-_names = msgspec.json.Decoder(_Named)
 _NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
 _OPEN, _CLOSE = "=?base64?", "?="
 
@@ -43,9 +43,10 @@ def check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]
     """Raises RpcError where a header is missing, malformed, or not what the body says."""
     _match(headers, VERSION, version)
     _match(headers, METHOD, request.method)
-    member = _NAMED_BY.get(request.method)
-    if member is not None:
-        said = getattr(_names.decode(request.params), member)
+    if isinstance(request.params, ToolCall):
+        _match(headers, NAME, request.params.name)
+    elif (member := _NAMED_BY.get(request.method)) is not None:
+        said = getattr(read(request.params, _Named), member)
         if isinstance(said, str):
             _match(headers, NAME, said)
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import msgspec
-
 from ..versions import Version
 from . import params
 from .entries import prompt_entry, resource_entry, tool_entry
+from .messages import Params
 from .pages import page
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ LISTS: dict[str, tuple[str, Callable[[App], list[Any]], _Entry]] = {
 """By method: what the list is called, what is on it, and how each is shown."""
 
 
-def one_page(app: App, method: str, version: Version, raw: msgspec.Raw) -> dict[str, Any]:
+def one_page(app: App, method: str, version: Version, raw: Params) -> dict[str, Any]:
     key, items, entry = LISTS[method]
     shown, after = page(items(app), params.read(raw, params.Page).cursor)
     result: dict[str, Any] = {key: [entry(item, version) for item in shown]}

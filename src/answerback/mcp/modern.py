@@ -5,16 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from ..versions import MODERN, Version
-from .messages import INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
-from .params import PREFIX, Common, Meta, read
+from .messages import INVALID_PARAMS, UNSUPPORTED_VERSION, Params, RpcError
+from .params import PREFIX, Common, Meta, ToolCall, read
 from .session import Client
 
 
-def meta_of(params: msgspec.Raw) -> Meta | None:
-    """What a request says beside its parameters; most say nothing, and are not decoded for it."""
-    if b'"_meta"' not in bytes(params):
-        return None
-    meta = read(params, Common).meta
+def meta_of(params: Params) -> Meta | None:
+    """What a request says beside its parameters."""
+    meta = params.meta if isinstance(params, ToolCall) else read(params, Common).meta
     return None if meta is msgspec.UNSET else meta
 
 

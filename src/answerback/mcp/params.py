@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 import msgspec
 
 from ..peer import Level
-from .messages import INVALID_PARAMS, Id, RpcError
+from .messages import INVALID_PARAMS, Id, Params, RpcError
 
 T = TypeVar("T")
 
@@ -53,6 +53,14 @@ class Page(msgspec.Struct):
 class CallTool(msgspec.Struct):
     name: str
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+class ToolCall(CallTool):
+    """A tool's call with all that may come with it."""
+
+    meta: Meta | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="_meta")
+    responses: dict[str, dict[str, Any]] = msgspec.field(default={}, name="inputResponses")
+    state: str | None = msgspec.field(default=None, name="requestState")
 
 
 class ReadResource(msgspec.Struct):
@@ -101,8 +109,10 @@ def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(type)
 
 
-def read(params: msgspec.Raw, type: type[T]) -> T:
+def read(params: Params, type: type[T]) -> T:
     """The parameters; raises RpcError where they are not what the method takes."""
+    if isinstance(params, type):
+        return params
     try:
         found: T = _decoder(type).decode(params)  # type: ignore[arg-type]  # a type is hashable
         return found

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from ..changes import Change
 from ..versions import LATEST_LEGACY
 from . import params
 from .exchange import Exchange, Link
-from .messages import Id, Request, RpcError
+from .messages import Id, Params, Request, RpcError
 from .session import Client, Session
 from .subscriptions import change_frame, subscribed_uri
 
@@ -31,7 +29,7 @@ class PipeSession:
         self._link = link
         self._session: Session | None = None
         self._stop_hearing: Callable[[], None] = lambda: None
-        self._methods: dict[str, Callable[[msgspec.Raw], bytes]] = {
+        self._methods: dict[str, Callable[[Params], bytes]] = {
             "initialize": self._initialize,
             "ping": lambda _: _DONE,
             "logging/setLevel": self._set_level,
@@ -60,7 +58,7 @@ class PipeSession:
             return Exchange(id, LATEST_LEGACY, Client(), self._link)
         return Exchange(id, session.version, session.client, self._link, level=session.level)
 
-    def _initialize(self, raw: msgspec.Raw) -> bytes:
+    def _initialize(self, raw: Params) -> bytes:
         self._session, result = self._about.initialize(raw)
         self._stop_hearing()
         self._stop_hearing = self._app.changes.listen(self._hear)
@@ -73,13 +71,13 @@ class PipeSession:
         if change.what != "resource" or change.uri in session.subscriptions:
             self._link.send(change_frame(change))
 
-    def _set_level(self, raw: msgspec.Raw) -> bytes:
+    def _set_level(self, raw: Params) -> bytes:
         level = params.read(raw, params.SetLevel).level
         if self._session is not None:
             self._session.level = level
         return _DONE
 
-    def _subscribe(self, raw: msgspec.Raw, *, wanted: bool) -> bytes:
+    def _subscribe(self, raw: Params, *, wanted: bool) -> bytes:
         uris = set() if self._session is None else self._session.subscriptions
         if wanted:
             uris.add(subscribed_uri(self._app, raw, uris))

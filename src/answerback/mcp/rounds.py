@@ -15,7 +15,7 @@ from ..peer import NeedsInput
 from ..seal import Sealer
 from .exchange import Exchange
 from .messages import INVALID_PARAMS, MISSING_CAPABILITY, RpcError
-from .params import Retry, read
+from .params import Retry, ToolCall
 from .session import missing
 
 _PURPOSE = b"round"
@@ -33,12 +33,8 @@ class _State(msgspec.Struct, array_like=True):
 _states = msgspec.msgpack.Decoder(_State)
 
 
-def recall(exchange: Exchange, raw: msgspec.Raw, request: bytes, sealer: Sealer) -> None:
+def recall(exchange: Exchange, retry: Retry | ToolCall, request: bytes, sealer: Sealer) -> None:
     """Give the exchange what its client answered, this time and before."""
-    text = bytes(raw)
-    if b'"requestState"' not in text and b'"inputResponses"' not in text:
-        return
-    retry = read(raw, Retry)
     before = {} if retry.state is None else _opened(retry.state, request, sealer)
     exchange.answers = before | retry.responses
 
@@ -56,7 +52,7 @@ def input_required(
             f"This call needs what the client does not offer: {', '.join(lacking)}",
             {"requiredCapabilities": lacking},
         )
-    state = _State(int(time.time()) + LIFETIME, _digest(request), exchange.answers)
+    state = _State(int(time.time()) + LIFETIME, _digest(request), dict(exchange.answers))
     return {
         "resultType": "input_required",
         "inputRequests": {

@@ -13,6 +13,7 @@ from .messages import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
     Id,
+    Params,
     RpcError,
     notification_frame,
     result_frame,
@@ -54,7 +55,7 @@ class Listen(msgspec.Struct):
 class Subscription:
     """One `subscriptions/listen`: acknowledged first, then whatever it asked for, until it ends."""
 
-    def __init__(self, app: App, id: Id, raw: msgspec.Raw, send: Callable[[bytes], None]) -> None:
+    def __init__(self, app: App, id: Id, raw: Params, send: Callable[[bytes], None]) -> None:
         self._meta = {SUBSCRIPTION: id}
         self._id = id
         self._send = send
@@ -92,7 +93,7 @@ class Subscription:
         return result_frame(self._id, msgspec.json.encode(result))
 
 
-def subscribed_uri(app: App, raw: msgspec.Raw, subscribed: AbstractSet[str]) -> str:
+def subscribed_uri(app: App, raw: Params, subscribed: AbstractSet[str]) -> str:
     """The resource that a legacy client wants to hear of; raises RpcError if it may not."""
     uri = read(raw, ReadResource).uri
     if all(resource.arguments_for(uri) is None for resource in app.resources.values()):

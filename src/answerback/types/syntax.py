@@ -19,8 +19,8 @@ _STRING = re.compile(rb'"[^"]*"?')
 
 def is_too_deep(raw: bytes) -> bool:
     """Whether the text nests deeper than we read."""
-    # The count of all openings bounds the depth and costs next to nothing.
-    if raw.count(b"[") + raw.count(b"{") <= DEEPEST:
+    # Most is too short to be deep; the count of all openings bounds the rest.
+    if len(raw) <= DEEPEST or raw.count(b"[") + raw.count(b"{") <= DEEPEST:
         return False
     marks = _marks(raw)
     # Each round takes away the innermost level, and most of the text in the first few.

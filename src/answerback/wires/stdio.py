@@ -348,9 +348,9 @@ def _decline(answer: Future[msgspec.Raw]) -> None:
 def _contained(run: Runner) -> Runner:
     """No signal reaches a call's thread: what would end a program is of the tool's own making."""
 
-    async def contained(tool: Tool, kwargs: dict[str, Any]) -> Any:
+    def contained(tool: Tool, kwargs: dict[str, Any]) -> Any:
         try:
-            return await run(tool, kwargs)
+            return run(tool, kwargs)
         except BaseException as exc:
             if isinstance(exc, Exception | NeedsInput):
                 raise

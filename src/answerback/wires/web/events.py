@@ -198,6 +198,9 @@ class Answer:
     Nothing is decided until something is said, so that a status other than 200 survives.
     """
 
+    _writing: asyncio.Task[None] | None = None
+    _closed = False
+
     def __init__(
         self,
         incoming: Incoming,
@@ -213,8 +216,6 @@ class Answer:
         self._prime = prime
         self._ask = ask
         self._loop = asyncio.get_running_loop()
-        self._writing: asyncio.Task[None] | None = None
-        self._closed = False
 
     @property
     def log(self) -> Log:

@@ -44,7 +44,8 @@ class Incoming:
         self.receive = receive
         self.send = send
         self.headers = headers_of(scope)
-        self._direct: Direct | None = scope.get(DIRECT)
+        # Taken out, because it leads back to the scope: a circle would wait for the collector.
+        self._direct: Direct | None = scope.pop(DIRECT, None)
 
     @property
     def method(self) -> str:

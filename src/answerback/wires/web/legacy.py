@@ -19,10 +19,10 @@ from ...mcp.messages import (
     Response,
     RpcError,
     error_frame,
-    parse,
     result_frame,
 )
 from ...mcp.modern import meta_of
+from ...mcp.parsing import parse
 from ...mcp.subscriptions import change_frame, subscribed_uri
 from ...versions import LEGACY
 from .asking import Questions

@@ -12,10 +12,9 @@ from ...mcp.messages import (
     Request,
     RpcError,
     error_frame,
-    parse,
-    parse_batch,
 )
 from ...mcp.modern import is_modern, meta_of
+from ...mcp.parsing import parse, parse_batch
 from ...reply import Reply
 from ...versions import LEGACY
 from ..http import refuse_media

@@ -8,8 +8,9 @@ import msgspec
 
 from ...mcp.engine import Engine
 from ...mcp.exchange import Exchange
-from ...mcp.messages import Request, RpcError, error_frame, parse, result_frame
+from ...mcp.messages import Request, RpcError, error_frame, result_frame
 from ...mcp.modern import meta_of
+from ...mcp.parsing import parse
 from ...mcp.session import Client
 from ...versions import LATEST_LEGACY
 from .incoming import JSON_TYPE, Incoming
