@@ -35,6 +35,8 @@ STATE = {
     "mcp/params.py: _decoder",
     # The process's own key, which everything that it seals is opened with again.
     "wires/stdio.py: _sealer",
+    # The first lines of answers, of which few differ; and not without bounds.
+    "wires/web/incoming.py: _head",
     # The document of an App, for as long as there is the App.
     "wires/web/openapi/document.py: _made",
 }

@@ -96,7 +96,7 @@ class Tool:
         self.lenient = self.options.get("lenient", False)
         self.is_async = self._source.is_async
         self.timeout = self.options.get("timeout")
-        self.inline = self.options.get("inline", False)
+        self.inline = self.options.get("inline", False) and not self.is_async
         check_callable(self._source, self.name)
         self._resolve_early()
 

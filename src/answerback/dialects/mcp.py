@@ -48,7 +48,7 @@ def write(reply: Reply[Any], shape: Shape, contract: Contract, version: Version)
             is_text = encoded.startswith(b'"') and contract.text == "json"
             text = encoded if is_text else encode(wrapped.decode())
             stamp = encode(utc(reply.timestamp))
-            return _USUAL[version.result_type] % (text, wrapped, stamp)
+            return _USUAL[version.modern] % (text, wrapped, stamp)
     return encode(_result(reply, shape, contract, version))
 
 

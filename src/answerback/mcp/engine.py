@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ..paths import Paths
     from ..resource import Resource
     from ..seal import Sealer
+    from ..tool import Tool
     from ..versions import Version
 
 _encode = msgspec.json.Encoder().encode
@@ -58,11 +59,14 @@ class Engine:
         }
 
     def is_quick(self, request: Request) -> bool:
-        """Whether no author's code runs for it, or only such as says that it never waits."""
+        """Whether it is answered at once and without a word before.
+
+        No author's code runs for it, or only such as never waits and has nobody to talk to.
+        """
         if request.method not in self._methods:
             return True
         tool = self._app.tools.get(self.tool_called(request))
-        return tool is not None and tool.inline
+        return tool is not None and tool.inline and _is_silent(tool)
 
     def tool_called(self, request: Request) -> str:
         """The tool that a request calls, if it calls one."""
@@ -87,6 +91,8 @@ class Engine:
     def answer(self, request: Request, exchange: Exchange) -> Awaitable[bytes]:
         """The result of a request that needs no session, to be awaited; raises RpcError."""
         name = request.method
+        if name == "tools/call":
+            return self._call_tool(exchange, request.params)
         if not self.about.offers(name, exchange.version):
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {name}")
         method = self._methods.get(name)
@@ -120,7 +126,7 @@ class Engine:
         if tool is None:
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {asked.name}")
         # An error has no shape, and may be that the annotations could not be read.
-        shape = tool.shape if outcome.ok else RESULT
+        shape = tool.shape if outcome.error is None else RESULT
         result = dialect.write(outcome, shape, tool.contract, exchange.version)
         return result if not exchange.version.modern else self.about.signed(result)
 
@@ -207,6 +213,15 @@ class Engine:
         asked = params.read(raw, params.Complete)
         result = {"completion": await complete(self._app, self._paths, asked, exchange)}
         return self.about.finish(result, exchange.version)
+
+
+def _is_silent(tool: Tool) -> bool:
+    """Whether it can neither tell nor ask the other end anything."""
+    try:
+        signature = tool.signature
+    except (NameError, TypeError):
+        return False  # The call will say what is wrong with it.
+    return signature.context is None and not signature.questions
 
 
 def _bound(kind: str, call: Call) -> bytes:

@@ -31,6 +31,20 @@ class Link(Protocol):
         """Send a request and wait for its result; legacy versions only."""
 
 
+class _Deaf:
+    """Nobody hears what is said before the answer."""
+
+    def send(self, frame: bytes) -> None:
+        pass
+
+    def hang_up(self) -> None:
+        pass
+
+    async def ask(self, method: str, params: Any) -> msgspec.Raw:
+        raise RuntimeError("nobody can be asked on this wire")
+
+
+DEAF: Link = _Deaf()
 _here = threading.local()
 
 

@@ -26,6 +26,8 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, capabilities: dict[str, Any], *, elicitation: bool = True) -> Client:
         """Bare `elicitation: {}` means forms only; what a version has no word for is not asked."""
+        if not capabilities:
+            return _NO_CLIENT
         asks = capabilities.get("elicitation") if elicitation else None
         modes = asks if isinstance(asks, dict) else {}
         return cls(
@@ -38,6 +40,9 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     def can(self, question: Question) -> bool:
         """Whether it said that it can answer such a question."""
         return not missing(self, question)
+
+
+_NO_CLIENT = Client()
 
 
 def missing(client: Client, question: Question) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from ...mcp.messages import Id, request_frame
 from ...mcp.rounds import LIFETIME
 from ...questions import Declined
 from .bus import Answered
-from .events import Ask, Log
+from .events import Log
 
 
 class Questions:
@@ -21,24 +21,20 @@ class Questions:
     def __init__(self) -> None:
         self._open: dict[tuple[bytes, Id], asyncio.Future[msgspec.Raw]] = {}
 
-    def to(self, nonce: bytes) -> Ask:
-        """What asks the client of one session."""
-
-        async def ask(log: Log, method: str, asked: Any) -> msgspec.Raw:
-            id = f"ask-{os.urandom(8).hex()}"
-            answer = asyncio.get_running_loop().create_future()
-            self._open[nonce, id] = answer
-            log.append(request_frame(id, method, asked))
-            try:
-                async with asyncio.timeout(LIFETIME):
-                    result: msgspec.Raw = await answer
-                return result
-            except TimeoutError:
-                raise Declined("The client did not answer") from None
-            finally:
-                self._open.pop((nonce, id), None)
-
-        return ask
+    async def ask(self, nonce: bytes, log: Log, method: str, params: Any) -> msgspec.Raw:
+        """Ask the client of a session, and wait for what it says."""
+        id = f"ask-{os.urandom(8).hex()}"
+        answer = asyncio.get_running_loop().create_future()
+        self._open[nonce, id] = answer
+        log.append(request_frame(id, method, params))
+        try:
+            async with asyncio.timeout(LIFETIME):
+                result: msgspec.Raw = await answer
+            return result
+        except TimeoutError:
+            raise Declined("The client did not answer") from None
+        finally:
+            self._open.pop((nonce, id), None)
 
     def settle(self, note: Answered) -> None:
         answer = self._open.get((note.nonce, note.id))

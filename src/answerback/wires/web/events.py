@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any, Protocol
 
 import msgspec
 
-from .incoming import JSON_TYPE, Incoming, Pairs, Receive, Send
+from .incoming import JSON_TYPE, Incoming, Receive, Send
 
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a sign of life is sent."""
@@ -22,12 +22,18 @@ TURN = 16
 RETRY = 500
 """Milliseconds after which a client may come back to a line that was hung up."""
 
-Ask: TypeAlias = Callable[["Log", str, Any], Awaitable[msgspec.Raw]]
+_JSON = [JSON_TYPE]
 _EVENTS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
     (b"x-accel-buffering", b"no"),
 ]
+
+
+class Asker(Protocol):
+    """Who knows how to ask the client of a session."""
+
+    async def ask(self, nonce: bytes, log: Log, method: str, params: Any) -> msgspec.Raw: ...
 
 
 class Log:
@@ -108,12 +114,12 @@ class Log:
         for line in self._lines:
             line.wake.set()
 
-    async def write_to(self, send: Send, headers: Pairs, *, start: int, prime: bool) -> None:
+    async def write_to(self, send: Send, *, start: int, prime: bool) -> None:
         """Send the events from *start* on, until the log ends or the line is hung up."""
         line = Line(send, self)
         self._lines.add(line)
         try:
-            await line.write(headers, start, prime=prime)
+            await line.write(start, prime=prime)
         finally:
             self._lines.discard(line)
 
@@ -151,9 +157,8 @@ class Line(Reader):
         self._send = send
         self._log = log
 
-    async def write(self, headers: Pairs, number: int, *, prime: bool) -> None:
-        start = {"type": "http.response.start", "status": 200, "headers": [*headers, *_EVENTS]}
-        await self._send(start)
+    async def write(self, number: int, *, prime: bool) -> None:
+        await self._send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
         if prime:
             await self._part(b"id: %b-0\nretry: %d\ndata: \n\n" % (self._id, RETRY))
         while not self.hung_up:
@@ -204,17 +209,15 @@ class Answer:
     def __init__(
         self,
         incoming: Incoming,
-        headers: Pairs,
         log: Log | None = None,
         *,
         prime: bool = False,
-        ask: Ask | None = None,
+        asker: tuple[Asker, bytes] | None = None,
     ) -> None:
         self._incoming = incoming
-        self._headers = headers
         self._log = log
         self._prime = prime
-        self._ask = ask
+        self._asker = asker
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -229,9 +232,10 @@ class Answer:
             self._loop.call_soon_threadsafe(self.begin)
 
     async def ask(self, method: str, params: Any) -> msgspec.Raw:
-        if self._ask is None:
+        if self._asker is None:
             raise RuntimeError("nobody can be asked on this wire")
-        answering = self._ask(self.log, method, params)
+        questions, nonce = self._asker
+        answering = questions.ask(nonce, self.log, method, params)
         self.begin()
         return await answering
 
@@ -242,17 +246,17 @@ class Answer:
     def begin(self) -> None:
         """Answer with events from now on."""
         if self._writing is None and not self._closed:
-            writing = self.log.write_to(
-                self._incoming.send, self._headers, start=0, prime=self._prime
-            )
+            writing = self.log.write_to(self._incoming.send, start=0, prime=self._prime)
             self._writing = self._loop.create_task(writing)
 
-    async def finish(self, frame: bytes | None, status: int = 200) -> None:
+    def finish(self, frame: bytes | None, status: int = 200) -> Awaitable[None]:
         """Send the last frame: among the events, or by itself if nothing was said before."""
         if self._writing is None and frame is not None and not (self._log and self._log.count):
             self._closed = True
-            await self._incoming.respond(status, [*self._headers, JSON_TYPE], frame)
-            return
+            return self._incoming.respond(status, _JSON, frame)
+        return self._end(frame)
+
+    async def _end(self, frame: bytes | None) -> None:
         if frame is not None:
             self.log.append(frame)
         self.begin()
@@ -270,7 +274,7 @@ class Answer:
 
 async def write_until_gone(log: Log, incoming: Incoming, *, start: int = 0) -> None:
     """Send a log's events from *start* on, to its end or until the client hangs up."""
-    writing = asyncio.ensure_future(log.write_to(incoming.send, [], start=start, prime=False))
+    writing = asyncio.ensure_future(log.write_to(incoming.send, start=start, prime=False))
     leaving = asyncio.ensure_future(gone(incoming.receive))
     try:
         await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)

@@ -37,20 +37,16 @@ class Gone(Exception):
 
 
 class Incoming:
-    __slots__ = ("_direct", "headers", "receive", "scope", "send")
+    __slots__ = ("_direct", "headers", "method", "receive", "scope", "send")
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
         self.send = send
+        self.method: str = scope["method"]
         self.headers = headers_of(scope)
         # Taken out, because it leads back to the scope: a circle would wait for the collector.
         self._direct: Direct | None = scope.pop(DIRECT, None)
-
-    @property
-    def method(self) -> str:
-        method: str = self.scope["method"]
-        return method
 
     @property
     def caller(self) -> str:

@@ -56,8 +56,10 @@ class Endpoint:
             assert isinstance(body, bytes)
             if incoming.scope["path"].endswith("/message"):
                 await self._message(body, incoming)
+            elif incoming.method == "POST":
+                await self._post(body, incoming)
             else:
-                await self._answer(body, incoming)
+                await self._stream_or_end(incoming)
         except Gone:
             return
         except HttpError as refused:
@@ -87,12 +89,9 @@ class Endpoint:
             error = RpcError(INVALID_REQUEST, refused.error.message)
             raise HttpError(refused.error.row.status, error)
 
-    def _answer(self, body: bytes, incoming: Incoming) -> Awaitable[None]:
-        """What answers the request, to be awaited: a call has few steps to go through."""
+    def _stream_or_end(self, incoming: Incoming) -> Awaitable[None]:
         method = incoming.method
         modern = _says_modern(incoming.headers)
-        if method == "POST":
-            return self._post(body, incoming, modern=modern)
         if method == "GET" and not modern:
             return self._legacy.get(incoming)
         if method == "DELETE" and not modern:
@@ -106,8 +105,10 @@ class Endpoint:
             raise HttpError(405, error, Allow="POST")
         await answer_message(self._engine, body, incoming)
 
-    def _post(self, body: bytes, incoming: Incoming, *, modern: bool) -> Awaitable[None]:
+    def _post(self, body: bytes, incoming: Incoming) -> Awaitable[None]:
+        """What answers the message, to be awaited: a call has few steps to go through."""
         _check_accept(incoming.headers)
+        modern = _says_modern(incoming.headers)
         try:
             batch = parse_batch(body)
             if batch is not None:
@@ -115,15 +116,15 @@ class Endpoint:
                     raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
                 return self._legacy.post_batch(batch, incoming)
             message = parse(body)
-            meta = meta_of(message.params) if isinstance(message, Request) else None
+            if not isinstance(message, Request):
+                return empty(incoming, 202) if modern else self._legacy.take(message, incoming)
+            meta = meta_of(message.params)
         except RpcError as error:
             raise HttpError(400, error) from None
         # By its body too, so that one who forgot the header is told so.
-        if not (modern or is_modern(meta)):
-            return self._legacy.post(message, meta, incoming)
-        if isinstance(message, Request):
-            return self._modern.post(message, incoming)
-        return empty(incoming, 202)
+        if modern or is_modern(meta):
+            return self._modern.answer(message, meta, incoming)
+        return self._legacy.answer(message, meta, incoming)
 
 
 def _says_modern(headers: Headers) -> bool:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
 from ...mcp.engine import Engine
-from ...mcp.exchange import Exchange
+from ...mcp.exchange import DEAF, Exchange
 from ...mcp.messages import Request, RpcError, error_frame, result_frame
 from ...mcp.modern import meta_of
 from ...mcp.parsing import parse
@@ -15,22 +11,6 @@ from ...mcp.session import Client
 from ...versions import LATEST_LEGACY
 from .incoming import JSON_TYPE, Incoming
 from .refusals import HttpError, empty
-
-
-class Deaf:
-    """Nobody hears what is said before the answer."""
-
-    def send(self, frame: bytes) -> None:
-        pass
-
-    def hang_up(self) -> None:
-        pass
-
-    async def ask(self, method: str, params: Any) -> msgspec.Raw:
-        raise RuntimeError("nobody can be asked on this wire")
-
-
-_DEAF = Deaf()
 
 
 async def answer_message(engine: Engine, body: bytes, incoming: Incoming) -> None:
@@ -53,5 +33,5 @@ async def _frame(engine: Engine, request: Request) -> bytes:
         meta_of(request.params)
     except RpcError as error:
         return error_frame(request.id, error)
-    exchange = Exchange(request.id, LATEST_LEGACY, Client(), _DEAF)
+    exchange = Exchange(request.id, LATEST_LEGACY, Client(), DEAF)
     return await engine.respond(request, exchange)

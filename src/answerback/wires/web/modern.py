@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...mcp import headers as routing
 from ...mcp import params
 from ...mcp.engine import log_fault
-from ...mcp.exchange import Exchange
+from ...mcp.exchange import DEAF, Exchange
 from ...mcp.messages import (
     INTERNAL_ERROR,
     Request,
@@ -16,11 +16,11 @@ from ...mcp.messages import (
     error_frame,
     result_frame,
 )
-from ...mcp.modern import meta_of, require, version_of
+from ...mcp.modern import require, version_of
 from ...mcp.subscriptions import Subscription
 from ...versions import LATEST_LEGACY
 from .events import KEEP_ALIVE, Answer, Log, write_until_gone
-from .incoming import Incoming
+from .incoming import JSON_TYPE, Incoming
 from .vigil import Vigil, Watchman
 
 if TYPE_CHECKING:
@@ -38,22 +38,27 @@ class Modern:
         self._engine = engine
         self._listening: dict[Log, Subscription] = {}
 
-    async def post(self, message: Request, incoming: Incoming) -> None:
-        answer = Answer(incoming, [])
+    async def answer(self, request: Request, meta: params.Meta | None, incoming: Incoming) -> None:
+        answer: Answer | None = None
         try:
-            exchange = self._open(message, incoming, answer)
-            if message.method == "subscriptions/listen":
-                await self._listen(message, incoming)
+            exchange = self._open(request, meta, incoming)
+            if request.method == "subscriptions/listen":
+                await self._listen(request, incoming)
                 return
-            frame = await self._frame(message, exchange, answer, incoming)
+            if self._engine.is_quick(request):
+                frame = await self._frame(request, exchange)
+                await incoming.respond(200, [JSON_TYPE], frame)
+                return
+            exchange.link = answer = Answer(incoming)
+            last = await self._watched(request, exchange, answer, incoming)
+            if last is not None:
+                await answer.finish(last)
         except RpcError as error:
             status = _STATUS.get(error.code, 400)
-            await answer.finish(error_frame(message.id, error), status)
-            return
-        if frame is not None:
-            await answer.finish(frame)
+            answer = answer or Answer(incoming)
+            await answer.finish(error_frame(request.id, error), status)
 
-    async def _frame(
+    async def _watched(
         self, request: Request, exchange: Exchange, answer: Answer, incoming: Incoming
     ) -> bytes | None:
         """The answer, or None for a client that went."""
@@ -69,26 +74,30 @@ class Modern:
         )
         try:
             with vigil:
-                return result_frame(request.id, await self._engine.answer(request, exchange))
+                return await self._frame(request, exchange)
         except asyncio.CancelledError:
             if not exchange.cancelled:
                 raise
             answer.abandon()
             return None
+
+    async def _frame(self, request: Request, exchange: Exchange) -> bytes:
+        try:
+            return result_frame(request.id, await self._engine.answer(request, exchange))
         except RpcError:
             raise
         except Exception:  # noqa: BLE001 -- a fault of ours ends one request, not the line
             log_fault(request.method)
             raise RpcError(INTERNAL_ERROR, "Internal error") from None
 
-    def _open(self, request: Request, incoming: Incoming, answer: Answer) -> Exchange:
+    def _open(self, request: Request, said: params.Meta | None, incoming: Incoming) -> Exchange:
         """In this order: duplicates, `_meta`, header and body the same, version, parameters."""
         headers = incoming.headers
         if len(headers) != len(incoming.scope["headers"]):
             routing.refuse_duplicates(incoming.scope["headers"])
-        meta, client = require(meta_of(request.params))
+        meta, client = require(said)
         routing.check_routing(request, str(meta.version), headers)
-        exchange = Exchange(request.id, version_of(meta), client, answer, level=meta.level)
+        exchange = Exchange(request.id, version_of(meta), client, DEAF, level=meta.level)
         exchange.token = meta.token
         exchange.caller = incoming.caller
         if request.method == "tools/call":

@@ -59,21 +59,17 @@ class Visitors:
             said = headers.get(routing.VERSION, b"").decode("latin-1").strip()
             return Visitor(LEGACY.get(said, ASSUMED_LEGACY))
         visitor = self._known(id) if len(id) < _LONGEST_ID else None
-        if visitor is None or not self._is_in(visitor):
-            raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
-        return visitor
+        if visitor is not None and visitor.ticket is not None and visitor.ticket.is_valid:
+            state = self._sessions.get(visitor.nonce)
+            if state is None or not state.ended:
+                return visitor
+        raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
 
     def _open(self, id: bytes) -> Visitor | None:
         ticket = Ticket.open(id.decode("latin-1"), self._sealer)
         if ticket is None:
             return None
         return Visitor(ticket.version, ticket.client, ticket, ticket.nonce)
-
-    def _is_in(self, visitor: Visitor) -> bool:
-        state = self._sessions.get(visitor.nonce)
-        return (
-            visitor.ticket is not None and visitor.ticket.is_valid and not (state and state.ended)
-        )
 
     def level(self, visitor: Visitor) -> Level:
         state = self._sessions.get(visitor.nonce)
@@ -90,7 +86,8 @@ class Visitors:
         """What a visitor's request is answered in."""
         level = self.level(visitor)
         exchange = Exchange(request.id, visitor.version, visitor.client, answer, level=level)
-        exchange.token = None if meta is None else meta.token
+        if meta is not None:
+            exchange.token = meta.token
         exchange.caller = caller
         return exchange
 
