@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from .load import ID
 from .report import Figure
-from .rest import ROUNDS, rate, ratio, serving
+from .rest import ROUNDS, UVICORNS, rate, ratio, serving
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
@@ -43,8 +43,8 @@ def modern(port: int, name: str) -> tuple[int, str, str, dict[str, str]]:
 def measure() -> list[Figure]:
     with (
         serving("bench.site:site") as ours,
-        serving("bench.peers.official_http:app") as official,
-        serving("bench.floor:app") as floor,
+        serving("bench.peers.official_http:app", UVICORNS) as official,
+        serving("bench.floor:app", UVICORNS) as floor,
     ):
         inline = legacy(ours, "add_inline")
         jobs = {

@@ -18,7 +18,9 @@ CONNECTIONS = 32
 SECONDS = 1.5
 ROUNDS = 5
 BODY = '{"x":7,"y":3}'
-OURS = "bench.site:site"
+# What speaks HTTP: ours is what `serve` has, and others are run with what uvicorn has.
+OURS = "answerback.wires.web.protocol:Protocol"
+UVICORNS = "auto"
 
 
 class Server(NamedTuple):
@@ -35,11 +37,9 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def running(application: str) -> Iterator[Server]:
+def running(application: str, protocol: str = OURS) -> Iterator[Server]:
     """An ASGI application on a free port, under uvicorn as `serve` sets it up."""
-    command = [sys.executable, "-m", "bench.uvicorn_on_a_free_port", application]
-    if application == OURS:
-        command.append("answerback.wires.web.protocol:Protocol")
+    command = [sys.executable, "-m", "bench.uvicorn_on_a_free_port", application, protocol]
     server = subprocess.Popen(command, env=_quick(), stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
@@ -50,9 +50,9 @@ def running(application: str) -> Iterator[Server]:
 
 
 @contextmanager
-def serving(application: str) -> Iterator[int]:
+def serving(application: str, protocol: str = OURS) -> Iterator[int]:
     """The same, for those who need its port alone."""
-    with running(application) as server:
+    with running(application, protocol) as server:
         yield server.port
 
 
@@ -74,10 +74,15 @@ def rate(port: int, path: str, body: str = BODY, headers: dict[str, str] | None 
 
 
 def measure() -> list[Figure]:
-    with running("bench.bare_asgi:app") as bare, running(OURS) as ours:
+    with (
+        running("bench.bare_asgi:app", UVICORNS) as bare,
+        running("bench.site:site") as ours,
+        running("bench.site:site", UVICORNS) as mounted,
+    ):
         places = {
             "bare": (bare, "/"),
             "inline": (ours, "/functions/add_inline"),
+            "mounted": (mounted, "/functions/add_inline"),
             "async": (ours, "/functions/add_async"),
             "thread": (ours, "/functions/add"),
         }
@@ -93,6 +98,7 @@ def measure() -> list[Figure]:
                 costs[name].append((server.cpu() - before) / (rates[name][-1] * SECONDS))
     return [
         _figure("REST, inline tool", "inline", 0.7, rates, costs),
+        _figure("REST, inline tool, app.asgi() under uvicorn", "mounted", 0.6, rates, costs),
         _figure("REST, async tool", "async", 0.6, rates, costs),
         _figure("REST, def tool in a thread", "thread", 0.6, rates, costs),
     ]

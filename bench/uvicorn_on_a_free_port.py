@@ -1,7 +1,4 @@
-"""Serves an ASGI application with uvicorn as `serve` sets it up; prints the port.
-
-Ours has the protocol that `serve` gives it; others have uvicorn's own.
-"""
+"""Serves an ASGI application with uvicorn as `serve` sets it up; prints the port."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ import sys
 import uvicorn
 
 
-def main(application: str, protocol: str = "auto") -> None:
+def main(application: str, protocol: str) -> None:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.bind(("127.0.0.1", 0))
     listener.listen(2048)
@@ -23,4 +20,4 @@ def main(application: str, protocol: str = "auto") -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main(sys.argv[1], sys.argv[2])
