@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import threading
+import time
 from collections.abc import Iterator
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvicorn
+
+from answerback import App
+from answerback.wires.web.protocol import Protocol
 
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
 CALL = b'{"x":7,"y":3}'
@@ -142,3 +149,72 @@ def test_an_ended_session_is_told_without_body_and_length(
 
     assert ended.status == 204
     assert "content-length" not in ended.headers
+
+
+# Half-sent requests, to a server that does not wait long.
+
+
+class Hasty(Protocol):
+    patience = 0.3
+
+
+@pytest.fixture(scope="module")
+def hasty_port() -> Iterator[int]:
+    app = App("hasty")
+
+    @app.tool
+    def add(x: int, y: int) -> int:
+        return x + y
+
+    @app.tool
+    async def slow() -> str:
+        await asyncio.sleep(3 * Hasty.patience)
+        return "done"
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(app.asgi(), http=Hasty, log_level="warning")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield listener.getsockname()[1]
+    finally:
+        server.should_exit = True
+        thread.join(20)
+
+
+@pytest.mark.parametrize("sent", [20, -5], ids=["head", "body"])
+def test_a_request_that_stops_half_way_is_refused_after_a_while(
+    hasty_port: int, request_bytes: Any, sent: int
+) -> None:
+    head, body = _raw(hasty_port, request_bytes()[:sent])
+
+    assert head.startswith(b"http/1.1 408")
+    assert json.loads(body) == {"error": "The request did not arrive in time"}
+
+
+def test_one_who_says_nothing_at_all_is_hung_up_on(hasty_port: int) -> None:
+    assert _raw(hasty_port, b"") == (b"", b"")
+
+
+def test_one_who_waits_for_a_long_answer_is_not_hung_up_on(
+    hasty_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(hasty_port)
+    # The second request stops half way while the first is being answered.
+    line.send(request_bytes("/functions/slow", b"{}") + request_bytes()[:20])
+
+    assert line.read().json == {"result": "done"}
+
+
+def test_a_body_may_take_long_as_long_as_it_goes_on(
+    hasty_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(hasty_port)
+    whole = request_bytes("/functions/add", b'{"x":7,"y":3}' + b" " * 4)
+    line.send(whole[:-4])
+    for _ in range(4):
+        time.sleep(Hasty.patience / 2)  # The pauses are what is tested.
+        line.send(b" ")
+
+    assert line.read().json == {"result": 10}

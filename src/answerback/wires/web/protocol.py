@@ -3,12 +3,14 @@
 - One who offers an upgrade, as every Java client does with `Upgrade: h2c`, is answered as if
   he had not; uvicorn drops the body (its issue 2722).
 - A request's head has an end, so that it cannot fill the memory.
+- A request that stops half way is waited for, but not for ever.
 - What is no HTTP is answered in JSON, like everything else.
 - An application of ours has a short way to read and to answer: the scope has it.
 """
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from ...errors import needs_extra
@@ -20,13 +22,24 @@ with needs_extra("serve"):
 
 _LARGEST_HEAD = 64 * 1024
 _REFUSAL = (
-    b"HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\n"
+    b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n"
     b"x-error-code: INVALID_INPUT\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
 )
 
 
 class Protocol(HttpToolsProtocol):
+    patience = 30.0
+    """Seconds for a head to come whole, and between two pieces of a body."""
     _head = 0
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._waiting = self.loop.call_later(self.patience, self._give_up)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
@@ -36,13 +49,36 @@ class Protocol(HttpToolsProtocol):
             self.send_400_response("Invalid HTTP request")
             return
         # A scope without a method is of a request whose head is not whole yet.
-        scope: Any = self.scope
-        if scope is None or "method" in scope:
-            self._head = 0
+        scope, cycle = self.scope, self.cycle  # type: Any, Any
+        if scope is not None and "method" not in scope:
+            self._head += len(data)
+            if self._head > _LARGEST_HEAD:
+                self.send_400_response("Headers too large")
+            elif self._waiting is None:
+                self._waiting = self.loop.call_later(self.patience, self._give_up)
             return
-        self._head += len(data)
-        if self._head > _LARGEST_HEAD:
-            self.send_400_response("Headers too large")
+        self._head = 0
+        if self._waiting is not None:
+            self._stop_waiting()
+        if cycle is not None and cycle.more_body and not cycle.response_complete:
+            self._waiting = self.loop.call_later(self.patience, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _give_up(self) -> None:
+        """Hang up on one who does not go on; not in the middle of an answer to him."""
+        self._waiting = None
+        cycle: Any = self.cycle
+        answering = cycle is not None and not cycle.response_complete
+        if answering and (cycle.response_started or not cycle.more_body):
+            self._waiting = self.loop.call_later(self.patience, self._give_up)
+        elif self._head or answering:
+            self._refuse(b"408 Request Timeout", "The request did not arrive in time")
+        else:
+            self.transport.close()
 
     def _feed(self, data: bytes) -> None:
         while True:
@@ -73,8 +109,12 @@ class Protocol(HttpToolsProtocol):
         return b"\r\n".join([*lines, b"", b""])
 
     def send_400_response(self, msg: str) -> None:
-        body = b'{"error":"%b"}' % msg.encode()
-        self.transport.write(_REFUSAL % (len(body), body))
+        self._refuse(b"400 Bad Request", msg)
+
+    def _refuse(self, status: bytes, message: str) -> None:
+        self._stop_waiting()
+        body = b'{"error":"%b"}' % message.encode()
+        self.transport.write(_REFUSAL % (status, len(body), body))
         self.transport.close()
 
 
