@@ -1,7 +1,7 @@
 """Runs plain functions beside the event loop.
 
-A pool of our own, because the hop is on the path of every call: work goes in through
-one queue, and all that is finished by the time the loop looks comes out in one wake-up.
+A pool of our own, because the hop is on the path of every call: all that the loop has ready
+goes in together, and all that is finished by the time it looks comes out in one wake-up.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
-_Job: TypeAlias = "tuple[_Returns, asyncio.Future[Any], Context, Callable[..., Any], Any]"
+_Job: TypeAlias = "tuple[_Way, asyncio.Future[Any], Context, Callable[..., Any], Any]"
 
 
 class Pool:
@@ -23,7 +23,7 @@ class Pool:
     def __init__(self, size: int = 40) -> None:
         self._size = size
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
-        self._returns: dict[asyncio.AbstractEventLoop, _Returns] = {}
+        self._ways: dict[asyncio.AbstractEventLoop, _Way] = {}
         self._started = 0
         self._unfinished = 0
         self._lock = threading.Lock()
@@ -34,18 +34,31 @@ class Pool:
     def run(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
         """Call the function in a thread, with the caller's context variables."""
         loop = asyncio.get_running_loop()
-        returns = self._returns.get(loop)
-        if returns is None:
-            returns = self._returns_to(loop)
-        self._make_room()
+        way = self._ways.get(loop)
+        if way is None:
+            way = self._way_of(loop)
         future = loop.create_future()
-        self._jobs.put((returns, future, copy_context(), function, kwargs))
+        way.leaving.append((way, future, copy_context(), function, kwargs))
+        if len(way.leaving) == 1:
+            loop.call_soon(self._send_out, way)
         return future
 
-    def _returns_to(self, loop: asyncio.AbstractEventLoop) -> _Returns:
-        for other in [other for other in list(self._returns) if other.is_closed()]:
-            self._returns.pop(other, None)
-        return self._returns.setdefault(loop, _Returns(loop))
+    def _send_out(self, way: _Way) -> None:
+        """All that the loop has ready goes together: woken for each, threads would take turns
+        with the loop, and every turn costs more than a quick function."""
+        jobs, way.leaving = way.leaving, []
+        for job in jobs:
+            try:
+                self._make_room()
+            except RuntimeError as exc:
+                way.give(job[1], exc, failed=True)
+            else:
+                self._jobs.put(job)
+
+    def _way_of(self, loop: asyncio.AbstractEventLoop) -> _Way:
+        for other in [other for other in list(self._ways) if other.is_closed()]:
+            self._ways.pop(other, None)
+        return self._ways.setdefault(loop, _Way(loop))
 
     def _make_room(self) -> None:
         """Count one more job; there is a thread for each, up to the limit."""
@@ -96,7 +109,7 @@ class Pool:
     def _work(self) -> None:
         number = threading.get_ident()
         while not self._is_one_too_many():
-            returns, future, context, function, kwargs = self._jobs.get()
+            way, future, context, function, kwargs = self._jobs.get()
             result, failed = None, False
             if not future.cancelled():
                 self._running[number] = future
@@ -110,19 +123,20 @@ class Pool:
             self._running.pop(number, None)
             with self._lock:
                 self._unfinished -= 1
-            returns.give(future, result, failed)
+            way.give(future, result, failed)
             # A thread that waits keeps nothing of the last call.
-            del returns, future, context, function, kwargs, result
+            del way, future, context, function, kwargs, result
 
 
 # A future cannot carry the first; the others would end the loop, or the task that waits.
 _NOT_FOR_THE_LOOP = (StopIteration, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
 
 
-class _Returns:
-    """The way back to one loop: many results, one wake-up."""
+class _Way:
+    """The way out of one loop and back to it: many jobs or results, one wake-up."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.leaving: list[_Job] = []
         self._loop = loop
         self._done: deque[tuple[asyncio.Future[Any], Any, bool]] = deque()
         self._awake = False

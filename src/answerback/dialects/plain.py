@@ -34,7 +34,7 @@ KINDS = {row.status: code for code, row in CODES.items()} | {
 }
 del KINDS[look_up(UNKNOWN_ERROR).status]
 
-encode = msgspec.json.encode
+encode = msgspec.json.Encoder().encode
 
 
 class MalformedReply(AnswerbackError, ValueError):

@@ -128,7 +128,11 @@ class _Direct:
 
     def body(self) -> bytes | None:
         cycle = self._cycle
-        return None if cycle.more_body or cycle.disconnected else bytes(cycle.body)
+        if cycle.more_body or cycle.disconnected:
+            return None
+        body = bytes(cycle.body)
+        cycle.body = bytearray()  # One of it is enough for as long as the call takes.
+        return body
 
     def answer(self, head: bytes, body: bytes) -> bool:
         cycle = self._cycle
