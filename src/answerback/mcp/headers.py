@@ -11,7 +11,7 @@ import msgspec
 
 from ..tool import Tool
 from .messages import HEADER_MISMATCH, Request, RpcError
-from .params import ToolCall, read
+from .params import CallTool, ToolCall, read
 
 VERSION = b"mcp-protocol-version"
 METHOD = b"mcp-method"
@@ -51,12 +51,10 @@ def check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]
             _match(headers, NAME, said)
 
 
-def check_params(tool: Tool, arguments: bytes, headers: Mapping[bytes, bytes]) -> None:
+def check_params(tool: Tool, request: Request, headers: Mapping[bytes, bytes]) -> None:
     """The arguments that are mirrored in headers say the same in both."""
-    if not tool.header_params:
-        return
     try:
-        given = msgspec.json.decode(arguments)
+        given = msgspec.json.decode(read(request.params, CallTool).arguments)
     except ValueError:
         return  # Not ours to complain about: the arguments are decoded later.
     for path, header in tool.header_params.items():

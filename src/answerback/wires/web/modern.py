@@ -101,10 +101,9 @@ class Modern:
         exchange.token = meta.token
         exchange.caller = incoming.caller
         if request.method == "tools/call":
-            asked = params.read(request.params, params.CallTool)
-            tool = self._app.tools.get(asked.name.removeprefix(self._app.contract.tool_prefix))
-            if tool is not None:
-                routing.check_params(tool, bytes(asked.arguments), headers)
+            tool = self._app.tools.get(self._engine.tool_called(request))
+            if tool is not None and tool.header_params:
+                routing.check_params(tool, request, headers)
         return exchange
 
     async def _listen(self, request: Request, incoming: Incoming) -> None:
