@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -104,7 +105,42 @@ def test_a_word_changes_one_argument_of_the_json(answerback: Run) -> None:
     assert done.stdout == '{"result":11}\n'
 
 
-@pytest.mark.parametrize("whole", ["{not json", "[1]", "7"])
+@pytest.mark.parametrize(
+    ("whole", "said"),
+    [
+        ("{not json", "--json is not JSON: expecting property name … at line 1, column 2"),
+        ('{"x": 7', "--json is not JSON: expecting ',' delimiter at line 1, column 8"),
+        ("@broken.json", "--json @broken.json is not JSON: expecting value at line 2, column 8"),
+        ("-", "--json - is not JSON: expecting value at line 1, column 1"),
+        ("{" * 300, "--json is not JSON: "),
+    ],
+)
+@pytest.mark.parametrize("word", [(), ("x=1",)])
+def test_json_that_is_broken_is_told_by_its_flag_and_the_place(
+    answerback: Run, tmp_path: Path, whole: str, said: str, word: tuple[str, ...]
+) -> None:
+    (tmp_path / "broken.json").write_text('{\n  "x": seven}\n')
+
+    done = answerback("call", "tools.py", "add", "--json", whole, *word, "--dialect", "envelope")
+
+    error = json.loads(done.stderr.splitlines()[-1])["error"]
+    assert (done.exit, error["code"]) == (2, "INVALID_JSON")
+    for part in said.split("…"):
+        assert part in error["message"]
+
+
+def test_a_person_sees_where_json_breaks(on_a_terminal: Run) -> None:
+    broken = '{"a": "' + "b" * 80 + '", c: "' + "d" * 80 + '"}'
+
+    seen = on_a_terminal("call", "tools.py", "add", "--json", broken)
+
+    told, shown, mark = seen.stdout.splitlines()[-3:]
+    assert told.endswith("(INVALID_JSON)")
+    assert shown[mark.index("^")] == "c"
+    assert len(shown) < 80
+
+
+@pytest.mark.parametrize("whole", ["[1]", "7", '{"y": 1e999}'])
 @pytest.mark.parametrize("word", [(), ("x=1",)])
 def test_json_that_is_no_object_is_the_pipelines_to_refuse(
     answerback: Run, whole: str, word: tuple[str, ...]
@@ -113,6 +149,14 @@ def test_json_that_is_no_object_is_the_pipelines_to_refuse(
 
     assert done.exit == 2
     assert "error" in json.loads(done.stderr.splitlines()[-1])
+
+
+def test_a_list_can_be_the_lines_of_a_file(answerback: Run, tmp_path: Path) -> None:
+    (tmp_path / "tags.txt").write_text("a\nb, c\n")
+
+    done = answerback("call", "tools.py", "describe", "tags=@tags.txt", "when=2026-01-01")
+
+    assert json.loads(done.stdout) == {"result": "['a', 'b, c'] 2026-01-01 False big"}
 
 
 def test_nothing_that_is_printed_reaches_stdout(answerback: Run) -> None:
@@ -208,6 +252,14 @@ def test_help_for_a_tool_shows_what_it_takes(answerback: Run) -> None:
     )
 
 
+def test_help_for_bytes_says_that_text_is_taken_as_well_as_a_file(answerback: Run) -> None:
+    done = answerback("call", "tools.py", "size_of", "--help")
+
+    assert "size_of content=TEXT|@FILE\n" in done.stdout
+    assert "  content  text or @file, required\n" in done.stdout
+    assert done.stdout.endswith("size_of content=@file\n")
+
+
 @pytest.mark.parametrize("tool", ["add", "describe", "echo", "later"])
 def test_the_example_in_a_tools_help_works(answerback: Run, tool: str) -> None:
     line = answerback("call", "tools.py", tool, "--help").stdout.splitlines()[-1]
@@ -230,6 +282,34 @@ def test_without_a_target_one_is_asked_for(answerback: Run) -> None:
 
     assert done.exit == 2
     assert "calculator.py" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("add",), ("add", "x=1", "y=2 3")])
+def test_a_tool_without_a_target_is_shown_where_it_goes(
+    answerback: Run, words: tuple[str, ...]
+) -> None:
+    done = answerback("call", *words)
+
+    assert done.exit == 2
+    assert done.stderr.startswith("error: there is no file or module 'add'; ")
+    assert done.stderr.endswith(f": answerback call calculator.py {shlex.join(words)}\n")
+
+
+@pytest.mark.parametrize("words", [("nope.py", "x=1"), ("nope", "add", "x=1")])
+def test_a_target_that_is_not_there_is_all_that_is_wrong(
+    answerback: Run, words: tuple[str, ...]
+) -> None:
+    done = answerback("call", *words)
+
+    assert done.exit == 2
+    assert "call calculator.py" not in done.stderr
+
+
+def test_an_argument_where_the_tool_should_be_shows_the_tools(answerback: Run) -> None:
+    done = answerback("call", "tools.py", "x=1")
+
+    assert done.exit == 2
+    assert "error: say which tool to call\n\nadd x=INTEGER" in done.stderr
 
 
 def test_a_plain_tool_brings_in_nothing_heavy(answerback: Run) -> None:
@@ -298,6 +378,20 @@ def test_a_person_reads_words(on_a_terminal: Run) -> None:
         (("album",), "\nimage/png, 5 bytes\n\nmore: https://example.com\n"),
         (("add", "x=7", "--dialect", "rest"), '\n{"result":8}\n'),
         (("missing",), "\nerror: no such city (NOT_FOUND)\nhint: try Oslo\n"),
+        (
+            ("add", "x=a", "z=1"),
+            "\nerror: Invalid arguments (INVALID_ARGUMENTS)\n"
+            "  x: expected int, got str 'a'\n  z: unknown argument\n",
+        ),
+        (
+            ("add", "x=a"),
+            "\nerror: Invalid arguments: x: expected int, got str 'a' (INVALID_ARGUMENTS)\n",
+        ),
+        (
+            ("zzzzz",),
+            "\nerror: Function not found: zzzzz (TOOL_NOT_FOUND)\n"
+            "hint: `answerback list tools.py` shows the tools\n",
+        ),
         (("echo", "text=\x1b[31mred"), "\n\\x1b[31mred\n"),
     ],
 )

@@ -21,6 +21,10 @@ class CannotLoad(AnswerbackError):
     code = "CANNOT_LOAD"
 
 
+class NoSuchModule(CannotLoad):
+    """The target is the name of nothing at all."""
+
+
 def load(target: str) -> App:
     """Import the target's module; raises CannotLoad."""
     where, name = _split(target)
@@ -76,7 +80,7 @@ def _import_module(where: str) -> ModuleType:
     except ModuleNotFoundError as exc:
         # Another name is missing in the author's own imports, and is theirs to see.
         if exc.name is not None and f"{where}.".startswith(f"{exc.name}."):
-            raise CannotLoad(f"there is no file or module {where!r}") from None
+            raise NoSuchModule(f"there is no file or module {where!r}") from None
         raise
     except (TypeError, ValueError) as exc:
         if "" in where.split("."):

@@ -44,14 +44,14 @@ def kind(schema: Any, root: dict[str, Any]) -> str:
         case {"enum": values}:
             return " or ".join(map(_literal, values))
         case {"anyOf": options} | {"oneOf": options}:
-            kinds = [kind(option, root) for option in options]
+            kinds = [word for option in options for word in kind(option, root).split(" or ")]
             return " or ".join(dict.fromkeys(word for word in kinds if word != "null"))
         case {"type": "array", "items": items} if items:
             return f"list of {kind(items, root)}"
         case {"type": "array"}:
             return "list"
         case {"contentEncoding": _}:
-            return "file"
+            return "text or @file"
         case {"type": "string"} if (form := _form(schema)) is not None:
             return _FORMATS[form][0]
         case {"type": str(name)} if name in _TYPES:
