@@ -164,10 +164,20 @@ def _told(call: Call, exc: BaseException) -> Reply[Any] | None:
         case InvalidJson():
             return failure("Invalid JSON body", code=INVALID_JSON, hint=str(exc))
         case InvalidOutput():
-            _log(call, "gave back what it does not declare", exc)
-            return failure(f"Invalid output: {exc}", code=INVALID_OUTPUT)
+            return _unsendable(call, exc)
         case _:
             return None
+
+
+def _unsendable(call: Call, exc: InvalidOutput) -> Reply[Any]:
+    reference = os.urandom(6).hex()
+    # Where it was found out tells nothing; what the author's own code raised does.
+    _log(call, f"gave back what cannot be sent, reference {reference}: {exc}", exc.__cause__)
+    return failure(
+        f"Invalid output: {exc} (reference {reference})",
+        code=INVALID_OUTPUT,
+        details={"reference": reference},
+    )
 
 
 def _masked(call: Call, exc: BaseException, contract: Contract) -> Reply[Any]:
@@ -180,7 +190,7 @@ def _masked(call: Call, exc: BaseException, contract: Contract) -> Reply[Any]:
     )
 
 
-def _log(call: Call, what: str, exc: BaseException) -> None:
+def _log(call: Call, what: str, exc: BaseException | None) -> None:
     import logging
 
     logging.getLogger("answerback").error("tool %r %s", call.name, what, exc_info=exc)
