@@ -25,6 +25,7 @@ from .peer import NOBODY, NeedsInput, Peer
 from .reply import Error, Reply, failure
 from .runners import Runner
 from .tool import Tool
+from .types.naming import near
 from .types.problems import InvalidArguments, InvalidJson, InvalidOutput
 
 T = TypeVar("T")
@@ -129,11 +130,8 @@ def refuse_arguments(exc: InvalidArguments) -> Reply[Any]:
 
 
 def _unknown(name: str, tools: Mapping[str, Tool]) -> Reply[Any]:
-    import difflib
-
-    # No name is longer; what is sent for one may be, and comparing it takes long.
-    near = difflib.get_close_matches(name[:128], tools, n=3)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else None
+    found = near(name, tools, most=3)
+    hint = f"did you mean {' or '.join(map(repr, found))}?" if found else None
     return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint)
 
 

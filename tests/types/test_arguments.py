@@ -525,3 +525,7 @@ def test_what_is_written_well_and_out_of_its_limits_gets_no_advice() -> None:
     problem = _problems(_arguments(value=later), b'{"value": "2025-01-01"}')["value"]
 
     assert problem.hint is None
+
+
+def test_a_name_that_differs_in_its_case_alone_is_near() -> None:
+    assert _problems(_arguments(x=int), b'{"X": 1}')["X"].hint == "did you mean 'x'?"
