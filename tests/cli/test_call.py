@@ -87,6 +87,17 @@ def test_what_cannot_be_read_is_said_in_one_line(answerback: Run, arguments: lis
 
 def test_a_value_without_a_name_is_told_how_to_be_given(answerback: Run) -> None:
     assert "write x=7" in answerback("call", "tools.py", "add", "7").stderr
+    assert "write x=7" in answerback("call", "tools.py", "add", "=7").stderr
+
+
+@pytest.mark.parametrize("words", [("--x=7",), ("-x=7",), ("--x", "7")])
+def test_an_argument_in_the_form_of_an_option_is_told_how_to_be_given(
+    answerback: Run, words: tuple[str, ...]
+) -> None:
+    done = answerback("call", "tools.py", "add", *words)
+
+    assert done.exit == 2
+    assert f"{words[0]} is no option; an argument is written x=value\n" in done.stderr
 
 
 def test_json_is_the_whole_argument_object(answerback: Run, tmp_path: Path) -> None:
@@ -216,8 +227,10 @@ def test_a_dialect_can_be_asked_for(answerback: Run, dialect: str) -> None:
 def test_a_tool_or_argument_that_is_near_is_named(answerback: Run) -> None:
     tool = answerback("call", "tools.py", "ad", "x=1")
     argument = answerback("call", "tools.py", "describe", "tag=a", "when=2026-01-01")
+    loud = answerback("call", "tools.py", "ADD", "x=1")
 
     assert "'add'" in tool.stderr
+    assert "'add'" in loud.stderr
     assert "tags" in argument.stderr
     assert (tool.exit, argument.exit) == (2, 2)
 

@@ -31,7 +31,10 @@ A terminal gets text to read; a pipe or a file gets JSON. Errors go to stderr.""
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = _parser(program)
-    given = parser.parse_intermixed_args([*arguments])
+    given, strange = parser.parse_known_intermixed_args([*arguments])
+    if strange:
+        name = strange[0].lstrip("-").partition("=")[0] or "x"
+        parser.error(f"{strange[0]} is no option; an argument is written {name}=value")
     words: list[str] = given.words
     target = words.pop(0) if program.app is None and words else None
     if given.help and not words:

@@ -74,9 +74,9 @@ def _pair(word: str, tool: Tool) -> tuple[str, str]:
     if not _is_text(word):
         raise CannotRead(f"{word!r} is not UTF-8; give such content as name=@file")
     name, equals, text = word.partition("=")
-    if not equals:
+    if not equals or not name:
         first = next((each.name for each in tool.parameters), None)
-        advice = f"write {first}={word}" if first else f"{tool.name} takes no arguments"
+        advice = f"write {first}={text or word}" if first else f"{tool.name} takes no arguments"
         raise CannotRead(f"{word!r} is not name=value; {advice}")
     return name, text
 
