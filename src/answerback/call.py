@@ -120,7 +120,8 @@ def settled(outcome: Outcome) -> Reply[Any]:
     if isinstance(outcome, Reply):
         return outcome
     asked = [{"method": each.method, "params": each.params} for each in outcome.questions.values()]
-    return failure(str(outcome), code=INPUT_REQUIRED, details={"questions": asked})
+    hint = "it asks the user, who can be asked at a terminal or by an MCP client that can ask"
+    return failure(str(outcome), code=INPUT_REQUIRED, details={"questions": asked}, hint=hint)
 
 
 def refuse_arguments(exc: InvalidArguments) -> Reply[Any]:
