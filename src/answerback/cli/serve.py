@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,20 @@ class CannotRecord(AnswerbackError):
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
+    given = _parser(program).parse_args(arguments)
+    web = WebOptions(
+        max_body=given.max_body, hosts=(*given.allow_host,), origins=(*given.allow_origin,)
+    )
+    options = ServeOptions(host=given.host, port=given.port, workers=given.workers, web=web)
+    app = program.load(given.target)
+    if given.audit is not None:
+        app.records = _records_in(given.audit, given.audit_keep)
+    from ..wires.web.server import serve
+
+    return serve(app, options)
+
+
+def _parser(program: Program) -> ArgumentParser:
     parser = program.parser_with_target("serve")
     parser.add_argument(
         "--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)"
@@ -60,17 +74,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         choices=("arguments", "content"),
         help="record these as well, without what looks like a secret",
     )
-    given = parser.parse_args(arguments)
-    web = WebOptions(
-        max_body=given.max_body, hosts=(*given.allow_host,), origins=(*given.allow_origin,)
-    )
-    options = ServeOptions(host=given.host, port=given.port, workers=given.workers, web=web)
-    app = program.load(given.target)
-    if given.audit is not None:
-        app.records = _records_in(given.audit, given.audit_keep)
-    from ..wires.web.server import serve
-
-    return serve(app, options)
+    return parser
 
 
 def _positive(text: str) -> int:
