@@ -282,6 +282,8 @@ def test_a_question_where_nobody_can_be_asked_is_an_error_that_tells_it() -> Non
 
     assert isinstance(outcome, NeedsInput)
     assert (error.code, error.message, error.row.status) == ("INPUT_REQUIRED", "Delete all?", 409)
+    assert error.hint is not None
+    assert "asks the user" in error.hint
     assert error.details["questions"][0]["params"] == {"message": "Delete all?"}
 
 

@@ -9,6 +9,7 @@ from typing import Any, NotRequired, TypedDict, get_args
 
 import msgspec
 import pytest
+from pydantic import BaseModel, computed_field
 
 from answerback import (
     App,
@@ -79,7 +80,9 @@ def refusal(reply: Reply[Any]) -> str:
     assert reply.error is not None
     assert reply.error.code == "INVALID_OUTPUT"
     assert SECRET not in str(reply)
-    return reply.error.message.removeprefix("Invalid output: ")
+    said, _, reference = reply.error.message.partition(" (reference ")
+    assert reply.error.details == {"reference": reference.removesuffix(")")}
+    return said.removeprefix("Invalid output: ")
 
 
 def looped() -> list[Any]:
@@ -116,7 +119,7 @@ def deep() -> Node:
         ({"a": INFINITY}, Any, "a: a number that is not finite"),
         ("\ud800", str, "text with half a surrogate pair, which is no Unicode"),
         ({"a": "\udfff"}, Any, "a: text with half a surrogate pair, which is no Unicode"),
-        (object(), Any, "object cannot be written as JSON (NotImplementedError)"),
+        (object(), Any, "object cannot be written as JSON"),
         ({"a": {1: object()}}, Any, "a['1']: object cannot be written as JSON"),
         (looped(), Any, "[0].again: a cycle: the value holds itself"),
         (looped_node(), Node, "children[0]: a cycle: the value holds itself"),
@@ -135,11 +138,42 @@ def test_what_does_not_keep_to_its_type_is_refused_by_path_and_never_shown(
     assert said in refusal(giving(value, annotation))
 
 
-def test_the_log_has_what_the_caller_is_not_told(caplog: pytest.LogCaptureFixture) -> None:
-    giving("a", int)
+def test_the_log_has_one_line_under_the_reference_that_the_caller_gets(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    error = giving({"a": [1, SECRET]}, dict[str, list[int]]).error
 
-    assert "tool 'tool' gave back what it does not declare" in caplog.text
-    assert "Traceback" in caplog.text
+    assert error is not None
+    assert isinstance(error.details, dict)
+    reference = error.details["reference"]
+    assert error.message == f"Invalid output: a[1]: expected int, got str (reference {reference})"
+    (entry,) = caplog.records
+    assert entry.exc_info is None
+    assert entry.getMessage() == (
+        f"tool 'tool' gave back what cannot be sent, reference {reference}: "
+        "a[1]: expected int, got str"
+    )
+
+
+class Failing(BaseModel):
+    @computed_field  # type: ignore[prop-decorator]  # mypy does not know that it takes one
+    @property
+    def name(self) -> str:
+        raise ValueError(SECRET)
+
+
+@pytest.mark.parametrize("annotation", [Any, Failing, list[Failing]])
+def test_what_the_authors_own_code_raised_is_in_the_log_by_itself(
+    annotation: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    value = [Failing()] if annotation == list[Failing] else Failing()
+
+    assert "Failing cannot be" in refusal(giving(value, annotation))
+
+    (entry,) = caplog.records
+    assert entry.exc_info is not None
+    assert str(entry.exc_info[1]) == SECRET
+    assert "During handling" not in caplog.text
 
 
 def test_an_undeclared_key_of_a_typed_dict_does_not_leave() -> None:

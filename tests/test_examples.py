@@ -67,18 +67,20 @@ def test_the_demo_shows_every_wire_and_ends_by_itself() -> None:
 
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("The same answer on every wire.") == 2
-    for wire in ("memory", "REST", "CGI", "command line"):
+    for wire in ("memory", "REST", "CGI", "command line", "MCP, stdio", "MCP, HTTP"):
         rows = [line for line in done.stdout.splitlines() if line.startswith(f"  {wire} ")]
         assert '{"result":10}' in rows[0]
-        assert "y: expected int" in rows[1]
+        assert "division by zero" in rows[1]
+    assert max(map(len, done.stdout.splitlines())) <= 80
 
 
+@pytest.mark.parametrize("wire", ["in_a_shell", "over_mcp_http"])
 def test_the_demo_fails_if_one_wire_says_something_else(
-    demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    wire: str, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = demo.Answer("command line", "calculator.py call add", "exit 0", '{"result":11}', 0.1)
-    monkeypatch.setattr(demo, "in_a_shell", lambda x, y: told)
+    told = demo.Answer("some wire", "call add", "ok", '{"result":11}', 0.1)
+    monkeypatch.setattr(demo, wire, lambda *_: told)
 
     assert demo.main() == 1
 
-    assert "THE ANSWERS DIFFER." in capsys.readouterr().out
+    assert capsys.readouterr().out.count("THE ANSWERS DIFFER.") == 2

@@ -77,7 +77,7 @@ def test_an_async_function_is_awaited() -> None:
     assert asyncio.run(wrap(add)(7, 3))["data"] == {"sum": 10}
 
 
-def test_an_envelope_passes_as_it_is() -> None:
+def test_seed_000_a_result_with_content_passes_as_it_is() -> None:
     made = {
         "success": True,
         "timestamp": "2025-05-03T14:30:00Z",
@@ -223,7 +223,7 @@ def test_a_tool_error_that_cannot_be_sent_whole_is_still_an_error(error: ToolErr
 
 
 @pytest.mark.parametrize("error", [ValueError("password=hunter2"), SystemExit("password=hunter2")])
-def test_any_other_exception_is_masked_and_logged_under_its_reference(
+def test_seed_000_best_practice_4_an_exception_is_an_error_and_the_log_has_its_text(
     error: BaseException, caplog: pytest.LogCaptureFixture
 ) -> None:
     found = raised(error)

@@ -26,6 +26,7 @@ from .peer import NOBODY, NeedsInput, Peer
 from .reply import Error, Reply, failure
 from .runners import Runner
 from .tool import Tool
+from .types.naming import near
 from .types.problems import InvalidArguments, InvalidJson, InvalidOutput
 
 T = TypeVar("T")
@@ -123,7 +124,8 @@ def settled(outcome: Outcome) -> Reply[Any]:
     if isinstance(outcome, Reply):
         return outcome
     asked = [{"method": each.method, "params": each.params} for each in outcome.questions.values()]
-    return failure(str(outcome), code=INPUT_REQUIRED, details={"questions": asked})
+    hint = "it asks the user, who can be asked at a terminal or by an MCP client that can ask"
+    return failure(str(outcome), code=INPUT_REQUIRED, details={"questions": asked}, hint=hint)
 
 
 def refuse_arguments(exc: InvalidArguments) -> Reply[Any]:
@@ -133,11 +135,8 @@ def refuse_arguments(exc: InvalidArguments) -> Reply[Any]:
 
 
 def _unknown(name: str, tools: Mapping[str, Tool]) -> Reply[Any]:
-    import difflib
-
-    # No name is longer; what is sent for one may be, and comparing it takes long.
-    near = difflib.get_close_matches(name[:128], tools, n=3)
-    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else None
+    found = near(name, tools, most=3)
+    hint = f"did you mean {' or '.join(map(repr, found))}?" if found else None
     return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint)
 
 
@@ -168,10 +167,20 @@ def _told(call: Call, exc: BaseException) -> Reply[Any] | None:
         case InvalidJson():
             return failure("Invalid JSON body", code=INVALID_JSON, hint=str(exc))
         case InvalidOutput():
-            _log(call, "gave back what it does not declare", exc)
-            return failure(f"Invalid output: {exc}", code=INVALID_OUTPUT)
+            return _unsendable(call, exc)
         case _:
             return None
+
+
+def _unsendable(call: Call, exc: InvalidOutput) -> Reply[Any]:
+    reference = os.urandom(6).hex()
+    # Where it was found out tells nothing; what the author's own code raised does.
+    _log(call, f"gave back what cannot be sent, reference {reference}: {exc}", exc.__cause__)
+    return failure(
+        f"Invalid output: {exc} (reference {reference})",
+        code=INVALID_OUTPUT,
+        details={"reference": reference},
+    )
 
 
 def _masked(call: Call, exc: BaseException, contract: Contract) -> Reply[Any]:
@@ -184,7 +193,7 @@ def _masked(call: Call, exc: BaseException, contract: Contract) -> Reply[Any]:
     )
 
 
-def _log(call: Call, what: str, exc: BaseException) -> None:
+def _log(call: Call, what: str, exc: BaseException | None) -> None:
     import logging
 
     logging.getLogger("answerback").error("tool %r %s", call.name, what, exc_info=exc)

@@ -13,7 +13,7 @@ from .reply import Error, Reply
 from .shape import EMPTY
 from .tool import Tool
 from .types.output import Output
-from .types.problems import InvalidOutput, join
+from .types.problems import InvalidOutput
 
 T = TypeVar("T")
 
@@ -51,8 +51,8 @@ def checked_error(error: Error, name: str) -> Error:
     except InvalidOutput as exc:
         import logging
 
-        told = "tool %r failed in a way that cannot be sent whole"
-        logging.getLogger("answerback").error(told, name, exc_info=exc)
+        told = "tool %r failed in a way that cannot be sent whole: %s"
+        logging.getLogger("answerback").error(told, name, exc, exc_info=exc.__cause__)
         return _mended(error)
     return error
 
@@ -140,4 +140,4 @@ def _encode_strictly(value: Any, path: str) -> bytes:
     try:
         return _ANYTHING.encode(value)[0]
     except InvalidOutput as exc:
-        raise InvalidOutput(join(path, exc.path), exc.message) from None
+        raise exc.below(path) from exc.__cause__

@@ -71,7 +71,7 @@ def _told(fn: Callable[..., Any], exc: BaseException) -> Error | None:
         case ToolError():
             return checked_error(Error.of(exc), _name(fn))
         case InvalidOutput():
-            _log(fn, "gave back what cannot be sent", exc)
+            _log(fn, f"gave back what cannot be sent: {exc}", exc.__cause__)
             return Error(INVALID_OUTPUT, f"Invalid output: {exc}")
     return None
 
@@ -187,7 +187,7 @@ def _masked(fn: Callable[..., Any], exc: BaseException) -> Error:
     return Error(TOOL_EXECUTION_ERROR, message, {"reference": reference})
 
 
-def _log(fn: Callable[..., Any], what: str, exc: BaseException) -> None:
+def _log(fn: Callable[..., Any], what: str, exc: BaseException | None) -> None:
     import logging
 
     logging.getLogger("answerback").error("tool %r %s", _name(fn), what, exc_info=exc)

@@ -161,15 +161,16 @@ def answerback(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def on_a_terminal(tmp_path: Path) -> Run:
-    """Runs `answerback ARGUMENTS` with a terminal for all it says; `stdout` is what is seen."""
+    """Runs `answerback ARGUMENTS` on a terminal and types *typed*; `stdout` is what is seen."""
 
-    def run(*arguments: str) -> Done:
+    def run(*arguments: str, typed: bytes = b"") -> Done:
         leader, terminal = pty.openpty()
         command = [sys.executable, "-m", "answerback", *arguments]
         with subprocess.Popen(
             command, stdin=terminal, stdout=terminal, stderr=terminal, cwd=tmp_path
         ) as process:
             os.close(terminal)
+            os.write(leader, typed)
             seen = _read_all(leader)
             status = process.wait(timeout=20)
         os.close(leader)

@@ -1,5 +1,6 @@
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -86,6 +87,17 @@ def test_what_cannot_be_read_is_said_in_one_line(answerback: Run, arguments: lis
 
 def test_a_value_without_a_name_is_told_how_to_be_given(answerback: Run) -> None:
     assert "write x=7" in answerback("call", "tools.py", "add", "7").stderr
+    assert "write x=7" in answerback("call", "tools.py", "add", "=7").stderr
+
+
+@pytest.mark.parametrize("words", [("--x=7",), ("-x=7",), ("--x", "7")])
+def test_an_argument_in_the_form_of_an_option_is_told_how_to_be_given(
+    answerback: Run, words: tuple[str, ...]
+) -> None:
+    done = answerback("call", "tools.py", "add", *words)
+
+    assert done.exit == 2
+    assert f"{words[0]} is no option; an argument is written x=value\n" in done.stderr
 
 
 def test_json_is_the_whole_argument_object(answerback: Run, tmp_path: Path) -> None:
@@ -104,7 +116,42 @@ def test_a_word_changes_one_argument_of_the_json(answerback: Run) -> None:
     assert done.stdout == '{"result":11}\n'
 
 
-@pytest.mark.parametrize("whole", ["{not json", "[1]", "7"])
+@pytest.mark.parametrize(
+    ("whole", "said"),
+    [
+        ("{not json", "--json is not JSON: expecting property name … at line 1, column 2"),
+        ('{"x": 7', "--json is not JSON: expecting ',' delimiter at line 1, column 8"),
+        ("@broken.json", "--json @broken.json is not JSON: expecting value at line 2, column 8"),
+        ("-", "--json - is not JSON: expecting value at line 1, column 1"),
+        ("{" * 300, "--json is not JSON: "),
+    ],
+)
+@pytest.mark.parametrize("word", [(), ("x=1",)])
+def test_json_that_is_broken_is_told_by_its_flag_and_the_place(
+    answerback: Run, tmp_path: Path, whole: str, said: str, word: tuple[str, ...]
+) -> None:
+    (tmp_path / "broken.json").write_text('{\n  "x": seven}\n')
+
+    done = answerback("call", "tools.py", "add", "--json", whole, *word, "--dialect", "envelope")
+
+    error = json.loads(done.stderr.splitlines()[-1])["error"]
+    assert (done.exit, error["code"]) == (2, "INVALID_JSON")
+    for part in said.split("…"):
+        assert part in error["message"]
+
+
+def test_a_person_sees_where_json_breaks(on_a_terminal: Run) -> None:
+    broken = '{"a": "' + "b" * 80 + '", c: "' + "d" * 80 + '"}'
+
+    seen = on_a_terminal("call", "tools.py", "add", "--json", broken)
+
+    told, shown, mark = seen.stdout.splitlines()[-3:]
+    assert told.endswith("(INVALID_JSON)")
+    assert shown[mark.index("^")] == "c"
+    assert len(shown) < 80
+
+
+@pytest.mark.parametrize("whole", ["[1]", "7", '{"y": 1e999}'])
 @pytest.mark.parametrize("word", [(), ("x=1",)])
 def test_json_that_is_no_object_is_the_pipelines_to_refuse(
     answerback: Run, whole: str, word: tuple[str, ...]
@@ -113,6 +160,14 @@ def test_json_that_is_no_object_is_the_pipelines_to_refuse(
 
     assert done.exit == 2
     assert "error" in json.loads(done.stderr.splitlines()[-1])
+
+
+def test_a_list_can_be_the_lines_of_a_file(answerback: Run, tmp_path: Path) -> None:
+    (tmp_path / "tags.txt").write_text("a\nb, c\n")
+
+    done = answerback("call", "tools.py", "describe", "tags=@tags.txt", "when=2026-01-01")
+
+    assert json.loads(done.stdout) == {"result": "['a', 'b, c'] 2026-01-01 False big"}
 
 
 def test_nothing_that_is_printed_reaches_stdout(answerback: Run) -> None:
@@ -172,8 +227,10 @@ def test_a_dialect_can_be_asked_for(answerback: Run, dialect: str) -> None:
 def test_a_tool_or_argument_that_is_near_is_named(answerback: Run) -> None:
     tool = answerback("call", "tools.py", "ad", "x=1")
     argument = answerback("call", "tools.py", "describe", "tag=a", "when=2026-01-01")
+    loud = answerback("call", "tools.py", "ADD", "x=1")
 
     assert "'add'" in tool.stderr
+    assert "'add'" in loud.stderr
     assert "tags" in argument.stderr
     assert (tool.exit, argument.exit) == (2, 2)
 
@@ -208,13 +265,79 @@ def test_help_for_a_tool_shows_what_it_takes(answerback: Run) -> None:
     )
 
 
-@pytest.mark.parametrize("tool", ["add", "describe", "echo", "later"])
-def test_the_example_in_a_tools_help_works(answerback: Run, tool: str) -> None:
-    line = answerback("call", "tools.py", tool, "--help").stdout.splitlines()[-1]
+def test_help_for_bytes_says_that_text_is_taken_as_well_as_a_file(answerback: Run) -> None:
+    done = answerback("call", "tools.py", "size_of", "--help")
 
-    done = answerback(*line.split()[1:])
+    assert "size_of content=TEXT|@FILE\n" in done.stdout
+    assert "  content  text or @file, required\n" in done.stdout
+    assert done.stdout.endswith("size_of content=@file\n")
 
-    assert done.exit == 0
+
+OBJECTS = """
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+from answerback import App
+
+app = App("objects")
+
+@dataclass
+class City:
+    name: str
+    people: int
+
+@dataclass
+class Tree:
+    twigs: list["Tree"]
+    above: "Tree | None"
+
+@app.tool
+def move(city: City, to: tuple[int, str], past: list[City] = []) -> str:
+    return f"{city} {to} {past}"
+
+@app.tool
+def grow(tree: Tree, by: Annotated[int, Meta(gt=4)], most: Annotated[float, Meta(le=0.5)]) -> str:
+    return f"{tree} {by} {most}"
+"""
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> None:
+    (tmp_path / "objects.py").write_text(OBJECTS)
+
+
+@pytest.mark.usefixtures("objects")
+def test_help_for_objects_names_their_members(answerback: Run) -> None:
+    done = answerback("call", "objects.py", "move", "--help")
+
+    assert done.stdout == (
+        "usage: answerback call objects.py move city=OBJECT to=LIST [past=LIST-OF-OBJECT]\n\n"
+        "arguments:\n"
+        "  city  object with name, people, required\n"
+        "  to    list of integer, text, required\n"
+        "  past  list of object with name, people, default []\n\n"
+        "example:\n"
+        """  answerback call objects.py move 'city={"name":"text","people":1}' to=1,text\n"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "tool"),
+    [
+        *(("tools.py", tool) for tool in ("add", "describe", "echo", "later")),
+        ("objects.py", "move"),
+        ("objects.py", "grow"),
+    ],
+)
+@pytest.mark.usefixtures("objects")
+def test_the_example_in_a_tools_help_works(answerback: Run, file: str, tool: str) -> None:
+    line = answerback("call", file, tool, "--help").stdout.splitlines()[-1]
+
+    done = answerback(*shlex.split(line)[1:])
+
+    assert done.exit == 0, done.stderr
 
 
 def test_help_without_a_tool_is_about_the_command(answerback: Run) -> None:
@@ -230,6 +353,34 @@ def test_without_a_target_one_is_asked_for(answerback: Run) -> None:
 
     assert done.exit == 2
     assert "calculator.py" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("add",), ("add", "x=1", "y=2 3")])
+def test_a_tool_without_a_target_is_shown_where_it_goes(
+    answerback: Run, words: tuple[str, ...]
+) -> None:
+    done = answerback("call", *words)
+
+    assert done.exit == 2
+    assert done.stderr.startswith("error: there is no file or module 'add'; ")
+    assert done.stderr.endswith(f": answerback call calculator.py {shlex.join(words)}\n")
+
+
+@pytest.mark.parametrize("words", [("nope.py", "x=1"), ("nope", "add", "x=1")])
+def test_a_target_that_is_not_there_is_all_that_is_wrong(
+    answerback: Run, words: tuple[str, ...]
+) -> None:
+    done = answerback("call", *words)
+
+    assert done.exit == 2
+    assert "call calculator.py" not in done.stderr
+
+
+def test_an_argument_where_the_tool_should_be_shows_the_tools(answerback: Run) -> None:
+    done = answerback("call", "tools.py", "x=1")
+
+    assert done.exit == 2
+    assert "error: say which tool to call\n\nadd x=INTEGER" in done.stderr
 
 
 def test_a_plain_tool_brings_in_nothing_heavy(answerback: Run) -> None:
@@ -298,6 +449,20 @@ def test_a_person_reads_words(on_a_terminal: Run) -> None:
         (("album",), "\nimage/png, 5 bytes\n\nmore: https://example.com\n"),
         (("add", "x=7", "--dialect", "rest"), '\n{"result":8}\n'),
         (("missing",), "\nerror: no such city (NOT_FOUND)\nhint: try Oslo\n"),
+        (
+            ("add", "x=a", "z=1"),
+            "\nerror: Invalid arguments (INVALID_ARGUMENTS)\n"
+            "  x: expected int, got str 'a'\n  z: unknown argument\n",
+        ),
+        (
+            ("add", "x=a"),
+            "\nerror: Invalid arguments: x: expected int, got str 'a' (INVALID_ARGUMENTS)\n",
+        ),
+        (
+            ("zzzzz",),
+            "\nerror: Function not found: zzzzz (TOOL_NOT_FOUND)\n"
+            "hint: `answerback list tools.py` shows the tools\n",
+        ),
         (("echo", "text=\x1b[31mred"), "\n\\x1b[31mred\n"),
     ],
 )

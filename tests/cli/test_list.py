@@ -13,9 +13,9 @@ pytestmark = pytest.mark.usefixtures("tools")
 def test_the_tools_are_listed_in_columns(answerback: Run) -> None:
     lines = answerback("list", "tools.py").stdout.splitlines()
 
-    assert "add x=INTEGER [y=INTEGER]  Add two numbers." in lines
-    assert "city                       Give a record." in lines
-    assert "size_of content=FILE" in lines
+    assert "add x=INTEGER [y=INTEGER]   Add two numbers." in lines
+    assert "city                        Give a record." in lines
+    assert "size_of content=TEXT|@FILE" in lines
 
 
 def test_a_long_one_has_its_description_in_the_next_line(answerback: Run) -> None:

@@ -23,6 +23,7 @@ def files(tmp_path: Path) -> Path:
     (tmp_path / "one-more.v2.py").write_text(ONE)
     (tmp_path / "without_a_suffix").write_text(ONE)
     (tmp_path / "two.py").write_text(ONE + "other = App('other')\nword = 'x'\n")
+    (tmp_path / "folder").mkdir()
     package = tmp_path / "package"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -70,11 +71,14 @@ def test_a_whole_path_will_do_from_anywhere(answerback: Run, files: Path) -> Non
         ("nowhere/one.py", "there is no file 'nowhere/one.py'"),
         ("nope", "there is no file or module 'nope'"),
         ("package.nope", "there is no file or module 'package.nope'"),
-        (".", "'.' is no file and no module's name"),
+        (".", "'.' is a folder; name a file in it"),
+        ("folder", "'folder' is a folder; name a file in it"),
+        ("./folder", "'./folder' is a folder; name a file in it"),
         ("..one", "'..one' is no file and no module's name"),
         ("package.beside", "holds none"),
         ("two.py", "app, other"),
-        ("two.py:nope", "there is no 'nope' in two.py"),
+        ("two.py:nope", "there is no 'nope' in two.py; its Apps are app, other"),
+        ("package.beside:app", "there is no 'app' in package.beside; it holds no App"),
         ("two.py:word", "two.py:word is a str, not an App"),
     ],
 )

@@ -157,6 +157,37 @@ def test_seed_000_a_resource_response() -> None:
     }
 
 
+def test_seed_000_best_practice_5_a_text_and_a_resource() -> None:
+    text = "Instance created successfully. Access it using the following URL:"
+    link = Link("http://localhost:8080", "VSCode Web Interface", kind="url")
+
+    found = enveloped(success(text, {"instance": {"id": "instance-1"}}, content=[link]))
+
+    assert found["content"] == [
+        {"type": "text", "text": text},
+        {
+            "type": "resource",
+            "resourceType": "url",
+            "identifier": "http://localhost:8080",
+            "name": "VSCode Web Interface",
+        },
+    ]
+    assert found["data"] == {"instance": {"id": "instance-1"}}
+
+
+def test_seed_000_pitfall_2_an_error_with_its_details() -> None:
+    details = {"instanceId": "instance-1"}
+
+    found = enveloped(failure("Instance not found", code="INSTANCE_NOT_FOUND", details=details))
+
+    assert text_of(found) == "Error: Instance not found"
+    assert found["error"] == {
+        "code": "INSTANCE_NOT_FOUND",
+        "message": "Instance not found",
+        "details": {"instanceId": "instance-1"},
+    }
+
+
 def test_seed_000_an_error_response() -> None:
     details = {"instanceId": "instance-1", "availableInstances": ["instance-2", "instance-3"]}
     error = Error("INSTANCE_NOT_FOUND", "Instance 'instance-1' not found", details)
@@ -268,6 +299,16 @@ def test_seed_003_a_success_has_three_fields_and_indented_text() -> None:
         "structuredContent": data,
         "isError": False,
     }
+
+
+def test_seed_003_a_text_of_the_authors_own_is_for_people_and_comes_first() -> None:
+    data = {"temperature": 5, "conditions": "Cloudy", "humidity": 78, "wind_speed": 12}
+
+    found = resulting(success("Temperature in Oslo: 5°C, Cloudy", data), BARE, DIRECT)
+
+    assert found["content"][0] == {"type": "text", "text": "Temperature in Oslo: 5°C, Cloudy"}
+    assert found["structuredContent"] == data
+    assert found["isError"] is False
 
 
 def test_seed_003_an_error_has_two_fields_and_a_prefix() -> None:

@@ -88,22 +88,25 @@ def test_seed_000_image_response_example(envelope: Callable[..., Any]) -> None:
 def test_seed_000_resource_response_example(envelope: Callable[..., Any]) -> None:
     found = envelope("open_instance", instanceId="instance-1")
 
-    assert found["success"] is True
-    assert found["content"] == [
-        {
-            "type": "text",
-            "text": "VSCode instance deployed successfully. "
-            "You can access it using the following URL:",
-        },
-        {
-            "type": "resource",
-            "resourceType": "url",
-            "identifier": "http://localhost:8080",
-            "name": "VSCode Web UI",
-            "description": "Web-based VSCode interface for your instance",
-            "metadata": {"requiresAuth": True, "authType": "password"},
-        },
-    ]
+    assert dated(found) == {
+        "success": True,
+        "content": [
+            {
+                "type": "text",
+                "text": "VSCode instance deployed successfully. "
+                "You can access it using the following URL:",
+            },
+            {
+                "type": "resource",
+                "resourceType": "url",
+                "identifier": "http://localhost:8080",
+                "name": "VSCode Web UI",
+                "description": "Web-based VSCode interface for your instance",
+                "metadata": {"requiresAuth": True, "authType": "password"},
+            },
+        ],
+        "data": {"instanceId": "instance-1", "name": "vscode-instance-1", "status": "running"},
+    }
 
 
 def test_seed_000_error_response_example(envelope: Callable[..., Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import Callable, Iterator
@@ -9,6 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from answerback import App, InvalidInput
+from answerback.dialects import write
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "aligned.py"
 MCP = "application/vnd.answerback.mcp+json"
@@ -163,3 +167,31 @@ def test_seed_001_an_error_in_a_shell_is_the_same_json(shell: Callable[..., Any]
 
     assert answer.status == 2
     assert answer.body == b'{"error":"Function not found: NonExistent"}\n'
+
+
+def divide(x: int, y: int) -> int:
+    if y == 0:
+        raise InvalidInput("division by zero")
+    return x // y
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "error"),
+    [
+        ({"x": 7, "y": 0}, 400, "division by zero"),
+        ({"x": 7, "y": "three"}, 400, "Invalid arguments: y: expected int, got str 'three'"),
+    ],
+)
+def test_seed_001_requirement_2_an_error_of_the_function_is_the_same_json_as_one_of_arguments(
+    arguments: dict[str, Any], status: int, error: str
+) -> None:
+    app = App("aligned", contract="aligned")
+    tool = app.add_tool(divide)
+
+    reply = asyncio.run(app.call("divide", **arguments))
+
+    over_http = write(reply, "rest", tool.shape, app.contract)
+    over_mcp = json.loads(write(reply, "mcp", tool.shape, app.contract).body)
+    assert (over_http.status, json.loads(over_http.body)) == (status, {"error": error})
+    assert over_mcp["isError"] is True
+    assert over_mcp["content"] == [{"type": "text", "text": over_http.body.decode()}]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from answerback import App
+from answerback.contract import DIRECT
+from answerback.dialects import write
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "weather.py"
 OSLO = {
@@ -123,3 +128,21 @@ def test_seed_003_the_shell_prints_the_three_fields(shell: Callable[..., Any]) -
 
     assert list(answer.json) == ["content", "structuredContent", "isError", "_meta"]
     assert answer.json["structuredContent"] == OSLO
+
+
+def test_seed_003_an_unexpected_failure_is_an_error_result_that_tells_no_secret() -> None:
+    """The seed sends `str(e)`; the caller gets a reference instead, under the same prefix."""
+
+    def weather(location: str) -> dict[str, float]:
+        raise TimeoutError("no answer from http://admin:hunter2@weather.internal")
+
+    app = App("weather", contract="direct")
+    tool = app.add_tool(weather)
+    written = write(asyncio.run(app.call("weather", location="Oslo")), "mcp", tool.shape, DIRECT)
+
+    found = json.loads(written.body)
+    assert written.status == 500
+    assert found["isError"] is True
+    assert "structuredContent" not in found
+    assert found["content"][0]["text"].startswith("Error: ")
+    assert b"hunter2" not in written.body

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from answerback import App
+from answerback.contract import STANDARD
 
 TOOLS = Path(__file__).with_name("tools_004.py")
 MCP = "application/vnd.answerback.mcp+json"
@@ -23,7 +27,7 @@ def url(serve: Callable[..., Any]) -> Iterator[str]:
 def result(ask: Callable[..., Any], url: str) -> Callable[..., Any]:
     """The MCP result of a call, but for `_meta`, of which the seed knows nothing."""
 
-    def call(name: str, **arguments: Any) -> Any:
+    def call(name: str, /, **arguments: Any) -> Any:
         found = ask(f"{url}/{name}", json.dumps(arguments).encode(), Accept=MCP).json
         del found["_meta"]
         return found
@@ -138,6 +142,64 @@ def test_seed_004_handler_pattern_refuses_invalid_input_as_a_result(
 
     assert found["isError"] is True
     assert found["content"][0]["text"].startswith("Invalid arguments: entities[0]")
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "text"),
+    [
+        ("describe_tool", {"name": ""}, "Tool name is required"),
+        (
+            "get_weather_data",
+            {"location": "xyz"},
+            "Location 'xyz' not found. Please provide a valid city name or zip code.",
+        ),
+        ("fetch-weather", {"city": "Atlantis"}, "Weather API returned 503: Service Unavailable"),
+    ],
+)
+def test_seed_004_best_practices_1_and_2_the_authors_own_words_reach_the_caller(
+    tool: str, arguments: dict[str, str], text: str, result: Callable[..., Any]
+) -> None:
+    assert result(tool, **arguments) == {
+        "isError": True,
+        "content": [{"type": "text", "text": text}],
+    }
+
+
+def test_seed_004_fetch_weather_example(result: Callable[..., Any], listed: dict[str, Any]) -> None:
+    found = result("fetch-weather", city="Oslo")
+
+    assert found["structuredContent"] == {"temperature": 5.0, "conditions": "Cloudy"}
+    assert json.loads(found["content"][0]["text"]) == found["structuredContent"]
+    assert listed["fetch-weather"]["title"] == "Weather Fetcher"
+    assert listed["fetch-weather"]["outputSchema"]["required"] == ["temperature", "conditions"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "count", "names"),
+    [("create_entities", "created", "entities"), ("delete_entities", "deleted", "entityNames")],
+)
+def test_seed_004_checklist_output_schemas_of_entities(
+    tool: str, count: str, names: str, listed: dict[str, Any]
+) -> None:
+    schema = listed[tool]["outputSchema"]
+
+    assert schema["properties"][count] == {"type": "integer", "minimum": 0}
+    assert schema["properties"][names]["type"] == "array"
+    assert schema["required"] == [count, names]
+
+
+def test_seed_004_best_practice_4_the_safe_words_are_the_authors_to_choose() -> None:
+    safe = STANDARD.derive(masked="Operation failed. Please try again.")
+    app = App("safe", contract=safe)
+
+    @app.tool
+    def operation() -> int:
+        raise RuntimeError("hunter2")
+
+    reply = asyncio.run(app.call("operation"))
+
+    assert reply.error is not None
+    assert reply.error.message.startswith("Operation failed. Please try again. (reference ")
 
 
 def test_seed_004_best_practice_3_system_information_does_not_leak(

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from answerback import App, RateLimited, Reply, ToolError, success
+from msgspec import Meta
+
+from answerback import (
+    App,
+    InvalidInput,
+    NotFound,
+    RateLimited,
+    Reply,
+    ToolError,
+    failure,
+    success,
+)
 
 app = App("seed-004")
 Location = Annotated[str, "City name or zip code"]
@@ -25,8 +36,18 @@ class Entity(TypedDict):
 
 
 class Created(TypedDict):
-    created: int
+    created: Annotated[int, Meta(ge=0)]
     entities: list[Entity]
+
+
+class Deleted(TypedDict):
+    deleted: Annotated[int, Meta(ge=0)]
+    entityNames: list[str]
+
+
+class Fetched(TypedDict):
+    temperature: float
+    conditions: str
 
 
 @app.tool(description="Get current weather information for a location")
@@ -40,6 +61,10 @@ def get_weather(location: Location) -> Reply:  # type: ignore[type-arg]  # conte
 
 @app.tool(description="Get current weather data for a location")
 def get_weather_data(location: Location) -> WeatherData:
+    if location == "xyz":
+        raise NotFound(
+            "Location 'xyz' not found. Please provide a valid city name or zip code.",
+        )
     return {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
 
 
@@ -51,6 +76,25 @@ def calculate_bmi(weightKg: float, heightM: float) -> Bmi:  # noqa: N803 -- the 
 @app.tool
 def create_entities(entities: list[Entity]) -> Created:
     return {"created": len(entities), "entities": entities}
+
+
+@app.tool
+def delete_entities(entityNames: list[str]) -> Deleted:  # noqa: N803 -- the seed's name
+    return {"deleted": len(entityNames), "entityNames": entityNames}
+
+
+@app.tool
+def describe_tool(name: str) -> str:
+    if not name:
+        raise InvalidInput("Tool name is required")
+    return f"The tool {name}"
+
+
+@app.tool(name="fetch-weather", title="Weather Fetcher", description="Get weather data for a city")
+async def fetch_weather(city: str) -> Reply[Fetched]:
+    if city != "Oslo":
+        return failure("Weather API returned 503: Service Unavailable")
+    return success(data={"temperature": 5.0, "conditions": "Cloudy"})
 
 
 @app.tool

@@ -4,7 +4,7 @@ import dataclasses
 import enum
 import sys
 import uuid
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict
 
@@ -478,3 +478,54 @@ def test_decoded_values_are_fresh_each_time() -> None:
     first, second = (arguments.decode(b'{"x":[1]}')["x"] for _ in range(2))
 
     assert first is not second
+
+
+@pytest.mark.parametrize(
+    ("annotation", "given", "form"),
+    [
+        (datetime, "tomorrow", "2026-01-31T12:00:00Z"),
+        (datetime, 5, "2026-01-31T12:00:00Z"),
+        (datetime | None, "tomorrow", "2026-01-31T12:00:00Z"),
+        (Annotated[datetime, msgspec.Meta(tz=True)], "2026-01-31T12:00:00", "2026-01-31T12:00:00Z"),
+        (
+            Annotated[datetime, msgspec.Meta(tz=False)],
+            "2026-01-31T12:00:00Z",
+            "2026-01-31T12:00:00",
+        ),
+        (date, "31.1.2026", "2026-01-31"),
+        (date, "2026-02-30", "2026-01-31"),
+        (Annotated[date, "When."] | int, "soon", "2026-01-31"),
+        (time, "noon", "12:00:00"),
+        (Annotated[time, msgspec.Meta(tz=True)], "12:00:00", "12:00:00Z"),
+        (timedelta, "1h30", "PT1H30M"),
+        (uuid.UUID, "7", "00000000-0000-4000-8000-000000000000"),
+    ],
+)
+def test_what_is_text_in_json_is_told_how_to_be_written(
+    annotation: Any, given: Any, form: str
+) -> None:
+    problem = _problems(_arguments(value=annotation), msgspec.json.encode({"value": given}))[
+        "value"
+    ]
+
+    assert problem.hint == f"write it like {form}"
+    assert str(problem).endswith(f"; write it like {form}")
+    assert _one(annotation, f'"{form}"') is not None
+
+
+def test_bytes_are_told_to_be_written_in_base64() -> None:
+    problem = _problems(_arguments(value=bytes), b'{"value": "\xc3\xa4"}')["value"]
+
+    assert problem.hint == "write it in base64"
+
+
+def test_what_is_written_well_and_out_of_its_limits_gets_no_advice() -> None:
+    later = Annotated[date, annotated_types.Ge(date(2026, 1, 1))]
+
+    problem = _problems(_arguments(value=later), b'{"value": "2025-01-01"}')["value"]
+
+    assert problem.hint is None
+
+
+def test_a_name_that_differs_in_its_case_alone_is_near() -> None:
+    assert _problems(_arguments(x=int), b'{"X": 1}')["X"].hint == "did you mean 'x'?"

@@ -111,6 +111,16 @@ def test_bytes_that_are_no_text_are_refused_where_text_is_taken() -> None:
         (list[int], b"[1, 2]", [1, 2]),
         (int, b"7", 7),
         (bytes | None, b"a", "YQ=="),
+        (list[str], b"a\r\nb, c\n\n", ["a", "b, c"]),
+        (list[str], b"", []),
+        (list[str] | None, b"a\nb\n", ["a", "b"]),
+        (list[int], b"1\n2", [1, 2]),
+        (list[int], b"\n[1,\n2]\n", [1, 2]),
+        (set[int], b"1\n2", [1, 2]),
+        (tuple[int, str], b"1\na\n", [1, "a"]),
+        (tuple[int, str], b"1\n", "1\n"),
+        (list[Point], b'{"x": 1}\n{"x": 2}\n', [{"x": 1}, {"x": 2}]),
+        (list[bytes], b"\xff\n\x00", ["/woA"]),
     ],
 )
 def test_the_content_of_a_file_is_read_by_type(annotation: Any, content: bytes, value: Any) -> None:

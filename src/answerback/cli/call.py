@@ -23,12 +23,18 @@ if TYPE_CHECKING:
 _VALUES = """\
 A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
 name=@file gives what a file holds, name=- what comes on stdin; name=@@x is a plain @x.
-NAME --help shows what a tool takes."""
+For a list such a file has one item in each line, or is JSON.
+NAME --help shows what a tool takes.
+
+A terminal gets text to read; a pipe or a file gets JSON. Errors go to stderr."""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = _parser(program)
-    given = parser.parse_intermixed_args([*arguments])
+    given, strange = parser.parse_known_intermixed_args([*arguments])
+    if strange:
+        name = strange[0].lstrip("-").partition("=")[0] or "x"
+        parser.error(f"{strange[0]} is no option; an argument is written {name}=value")
     words: list[str] = given.words
     target = words.pop(0) if program.app is None and words else None
     if given.help and not words:
@@ -38,8 +44,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         parser.error("say where the tool is, such as calculator.py")
     # Before the author's module is loaded: it may print as well.
     out = take_stdout()
-    app = program.load(target)
-    if not words:
+    app = program.app or _loaded(program, target or "", words)
+    if not words or ("=" in words[0] and words[0] not in app.tools):
         return _ask_which(app)
     name, *pairs = words
     name = name.encode("utf-8", "replace").decode()
@@ -48,7 +54,26 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
         out.write(f"{manual(app.tools[name], program.line('call', target))}\n".encode())
         return 0
-    return _show(app, name, _reply(app, name, pairs, given.json), given.dialect, out)
+    reply = _reply(app, name, pairs, given.json)
+    if reply.error is not None:
+        advice = None if name in app.tools else f"`{program.line('list', target)}` shows the tools"
+        return _tell_error(app, reply, reply.error, given.dialect, advice)
+    return _show(app, name, reply, given.dialect, out)
+
+
+def _loaded(program: Program, target: str, words: Sequence[str]) -> App:
+    from .target import NoSuchModule
+
+    try:
+        return program.load(target)
+    except NoSuchModule as exc:
+        if words and "=" not in words[0]:
+            raise
+        # Where the target should be stands the name of a tool.
+        import shlex
+
+        line = program.line("call", shlex.join(["calculator.py", target, *words]))
+        raise NoSuchModule(f"{exc}; say where the tool is as well: {line}") from None
 
 
 def _parser(program: Program) -> ArgumentParser:
@@ -83,12 +108,8 @@ def _reply(app: App, name: str, pairs: Sequence[str], whole: str | None) -> Repl
 
 def _show(app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
     """Words for a person, the dialect's JSON for a program or where it is asked for."""
-    tool = app.tools.get(name)
-    shape = tool.shape if tool is not None and reply.ok else RESULT
+    shape = app.tools[name].shape
     written = write(reply, dialect or "rest", shape, app.contract)
-    if reply.error is not None:
-        _tell_error(reply.error, written.body.decode(), plain=dialect is None)
-        return reply.error.row.exit
     raw = not written.media_type.endswith("json")
     if out.is_terminal and (raw or dialect is None):
         from .readable import readable
@@ -99,13 +120,17 @@ def _show(app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: 
     return 0
 
 
-def _tell_error(error: Error, body: str, *, plain: bool) -> None:
-    """Words for a person; for a program the body, in the last line."""
-    if plain and is_person():
+def _tell_error(
+    app: App, reply: Reply[Any], error: Error, dialect: Dialect | None, advice: str | None
+) -> int:
+    """Words for a person, who gets *advice* too; for a program the body, in the last line."""
+    if dialect is None and is_person():
         from .readable import readable_error
 
-        body = readable_error(error)
-    elif plain and error.hint:
+        tell(readable_error(error, advice))
+        return error.row.exit
+    if dialect is None and error.hint:
         # The plainest dialect has no place for it, and programs are run by those who read.
         tell(f"hint: {error.hint}")
-    tell(body)
+    tell(write(reply, dialect or "rest", RESULT, app.contract).body.decode())
+    return error.row.exit

@@ -9,10 +9,11 @@ from typing import Any
 import msgspec
 
 from ..call import refuse_arguments
-from ..errors import AnswerbackError
-from ..reply import Reply
+from ..errors import INVALID_JSON, AnswerbackError
+from ..reply import Reply, failure
 from ..tool import Tool
-from ..types.problems import InvalidArguments
+from ..types.problems import InvalidArguments, InvalidJson
+from ..types.syntax import load
 
 _STDIN = 0
 
@@ -34,6 +35,9 @@ def arguments_for(tool: Tool | None, words: Sequence[str], whole: str | None) ->
     if [whole, *(text for _, text in pairs)].count("-") > 1:
         raise CannotRead("stdin can be read for one argument only")
     given = b"{}" if whole is None else _content(whole)
+    if whole is not None and (broken := _broken(given)):
+        name = f"--json {whole}" if whole == "-" or whole.startswith("@") else "--json"
+        return failure(f"{name} is not JSON: {broken}", code=INVALID_JSON)
     if not pairs:
         return given
     try:
@@ -47,18 +51,32 @@ def _merged(given: bytes, named: dict[str, Any]) -> bytes:
     try:
         members = msgspec.json.decode(given, type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:
-        # What is wrong with it is for the pipeline to say.
+        # It is no object, which is for the pipeline to say.
         return given
     return msgspec.json.encode(members | named)
+
+
+def _broken(given: bytes) -> str | None:
+    """What is wrong with text that should be JSON, and where."""
+    try:
+        load(given)
+    except InvalidJson as exc:
+        from .broken import where
+
+        return where(given) or str(exc)
+    except msgspec.ValidationError:
+        # A number too large for us is JSON all the same.
+        return None
+    return None
 
 
 def _pair(word: str, tool: Tool) -> tuple[str, str]:
     if not _is_text(word):
         raise CannotRead(f"{word!r} is not UTF-8; give such content as name=@file")
     name, equals, text = word.partition("=")
-    if not equals:
+    if not equals or not name:
         first = next((each.name for each in tool.parameters), None)
-        advice = f"write {first}={word}" if first else f"{tool.name} takes no arguments"
+        advice = f"write {first}={text or word}" if first else f"{tool.name} takes no arguments"
         raise CannotRead(f"{word!r} is not name=value; {advice}")
     return name, text
 

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from ..tool import Tool
-from .words import example, kind, usage
+from .samples import example
+from .words import kind, usage
 
 
 def manual(tool: Tool, line: str) -> str:
@@ -26,7 +27,7 @@ def _arguments(tool: Tool) -> str:
 
 
 def _row(name: str, schema: dict[str, Any], tool: Tool) -> tuple[str, str, str]:
-    words = kind(schema, tool.input_schema)
+    words = kind(schema, tool.input_schema, told=True)
     if name in tool.input_schema.get("required", []):
         words += ", required"
     elif "default" in schema:
@@ -48,7 +49,7 @@ def _example(tool: Tool) -> str:
         return f"{tool.name} --json {shlex.quote(msgspec.json.encode(given).decode())}"
     required = tool.input_schema.get("required", [])
     pairs = [
-        f"{name}={example(name, schema, tool.input_schema)}"
+        f"{name}={example(schema, tool.input_schema)}"
         for name, schema in _properties(tool).items()
         if name in required
     ]

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from ..wires.stdout import take_stdout
-from .program import Program
+from .program import Program, tell
+
+_BY_HAND = """\
+this is for a language model's host to run, and waits for JSON-RPC, a message in each line:
+  {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+Ctrl-D ends it"""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
@@ -14,5 +20,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = program.load(given.target)
     from ..wires.stdio import Stdio
 
+    if os.isatty(0):
+        tell(_BY_HAND)
     Stdio(app, out).run()
     return 0

@@ -22,10 +22,21 @@ def readable(reply: Reply[Any], shape: Shape) -> str:
     return "\n\n".join(parts or [render({})])
 
 
-def readable_error(error: Error) -> str:
-    message = render(error.message).replace("\n", "\n  ")
-    text = f"error: {message} ({error.code})"
-    return f"{text}\nhint: {render(error.hint)}" if error.hint else text
+def readable_error(error: Error, hint: str | None = None) -> str:
+    """The message with its code in the first line, what else there is to it below."""
+    first, *more = render(_message(error)).split("\n")
+    lines = [f"error: {first} ({error.code})", *(f"  {line}" for line in more)]
+    if hint := error.hint or hint:
+        lines.append(f"hint: {render(hint)}")
+    return "\n".join(lines)
+
+
+def _message(error: Error) -> str:
+    """The error's own; several problems stand in lines of their own, under what they are."""
+    head = "Invalid arguments"
+    if "\n" in error.message and error.message.startswith(f"{head}: "):
+        return f"{head}\n{error.message.removeprefix(f'{head}: ')}"
+    return error.message
 
 
 def _block(block: Block, lone: bool) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentTypeError
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -21,28 +21,7 @@ class CannotRecord(AnswerbackError):
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    parser = program.parser_with_target("serve")
-    parser.add_argument("--host", default="127.0.0.1", help="the address (default: %(default)s)")
-    parser.add_argument("--port", type=_port, default=8000, help="the port (default: %(default)s)")
-    parser.add_argument("--workers", type=_positive, default=1, help="processes (default: 1)")
-    parser.add_argument(
-        "--max-body", type=_positive, default=MAX_BODY, help="bytes of a request (default: 4 MiB)"
-    )
-    parser.add_argument(
-        "--allow-host", action="append", default=[], metavar="NAME", help="a name to answer to"
-    )
-    parser.add_argument(
-        "--allow-origin", action="append", default=[], metavar="URL", help="a site that may call"
-    )
-    parser.add_argument("--audit", metavar="FILE", help="record each reply here (.db or .jsonl)")
-    parser.add_argument(
-        "--audit-keep",
-        action="append",
-        default=[],
-        choices=("arguments", "content"),
-        help="record these as well, without what looks like a secret",
-    )
-    given = parser.parse_args(arguments)
+    given = _parser(program).parse_args(arguments)
     web = WebOptions(
         max_body=given.max_body, hosts=(*given.allow_host,), origins=(*given.allow_origin,)
     )
@@ -53,6 +32,49 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     from ..wires.web.server import serve
 
     return serve(app, options)
+
+
+def _parser(program: Program) -> ArgumentParser:
+    parser = program.parser_with_target("serve")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--port", type=_port, default=8000, help="0 takes a free one (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--workers", type=_positive, default=1, metavar="N", help="processes (default: 1)"
+    )
+    parser.add_argument(
+        "--max-body",
+        type=_positive,
+        default=MAX_BODY,
+        metavar="BYTES",
+        help="the largest request (default: 4 MiB)",
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="answer to this Host too, such as tools.example.com; may be repeated",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="let pages of this site call, such as https://example.com; may be repeated",
+    )
+    parser.add_argument("--audit", metavar="FILE", help="record each reply here (.db or .jsonl)")
+    parser.add_argument(
+        "--audit-keep",
+        action="append",
+        default=[],
+        choices=("arguments", "content"),
+        help="record these as well, without what looks like a secret",
+    )
+    return parser
 
 
 def _positive(text: str) -> int:

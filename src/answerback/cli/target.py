@@ -12,6 +12,7 @@ from ..app import App, only_app
 from ..errors import AnswerbackError
 from .program import LOADING
 
+_FOLDER = "{!r} is a folder; name a file in it"
 _PACKAGE = os.path.dirname(os.path.dirname(__file__))
 
 
@@ -19,6 +20,10 @@ class CannotLoad(AnswerbackError):
     """The target holds no App; if its own code failed, that is the cause."""
 
     code = "CANNOT_LOAD"
+
+
+class NoSuchModule(CannotLoad):
+    """The target is the name of nothing at all."""
 
 
 def load(target: str) -> App:
@@ -48,6 +53,8 @@ def _import_file(where: str) -> ModuleType:
     from importlib.util import module_from_spec, spec_from_loader
 
     path = os.path.abspath(where)
+    if os.path.isdir(path):
+        raise CannotLoad(_FOLDER.format(where))
     if not os.path.isfile(path):
         raise CannotLoad(f"there is no file {where!r}")
     sys.path.insert(0, os.path.dirname(path))
@@ -72,13 +79,18 @@ def _import_module(where: str) -> ModuleType:
 
     sys.path.insert(0, os.getcwd())
     try:
-        return import_module(where)
+        module = import_module(where)
+        if module.__spec__ is not None and module.__spec__.origin is None:
+            raise CannotLoad(_FOLDER.format(where))
+        return module
     except ModuleNotFoundError as exc:
         # Another name is missing in the author's own imports, and is theirs to see.
         if exc.name is not None and f"{where}.".startswith(f"{exc.name}."):
-            raise CannotLoad(f"there is no file or module {where!r}") from None
+            raise NoSuchModule(f"there is no file or module {where!r}") from None
         raise
     except (TypeError, ValueError) as exc:
+        if os.path.isdir(where):
+            raise CannotLoad(_FOLDER.format(where)) from None
         if "" in where.split("."):
             raise CannotLoad(f"{where!r} is no file and no module's name") from None
         raise exc
@@ -135,5 +147,7 @@ def _named(module: ModuleType, name: str, target: str) -> App:
     if isinstance(found, App):
         return found
     if found is None:
-        raise CannotLoad(f"there is no {name!r} in {target.removesuffix(f':{name}')}")
+        names = [each for each, value in vars(module).items() if isinstance(value, App)]
+        there = f"its Apps are {', '.join(names)}" if names else "it holds no App"
+        raise CannotLoad(f"there is no {name!r} in {target.removesuffix(f':{name}')}; {there}")
     raise CannotLoad(f"{target} is a {type(found).__name__}, not an App")

@@ -6,22 +6,15 @@ from typing import Any
 
 from ..tool import Tool
 
-_FORMATS = {
-    "date": ("date", "2026-01-31"),
-    "date-time": ("date and time", "2026-01-31T12:00:00Z"),
-    "time": ("time", "12:00:00"),
-    "duration": ("duration", "PT1H30M"),
-    "uuid": ("uuid", "00000000-0000-4000-8000-000000000000"),
-    "decimal": ("decimal", "1.50"),
+_FORMS = {
+    "date": "date",
+    "date-time": "date and time",
+    "time": "time",
+    "duration": "duration",
+    "uuid": "uuid",
+    "decimal": "decimal",
 }
-_TYPES = {
-    "integer": ("integer", "1"),
-    "number": ("number", "1.5"),
-    "string": ("text", "text"),
-    "boolean": ("yes/no", "yes"),
-    "null": ("null", "null"),
-    "object": ("object", "{}"),
-}
+_TYPES = {"string": "text", "boolean": "yes/no"}
 
 
 def usage(tool: Tool) -> str:
@@ -35,62 +28,47 @@ def usage(tool: Tool) -> str:
     return " ".join([tool.name, *pairs])
 
 
-def kind(schema: Any, root: dict[str, Any]) -> str:
-    """What sort of value a schema describes."""
-    schema = _resolved(schema, root)
+def kind(schema: Any, root: dict[str, Any], *, told: bool = False) -> str:
+    """What sort of value a schema describes; the members of an object are *told*, or are not."""
+    schema = resolved(schema, root)
     match schema:
         case {"const": value}:
-            return _literal(value)
+            return literal(value)
         case {"enum": values}:
-            return " or ".join(map(_literal, values))
+            return " or ".join(map(literal, values))
         case {"anyOf": options} | {"oneOf": options}:
-            kinds = [kind(option, root) for option in options]
-            return " or ".join(dict.fromkeys(word for word in kinds if word != "null"))
-        case {"type": "array", "items": items} if items:
-            return f"list of {kind(items, root)}"
+            kinds = " or ".join(kind(option, root, told=told) for option in options)
+            return " or ".join(dict.fromkeys(w for w in kinds.split(" or ") if w != "null"))
         case {"type": "array"}:
-            return "list"
+            return _list(schema, root, told)
         case {"contentEncoding": _}:
-            return "file"
-        case {"type": "string"} if (form := _form(schema)) is not None:
-            return _FORMATS[form][0]
-        case {"type": str(name)} if name in _TYPES:
-            return _TYPES[name][0]
+            return "text or @file"
+        case {"type": "string"} if (form := form_of(schema)) is not None:
+            return _FORMS[form]
+        case {"type": "object", "properties": members} if members and told:
+            return f"object with {', '.join(members)}"
+        case {"type": str(name)}:
+            return _TYPES.get(name, name)
     return "value"
 
 
-def example(name: str, schema: Any, root: dict[str, Any]) -> str:
-    """A value that could be given, as it is written in a shell."""
-    schema = _resolved(schema, root)
-    match schema:
-        case {"examples": [value, *_]} | {"const": value} | {"enum": [value, *_]}:
-            return _literal(value)
-        case {"anyOf": [option, *_]} | {"oneOf": [option, *_]}:
-            return example(name, option, root)
-        case {"type": "array", "items": items} if items:
-            one = example(name, items, root)
-            return f"[{one}]" if one.startswith(("{", "[")) else one
-        case {"contentEncoding": _}:
-            return "@file"
-        case {"type": "string"} if (form := _form(schema)) is not None:
-            return _FORMATS[form][1]
-        case {"type": "integer" | "number", "minimum": least}:
-            return _literal(least)
-        case {"type": str(word)} if word in _TYPES:
-            return _TYPES[word][1]
-    return name.lower()
+def _list(schema: dict[str, Any], root: dict[str, Any], told: bool) -> str:
+    if schema.get("items"):
+        return f"list of {kind(schema['items'], root, told=told)}"
+    items = schema.get("prefixItems", ()) if told else ()
+    return f"list of {', '.join(kind(item, root) for item in items)}" if items else "list"
 
 
-def _form(schema: dict[str, Any]) -> str | None:
+def form_of(schema: dict[str, Any]) -> str | None:
     """The form of a string, by its name or by the pattern of a type that has no such name."""
-    if schema.get("format") in _FORMATS:
+    if schema.get("format") in _FORMS:
         return str(schema["format"])
     from ..types.scalars import form_of_pattern
 
     return form_of_pattern(schema.get("pattern"))
 
 
-def _resolved(schema: Any, root: dict[str, Any]) -> Any:
+def resolved(schema: Any, root: dict[str, Any]) -> Any:
     """The schema that a reference leads to; one that leads in a circle is an object."""
     for _ in range(10):
         if not isinstance(schema, dict) or "$ref" not in schema:
@@ -99,7 +77,8 @@ def _resolved(schema: Any, root: dict[str, Any]) -> Any:
     return {"type": "object"}
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
+    """The value as it is written in a shell."""
     if isinstance(value, str):
         return value
     import msgspec
@@ -113,6 +92,6 @@ def _placeholder(schema: Any, root: dict[str, Any]) -> str:
     if len(words) > 30:
         return "VALUE"
     # Values to choose from are written as they are given, kinds of value are not.
-    chosen = isinstance(found := _resolved(schema, root), dict) and found.keys() & {"enum", "const"}
+    chosen = isinstance(found := resolved(schema, root), dict) and found.keys() & {"enum", "const"}
     options = words.split(" or ")
     return "|".join(options if chosen else [word.upper().replace(" ", "-") for word in options])

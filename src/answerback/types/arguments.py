@@ -7,7 +7,7 @@ import msgspec
 
 from answerback.types import syntax
 from answerback.types.building import Builder, decode_hook
-from answerback.types.naming import LONGEST, describe, show
+from answerback.types.naming import LONGEST, describe, near, show
 from answerback.types.native import Natives
 from answerback.types.nodes import Node
 from answerback.types.parameter import Parameter
@@ -138,10 +138,8 @@ def _load_each(raw: bytes, walk: Walk) -> dict[str, Any]:
 
 
 def _near(name: str, known: dict[str, Node]) -> str | None:
-    import difflib
-
-    near = difflib.get_close_matches(name[:LONGEST], known, n=1)
-    return f"did you mean {near[0]!r}?" if near else None
+    found = near(name[:LONGEST], known)
+    return f"did you mean {found[0]!r}?" if found else None
 
 
 def _from_msgspec(message: str) -> Problem:

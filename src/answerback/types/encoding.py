@@ -5,6 +5,10 @@ from typing import Any
 import msgspec
 
 
+class UnknownToJson(TypeError):
+    """A value of a class that nothing here can write."""
+
+
 def _encode_hook(value: Any) -> Any:
     # The unbound methods, because the class's own may say something else.
     if isinstance(value, str):
@@ -17,7 +21,7 @@ def _encode_hook(value: Any) -> Any:
         from answerback.types.models import dump
 
         return dump(value)
-    raise NotImplementedError(f"{type(value).__name__} is not known to JSON")
+    raise UnknownToJson(f"{type(value).__name__} is not known to JSON")
 
 
 ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)

@@ -5,31 +5,35 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from answerback.types.encoding import ENCODER
-from answerback.types.problems import item, member
+from answerback.types.encoding import ENCODER, UnknownToJson
+from answerback.types.problems import InvalidOutput, item, member
 from answerback.types.syntax import DEEPEST
 
-Fault = tuple[str, str]
 
-
-def find_fault(value: Any) -> Fault | None:
-    """The path and the sort of the first fault in *value*."""
+def find_fault(value: Any) -> InvalidOutput | None:
+    """The first fault in *value*; what an author's own code raised is its cause."""
     return _find(value, "", ())
 
 
-def _find(value: Any, path: str, above: tuple[int, ...]) -> Fault | None:
+def _fault(path: str, message: str, cause: Exception | None = None) -> InvalidOutput:
+    fault = InvalidOutput(path, message)
+    fault.__cause__ = cause
+    return fault
+
+
+def _find(value: Any, path: str, above: tuple[int, ...]) -> InvalidOutput | None:
     if isinstance(value, float | Decimal) and not math.isfinite(value):
-        return path, "a number that is not finite"
+        return _fault(path, "a number that is not finite")
     try:
         inside = list(_inside(value, path))
     except Exception as error:  # noqa: BLE001 - an author's property may raise anything
-        return path, f"{type(value).__name__} cannot be read ({type(error).__name__})"
+        return _fault(path, f"{type(value).__name__} cannot be read", error)
     if not inside:
         return _leaf_fault(value, path)
     if id(value) in above:
-        return path, "a cycle: the value holds itself"
+        return _fault(path, "a cycle: the value holds itself")
     if len(above) >= DEEPEST:
-        return path, f"nested deeper than {DEEPEST} levels"
+        return _fault(path, f"nested deeper than {DEEPEST} levels")
     for below, key, each in inside:
         fault = _key_fault(key, below) or _find(each, below, (*above, id(value)))
         if fault is not None:
@@ -70,20 +74,22 @@ def _fields(value: Any) -> Iterator[str]:
     yield from (field.name for field in getattr(kind, "__attrs_attrs__", ()))
 
 
-def _key_fault(key: Any, path: str) -> Fault | None:
+def _key_fault(key: Any, path: str) -> InvalidOutput | None:
     try:
         ENCODER.encode({key: None})
     except Exception:  # noqa: BLE001 - whatever it raises, it is no key
-        return path, f"a key of type {type(key).__name__}, which JSON cannot write"
+        return _fault(path, f"a key of type {type(key).__name__}, which JSON cannot write")
     return None
 
 
-def _leaf_fault(value: Any, path: str) -> Fault | None:
+def _leaf_fault(value: Any, path: str) -> InvalidOutput | None:
     try:
         ENCODER.encode(value)
     except UnicodeEncodeError:
-        return path, "text with half a surrogate pair, which is no Unicode"
+        return _fault(path, "text with half a surrogate pair, which is no Unicode")
+    except UnknownToJson:
+        return _fault(path, f"{type(value).__name__} cannot be written as JSON")
     except Exception as error:  # noqa: BLE001 - msgspec's, or an author's class's
         # Not the error's text: it may hold the value.
-        return path, f"{type(value).__name__} cannot be written as JSON ({type(error).__name__})"
+        return _fault(path, f"{type(value).__name__} cannot be written as JSON", error)
     return None

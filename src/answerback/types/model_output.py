@@ -17,7 +17,7 @@ from answerback.types.models import write_model
 from answerback.types.naming import describe
 from answerback.types.nodes import Node
 from answerback.types.output import Check, has_models, may_be_not_finite, refuse_faults
-from answerback.types.problems import InvalidOutput, item, join, member
+from answerback.types.problems import InvalidOutput, item, member
 from answerback.types.syntax import DEEPEST, is_too_deep
 
 # What is sent, and the checked value.
@@ -42,7 +42,7 @@ class ModelCheck:
         except RecursionError:
             raise InvalidOutput("", f"nested deeper than {DEEPEST} levels") from None
         except Exception as error:
-            problem = f"cannot be written as JSON ({type(error).__name__})"
+            problem = f"{type(value).__name__} cannot be written as JSON"
             raise InvalidOutput("", problem) from error
         if may_be_not_finite(encoded):
             refuse_faults(value)
@@ -58,7 +58,7 @@ class ModelCheck:
         try:
             encoded, checked = check.run(value)
         except InvalidOutput as error:
-            raise InvalidOutput(join(path, error.path), error.message) from None
+            raise error.below(path) from error.__cause__
         return msgspec.Raw(encoded), checked
 
 

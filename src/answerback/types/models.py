@@ -118,7 +118,7 @@ def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
     try:
         data = adapter(node).dump_python(checked, mode="json", by_alias=True, warnings="error")
     except Exception as error:
-        problem = f"cannot be written as JSON ({type(error).__name__})"
+        problem = f"{type(value).__name__} cannot be written as JSON"
         raise InvalidOutput(path, problem) from error
     return data, checked
 

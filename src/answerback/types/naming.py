@@ -1,6 +1,7 @@
 """How types and values are called in messages."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 from answerback.types import nodes
@@ -9,6 +10,16 @@ from answerback.types.nodes import Node
 LONGEST = 60
 _SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "multiple_of": "multiple of"}
 _KINDS = {"null": "null", "array": "array", "object": "object", "boolean": "bool"}
+
+
+def near(name: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """The known names that may have been meant."""
+    import difflib
+
+    # No name of ours is longer; what is sent for one may be, and comparing it takes long.
+    name, known = name[:128], list(known)
+    same = [each for each in known if each.casefold() == name.casefold()]
+    return same[:most] or difflib.get_close_matches(name, known, n=most)
 
 
 def show(value: Any) -> str:

@@ -72,10 +72,13 @@ class Check:
             encoded = self.encode(value)
             checked = self.decode(encoded)
         except Exception:  # noqa: BLE001 - an author's property or class may raise anything
-            return self.look_closely(value)
-        if self.is_simple:
-            return encoded, checked
-        return self.scrutinise(value, encoded, checked)
+            pass
+        else:
+            return (
+                (encoded, checked) if self.is_simple else self.scrutinise(value, encoded, checked)
+            )
+        # Not in the handler: what is found here stands for itself.
+        return self.look_closely(value)
 
     def scrutinise(self, value: Any, encoded: bytes, checked: Any) -> tuple[bytes, Any]:
         """Look for what decoding does not find: NaN, depth, and keys that were not declared."""
@@ -93,7 +96,7 @@ class Check:
         try:
             encoded = self.encode(value)
         except Exception as error:
-            problem = f"cannot be written as JSON ({type(error).__name__})"
+            problem = f"{type(value).__name__} cannot be written as JSON"
             raise InvalidOutput("", problem) from error
         return self.settle(encoded)
 
@@ -108,8 +111,7 @@ class Check:
                 checked = msgspec.convert(data, native, str_keys=True, dec_hook=hook)
                 return self.encode(data), checked
         except Exception as error:
-            problem = f"refused by its own type ({type(error).__name__})"
-            raise InvalidOutput("", problem) from error
+            raise InvalidOutput("", "refused by its own type") from error
         raise InvalidOutput(walk.problems[0].path, walk.problems[0].message)
 
 
@@ -124,7 +126,7 @@ def refuse_faults(value: Any) -> None:
 
     fault = find_fault(value)
     if fault is not None:
-        raise InvalidOutput(*fault)
+        raise fault
 
 
 def _may_hold_more(node: Node) -> bool:

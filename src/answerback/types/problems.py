@@ -46,6 +46,10 @@ class InvalidOutput(Exception):
         self.path = path
         self.message = message
 
+    def below(self, path: str) -> "InvalidOutput":
+        """The same, of a value that stands at *path* of another."""
+        return InvalidOutput(join(path, self.path), self.message)
+
 
 class UnservableType(TypeError):
     """A type that cannot be read from or written to JSON."""

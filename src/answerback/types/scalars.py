@@ -49,6 +49,17 @@ _TIMES: dict[tuple[type, bool | None], str] = {
     (time, True): rf"^{_CLOCK}{_OFFSET}$",
     (time, False): rf"^{_CLOCK}$",
 }
+_ADVICE: dict[tuple[type, bool | None], str] = {
+    (datetime, None): "write it like 2026-01-31T12:00:00Z",
+    (datetime, False): "write it like 2026-01-31T12:00:00",
+    (date, None): "write it like 2026-01-31",
+    (time, None): "write it like 12:00:00",
+    (time, True): "write it like 12:00:00Z",
+    (timedelta, None): "write it like PT1H30M",
+    (UUID, None): "write it like 00000000-0000-4000-8000-000000000000",
+    (bytes, None): "write it in base64",
+    (bytearray, None): "write it in base64",
+}
 # What msgspec reads more loosely than the schema can say.
 _LOOSE = frozenset({UUID, timedelta, Decimal})
 
@@ -69,6 +80,12 @@ def pattern_of(kind: type, limits: Limits) -> str | None:
     if kind is bytearray:
         kind = bytes
     return _TIMES.get((kind, limits.tz)) or PATTERNS.get(kind)
+
+
+def advice(node: Scalar, value: Any) -> str | None:
+    """How to write what *node* stands for, if *value* is not in its form."""
+    form = _ADVICE.get((node.kind, node.limits.tz)) or _ADVICE.get((node.kind, None))
+    return None if form is None or _in_form(node, value) else form
 
 
 def is_loose(node: Scalar) -> bool:

@@ -229,7 +229,8 @@ def _union(node: nodes.Union, value: Any, path: str, walk: Walk) -> Any:
     walk.repairs += verdict.walk.repairs
     walk.strays += verdict.walk.strays
     for problem in verdict.walk.problems:
-        walk.report(problem.path, problem.message, expected=problem.expected, got=problem.got)
+        more = {"expected": problem.expected, "got": problem.got, "hint": problem.hint}
+        walk.report(problem.path, problem.message, **more)
     return verdict.data
 
 

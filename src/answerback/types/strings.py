@@ -106,9 +106,23 @@ def _read(node: Node, value: str | bytes) -> Any:
     if isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray):
         return b64encode(value if isinstance(value, bytes) else value.encode()).decode()
     text = _as_text(value)
-    if isinstance(value, bytes) and not isinstance(node, nodes.Scalar):
+    if not isinstance(value, bytes) or isinstance(node, nodes.Scalar):
+        return _READ[type(node)](node, text)
+    if isinstance(node, nodes.Array | nodes.Fixed):
+        return _file_of_items(node, value)
+    return _json(text)
+
+
+def _file_of_items(node: nodes.Array | nodes.Fixed, content: bytes) -> Any:
+    """JSON, or an item in each line; what is no text can only be an item itself."""
+    if isinstance(node, nodes.Array) and _takes_bytes(nodes.plain(node.item)):
+        return [_read(node.item, content)]
+    text = _as_text(content)
+    if text.lstrip().startswith("["):
         return _json(text)
-    return _READ[type(node)](node, text)
+    lines = text.replace("\r\n", "\n").split("\n")
+    items = _each(node, [line for line in lines if line.strip()])
+    return text if items is None else items
 
 
 def _json(text: str) -> Any:
@@ -148,10 +162,16 @@ def _array(node: nodes.Array | nodes.Fixed, text: str) -> Any:
     if text.lstrip().startswith("["):
         return _json(text)
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
+    items = _each(node, parts)
+    return text if items is None else items
+
+
+def _each(node: nodes.Array | nodes.Fixed, parts: list[str]) -> list[Any] | None:
+    """The items that the parts stand for; None if there must be more or fewer of them."""
     if isinstance(node, nodes.Array):
         return [_read(node.item, part) for part in parts]
     if len(parts) != len(node.items):
-        return text
+        return None
     return [_read(kind, part) for kind, part in zip(node.items, parts, strict=True)]
 
 

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from answerback.types import nodes
 from answerback.types.naming import describe, kind_name, show
 from answerback.types.nodes import Node
 from answerback.types.problems import Problem
+from answerback.types.scalars import advice
 
 MOST_PROBLEMS = 50
 
@@ -35,7 +37,8 @@ class Walk:
     def wrong(self, node: Node, value: Any, path: str) -> Any:
         """Note that *value* is not what *node* takes."""
         expected, got = describe(node), show(value) if self.shown else kind_name(value)
-        self.report(path, f"expected {expected}, got {got}", expected=expected, got=got)
+        message, hint = f"expected {expected}, got {got}", _advice(node, value)
+        self.report(path, message, expected=expected, got=got, hint=hint)
         return value
 
     def report(self, path: str, message: str, **more: str | None) -> None:
@@ -48,6 +51,14 @@ class Walk:
         trial = Walk(repair=self.repair, lenient=lenient, prune=self.prune, shown=self.shown)
         trial.unions = self.unions
         return trial
+
+
+def _advice(node: Node, value: Any) -> str | None:
+    """How a value that is text in JSON is written; of several, the first."""
+    node = nodes.plain(node)
+    if isinstance(node, nodes.Union):
+        return next((told for each in node.members if (told := _advice(each, value))), None)
+    return advice(node, value) if isinstance(node, nodes.Scalar) else None
 
 
 class Verdict:

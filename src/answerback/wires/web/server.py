@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable
 from tempfile import TemporaryDirectory
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from ...errors import AnswerbackError, needs_extra
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from .site import Site
 
 _DRAIN_SECONDS = 30
+# What is done by then was nothing to wait for.
+_A_MOMENT = 0.3
+_LAST_SECONDS = 1
 _BACKLOG = 2048
 _EVERYWHERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
 _NOT_HERE = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
@@ -38,11 +44,18 @@ class CannotListen(AnswerbackError):
 class _Server(uvicorn.Server):
     """Says when it serves; and tells the site when it begins and when it is time to go."""
 
-    def __init__(self, site: Site, bus: Sockets | None, serving: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        site: Site,
+        bus: Sockets | None,
+        serving: Callable[[], None],
+        keep: Callable[[], None],
+    ) -> None:
         super().__init__(_config(site))
         self._site = site
         self._bus = bus
         self._serving = serving
+        self._keep = keep
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._bus is not None:
@@ -54,7 +67,26 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # uvicorn waits for every answer: the streams that stay open must be told to end.
         self._site.close()
+        telling = asyncio.get_running_loop().call_later(_A_MOMENT, self._tell_what_is_left)
         await super().shutdown(sockets)
+        telling.cancel()
+
+    def _tell_what_is_left(self) -> None:
+        if count := len(self.server_state.tasks):
+            who = "" if self._bus is None else f"worker {os.getpid()}: "
+            calls = "1 call" if count == 1 else f"{count} calls"
+            rest = f"for up to {_DRAIN_SECONDS} seconds; Ctrl-C again ends it at once"
+            sys.stderr.write(f"{who}finishing {calls}, {rest}\n")
+            sys.stderr.flush()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit and sig == signal.SIGINT:
+            # Whatever runs, and wherever: a tool may keep the loop, or not let itself be cancelled.
+            keeping = threading.Thread(target=self._keep, daemon=True)
+            keeping.start()
+            keeping.join(_LAST_SECONDS)
+            os._exit(128 + sig)
+        super().handle_exit(sig, frame)
 
 
 def serve(app: App, options: ServeOptions) -> int:
@@ -64,8 +96,12 @@ def serve(app: App, options: ServeOptions) -> int:
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
     listener = _bind(options)
 
+    def keep() -> None:
+        if app.records is not None:
+            app.records.close()
+
     def work(bus: Sockets | None, serving: Callable[[], None]) -> None:
-        server = _Server(site, bus, serving)
+        server = _Server(site, bus, serving, keep)
 
         def leave(*_: object) -> None:
             # Raised again by uvicorn when all is done; before it has begun there is nothing to do.
@@ -78,8 +114,7 @@ def serve(app: App, options: ServeOptions) -> int:
             server.run(sockets=[listener])
         finally:
             # A worker leaves by os._exit, which runs nothing that was registered for the end.
-            if app.records is not None:
-                app.records.close()
+            keep()
 
     def announce() -> None:
         _announce(app, options, listener)
