@@ -311,6 +311,39 @@ def test_rest_and_memory_record_the_same_call_alike() -> None:
     assert (memory.tool, memory.digest, memory.size) == (rest.tool, rest.digest, rest.size)
 
 
+def test_every_wire_records_the_same_findings_of_a_reply_and_each_once() -> None:
+    sink = Memory()
+    records = Records(sink)
+    app = app_with(records)
+    told = {"text": "postgres://admin:Zk3vQ9pLw2@db.internal/main"}
+    frame = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "echo", "arguments": told},
+    }
+    versions = [{}, {"MCP-Protocol-Version": "2024-11-05"}, {"MCP-Protocol-Version": "2025-11-25"}]
+
+    async def every() -> None:
+        await app.call("echo", **told)
+        transport = httpx.ASGITransport(app.asgi())
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            for dialect in ("mcp", "envelope"):
+                accept = {"Accept": f"application/vnd.answerback.{dialect}+json"}
+                await client.post("/functions/echo", json=told, headers=accept)
+            await client.post("/functions/echo", json=told)
+            accept = {"Accept": "application/json, text/event-stream"}
+            for version in versions:
+                await client.post("/mcp", json=frame, headers=accept | version)
+
+    asyncio.run(every())
+    records.close()
+
+    found = [[(each.rule, each.pointer) for each in event.findings] for event in sink.replies]
+    assert found == [[("AB502", "/data")]] * 7
+    assert {event.wire for event in sink.replies} == {"memory", "rest", "mcp"}
+
+
 def test_audit_gives_the_response_back_and_warns_of_its_issues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ..rules import Finding, validate
+from ..reply import Reply
+from ..rules import Finding, replies, validate
 from ..rules.secrets import MASK, mask
 from ..versions import VERSIONS
 
@@ -22,6 +23,8 @@ _SECRET_NAME = re.compile(
 
 def findings_in(reply: Any, version: str) -> Sequence[Finding]:
     """What the rules find in a Reply, or in what another framework answered."""
+    if isinstance(reply, Reply):
+        return replies.findings_in(reply)
     return validate(reply, version=VERSIONS.get(version))
 
 

@@ -10,7 +10,7 @@ import msgspec
 from .event import Event
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """An event, and its place in the chain of the process that wrote it."""
 
     chain: str
