@@ -367,6 +367,62 @@ def test_audit_gives_the_response_back_and_warns_of_its_issues(
     assert caplog.records[0].__dict__["event"]["event"] == "mcp_response_format_issue"
 
 
+def test_audit_takes_a_name_records_or_both_before_a_function_or_beside_it() -> None:
+    sink = Memory()
+    records = Records(sink)
+    reply = {"content": [{"type": "text", "text": "ok"}]}
+
+    def bare() -> dict[str, Any]:
+        return reply
+
+    async def later() -> dict[str, Any]:
+        return reply
+
+    forms = [
+        audit(records)(bare),
+        audit(records=records)(bare),
+        audit("one", records=records)(bare),
+        audit("two", bare, records=records),
+        audit(name="three", records=records)(bare),
+    ]
+
+    assert [form() for form in forms] == [reply] * 5
+    assert asyncio.run(audit("four", later, records=records)()) == reply
+    assert asyncio.run(audit("five", lambda: later(), records=records)()) == reply
+    records.close()
+    names = [event.tool for event in sink.replies]
+    assert names == ["bare", "bare", "one", "two", "three", "four", "five"]
+
+
+def test_audit_keeps_what_it_is_given_a_sink_for(tmp_path: Path) -> None:
+    @audit("named", records=JSONL(tmp_path / "audit.jsonl"))
+    def bare() -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": "ok"}]}
+
+    bare()
+
+    assert bare.__name__ == "bare"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: audit(7),  # type: ignore[call-overload]
+        lambda: audit("name", "name"),  # type: ignore[call-overload]
+        lambda: audit("name", name="other"),
+        lambda: audit(name=7),  # type: ignore[call-overload]
+        lambda: audit(records="audit.db"),  # type: ignore[call-overload]
+        lambda: audit(records=Path("audit.db")),  # type: ignore[call-overload]
+        lambda: audit({1}),  # type: ignore[call-overload]
+        lambda: audit("name")("name"),  # type: ignore[arg-type]
+        lambda: audit("name", lambda: None, records=SQLite),  # type: ignore[call-overload]
+    ],
+)
+def test_audit_refuses_what_it_cannot_use_before_any_call(wrong: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match=r"audit takes|must be"):
+        wrong()
+
+
 def test_audit_with_records_keeps_every_response_and_every_exception() -> None:
     sink = Memory()
     records = Records(sink)
