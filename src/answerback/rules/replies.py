@@ -7,7 +7,6 @@ seen to be right from what they are made of, without being written. Hot: one in 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -39,6 +38,15 @@ _UNSET = msgspec.UNSET
 _decode = msgspec.json.Decoder().decode
 _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
+
+
+def _asked(failed: bool) -> tuple[Checks, Checks]:
+    plan = plan_for("mcp", failed, versioned=False, with_schema=False)
+    kept = tuple(check for check in plan.reply if RULE_OF[check].id not in _HOLDS)
+    return kept, plan.text
+
+
+_ASKED = {failed: _asked(failed) for failed in (False, True)}
 
 
 def findings_in(reply: Reply[Any]) -> tuple[Finding, ...]:
@@ -95,7 +103,7 @@ def _is_right(text: str, raw: str, *, failed: bool = False, data: Any = _UNSET) 
     if data is not _UNSET:
         found["structuredContent"] = data
     it = Subject(found, "mcp", NOTHING_KNOWN, raw)
-    of_reply, of_text = _asked(failed)
+    of_reply, of_text = _ASKED[failed]
     for check in of_reply:
         if check(it):
             return False
@@ -103,13 +111,6 @@ def _is_right(text: str, raw: str, *, failed: bool = False, data: Any = _UNSET) 
         if check(it, text, 0):
             return False
     return True
-
-
-@cache
-def _asked(failed: bool) -> tuple[Checks, Checks]:
-    plan = plan_for("mcp", failed, versioned=False, with_schema=False)
-    kept = tuple(check for check in plan.reply if RULE_OF[check].id not in _HOLDS)
-    return kept, plan.text
 
 
 def _told(reply: Reply[Any]) -> Iterator[Finding]:
