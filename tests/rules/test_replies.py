@@ -94,6 +94,19 @@ def test_nothing_that_a_rule_is_there_for_is_overlooked() -> None:
     assert overlooked == []
 
 
+@pytest.mark.parametrize("char", ["a", '"', "\x01", "\\", "é", "😀"])
+@pytest.mark.parametrize("length", [5_000, 16_000, 20_000, 30_000, 60_000, 110_000])
+def test_what_is_too_large_as_it_is_written_is_found_too_large(char: str, length: int) -> None:
+    text = char * length
+    encoded = msgspec.json.encode(text)
+    held = [success(text), failure(text), Reply(data=text, encoded=encoded)]
+    held += [Reply(data=[text], encoded=b"[%b]" % encoded)]
+    held += [Reply(data={"a": text}, encoded=b'{"a":%b}' % encoded)]
+
+    for reply in held:
+        assert rules_in(findings_in(reply)) == rules_in(validate(reply, "mcp"))
+
+
 @bounded
 @given(replies)
 def test_a_finding_is_told_once_and_of_the_reply_as_it_is_kept(reply: Reply[Any]) -> None:
