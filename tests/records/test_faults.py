@@ -42,6 +42,15 @@ def test_a_full_disk_costs_records_and_no_calls(caplog: pytest.LogCaptureFixture
     assert "20 records were lost" in caplog.text
 
 
+def test_one_record_that_was_lost_is_told_as_one(caplog: pytest.LogCaptureFixture) -> None:
+    records = Records(JSONL("/dev/full"))
+
+    call(app_with(records))
+    records.close()
+
+    assert "1 record was lost" in caplog.text
+
+
 FULL = """
 import asyncio, logging, resource, signal, sys
 from tests.records.kept import app_with
