@@ -311,6 +311,28 @@ def test_rest_and_memory_record_the_same_call_alike() -> None:
     assert (memory.tool, memory.digest, memory.size) == (rest.tool, rest.digest, rest.size)
 
 
+def test_a_resource_is_no_failed_call_whatever_it_begins_with(served: Path) -> None:
+    log = "Error: disk full\nTraceback (most recent call last):\n  File 'a.py'"
+    leak = "Traceback (most recent call last): postgres://admin:Zk3vQ9pLw2@db.internal/main"
+    served.write_text(
+        SERVED.replace('return "one"', f"return {log!r}").replace('f"Hello {name}"', repr(leak))
+    )
+    lines = b"".join(json.dumps({"jsonrpc": "2.0", **line}).encode() + b"\n" for line in MCP_LINES)
+
+    subprocess.run(
+        [sys.executable, served.name, "mcp"],
+        cwd=served.parent,
+        input=lines,
+        check=True,
+        timeout=BOUND,
+        capture_output=True,
+    )
+
+    found = {event.kind: event for event in replies_in(served.parent / "audit.db")}
+    assert found["resource"].findings == ()
+    assert {each.rule for each in found["prompt"].findings} == {"AB502"}
+
+
 def test_every_wire_records_the_same_findings_of_a_reply_and_each_once() -> None:
     sink = Memory()
     records = Records(sink)

@@ -169,7 +169,7 @@ def _log_findings(item: Answered) -> None:
     from .checking import findings_in
     from .logs import LOGGER, log_event
 
-    event = event_of(item, findings_in(item.reply, ""), {})
+    event = event_of(item, findings_in(item.reply), {})
     if event.event == ISSUE:
         log_event(logging.getLogger(LOGGER), event, b"")
 

@@ -38,7 +38,7 @@ class Records:
         self._arguments = arguments
         self._content = content
         self._check = check
-        self._ask: Callable[[Any, str], Sequence[Any]] | None = None
+        self._ask: Callable[[Any, str, str], Sequence[Any]] | None = None
         self._faulty = False
         self._writers = [Writer(sink, self.event, most) for sink in sinks]
         traces = [sink.trace for sink in sinks if hasattr(sink, "trace")]
@@ -109,7 +109,7 @@ class Records:
             from .checking import findings_in
 
             self._ask = findings_in
-        return self._ask(item.reply, item.version)
+        return self._ask(item.reply, item.version, item.kind)
 
     def _kept(self, item: Answered) -> dict[str, Any]:
         if not (self._arguments or self._content):
