@@ -30,6 +30,9 @@ _HOLDS = frozenset(
         *("AB305", "AB306", "AB310", "AB601", "AB602", "AB603"),
     }
 )
+# These read texts that are JSON, and no others.
+_OF_JSON = frozenset({"AB202", "AB207", "AB304", "AB307", "AB308"})
+_JSON = ("{", "[", '"')
 # Written as MCP, where it stands twice, no more than this comes near to too many tokens.
 _SHORT = 32 * 1024
 # An object without any of these is not about a failed call, nor a result in a result.
@@ -40,13 +43,15 @@ _members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
-def _asked(failed: bool) -> tuple[Checks, Checks]:
+def _asked(failed: bool, is_json: bool) -> tuple[Checks, Checks]:
     plan = plan_for("mcp", failed, versioned=False, with_schema=False)
-    kept = tuple(check for check in plan.reply if RULE_OF[check].id not in _HOLDS)
+    left_out = _HOLDS if is_json else _HOLDS | _OF_JSON
+    kept = tuple(check for check in plan.reply if RULE_OF[check].id not in left_out)
     return kept, plan.text
 
 
-_ASKED = {failed: _asked(failed) for failed in (False, True)}
+_EITHER = (False, True)
+_ASKED = {(failed, is_json): _asked(failed, is_json) for failed in _EITHER for is_json in _EITHER}
 
 
 def findings_in(reply: Reply[Any]) -> tuple[Finding, ...]:
@@ -77,7 +82,8 @@ def _is_plainly_right(reply: Reply[Any]) -> bool:
             text, text, data=_decode(encoded)
         )
     if text[0] == '"':
-        said = _decode(encoded)
+        # A date too is sent as a string.
+        said = reply.data if type(reply.data) is str else _decode(encoded)
         return _is_right(said, text, data={"result": said})
     return True
 
@@ -105,7 +111,7 @@ def _is_right(text: str, raw: str, *, failed: bool = False, data: Any = _UNSET) 
     if data is not _UNSET:
         found["structuredContent"] = data
     it = Subject(found, "mcp", NOTHING_KNOWN, raw)
-    of_reply, of_text = _ASKED[failed]
+    of_reply, of_text = _ASKED[failed, text.lstrip().startswith(_JSON)]
     for check in of_reply:
         if check(it):
             return False

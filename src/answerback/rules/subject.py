@@ -68,11 +68,13 @@ class Subject:
         else:
             self.failed, self.data = _others(found, dialect)
         content = found.get("content")
-        blocks = content if isinstance(content, list) else ()
-        self.blocks = [each for each in enumerate(blocks) if isinstance(each[1], dict)]
+        self.blocks: list[tuple[int, dict[str, Any]]] = []
         self.texts: list[tuple[int, str]] = []
         self.media: list[tuple[int, str]] = []
-        for index, block in self.blocks:
+        for index, block in enumerate(content if isinstance(content, list) else ()):
+            if not isinstance(block, dict):
+                continue
+            self.blocks.append((index, block))
             noun = block.get("type")
             if noun == "text" and isinstance(block.get("text"), str):
                 self.texts.append((index, block["text"]))
