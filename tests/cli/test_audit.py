@@ -14,6 +14,7 @@ from tests.records.kept import app_with
 from answerback.cli.audit import run
 from answerback.cli.program import Program
 from answerback.records import Records, SQLite
+from answerback.records.reading import CannotRead
 
 Capture = pytest.CaptureFixture[str]
 
@@ -109,3 +110,28 @@ def test_tail_for_programs_is_each_event_as_it_was_written(audit_db: str, capsys
 
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [event["event"] for event in events] == ["mcp_response", "records_ended"]
+
+
+@pytest.mark.parametrize("what", ["verify", "tail", "stats"])
+@pytest.mark.parametrize("body", [b"hello\n", b'{"a":1}\n', b"x,y\n1,2\n", b"\x00\xff", "sqlite"])
+def test_a_file_that_holds_no_records_is_said_to_hold_none(
+    what: str, body: bytes | str, tmp_path: Path, capsys: Capture
+) -> None:
+    file = tmp_path / "other"
+    if isinstance(body, bytes):
+        file.write_bytes(body)
+    else:
+        with closing(sqlite3.connect(file)) as connection, connection:
+            connection.execute("CREATE TABLE other (a)")
+
+    with pytest.raises(CannotRead, match="there are no records in it"):
+        audit(what, str(file))
+
+    assert capsys.readouterr().out == ""
+
+
+def test_an_empty_file_is_not_called_proven(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "audit.jsonl").write_bytes(b"")
+
+    assert audit("verify", str(tmp_path / "audit.jsonl")) == 0
+    assert capsys.readouterr().out == "nothing was recorded yet\n"

@@ -34,3 +34,15 @@ def test_a_port_that_cannot_be_had_is_told_in_one_line(answerback: Run) -> None:
 
     assert done.exit == 2
     assert done.stderr.splitlines()[-1].startswith("error: cannot listen")
+
+
+@pytest.mark.usefixtures("tools")
+@pytest.mark.parametrize("file", ["audit.csv", "audit", "nowhere/audit.db"])
+def test_a_file_that_no_records_can_be_in_is_refused(
+    answerback: Run, file: str, tmp_path: Path
+) -> None:
+    done = answerback("serve", "tools.py", "--audit", file)
+
+    assert done.exit == 2
+    assert done.stderr.splitlines()[-1].startswith(f"error: cannot record in '{file}'")
+    assert list(tmp_path.glob("audit*")) == []

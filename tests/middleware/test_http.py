@@ -6,15 +6,21 @@ import asyncio
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
 import pytest
 from examples import guarded_fastapi, guarded_flask
-from fastapi import FastAPI
-from flask import Flask
-from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from fastapi import FastAPI, Header, HTTPException
+from flask import Flask, abort, request
+from flask import Response as FlaskResponse
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+from tests.records.kept import Memory
 
+from answerback import validate
 from answerback.middleware import asgi, wsgi
 from answerback.records import JSONL, Records
 from answerback.records.reading import Kept, decode, read
@@ -100,6 +106,176 @@ def test_a_body_that_is_no_json_is_answered_in_the_words_of_the_seed(
     assert response.status_code == 500
     assert told["error"]["code"] == "RESPONSE_VALIDATION_ERROR"
     assert told["content"][0]["text"] == "Internal server error: Response validation failed"
+
+
+def test_what_the_parser_says_of_a_body_goes_to_the_log_in_one_line_and_nowhere_else(
+    answer: Ask, caplog: pytest.LogCaptureFixture
+) -> None:
+    told = answer(b'{"success": tru').json()
+
+    assert told["error"]["message"] == "the response is not JSON"
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert "\n" not in record.getMessage()
+    assert "not JSON" in record.getMessage()
+
+
+def fastapi_app(**options: Any) -> Any:
+    app = FastAPI()
+    app.add_middleware(asgi.ValidReplies, **options)
+
+    @app.post("/tools/{count}")
+    def stop(count: int, authorization: Annotated[str | None, Header()] = None) -> Any:
+        if authorization is None:
+            raise HTTPException(401, "log in first", {"WWW-Authenticate": "Bearer"})
+        return GOOD
+
+    return httpx.ASGITransport(app)
+
+
+def flask_app(**options: Any) -> Any:
+    app = Flask("test")
+    app.wsgi_app = wsgi.ValidReplies(app.wsgi_app, **options)  # type: ignore[method-assign]
+
+    @app.post("/tools/<int:count>")
+    def stop(count: int) -> Any:
+        if "Authorization" not in request.headers:
+            unauthorized = {"WWW-Authenticate": "Bearer"}
+            abort(FlaskResponse("<h1>log in first</h1>", 401, unauthorized))
+        return GOOD
+
+    return httpx.WSGITransport(app)
+
+
+def starlette_app(**options: Any) -> Any:
+    def stop(_: Any) -> Any:
+        raise HTTPException(401, "log in first", {"WWW-Authenticate": "Bearer"})
+
+    route = Route("/tools/{count:int}", stop, methods=["POST"])
+    middleware = [Middleware(asgi.ValidReplies, **options)]
+    return httpx.ASGITransport(Starlette(routes=[route], middleware=middleware))
+
+
+Framework = Callable[..., Any]
+ERRORS = [("GET", "/nowhere", 404), ("GET", "/tools/1", 405), ("POST", "/tools/1", 401)]
+
+
+def ask_over(transport: Any, method: str, path: str) -> httpx.Response:
+    if isinstance(transport, httpx.WSGITransport):
+        with httpx.Client(transport=transport, base_url="http://here") as client:
+            return client.request(method, path)
+
+    async def send() -> httpx.Response:
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            return await client.request(method, path)
+
+    return asyncio.run(asyncio.wait_for(send(), 20))
+
+
+@pytest.mark.parametrize("framework", [fastapi_app, flask_app, starlette_app])
+@pytest.mark.parametrize(("method", "path", "status"), ERRORS)
+def test_an_error_of_the_frameworks_own_goes_out_byte_for_byte(
+    framework: Framework,
+    method: str,
+    path: str,
+    status: int,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    as_without = ask_over(framework(only=("/none",)), method, path)
+
+    response = ask_over(framework(), method, path)
+
+    assert (response.status_code, response.content) == (status, as_without.content)
+    assert response.headers == as_without.headers
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize("framework", [fastapi_app, flask_app, starlette_app])
+@pytest.mark.parametrize(("method", "path", "status"), ERRORS)
+def test_where_replies_have_to_be_envelopes_it_is_one_of_the_same_status(
+    framework: Framework, method: str, path: str, status: int
+) -> None:
+    response = ask_over(framework(dialect="envelope"), method, path)
+
+    assert response.status_code == status
+    assert validate(response.content, "envelope") == ()
+    assert response.json()["success"] is False
+    assert status != 401 or response.headers["www-authenticate"] == "Bearer"
+
+
+def test_an_envelope_keeps_what_fastapi_says_of_bad_arguments() -> None:
+    response = ask_over(fastapi_app(dialect="envelope"), "POST", "/tools/many")
+
+    error = response.json()["error"]
+    assert response.status_code == 422
+    assert error["code"] == "HTTP_422"
+    assert error["details"]["detail"][0]["loc"] == ["path", "count"]
+
+
+def test_an_error_that_is_meant_as_a_reply_and_is_none_is_refused() -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await Response(b'{"success": false}', 404, media_type="application/json")(
+            scope, receive, send
+        )
+
+    response = ask(asgi.ValidReplies(app))
+
+    assert response.status_code == 500
+    assert response.json()["error"]["code"] == "INVALID_RESPONSE_FORMAT"
+
+
+def test_an_error_of_the_frameworks_own_is_recorded_by_its_status() -> None:
+    sink = Memory()
+    records = Records(sink)
+
+    ask_over(fastapi_app(records=records), "GET", "/nowhere")
+    ask_over(flask_app(records=records), "POST", "/tools/1")
+    records.close()
+
+    assert [event.code for event in sink.replies] == ["NOT_FOUND", "UNAUTHENTICATED"]
+    assert [event.findings for event in sink.replies] == [(), ()]
+    assert all(event.size for event in sink.replies)
+
+
+def test_a_file_that_the_server_is_to_send_itself_passes(tmp_path: Path) -> None:
+    (tmp_path / "file.bin").write_bytes(b"bytes")
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        sent.append(message["type"])
+
+    scope = {
+        "type": "http",
+        "method": "GET",
+        "path": "/file.bin",
+        "headers": [],
+        "extensions": {"http.response.pathsend": {}},
+    }
+
+    asyncio.run(asgi.ValidReplies(FileResponse(tmp_path / "file.bin"))(scope, receive, send))
+
+    assert sent == ["http.response.start", "http.response.pathsend"]
+
+
+def test_a_wsgi_app_may_say_its_status_with_the_first_part_or_write_its_body() -> None:
+    body = json.dumps(GOOD).encode()
+    headers = [("Content-Type", "application/json")]
+
+    def late(environ: Any, start_response: Any) -> Iterator[bytes]:
+        start_response("200 OK", headers)
+        yield body
+
+    def writes(environ: Any, start_response: Any) -> list[bytes]:
+        start_response("200 OK", headers)(body)
+        return []
+
+    for app in (late, writes):
+        transport = httpx.WSGITransport(wsgi.ValidReplies(app))
+        response = ask_over(transport, "POST", "/tools/x")
+        assert (response.status_code, response.content) == (200, body)
 
 
 def test_a_missing_timestamp_is_filled_in(answer: Ask) -> None:

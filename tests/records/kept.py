@@ -33,6 +33,9 @@ class Memory:
     def newest(self) -> str:
         return self.entries[-1].hash if self.entries else ""
 
+    def holds(self, hashed: str) -> bool:
+        return any(entry.hash == hashed for entry in self.entries)
+
     def write(self, batch: Sequence[Entry]) -> None:
         self.entered.set()
         self.gate.wait(BOUND)

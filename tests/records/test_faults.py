@@ -42,6 +42,15 @@ def test_a_full_disk_costs_records_and_no_calls(caplog: pytest.LogCaptureFixture
     assert "20 records were lost" in caplog.text
 
 
+def test_one_record_that_was_lost_is_told_as_one(caplog: pytest.LogCaptureFixture) -> None:
+    records = Records(JSONL("/dev/full"))
+
+    call(app_with(records))
+    records.close()
+
+    assert "1 record was lost" in caplog.text
+
+
 FULL = """
 import asyncio, logging, resource, signal, sys
 from tests.records.kept import app_with
@@ -128,6 +137,67 @@ def test_a_database_that_is_mended_is_taken_up_again(tmp_path: Path) -> None:
     assert len(replies_in(path)) == 3
 
 
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+@pytest.mark.parametrize("moved", [True, False])
+def test_a_file_that_is_moved_or_removed_is_made_anew_and_no_record_goes_nowhere(
+    sink: type[SQLite | JSONL], moved: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "audit"
+    records = Records(sink(path))
+    app = app_with(records)
+    call(app, 3)
+    assert records.flush()
+    for file in tmp_path.iterdir():
+        if moved:
+            file.rename(file.with_name(f"old-{file.name.removeprefix('audit')}"))
+        else:
+            file.unlink()
+
+    call(app, 4)
+    assert records.flush(BOUND)
+    records.close()
+
+    assert len(replies_in(path)) == 4
+    assert verify(str(path)).holds
+    assert "moved or removed" in caplog.text
+    assert not moved or len(replies_in(tmp_path / "old-")) == 3
+
+
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+def test_two_that_write_one_file_both_begin_anew_in_another(
+    sink: type[SQLite | JSONL], tmp_path: Path
+) -> None:
+    path = tmp_path / "audit"
+    both = [Records(sink(path)), Records(sink(path))]
+    for records in both:
+        call(app_with(records), 3)
+        assert records.flush()
+    for file in tmp_path.iterdir():
+        file.unlink()
+
+    for records in both:
+        call(app_with(records), 4)
+        assert records.flush(BOUND)
+    for records in both:
+        records.close()
+
+    assert verify(str(path)).holds
+    assert [head.ended for head in verify(str(path)).heads] == [True, True]
+    assert len(replies_in(path)) == 8
+
+
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+def test_records_are_for_their_owner_alone(sink: type[SQLite | JSONL], tmp_path: Path) -> None:
+    records = Records(sink(tmp_path / "audit"))
+    call(app_with(records))
+    assert records.flush()
+
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    records.close()
+
+    assert set(modes.values()) == {0o600}
+
+
 def test_a_sink_that_hangs_holds_up_no_call_and_its_losses_are_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -190,7 +260,7 @@ def test_a_fault_in_checking_costs_the_findings_and_not_the_record(
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("answerback.records.checking.validate", broken)
+    monkeypatch.setattr("answerback.rules.replies.findings_in", broken)
     sink = Memory()
     records = Records(sink)
 

@@ -311,6 +311,61 @@ def test_rest_and_memory_record_the_same_call_alike() -> None:
     assert (memory.tool, memory.digest, memory.size) == (rest.tool, rest.digest, rest.size)
 
 
+def test_a_resource_is_no_failed_call_whatever_it_begins_with(served: Path) -> None:
+    log = "Error: disk full\nTraceback (most recent call last):\n  File 'a.py'"
+    leak = "Traceback (most recent call last): postgres://admin:Zk3vQ9pLw2@db.internal/main"
+    served.write_text(
+        SERVED.replace('return "one"', f"return {log!r}").replace('f"Hello {name}"', repr(leak))
+    )
+    lines = b"".join(json.dumps({"jsonrpc": "2.0", **line}).encode() + b"\n" for line in MCP_LINES)
+
+    subprocess.run(
+        [sys.executable, served.name, "mcp"],
+        cwd=served.parent,
+        input=lines,
+        check=True,
+        timeout=BOUND,
+        capture_output=True,
+    )
+
+    found = {event.kind: event for event in replies_in(served.parent / "audit.db")}
+    assert found["resource"].findings == ()
+    assert {each.rule for each in found["prompt"].findings} == {"AB502"}
+
+
+def test_every_wire_records_the_same_findings_of_a_reply_and_each_once() -> None:
+    sink = Memory()
+    records = Records(sink)
+    app = app_with(records)
+    told = {"text": "postgres://admin:Zk3vQ9pLw2@db.internal/main"}
+    frame = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "echo", "arguments": told},
+    }
+    versions = [{}, {"MCP-Protocol-Version": "2024-11-05"}, {"MCP-Protocol-Version": "2025-11-25"}]
+
+    async def every() -> None:
+        await app.call("echo", **told)
+        transport = httpx.ASGITransport(app.asgi())
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            for dialect in ("mcp", "envelope"):
+                accept = {"Accept": f"application/vnd.answerback.{dialect}+json"}
+                await client.post("/functions/echo", json=told, headers=accept)
+            await client.post("/functions/echo", json=told)
+            accept = {"Accept": "application/json, text/event-stream"}
+            for version in versions:
+                await client.post("/mcp", json=frame, headers=accept | version)
+
+    asyncio.run(every())
+    records.close()
+
+    found = [[(each.rule, each.pointer) for each in event.findings] for event in sink.replies]
+    assert found == [[("AB502", "/data")]] * 7
+    assert {event.wire for event in sink.replies} == {"memory", "rest", "mcp"}
+
+
 def test_audit_gives_the_response_back_and_warns_of_its_issues(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -332,6 +387,62 @@ def test_audit_gives_the_response_back_and_warns_of_its_issues(
     assert "Error response missing error object" in first
     assert second == "MCP response format issues in named: ['Missing timestamp']"
     assert caplog.records[0].__dict__["event"]["event"] == "mcp_response_format_issue"
+
+
+def test_audit_takes_a_name_records_or_both_before_a_function_or_beside_it() -> None:
+    sink = Memory()
+    records = Records(sink)
+    reply = {"content": [{"type": "text", "text": "ok"}]}
+
+    def bare() -> dict[str, Any]:
+        return reply
+
+    async def later() -> dict[str, Any]:
+        return reply
+
+    forms = [
+        audit(records)(bare),
+        audit(records=records)(bare),
+        audit("one", records=records)(bare),
+        audit("two", bare, records=records),
+        audit(name="three", records=records)(bare),
+    ]
+
+    assert [form() for form in forms] == [reply] * 5
+    assert asyncio.run(audit("four", later, records=records)()) == reply
+    assert asyncio.run(audit("five", lambda: later(), records=records)()) == reply
+    records.close()
+    names = [event.tool for event in sink.replies]
+    assert names == ["bare", "bare", "one", "two", "three", "four", "five"]
+
+
+def test_audit_keeps_what_it_is_given_a_sink_for(tmp_path: Path) -> None:
+    @audit("named", records=JSONL(tmp_path / "audit.jsonl"))
+    def bare() -> dict[str, Any]:
+        return {"content": [{"type": "text", "text": "ok"}]}
+
+    bare()
+
+    assert bare.__name__ == "bare"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: audit(7),  # type: ignore[call-overload]
+        lambda: audit("name", "name"),  # type: ignore[call-overload]
+        lambda: audit("name", name="other"),
+        lambda: audit(name=7),  # type: ignore[call-overload]
+        lambda: audit(records="audit.db"),  # type: ignore[call-overload]
+        lambda: audit(records=Path("audit.db")),  # type: ignore[call-overload]
+        lambda: audit({1}),  # type: ignore[call-overload]
+        lambda: audit("name")("name"),  # type: ignore[arg-type]
+        lambda: audit("name", lambda: None, records=SQLite),  # type: ignore[call-overload]
+    ],
+)
+def test_audit_refuses_what_it_cannot_use_before_any_call(wrong: Callable[[], Any]) -> None:
+    with pytest.raises(TypeError, match=r"audit takes|must be"):
+        wrong()
 
 
 def test_audit_with_records_keeps_every_response_and_every_exception() -> None:

@@ -62,6 +62,8 @@ def _verify(given: Namespace) -> int:
 
 
 def _told(verdict: Verdict) -> str:
+    if not verdict.records and verdict.holds:
+        return "nothing was recorded yet"
     running = sum(not head.ended for head in verdict.heads)
     lines = [f"{_counted(verdict.records, 'record')} in {_counted(len(verdict.heads), 'chain')}"]
     lines += [f"  {_head(head.chain, head.hash)}" for head in verdict.heads[-_SHOWN_HEADS:]]

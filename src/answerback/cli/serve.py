@@ -15,6 +15,8 @@ from .program import Program, tell
 if TYPE_CHECKING:
     from ..records import Records, Sink
 
+_ENDS = (".db", ".sqlite", ".sqlite3", ".jsonl")
+
 
 class CannotRecord(AnswerbackError):
     code = "CANNOT_RECORD"
@@ -66,7 +68,9 @@ def _parser(program: Program) -> ArgumentParser:
         metavar="URL",
         help="let pages of this site call, such as https://example.com; may be repeated",
     )
-    parser.add_argument("--audit", metavar="FILE", help="record each reply here (.db or .jsonl)")
+    parser.add_argument(
+        "--audit", metavar="FILE", help="record each reply here (.db, .sqlite, .sqlite3 or .jsonl)"
+    )
     parser.add_argument(
         "--audit-keep",
         action="append",
@@ -90,13 +94,17 @@ def _port(text: str) -> int:
 
 
 def _records_in(path: str, keep: Sequence[str]) -> Records:
-    """Raises CannotRecord for a place where no file can be; any other trouble is only told."""
+    """Raises CannotRecord for a file that there cannot be; any other trouble is only told."""
     from ..records import JSONL, Records, SQLite
 
     folder = os.path.dirname(os.path.abspath(path))
     if not os.path.isdir(folder) or os.path.isdir(path):
         raise CannotRecord(f"cannot record in {path!r}: give a file in a folder that is there")
-    sink: Sink = JSONL(path) if path.endswith(".jsonl") else SQLite(path)
+    end = os.path.splitext(path)[1].lower()
+    if end not in _ENDS:
+        there = "let its name end in .db, .sqlite or .sqlite3 for SQLite, or in .jsonl"
+        raise CannotRecord(f"cannot record in {path!r}: {there}")
+    sink: Sink = JSONL(path) if end == ".jsonl" else SQLite(path)
     # Opened once before any worker does: what is wrong with it is better known now.
     try:
         sink.open().close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .bodies import MOST_BYTES, PAGES, Bodies
+from .bodies import MOST_BYTES, PAGES, Bodies, Sent
 from .replies import Clock
 
 if TYPE_CHECKING:
@@ -22,7 +22,8 @@ class ValidReplies:
     """Lets no invalid reply out: `app.add_middleware(ValidReplies)`.
 
     Every response below *only* is taken for a reply, but for those below *skip*. One that
-    is none is answered with status 500 in its place. Put it inside whatever compresses.
+    is none is answered with status 500 in its place; errors of the framework's own pass.
+    Put it inside whatever compresses.
     """
 
     def __init__(
@@ -61,11 +62,14 @@ class _Response:
         elif message["type"] == "http.response.body" and self._start is not None:
             await self._take(self._start, message)
         else:
+            # A file that the server itself is to read, or what else there may be: no body of ours.
+            start, self._start = self._start, None
+            if start is not None:
+                await self._send(start)
             await self._send(message)
 
     def _holds(self, start: Message) -> bool:
-        media = next((value for name, value in start["headers"] if name == b"content-type"), b"")
-        return self._bodies.is_one(start["status"], media.decode("latin-1").lower())
+        return self._bodies.is_one(start["status"], _media_type(start))
 
     async def _take(self, start: Message, message: Message) -> None:
         self._body += message.get("body", b"")
@@ -78,7 +82,8 @@ class _Response:
             await self._send(start)
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
             return
-        judged = self._bodies.judge(self._path, "asgi", start["status"], body, self._clock)
+        sent = Sent(self._path, "asgi", start["status"], _media_type(start), body)
+        judged = self._bodies.judge(sent, self._clock)
         if judged.body is not None:
             start = {**start, "status": judged.status, "headers": _headers(start, judged.body)}
             body = judged.body
@@ -86,10 +91,18 @@ class _Response:
         await self._send({"type": "http.response.body", "body": body})
 
 
+def _media_type(start: Message) -> str:
+    headers = start.get("headers", ())
+    found = next((value for name, value in headers if name.lower() == b"content-type"), b"")
+    return str(found, "latin-1").lower()
+
+
 def _headers(start: Message, body: bytes) -> list[tuple[bytes, bytes]]:
     """Those of another body say nothing about this one."""
     about_body = (b"content-type", b"content-length", b"content-encoding", b"etag")
-    kept = [(name, value) for name, value in start["headers"] if name.lower() not in about_body]
+    kept = [
+        (name, value) for name, value in start.get("headers", ()) if name.lower() not in about_body
+    ]
     return [
         *kept,
         (b"content-type", b"application/json"),

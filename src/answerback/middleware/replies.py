@@ -24,6 +24,7 @@ TEXTS = {
     FAILED: "Internal server error: Response validation failed",
 }
 _OF_MCP = ("content", "isError", "structuredContent")
+_OF_REPLIES = frozenset({"success", *_OF_MCP})
 _encode = msgspec.json.Encoder().encode
 
 
@@ -87,8 +88,12 @@ class Checker:
 
     def unchecked(self, found: Any, exc: Exception) -> Checked:
         _log().error("Error validating MCP response: %s", exc, exc_info=exc)
-        told = str(exc) if isinstance(exc, msgspec.DecodeError) else "it could not be checked"
-        return Checked(found, (), FAILED, told)
+        return Checked(found, (), FAILED, "the response could not be checked")
+
+    def unreadable(self, exc: Exception) -> Checked:
+        """What the parser has to say is for the log alone."""
+        _log().error("Error validating MCP response: it is not JSON: %s", exc)
+        return Checked(None, (), FAILED, "the response is not JSON")
 
     def record(self, item: Answered) -> None:
         if self.records is not None:
@@ -100,6 +105,11 @@ def dialect_of(found: Any) -> Dialect:
     if isinstance(found, dict) and "success" not in found and any(key in found for key in _OF_MCP):
         return "mcp"
     return "envelope"
+
+
+def is_meant_as_reply(found: Any) -> bool:
+    """Whether there is anything of an envelope's or of a result's in it."""
+    return isinstance(found, dict) and not _OF_REPLIES.isdisjoint(found)
 
 
 def code_of(found: Any) -> str:
@@ -116,11 +126,26 @@ def code_of(found: Any) -> str:
 
 def envelope_refusal(checked: Checked) -> dict[str, Any]:
     """What is sent in place of a reply that must not be."""
+    error = {"code": checked.code, "message": checked.message}
+    return _envelope(TEXTS[checked.code], error)
+
+
+def envelope_failure(code: str, message: str, details: Any) -> dict[str, Any]:
+    """What a framework said of itself, as an envelope."""
+    error = {"code": code, "message": message}
+    return _envelope(f"Error: {message}", error if details is None else error | _detailed(details))
+
+
+def _detailed(details: Any) -> dict[str, Any]:
+    return {"details": details if isinstance(details, dict) else {"result": details}}
+
+
+def _envelope(text: str, error: dict[str, Any]) -> dict[str, Any]:
     return {
         "success": False,
         "timestamp": datetime.now(UTC),
-        "content": [{"type": "text", "text": TEXTS[checked.code]}],
-        "error": {"code": checked.code, "message": checked.message},
+        "content": [{"type": "text", "text": text}],
+        "error": error,
     }
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from .bodies import PAGES, Bodies
+from .bodies import PAGES, Bodies, Sent
 from .replies import Clock
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class ValidReplies:
     """Lets no invalid reply out: `app.wsgi_app = ValidReplies(app.wsgi_app)`.
 
     Every response below *only* is taken for a reply, but for those below *skip*. One that
-    is none is answered with status 500 in its place. Put it inside whatever compresses.
+    is none is answered with status 500 in its place; errors of the framework's own pass.
+    Put it inside whatever compresses.
     """
 
     def __init__(
@@ -41,13 +43,14 @@ class ValidReplies:
         if not self._bodies.is_reply_to(environ.get("REQUEST_METHOD", "GET"), path):
             return self.app(environ, start_response)
         clock, started = Clock(), _Started()
-        chunks = self.app(environ, started)
+        chunks = _Body(self.app(environ, started), started)
         status = int(started.status.split()[0])
         if not self._bodies.is_one(status, started.media_type):
             start_response(started.status, started.headers)
             return chunks
         body = _whole(chunks)
-        judged = self._bodies.judge(path, "wsgi", status, body, clock)
+        sent = Sent(path, "wsgi", status, started.media_type, body)
+        judged = self._bodies.judge(sent, clock)
         if judged.body is None:
             start_response(started.status, started.headers)
             return [body]
@@ -60,11 +63,15 @@ class _Started:
     """What the app says before its body."""
 
     def __init__(self) -> None:
-        self.status = "500 Internal Server Error"
+        self.status = ""
         self.headers: list[tuple[str, str]] = []
+        self.written: list[bytes] = []
 
-    def __call__(self, status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> None:
+    def __call__(
+        self, status: str, headers: list[tuple[str, str]], exc_info: Any = None
+    ) -> Callable[[bytes], None]:
         self.status, self.headers = status, headers
+        return self.written.append
 
     @property
     def media_type(self) -> str:
@@ -72,13 +79,29 @@ class _Started:
         return next(found, "").lower()
 
 
-def _whole(chunks: Iterable[bytes]) -> bytes:
+class _Body:
+    """The app's body, from where the app has said its status: some do so with the first part."""
+
+    def __init__(self, chunks: Iterable[bytes], started: _Started) -> None:
+        self._chunks = chunks
+        self._rest = iter(chunks)
+        self._first = [] if started.status else list(islice(self._rest, 1))
+        self._written = started.written
+
+    def __iter__(self) -> Iterator[bytes]:
+        return chain(self._written, self._first, self._rest)
+
+    def close(self) -> None:
+        close = getattr(self._chunks, "close", None)
+        if close is not None:
+            close()
+
+
+def _whole(chunks: _Body) -> bytes:
     try:
         return b"".join(chunks)
     finally:
-        close = getattr(chunks, "close", None)
-        if close is not None:
-            close()
+        chunks.close()
 
 
 def _headers(headers: list[tuple[str, str]], body: bytes) -> list[tuple[str, str]]:

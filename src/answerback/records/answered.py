@@ -25,7 +25,7 @@ _encode_ordered = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 
 
-class Answered(msgspec.Struct):
+class Answered(msgspec.Struct, gc=False):
     """Little is worked out while the caller waits: the rest is for the thread that writes."""
 
     kind: str
@@ -116,7 +116,7 @@ def event_of(item: Answered, findings: Sequence[Any], kept: dict[str, Any]) -> E
         size=item.size,
         code=item.code,
         findings=issues,
-        reference=_reference(item.reply),
+        reference=_reference(item.reply) if item.code else "",
         digest=digest(item.arguments),
         trace=item.trace,
         **kept,
@@ -142,6 +142,8 @@ def reply_json(reply: Any) -> bytes:
         members["data"] = msgspec.Raw(reply.encoded) if reply.encoded else reply.data
     if reply.error is not None:
         members["error"] = reply.error
+    if reply.meta:
+        members["meta"] = reply.meta
     return _encode(members)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from ..rules import Finding, validate
+from ..reply import Reply
+from ..rules import Finding, replies, validate
 from ..rules.secrets import MASK, mask
 from ..versions import VERSIONS
 
@@ -20,8 +21,18 @@ _SECRET_NAME = re.compile(
 )
 
 
-def findings_in(reply: Any, version: str) -> Sequence[Finding]:
+# Only a call can fail unsaid, or say one thing in text and another in data; a file may begin with
+# the word error, or with a traceback.
+_OF_CALLS = ("AB2", "AB3", "AB501")
+
+
+def findings_in(reply: Any, version: str = "", kind: str = "tool") -> Sequence[Finding]:
     """What the rules find in a Reply, or in what another framework answered."""
+    if isinstance(reply, Reply):
+        found = replies.findings_in(reply)
+        if found and kind != "tool" and reply.ok:
+            return [each for each in found if not each.rule.startswith(_OF_CALLS)]
+        return found
     return validate(reply, version=VERSIONS.get(version))
 
 

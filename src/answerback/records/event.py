@@ -29,7 +29,7 @@ class Issue(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str
 
 
-class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """One event. Those about replies have a `kind`; the others are the records' own."""
 
     event: str

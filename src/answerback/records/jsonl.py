@@ -8,6 +8,7 @@ from contextlib import contextmanager
 
 import msgspec
 
+from .place import Place
 from .sink import Entry
 
 _TAIL = 1 << 20
@@ -33,12 +34,13 @@ class JSONL:
 
     def open(self) -> _File:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        return _File(os.open(self.path, flags, 0o600))
+        return _File(os.open(self.path, flags, 0o600), Place(self.path))
 
 
 class _File:
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, place: Place) -> None:
         self._fd = fd
+        self._place = place
         self._encode = msgspec.json.Encoder().encode
 
     def newest(self) -> str:
@@ -49,11 +51,15 @@ class _File:
                 continue
         return ""
 
+    def holds(self, hashed: str) -> bool:
+        return hashed.encode() in self._tail()
+
     def write(self, batch: Sequence[Entry]) -> None:
         lines = b"".join(
             self._encode(Line(each.chain, each.seq, each.hash, msgspec.Raw(each.body))) + b"\n"
             for each in batch
         )
+        self._place.check()
         with _locked(self._fd):
             self._append(lines)
 

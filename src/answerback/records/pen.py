@@ -25,7 +25,7 @@ class Pen:
     def write(self, events: Iterable[Event], lost: int = 0) -> None:
         """Write *events*; after a failure, what failed is written first, and *events* not again."""
         if self._store is None:
-            self._store = self._sink.open()
+            self._store = self._opened()
         if not self._unwritten:
             before = self._before(self._store, lost)
             self._unwritten = self._chain.extend(one_after_another(before, events))
@@ -48,6 +48,16 @@ class Pen:
             with suppress(Exception):
                 self.write([Event(event=ENDED, time=_now(), process=os.getpid())])
         self._close()
+
+    def _opened(self) -> Store:
+        store = self._sink.open()
+        # Another file than before may be there now, in which this chain has no beginning.
+        if self._chain.seq and not store.holds(self._chain.head):
+            self._chain = Chain()
+            waiting = [entry.event for entry in self._unwritten]
+            begun = self._before(store, 0) if waiting else ()
+            self._unwritten = self._chain.extend(one_after_another(begun, waiting))
+        return store
 
     def _before(self, store: Store, lost: int) -> Iterator[Event]:
         if not self._chain.seq:

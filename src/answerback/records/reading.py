@@ -16,6 +16,7 @@ from .jsonl import Line
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
+_NO_RECORDS = "there are no records in it"
 _SQLITE = b"SQLite format 3\0"
 
 
@@ -69,7 +70,8 @@ def _rows(path: str, last: int | None) -> Iterator[Kept]:
             for place, chain, seq, hashed, body in connection.execute(query):
                 yield Kept(place, str(chain), _number(seq), str(hashed), _bytes(body))
     except sqlite3.Error as exc:
-        raise CannotRead(f"cannot read {path}: {exc}") from None
+        why = _NO_RECORDS if "no such table" in str(exc) else exc
+        raise CannotRead(f"cannot read {path}: {why}") from None
 
 
 def _connect(path: str) -> Connection:
@@ -98,9 +100,16 @@ def _lines(path: str, last: int | None) -> Iterator[Kept | Torn]:
             from collections import deque
 
             numbered = iter(deque(numbered, last))  # type: ignore[assignment]  # read alike
+        torn = kept = 0
         for place, line in numbered:
             if line.strip():
-                yield _line(place, line)
+                found = _line(place, line)
+                torn += isinstance(found, Torn)
+                kept += isinstance(found, Kept)
+                yield found
+    # A process can be stopped in the middle of a line, but not of every line.
+    if torn and not kept:
+        raise CannotRead(f"cannot read {path}: {_NO_RECORDS}")
 
 
 def _line(place: int, text: bytes) -> Kept | Torn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from time import perf_counter_ns, time
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ class Records:
         self._arguments = arguments
         self._content = content
         self._check = check
+        self._ask: Callable[[Any, str, str], Sequence[Any]] | None = None
         self._faulty = False
         self._writers = [Writer(sink, self.event, most) for sink in sinks]
         traces = [sink.trace for sink in sinks if hasattr(sink, "trace")]
@@ -103,9 +104,12 @@ class Records:
             return item.findings
         if not self._check or item.reply is None:
             return ()
-        from .checking import findings_in
+        if self._ask is None:
+            # Not while an app starts, for the rules take a while to load; and not at each reply.
+            from .checking import findings_in
 
-        return findings_in(item.reply, item.version)
+            self._ask = findings_in
+        return self._ask(item.reply, item.version, item.kind)
 
     def _kept(self, item: Answered) -> dict[str, Any]:
         if not (self._arguments or self._content):

@@ -10,7 +10,7 @@ import msgspec
 from .event import Event
 
 
-class Entry(msgspec.Struct, frozen=True):
+class Entry(msgspec.Struct, frozen=True, gc=False):
     """An event, and its place in the chain of the process that wrote it."""
 
     chain: str
@@ -26,6 +26,9 @@ class Store(Protocol):
 
     def newest(self) -> str:
         """The hash of the newest record that is kept; empty if there is none, or no knowing."""
+
+    def holds(self, hashed: str) -> bool:
+        """Whether the record of that hash is among the latest; asked when it was opened anew."""
 
     def write(self, batch: Sequence[Entry]) -> None:
         """Keep all of *batch* or, raising whatever it may, nothing of it."""

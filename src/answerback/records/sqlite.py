@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from .place import Place
 from .sink import Entry
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class SQLite:
     def open(self) -> _File:
         import sqlite3
 
+        # As SQLite makes a file everybody may read it, and who called what is not for everybody.
+        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
         connection = sqlite3.connect(self.path, timeout=_WAIT_MS / 1000, isolation_level=None)
         try:
             # A process that is killed loses nothing it has committed; a power cut may lose the
@@ -62,14 +65,15 @@ class SQLite:
         except BaseException:
             connection.close()
             raise
-        return _File(connection)
+        return _File(connection, Place(self.path))
 
 
 class _File:
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, place: Place) -> None:
         from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
 
         self._connection = connection
+        self._place = place
         most = connection.getlimit(SQLITE_LIMIT_VARIABLE_NUMBER)
         self._sizes = [size for size in _ROWS if size * 4 <= most]
 
@@ -78,7 +82,13 @@ class _File:
         row = found.fetchone()
         return str(row[0]) if row else ""
 
+    def holds(self, hashed: str) -> bool:
+        latest = "SELECT hash FROM records ORDER BY id DESC LIMIT 10000"
+        found = self._connection.execute(f"SELECT 1 FROM ({latest}) WHERE hash = ?", (hashed,))
+        return found.fetchone() is not None
+
     def write(self, batch: Sequence[Entry]) -> None:
+        self._place.check()
         execute = self._connection.execute
         execute("BEGIN IMMEDIATE")
         try:

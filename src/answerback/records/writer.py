@@ -122,7 +122,8 @@ class _Run(Generic[T]):
         lost = self._writing + len(self._queue) + self._queue.lost
         if lost:
             why = self._ailing or f"{self._sink} takes too long"
-            _log().error("%d records were lost: %s", lost, why)
+            were = "record was" if lost == 1 else "records were"
+            _log().error("%d %s lost: %s", lost, were, why)
 
     def _work(self) -> None:
         # A variable of this function, so that a forked process never frees what it holds open.
@@ -183,7 +184,8 @@ class _Run(Generic[T]):
 
     def _is_well(self, lost: int) -> None:
         if self._ailing or lost:
-            _log().warning("records are written to %s again; %d were lost", self._sink, lost)
+            were = "was" if lost == 1 else "were"
+            _log().warning("records are written to %s again; %d %s lost", self._sink, lost, were)
         self._ailing = ""
         self._full = False
 

@@ -57,7 +57,7 @@ _FINE = re.compile(
     re.IGNORECASE,
 )
 # What an object holds that is about a failure and nothing else.
-_ABOUT_FAILURE = frozenset(
+ABOUT_FAILURE = frozenset(
     {
         *("success", "ok", "isError", "error", "errors", "error_type", "errorType", "type"),
         *("message", "msg", "errorMessage", "error_message", "error_description", "reason"),
@@ -127,7 +127,7 @@ def failure_as_json_text(it: Subject) -> Faults:
 
 def _tells_of_failure(value: Any) -> bool:
     """Whether an object is about a failed call; one that merely has a failure in it is not."""
-    if not isinstance(value, dict) or not value or not _ABOUT_FAILURE.issuperset(value):
+    if not isinstance(value, dict) or not value or not ABOUT_FAILURE.issuperset(value):
         return False
     error = value.get("error") or value.get("errors")
     fine = value.get("success") is True or value.get("status") in ("ok", "success", 200)

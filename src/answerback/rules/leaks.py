@@ -21,6 +21,8 @@ _TRACEBACK = re.compile(
     """,
     re.VERBOSE,
 )
+# Each of the above has one of these in it, and they are sooner looked for.
+_TRACEBACK_CLUES = ("Traceback (", " at ", "\tat ", "goroutine ", "panicked at", ".rb:")
 _INTERNALS = re.compile(
     r"""\bE(?:CONNREFUSED|HOSTUNREACH|TIMEDOUT)\ +(?:\d|\[|::|/)
     | \b(?:PostgreSQL|Postgres|MySQL|MariaDB|Redis|MongoDB|SQL\ Server|Oracle|RabbitMQ|Kafka)\b
@@ -74,7 +76,7 @@ def traceback_shown(it: Subject) -> Faults:
     return [
         Fault(pointer, "the reply shows a traceback")
         for pointer, text in said
-        if _TRACEBACK.search(text)
+        if any(clue in text for clue in _TRACEBACK_CLUES) and _TRACEBACK.search(text)
     ]
 
 
@@ -184,5 +186,5 @@ def path_in_error(it: Subject) -> Faults:
     return [
         Fault(pointer, f"the error shows a path: {found[0].strip()!r:.60}")
         for pointer, text in it.error_texts()
-        if (found := _PATHS.search(text))
+        if ("/" in text or "\\" in text) and (found := _PATHS.search(text))
     ]

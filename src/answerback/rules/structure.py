@@ -19,6 +19,7 @@ _OPTIONAL = {
     "envelope": ("data", "meta"),
 }
 _UNSET = msgspec.UNSET
+RESULT_MEMBERS = frozenset({"content", "isError", "structuredContent", "_meta", "resultType"})
 
 
 @rule(
@@ -240,7 +241,7 @@ def _is_result(value: dict[str, Any]) -> bool:
     return (
         isinstance(blocks, list)
         and bool(blocks)
-        and value.keys() <= {"content", "isError", "structuredContent", "_meta", "resultType"}
+        and value.keys() <= RESULT_MEMBERS
         and all(isinstance(block, dict) and block.get("type") for block in blocks)
     )
 

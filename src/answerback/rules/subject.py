@@ -29,6 +29,8 @@ class Circumstances(msgspec.Struct, frozen=True):
     """Whether the tool's listing was seen, so that a schema which is not there is missing."""
 
 
+NOTHING_KNOWN = Circumstances()
+
 Parsed: TypeAlias = tuple[int, str, Any]
 """A text block that is JSON: where it stands, its text, and the value that it is."""
 
@@ -40,6 +42,7 @@ class Subject:
         "_nulls",
         "_parsed",
         "_raw",
+        "_told",
         "_unequal",
         "blocks",
         "data",
@@ -52,7 +55,9 @@ class Subject:
         "version",
     )
 
-    def __init__(self, found: Any, dialect: Dialect, given: Circumstances) -> None:
+    def __init__(
+        self, found: Any, dialect: Dialect, given: Circumstances, raw: str | None = None
+    ) -> None:
         self.found: dict[str, Any] = found
         self.dialect = dialect
         self.given = given
@@ -63,11 +68,13 @@ class Subject:
         else:
             self.failed, self.data = _others(found, dialect)
         content = found.get("content")
-        blocks = content if isinstance(content, list) else ()
-        self.blocks = [each for each in enumerate(blocks) if isinstance(each[1], dict)]
+        self.blocks: list[tuple[int, dict[str, Any]]] = []
         self.texts: list[tuple[int, str]] = []
         self.media: list[tuple[int, str]] = []
-        for index, block in self.blocks:
+        for index, block in enumerate(content if isinstance(content, list) else ()):
+            if not isinstance(block, dict):
+                continue
+            self.blocks.append((index, block))
             noun = block.get("type")
             if noun == "text" and isinstance(block.get("text"), str):
                 self.texts.append((index, block["text"]))
@@ -75,8 +82,9 @@ class Subject:
                 self.media.append((index, block["data"]))
         self._parsed: list[Parsed] | None = None
         self._unequal: list[Parsed] | None = None
-        self._raw: str | None = None
+        self._raw = raw
         self._nulls: bool | None = None
+        self._told: list[tuple[str, str]] | None = None
 
     @property
     def parsed(self) -> list[Parsed]:
@@ -120,6 +128,11 @@ class Subject:
 
     def error_texts(self) -> list[tuple[str, str]]:
         """Where a failure says what went wrong, and what it says."""
+        if self._told is None:
+            self._told = self._error_texts()
+        return self._told
+
+    def _error_texts(self) -> list[tuple[str, str]]:
         if self.dialect in ("rest", "problem"):
             pairs = [(f"/{name}", self.found.get(name)) for name in ("error", "detail")]
         else:

@@ -11,19 +11,18 @@ import msgspec
 from ..contract import ENVELOPE, STANDARD
 from ..contract import Dialect as _Dialect
 from ..reply import Reply
-from ..shape import BARE, RESULT
+from ..shape import BARE, RESULT, Shape
 from ..versions import LATEST_LEGACY, VERSIONS, Version
 from .catalogue import RULE_OF, Plan, plan_for
 from .finding import Fault, Faults, Finding
 from .result import not_an_object, not_json
 from .secrets import may_hold_secrets, secrets_in
-from .subject import Circumstances, Subject
+from .subject import NOTHING_KNOWN, Circumstances, Subject
 from .words import kind
 
 if TYPE_CHECKING:
     from ..contract import Dialect
 
-_NOTHING_KNOWN = Circumstances()
 DIALECTS: tuple[str, ...] = get_args(_Dialect)
 
 
@@ -43,7 +42,7 @@ def validate(
         there = ", ".join(DIALECTS)
         raise ValueError(f"no dialect is called {dialect!r}; there are {there}")
     if schema is None and version is None:
-        given = _NOTHING_KNOWN
+        given = NOTHING_KNOWN
     else:
         known = VERSIONS.get(version) if isinstance(version, str) else version
         if version is not None and known is None:
@@ -62,7 +61,7 @@ def validate(
 
 
 def check(
-    found: Any, dialect: Dialect | None = None, given: Circumstances = _NOTHING_KNOWN
+    found: Any, dialect: Dialect | None = None, given: Circumstances = NOTHING_KNOWN
 ) -> tuple[Finding, ...]:
     """What the rules find in decoded JSON, with all that is known beside it."""
     if not isinstance(found, dict):
@@ -151,11 +150,20 @@ def _not_an_object(
     return (not_an_object.finding(Fault("", f"the reply is {kind(found)}, not an object")),)
 
 
+def shape_of(reply: Reply[Any]) -> Shape:
+    """How its data is wrapped, as far as a reply alone can tell: an object is sent as it is."""
+    from ..dialects.plain import encoded_data
+
+    if reply.data is msgspec.UNSET or encoded_data(reply).startswith(b"{"):
+        return BARE
+    return RESULT
+
+
 def _written(reply: Reply[Any], dialect: Dialect, given: Circumstances) -> Any:
     from ..dialects import write
 
-    shape = BARE if isinstance(reply.data, dict) or reply.data is msgspec.UNSET else RESULT
     contract = ENVELOPE if dialect == "envelope" else STANDARD
-    written = write(reply, dialect, shape, contract, given.version or LATEST_LEGACY)
+    version = given.version or LATEST_LEGACY
+    written = write(reply, dialect, shape_of(reply), contract, version)
     is_json = written.media_type.endswith("json")
     return msgspec.json.decode(written.body) if is_json else {"content": []}

@@ -1,0 +1,156 @@
+"""What the rules find in a reply of ours is the same on every wire, and costs next to nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.dialects.test_laws import DIALECTS, Case, bounded, cases, contents, metas
+from tests.rules.test_bad_replies import BAD
+from tests.rules.test_good_replies import GOOD
+
+from answerback import Image, Reply, failure, success, validate
+from answerback.contract import Dialect
+from answerback.records.answered import reply_json
+from answerback.reply import Error
+from answerback.rules.catalogue import RULES
+from answerback.rules.replies import findings_in
+from answerback.rules.subject import visited
+
+DSN = "postgres://admin:Zk3vQ9pLw2@db.internal/main"
+EXAMPLES = [example.made() for rule in RULES.values() for example in (rule.bad, rule.good)]
+CORPUS = [*(case.reply for case in BAD), *(case.reply for case in GOOD)]
+# Whatever a rule is there to find, and what it must not find, as a string and as an object.
+WILD = [
+    value
+    for reply in (*EXAMPLES, *CORPUS)
+    for _, value in visited(reply, "")
+    if isinstance(value, str | dict) and len(msgspec.json.encode(value, enc_hook=repr)) < 120_000
+]
+TEXTS = sorted({value for value in WILD if isinstance(value, str)})
+OBJECTS = [msgspec.json.decode(msgspec.json.encode(each, enc_hook=repr)) for each in WILD]
+
+texts = st.sampled_from(TEXTS)
+said = st.one_of(texts, st.tuples(texts, texts).map(" ".join), st.sampled_from(OBJECTS))
+values = st.one_of(
+    said,
+    st.lists(said, max_size=2),
+    st.dictionaries(texts | st.sampled_from(["error", "status", "content"]), said, max_size=2),
+    st.sampled_from(OBJECTS).map(lambda each: msgspec.json.encode(each).decode()),
+)
+errors = st.builds(
+    Error,
+    code=st.sampled_from(["NOT_FOUND", "UNKNOWN_ERROR"]),
+    message=texts,
+    details=st.none() | values,
+    hint=st.none() | texts,
+)
+replies = st.one_of(
+    values.map(lambda data: Reply(data=data, encoded=msgspec.json.encode(data))),
+    values.map(lambda data: Reply(data=data)),
+    texts.map(success),
+    errors.map(lambda error: Reply(error=error)),
+    st.builds(lambda *parts: success(*parts), texts, values),
+    st.builds(lambda error, content: Reply(error=error, content=content), errors, contents),
+    st.builds(lambda data, content: Reply(data=data, content=content), values, contents),
+    st.builds(lambda data, meta: Reply(data=data, meta=meta), values, metas),
+    cases().map(lambda case: case.reply),
+)
+
+
+def rules_in(found: Any) -> set[str]:
+    return {each.rule for each in found}
+
+
+@bounded
+@given(replies)
+def test_all_is_found_that_there_is_to_find_in_its_form_in_mcp(reply: Reply[Any]) -> None:
+    """Most replies are never written to be checked; what they would have shown is known."""
+    assert rules_in(findings_in(reply)) == rules_in(validate(reply, "mcp"))
+
+
+def test_nothing_that_a_rule_is_there_for_is_overlooked() -> None:
+    held = [
+        Reply(data=data, encoded=msgspec.json.encode(data))
+        for wild in OBJECTS
+        for data in (wild, [wild], {"found": wild}, {"error": wild}, json.dumps(wild))
+    ]
+    told = [
+        reply
+        for text in TEXTS
+        for reply in (success(text), failure(text), failure("no such city", details=[text]))
+    ]
+
+    overlooked = [
+        (reply, missed)
+        for reply in (*held, *told)
+        if (missed := rules_in(validate(reply, "mcp")) ^ rules_in(findings_in(reply)))
+    ]
+
+    assert overlooked == []
+
+
+@pytest.mark.parametrize("char", ["a", '"', "\x01", "\\", "é", "😀"])
+@pytest.mark.parametrize("length", [5_000, 16_000, 20_000, 30_000, 60_000, 110_000])
+def test_what_is_too_large_as_it_is_written_is_found_too_large(char: str, length: int) -> None:
+    text = char * length
+    encoded = msgspec.json.encode(text)
+    held = [success(text), failure(text), Reply(data=text, encoded=encoded)]
+    held += [Reply(data=[text], encoded=b"[%b]" % encoded)]
+    held += [Reply(data={"a": text}, encoded=b'{"a":%b}' % encoded)]
+
+    for reply in held:
+        assert rules_in(findings_in(reply)) == rules_in(validate(reply, "mcp"))
+
+
+@bounded
+@given(replies)
+def test_a_finding_is_told_once_and_of_the_reply_as_it_is_kept(reply: Reply[Any]) -> None:
+    kept = dict(visited(msgspec.json.decode(reply_json(reply)), ""))
+
+    found = [(each.rule, each.pointer) for each in findings_in(reply)]
+
+    assert len(set(found)) == len(found)
+    assert [pointer for _, pointer in found if pointer not in kept] == []
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@bounded
+@given(cases())
+def test_no_form_that_we_write_is_out_of_shape(dialect: Dialect, case: Case) -> None:
+    """So the rules about shape need not be asked of replies of ours, on whichever wire."""
+    written = case.write(dialect)
+    if not written.media_type.endswith("json"):
+        return
+    version = case.version if dialect == "mcp" else None
+    dialect = "rest" if dialect == "problem" and case.reply.ok else dialect
+
+    found = rules_in(validate(written.body, dialect, version=version))
+
+    # A success of which the data is {"error": …}, or is no object in a shape that wraps nothing.
+    of_the_data = {"AB119", "AB110"}
+    assert {rule for rule in found if rule.startswith("AB1")} <= of_the_data
+
+
+@pytest.mark.parametrize(
+    ("reply", "rule", "pointer"),
+    [
+        (success(data=DSN), "AB502", "/data"),
+        (success(data={"env": {"DB": DSN}}), "AB502", "/data/env/DB"),
+        (success(data=["", DSN]), "AB502", "/data/1"),
+        (success(DSN), "AB502", "/content/0/text"),
+        (success("fine", {"db": DSN}), "AB502", "/data/db"),
+        (success(content=[Image(b"", "image/png")], data={"a": 1}), "AB407", "/content/0/data"),
+        (failure(f"cannot reach {DSN}"), "AB502", "/error/message"),
+        (failure("cannot reach it", details={"db": DSN}), "AB502", "/error/details/db"),
+        (failure("Error occurred"), "AB204", "/error/message"),
+        (success("fine", meta={"db": DSN}), "AB502", "/meta/db"),
+        (success(data={"success": False, "error": "no such city"}), "AB202", "/data"),
+    ],
+)
+def test_a_pointer_leads_into_the_reply(reply: Reply[Any], rule: str, pointer: str) -> None:
+    assert [(each.rule, each.pointer) for each in findings_in(reply)] == [(rule, pointer)]
