@@ -171,6 +171,22 @@ def test_sarif_names_every_rule_and_every_finding(
         assert place["region"]["startLine"] in (1, 2)
 
 
+def test_sarif_speaks_in_sentences(answerback: Run, recorded: Run) -> None:
+    recorded(HIDDEN, NULLS)
+
+    done = answerback("lint", "--format", "sarif", "replies.jsonl")
+
+    said = [each["message"]["text"] for each in json.loads(done.stdout)["runs"][0]["results"]]
+    assert said[0] == (
+        "A failure without isError: 'Error: 401 Unauthorized'. "
+        "Set isError: true, so that the model and its host know that the call failed."
+    )
+    assert said[1:] == [
+        "structuredContent is null. Leave out a member that has no value.",
+        "_meta is null. Leave out a member that has no value.",
+    ]
+
+
 def test_junit_has_a_suite_for_each_file_and_a_failure_for_each_error(
     answerback: Run, recorded: Run
 ) -> None:
@@ -213,7 +229,8 @@ def test_a_rule_that_there_is_not_is_refused(answerback: Run, recorded: Run) -> 
 
     done = answerback("lint", "--select", "AB999", "replies.jsonl")
 
-    assert (done.exit, done.stderr) == (2, "error: no rule is called 'AB999'\n")
+    assert done.exit == 2
+    assert done.stderr.startswith("error: no rule is called 'AB999'; did you mean ")
 
 
 def test_a_file_that_cannot_be_read_is_told(answerback: Run) -> None:

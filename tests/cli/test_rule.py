@@ -47,6 +47,38 @@ def test_a_rule_that_there_is_not_gets_advice(answerback: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("AB999", "AB603 (message-too-large)"),
+        ("AB209", "AB208 (error-not-shown)"),
+        ("hidden", "error-hidden-in-text"),
+        ("traceback_show", "traceback-shown"),
+        ("AB201x", "AB201"),
+    ],
+)
+@pytest.mark.parametrize("command", [("rule",), ("lint", "replies.jsonl", "--select")])
+def test_a_rule_that_there_is_not_is_told_with_what_is_near(
+    answerback: Run, command: tuple[str, ...], word: str, near: str
+) -> None:
+    done = answerback(*command, word)
+
+    assert done.exit == 2
+    assert f"no rule is called {word!r}; did you mean" in done.stderr
+    assert near in done.stderr
+
+
+def test_the_rules_of_a_family_are_listed_by_what_they_begin_with(answerback: Run) -> None:
+    told = answerback("rule", "ab6").stdout
+
+    assert [line.split()[0] for line in told.splitlines()[1:]] == ["AB601", "AB602", "AB603"]
+
+
+def test_no_rule_speaks_of_what_only_its_makers_know(answerback: Run) -> None:
+    for number in RULES:
+        assert "seed" not in answerback("rule", number).stdout.lower()
+
+
+@pytest.mark.parametrize(
     ("dialect", "good", "bad"),
     [
         ("mcp", {"content": [TEXT]}, {"content": [{"type": "blob"}]}),

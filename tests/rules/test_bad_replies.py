@@ -472,13 +472,33 @@ BAD = [
     Case("an envelope from yesterday's clock", envelope(timestamp="31.01.2026 12:00"), {"AB108"}),
     Case("an envelope with seconds since 1970", envelope(timestamp=1769860800), {"AB108"}),
     Case("an envelope's picture in MCP's form", envelope(content=[image(PNG)]), {"AB112"}),
+    Case(
+        "an envelope that calls its failure a success",
+        envelope(content=[said("Error: no such instance")]),
+        {"AB201"},
+    ),
+    Case(
+        "an envelope whose data are as empty as its promise",
+        envelope(content=[said("Unable to connect to server")], data={}),
+        {"AB201"},
+    ),
     Case("an envelope that hides its error", failed(content=[said("Done")]), {"AB208"}),
     Case(
         "REST: an error that is an object", {"error": {"code": 404}}, {"AB119"}, {"dialect": "rest"}
     ),
     Case("REST: a password", {"url": DSN}, {"AB502"}, {"dialect": "rest"}),
+    Case("a problem without its members", {"code": "NOT_FOUND"}, {"AB120"}, {"dialect": "problem"}),
     Case(
-        "a problem without its members", {"title": "Not Found"}, {"AB120"}, {"dialect": "problem"}
+        "a problem whose status is text",
+        {"title": "Not Found", "status": "404", "detail": "no such city"},
+        {"AB120"},
+        {"dialect": "problem"},
+    ),
+    Case(
+        "a problem whose status is true",
+        {"title": "Not Found", "status": True},
+        {"AB120"},
+        {"dialect": "problem"},
     ),
 ]
 

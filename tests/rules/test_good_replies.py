@@ -231,11 +231,21 @@ GOOD = [
         "an error with more in it",
         failed(error={"code": "X", "message": "no such instance", "hint": "list them"}),
     ),
+    good(
+        "a message that was looked up",
+        envelope(content=[said("Error: disk full")], data={"message": "Error: disk full"}),
+    ),
     good("members of one's own", envelope(requestId="7", data={"error": None})),
     good("JSON of a flat record", envelope(content=[said('{"id":"i-1"}')], data={"id": "i-1"})),
     # REST.
     good("data with an error among it", {"error": "exit 1", "job": 7}, dialect="rest"),
     good("a list", [1, 2], dialect="rest"),
+    good("a problem without detail", {"title": "Not Found", "status": 404}, dialect="problem"),
+    good(
+        "a problem that is told by its type alone",
+        {"type": "https://x.org/probs/out-of-credit", "instance": "/account/7", "balance": 30},
+        dialect="problem",
+    ),
     good(
         "a problem",
         {"type": "about:blank", "title": "Not Found", "status": 404, "detail": f"nothing at {NOW}"},

@@ -5,41 +5,13 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from msgspec import UNSET
+
 from .examples import ENVELOPE_FAILURE, MCP_FAILURE, said
 from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Example, Fault, Faults, Scope, rule
 from .subject import Subject
-
-_LONGEST_ERROR = 600
-_STATUSES = (
-    "Bad Request|Unauthorized|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|"
-    "Unprocessable (?:Entity|Content)|Too Many Requests|Client Error|Server Error|"
-    "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out"
-).replace(" ", "[ ]")  # A bare space means nothing where they are used.
-# Only the way a text begins tells: a document may speak of errors anywhere.
-_BEGINS_AS_ERROR = re.compile(
-    rf"""(?:❌\s*|\[error\]\s*|\*\*)?(?:
-      error(?:\ (?:executing|calling|running|invoking)\ tool\b[^:\n]*)?\s?:\s*\S
-    | error\ [a-z]+ing\ [^:\n]{{1,80}}:\s
-    | error\ (?:executing|calling)\ tool\ \S+$
-    | mcp\ error\ -?\d+
-    | (?:an?\ )?(?:unexpected\ |internal\ |unknown\ )?(?:error|exception)\ (?:has\ )?occurred\b
-    | (?:tool|command|query|request|api\ call|api\ request|operation|execution|connection)
-        \ (?:execution\ )?failed(?:\ with\b|:|\.?$)
-    | failed\ to\ [a-z]+\ [^\n]+
-    | (?:http\ )?(?:error\ )?[45]\d\d:?\ (?:{_STATUSES})(?=$|[:.,;!(\n]|\ for\ url|\ -)
-    | (?:unauthorized|forbidden|access\ denied|permission\ denied|authentication\ failed)
-        (?=[.!]?$|:\s)
-    | (?:invalid|missing|expired)\ (?:api\ key|token|credentials)(?=[.!]?$|:\s)
-    | (?:input|output)\ validation\ error:
-    | traceback\ \(most\ recent\ call\ last\):
-    )""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception):\s\S")
-# A count or a heading is not a failure.
-_REPORT = re.compile(
-    r"errors?\s*:\s*(?:(?:\d+|no|-)\s*(?:$|[,;.\n(/|])|(?:none|n/a|null)\b)", re.IGNORECASE
-)
+from .wording import STATUSES, reads_as_error
+from .words import quoted
 
 _VAGUE = re.compile(
     r"""(?:error:?\s*)?(?:
@@ -56,6 +28,7 @@ _FINE = re.compile(
     r"|(?:ok|success|done|no content|completed)[.!]?|operation completed successfully[.!]?",
     re.IGNORECASE,
 )
+_SAY_FAILURE = "set success: false, and add error with a code and a message"
 # What an object holds that is about a failure and nothing else.
 _ABOUT_FAILURE = frozenset(
     {
@@ -71,7 +44,7 @@ _ABOUT_FAILURE = frozenset(
 @rule(
     "AB201",
     About(
-        scope=Scope(dialects=MCP, when="success"),
+        scope=Scope(dialects=MCP + ENVELOPE, when="success"),
         severity="warning",
         hint="set isError: true, so that the model and its host know that the call failed",
         bad=said("Error: 401 Unauthorized"),
@@ -84,20 +57,14 @@ def error_hidden_in_text(it: Subject) -> Faults:
         return ()
     text = it.texts[0][1].strip()
     # Data of its own speaks for a success; the same words once more, as for any `-> str`, do not.
-    if it.found.get("structuredContent", {"result": text}) != {"result": text}:
+    if it.data is not UNSET and it.data and it.data not in (text, {"result": text}):
         return ()
-    if len(text) > _LONGEST_ERROR or not _reads_as_error(text):
+    if not reads_as_error(text):
         return ()
-    return [Fault("/content/0/text", f"a failure without isError: {_first_line(text)!r:.80}")]
-
-
-def _reads_as_error(text: str) -> bool:
-    if text.startswith("Traceback (most"):
-        return True
-    # An error is one line, or a line and what led to it; a page has several paragraphs.
-    if text.count("\n") > 6 or _REPORT.match(text):
-        return False
-    return bool(_BEGINS_AS_ERROR.match(text) or _EXCEPTION.match(text))
+    at, line = f"/content/{it.texts[0][0]}/text", text.partition("\n")[0]
+    if it.dialect == "mcp":
+        return [Fault(at, f"a failure without isError: {quoted(line, 80)}")]
+    return [Fault(at, f"a failure with success: true: {quoted(line, 80)}", _SAY_FAILURE)]
 
 
 def _flag(found: dict[str, Any], _: str) -> None:
@@ -138,7 +105,7 @@ def _tells_of_failure(value: Any) -> bool:
     if value.get("status") in ("error", "fail") and (error or value.get("message")):
         return True
     if value.keys() == {"detail"}:
-        return bool(re.fullmatch(_STATUSES, str(value["detail"])))
+        return bool(re.fullmatch(STATUSES, str(value["detail"])))
     return _is_error(error)
 
 
@@ -222,7 +189,7 @@ def success_flagged_as_error(it: Subject) -> Faults:
     # {"success": true} beside nothing that went wrong.
     fine = any(each.get("success") is True and not each.get("error") for each in told)
     if fine or (len(text) < 40 and _FINE.fullmatch(text)):
-        return [Fault("/isError", f"isError is true, and the text is {text!r:.60}")]
+        return [Fault("/isError", f"isError is true, and the text is {quoted(text)}")]
     return ()
 
 
@@ -294,7 +261,3 @@ def error_not_shown(it: Subject) -> Faults:
     if any(message.strip() in text for _, text in it.texts):
         return ()
     return [Fault(f"/content/{it.texts[0][0]}/text", "the content does not show the error")]
-
-
-def _first_line(text: str) -> str:
-    return text.partition("\n")[0]

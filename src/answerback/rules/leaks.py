@@ -9,7 +9,7 @@ from .examples import MCP_FAILURE, said
 from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Fault, Faults, Scope, rule
 from .secrets import Secret, mask
 from .subject import Subject
-from .words import parent_of
+from .words import parent_of, quoted
 
 _TRACEBACK = re.compile(
     r"""Traceback\ \(most\ recent\ call\ last\):\s+File\ "
@@ -34,14 +34,16 @@ _INTERNALS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _PATHS = re.compile(
-    r"""/(?:home|Users)/[^/\s'"]+/ | \b[A-Z]:\\+Users\\+[^\\\s]+\\ | /root/[\w.]
+    r"""(?P<path>/(?:home|Users)/[^/\s'"]+/ | \b[A-Z]:\\+Users\\+[^\\\s]+\\ | /root/[\w.]
     | [/\\](?:site-packages|dist-packages|node_modules)[/\\]
-    | /usr/(?:local/)?lib/python | /var/(?:www|task)/ | /opt/[\w.-]{1,80}/[\w./-]{1,160}\.\w+
-    | (?:^|[\s("'])(?:/|[A-Z]:\\)[\w./\\ -]{1,160}
-        \.(?:py|js|mjs|cjs|ts|rb|php|java|go|rs|cs)(?::\d+|",\ line\ \d+)
+    | /usr/(?:local/)?lib/python | /var/(?:www|task)/ | /opt/[\w.-]{1,80}/[\w./-]{1,160}\.\w+)
+    | (?:^|[\s("'])(?P<source>(?:/|[A-Z]:\\)[\w./\\ -]{1,160}
+        \.(?:py|js|mjs|cjs|ts|rb|php|java|go|rs|cs))(?::\d+|",\ line\ \d+)
     """,
     re.VERBOSE,
 )
+
+_PATH_ENDS = re.compile(r"[\s'\"`()<>]|:\d|[:,;](?=\s|$)|$")
 
 
 def _mask_it(found: dict[str, Any], pointer: str) -> None:
@@ -163,7 +165,7 @@ def api_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
 def internals_in_error(it: Subject) -> Faults:
     """Hosts, ports and users of what stands behind a tool help an attacker and nobody else."""
     return [
-        Fault(pointer, f"the error tells of the inside: {found[0].strip()!r:.60}")
+        Fault(pointer, f"the error tells of the inside: {quoted(found[0].strip())}")
         for pointer, text in it.error_texts()
         if (found := _INTERNALS.search(text))
     ]
@@ -182,7 +184,15 @@ def internals_in_error(it: Subject) -> Faults:
 def path_in_error(it: Subject) -> Faults:
     """A path shows who runs the server and what is installed there."""
     return [
-        Fault(pointer, f"the error shows a path: {found[0].strip()!r:.60}")
+        Fault(pointer, f"the error shows a path: {quoted(_whole(text, found), 100)}")
         for pointer, text in it.error_texts()
         if (found := _PATHS.search(text))
     ]
+
+
+def _whole(text: str, found: re.Match[str]) -> str:
+    """The path up to its end, of which a few steps have told that it is one."""
+    if found["source"]:
+        return found["source"]
+    end = _PATH_ENDS.search(text, found.end())
+    return text[found.start() : end.start() if end else None].rstrip(".,:;")

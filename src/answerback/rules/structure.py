@@ -109,7 +109,7 @@ def not_a_number(it: Subject) -> Faults:
     if it.data is not _UNSET and it.has_nulls:
         where = "/structuredContent" if it.dialect == "mcp" else "/data"
         where = "" if it.dialect == "rest" else where
-        faults = [Fault(at, f"{value} is not JSON") for at, value in _not_finite(it.data, where)]
+        faults = [Fault(at, f"{name} is not JSON") for at, name in _not_finite(it.data, where)]
     if len(it.parsed) < len(it.texts) and ("NaN" in it.raw or "Infinity" in it.raw):
         faults += [
             Fault(f"/content/{index}/text", f"the text is JSON but for {name}")
@@ -119,9 +119,9 @@ def not_a_number(it: Subject) -> Faults:
     return faults
 
 
-def _not_finite(value: Any, pointer: str) -> list[tuple[str, float]]:
+def _not_finite(value: Any, pointer: str) -> list[tuple[str, str]]:
     return [
-        (at, each)
+        (at, json.dumps(each))
         for at, each in visited(value, pointer)
         if isinstance(each, float) and not math.isfinite(each)
     ]
