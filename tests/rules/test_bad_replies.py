@@ -77,6 +77,7 @@ GITHUB = "ghp_" + "1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"
 SLACK = "xoxb" + "-210987654321-0123456789012-AbCdEfGhIjKlMnOpQrStUvWx"
 AWS = "AKIA" + "Q3EGU7TZ5N2LMWX4"
 OPENAI = "sk-" + "proj-9dK2mQ7xVb4TnR8sLw3ZpY6cHf1JgA5eUo0I"
+PASSWORD = "hV7-t" + "9aQ"
 DSN = "postgresql://shop:" + "hV7-t9aQ@db.internal:5432/shop"
 JWT = (
     "eyJhbGciOiJIUzI1NiJ9." + "eyJ1c2VyIjoiYWxpY2UiLCJyb2xlIjoiYWRtaW4ifQ." + "c2lnbmF0dXJlLWhlcmU"
@@ -302,6 +303,18 @@ BAD = [
         "a bearer token", text("curl -H 'Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE'"), {"AB503"}
     ),
     Case("a JSON web token", text(f"session={JWT}"), {"AB503"}),
+    Case("a JSON web token by itself", text(JWT), {"AB503"}),
+    Case("HTTP Basic", text("sent Authorization: Basic c2hvcDpoVjctdDlhUQ=="), {"AB503"}),
+    Case(
+        "a connection string in the data",
+        text('{"ok":1}', structuredContent={"ok": 1, "dsn": f"Server=db;Uid=sa;Pwd={PASSWORD};"}),
+        {"AB302", "AB502"},
+    ),
+    Case(
+        "a connection string in an error",
+        text(f"no route to Server=db;Uid=shop;Password={PASSWORD};", isError=True),
+        {"AB502", "AB506"},
+    ),
     Case(
         "a private key",
         blocks({"type": "resource", "resource": {"uri": "file:///k", "text": KEY}}),

@@ -152,6 +152,11 @@ GOOD = [
         text("ssh://git@example.com:22/repo.git and http://x.org:8080/a@b"),
     ),
     good(
+        "a connection string as documentation has it",
+        text("Use Server=db;Uid=shop;Password=<your password>; or Server=db;Uid=shop;Pwd=***;"),
+    ),
+    good("how HTTP Basic looks", text("Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")),
+    good(
         "masked secrets", text("postgres://shop:***@db/shop, Bearer ****************************")
     ),
     good("hashes", text("sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08")),

@@ -43,6 +43,15 @@ _PATHS = re.compile(
     re.VERBOSE,
 )
 
+_ADDRESSES = {
+    "dsn": "an address with a password in it",
+    "connection": "a connection string with a password in it",
+}
+_TOKENS = {
+    "bearer": "a bearer token",
+    "basic": "a name and a password for HTTP Basic",
+    "token": "a JSON web token",
+}
 _PATH_ENDS = re.compile(r"[\s'\"`()<>]|:\d|[:,;](?=\s|$)|$")
 
 
@@ -52,8 +61,12 @@ def _mask_it(found: dict[str, Any], pointer: str) -> None:
     holder[key] = mask(holder[key])
 
 
-def _of(sorts: tuple[str, ...], secrets: list[Secret], pointer: str, what: str) -> Faults:
-    return [Fault(pointer, what)] if any(secret.sort in sorts for secret in secrets) else ()
+def _of(sorts: dict[str, str], secrets: list[Secret], pointer: str) -> Faults:
+    """What is said of the first secret of these sorts."""
+    for secret in secrets:
+        if secret.sort in sorts:
+            return [Fault(pointer, sorts[secret.sort])]
+    return ()
 
 
 @rule(
@@ -100,7 +113,7 @@ def _led_by_one(it: Subject) -> list[tuple[str, str]]:
 )
 def password_in_address(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
     """Whoever reads the reply, or its log, can log in to what the address names."""
-    return _of(("dsn",), secrets, pointer, "an address with a password in it")
+    return _of(_ADDRESSES, secrets, pointer)
 
 
 @rule(
@@ -114,8 +127,8 @@ def password_in_address(it: Subject, secrets: list[Secret], pointer: str) -> Fau
     ),
 )
 def token_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
-    """A bearer token is all that is needed to act as the one it was given to."""
-    return _of(("bearer", "token"), secrets, pointer, "a bearer token")
+    """A token is all that is needed to act as the one it was given to."""
+    return _of(_TOKENS, secrets, pointer)
 
 
 @rule(
@@ -134,7 +147,7 @@ def token_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
 )
 def private_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
     """A private key that was shown once is private no more."""
-    return _of(("private-key",), secrets, pointer, "a private key")
+    return _of({"private-key": "a private key"}, secrets, pointer)
 
 
 @rule(
@@ -149,7 +162,7 @@ def private_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Fault
 )
 def api_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
     """Keys of well-known services are searched for by everybody, and used within minutes."""
-    return _of(("key",), secrets, pointer, "an API key")
+    return _of({"key": "an API key"}, secrets, pointer)
 
 
 @rule(
