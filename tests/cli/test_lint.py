@@ -81,6 +81,112 @@ def test_a_file_without_replies_is_told(answerback: Run, recorded: Run) -> None:
     assert (done.stderr, done.exit) == ("no replies found among 1 message\n", 0)
 
 
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (b"", "is empty, and nothing was checked"),
+        (b" \r\n\n", "is empty, and nothing was checked"),
+        (GOOD.encode("utf-16"), "is UTF-16 or binary, and nothing was checked; save it as UTF-8"),
+        (
+            b'<!DOCTYPE html>\n<script>x = {"a":1}</script>\n',
+            "is HTML or XML, and nothing was checked; lint reads JSON",
+        ),
+        (b"hello\n", "has no replies in it, and nothing was checked; lint reads JSON"),
+        (
+            b'12:00 GET {"path":"/x","ms":3}\n',
+            "has no replies in it, and nothing was checked; lint reads JSON",
+        ),
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "json", "github"])
+def test_where_there_is_nothing_to_check_that_is_told_and_ends_with_2(
+    answerback: Run, tmp_path: Path, held: bytes, said: str, form: str
+) -> None:
+    (tmp_path / "given").write_bytes(held)
+
+    done = answerback("lint", "--format", form, "given")
+
+    assert (done.stdout, done.stderr, done.exit) == ("", f"error: given {said}\n", 2)
+
+
+def test_a_file_that_holds_nothing_does_not_keep_others_from_being_checked(
+    answerback: Run, recorded: Run
+) -> None:
+    recorded(NO_CONTENT)
+    recorded(name="empty.jsonl")
+
+    done = answerback("lint", "--format", "sarif", "nothing.jsonl", "empty.jsonl", "replies.jsonl")
+
+    assert len(json.loads(done.stdout)["runs"][0]["results"]) == 2
+    assert [line.split()[:2] for line in done.stderr.splitlines()] == [
+        ["error:", "cannot"],
+        ["error:", "empty.jsonl"],
+    ]
+    assert done.exit == 2
+
+
+def test_what_is_not_json_is_told_unless_that_is_ignored(answerback: Run, recorded: Run) -> None:
+    recorded(GOOD, '{"content":[}')
+
+    told = answerback("lint", "replies.jsonl")
+    ignored = answerback("lint", "--ignore", "AB100", "replies.jsonl")
+    others = answerback("lint", "--select", "AB2", "replies.jsonl")
+
+    assert (told.stdout, told.exit) == (
+        "replies.jsonl:2: error AB100 not-json: this is not JSON\n",
+        1,
+    )
+    assert (ignored.stdout, ignored.exit) == ("", 0)
+    assert (others.stdout, others.exit) == ("", 0)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_file_from_windows_is_read_as_any_other(
+    answerback: Run, tmp_path: Path, indent: int | None, end: str
+) -> None:
+    text = json.dumps(json.loads(HIDDEN), indent=indent) + "\n" + GOOD + "\n"
+    (tmp_path / "replies.json").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", end).encode())
+
+    done = answerback("lint", "replies.json")
+
+    assert "AB201" in done.stdout
+    assert done.stderr == "1 warning in 2 replies\n"
+
+
+def test_every_message_in_a_line_of_a_log_is_found(answerback: Run, recorded: Run) -> None:
+    recorded(
+        f'a{{"id":1}}b {HIDDEN}',
+        f"c{{x {HIDDEN} y}}",
+        f"two: {HIDDEN}{HIDDEN} and {GOOD}.",
+        '12:00 GET {"path":"/x","ms":3}',
+        "12:01 function() {",
+        name="mcp.log",
+    )
+
+    done = answerback("lint", "mcp.log")
+
+    assert [line.split(":")[1] for line in done.stdout.splitlines()] == ["1", "2", "3", "3"]
+    assert done.stderr == "4 warnings in 5 replies\n"
+
+
+def test_a_message_that_is_cut_off_in_a_log_is_told(answerback: Run, recorded: Run) -> None:
+    cut = '12:00 <- {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"},{"ty'
+    recorded(cut, f"12:01 <- {HIDDEN}", name="mcp.log")
+
+    done = answerback("lint", "mcp.log")
+
+    assert [line.split()[2] for line in done.stdout.splitlines()] == ["AB100", "AB201"]
+
+
+def test_a_message_that_is_indented_in_a_log_is_read(answerback: Run, recorded: Run) -> None:
+    recorded(f"12:00 response: {json.dumps(json.loads(HIDDEN), indent=2)}", "12:01 done", HIDDEN)
+
+    done = answerback("lint", "replies.jsonl")
+
+    assert [line.split(":")[1] for line in done.stdout.splitlines()] == ["5", "10"]
+
+
 def test_stdin_is_read_as_a_file(answerback: Run) -> None:
     done = answerback("lint", "-", stdin=NO_CONTENT.encode())
 
