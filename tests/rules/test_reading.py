@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from typing import Any
 
 import pytest
@@ -85,6 +86,21 @@ def test_json_is_found_in_the_lines_of_a_log() -> None:
 
     assert values(source) == [{"id": 1}, {"id": 2}]
     assert whole(source) == source
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"a":' * 50_000, b"{x" * 50_000 + b"}" * 50_000, b'{"' * 50_000, b"{" * 200_000]
+)
+@pytest.mark.parametrize("before", [b"", b"x "])
+def test_a_line_of_braces_takes_no_longer_than_its_length_suggests(
+    line: bytes, before: bytes
+) -> None:
+    started = time.process_time()
+
+    found = values(before + line + b' {"content": []}\n')
+
+    assert BROKEN in found or {"content": []} in found
+    assert time.process_time() - started < 2
 
 
 WORDS = st.text(alphabet="ab: -<>[]}{'", max_size=6)

@@ -22,7 +22,8 @@ _MESSAGE = re.compile(
 )
 _OBJECT = re.compile(rb'\{\s*(?:"|\Z)')
 _UNDONE = re.compile(rb"[{\[,]\s*\Z")
-_MOST_TRIES = 50  # Of braces that are no JSON, so that a line of them is not read again and again.
+_MOST_READ = 200_000
+"""How many bytes are read in vain, so that a line of braces is not read again for each of them."""
 
 
 class Piece(msgspec.Struct):
@@ -70,8 +71,8 @@ def in_a_line(chunk: bytes, line: int, *, loose: bool) -> tuple[list[Piece], byt
 def _objects(chunk: bytes, *, loose: bool) -> tuple[list[tuple[int, int, Any]], int]:
     """Where objects stand in a line, and where one begins that is not closed in it, or -1."""
     found = list[tuple[int, int, Any]]()
-    start, tries = chunk.find(b"{"), 0
-    while start >= 0 and tries < _MOST_TRIES:
+    start, read = chunk.find(b"{"), 0
+    while start >= 0:
         end = _end_of(chunk, start)
         value = loosely(chunk[start:end]) if end else NOTHING
         if isinstance(value, dict) and value:
@@ -81,9 +82,13 @@ def _objects(chunk: bytes, *, loose: bool) -> tuple[list[tuple[int, int, Any]], 
         elif value is NOTHING and _is_json(chunk, start, loose=loose or bool(found)):
             end = end or len(chunk)
             found.append((start, end, BROKEN))
+        elif read > _MOST_READ:
+            found.append((start, len(chunk), broken(chunk[start:])))
+            break
         else:
             # Braces in prose, with perhaps an object in them.
-            tries, end = tries + 1, start + 1
+            read += (end or len(chunk)) - start
+            end = start + 1
         start = chunk.find(b"{", end)
     return found, -1
 
