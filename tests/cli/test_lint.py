@@ -395,6 +395,70 @@ def test_fix_keeps_a_document_indented(answerback: Run, recorded: Run) -> None:
     assert file.read_text() == json.dumps(fixed, indent=4) + "\n"
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("indent", [2, 4, "\t"])
+def test_fix_changes_only_the_lines_that_were_wrong(
+    answerback: Run, tmp_path: Path, indent: Any, end: str
+) -> None:
+    whole = [json.loads(GOOD), json.loads(NULLS), {"content": [], "structuredContent": {"a": 1.50}}]
+    before = json.dumps(whole, indent=indent, ensure_ascii=False).replace("\n", end)
+    file = tmp_path / "replies.json"
+    file.write_bytes(before.encode())
+
+    answerback("lint", "--fix", "replies.json")
+
+    fixed = [
+        whole[0],
+        {"content": [{"type": "text", "text": "3 rows"}]},
+        {**whole[2], "content": [{"type": "text", "text": '{"a":1.5}'}]},
+    ]
+    after = json.dumps(fixed, indent=indent, ensure_ascii=False).replace("\n", end)
+    assert file.read_bytes() == after.encode()
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"success": False, "error": {"code": "NOT_FOUND", "message": "no such city"}}, None),
+        ({"success": False, "error": "no such city", "code": "NOT_FOUND"}, None),
+        ({"status": "error", "message": "no such city"}, "no such city"),
+        ({"errors": [{"message": "no a"}, {"message": "no b"}], "data": None}, "no a; no b"),
+        (
+            {"ok": False, "error": {"message": "too many", "details": {"wait": 3}}},
+            'too many ({"wait":3})',
+        ),
+        (
+            {"success": False, "error": "too many", "retryable": True, "stack": "at x.js:3"},
+            'too many ({"retryable":true})',
+        ),
+        (
+            {"error": {"code": 401, "message": "bad key", "type": "auth"}},
+            '401: bad key ({"type":"auth"})',
+        ),
+        ({"detail": "Not Found"}, "Not Found"),
+        ({"success": False}, '{"success": false}'),
+    ],
+)
+def test_fix_says_in_words_what_was_said_in_json(
+    answerback: Run, recorded: Run, told: dict[str, Any], said: str | None
+) -> None:
+    text = json.dumps(told)
+    file = recorded(
+        json.dumps({"content": [{"type": "text", "text": text}], "isError": False}),
+        json.dumps({"content": [{"type": "text", "text": text}], "structuredContent": told}),
+    )
+
+    done = answerback("lint", "--fix", "replies.jsonl")
+
+    said = said or "NOT_FOUND: no such city"
+    first, second = (json.loads(line) for line in file.read_text().splitlines())
+    assert first == {"content": [{"type": "text", "text": said}], "isError": True}
+    assert second["content"] == first["content"]
+    assert second["isError"] is True
+    assert ("structuredContent" in second) == (told == {"success": False})
+    assert done.exit == 0
+
+
 def test_fix_does_not_touch_a_file_with_nothing_to_repair(answerback: Run, recorded: Run) -> None:
     file = recorded(GOOD, HIDDEN)
     before = file.stat()

@@ -9,7 +9,8 @@ from msgspec import UNSET
 
 from .examples import ENVELOPE_FAILURE, MCP_FAILURE, said
 from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Example, Fault, Faults, Scope, rule
-from .subject import Subject
+from .retelling import retold
+from .subject import Subject, parse
 from .wording import STATUSES, reads_as_error
 from .words import quoted
 
@@ -67,8 +68,18 @@ def error_hidden_in_text(it: Subject) -> Faults:
     return [Fault(at, f"a failure with success: true: {quoted(line, 80)}", _SAY_FAILURE)]
 
 
-def _flag(found: dict[str, Any], _: str) -> None:
+def _say_it(found: dict[str, Any], _: str) -> None:
+    """Flag the failure, and say in words what was said in JSON."""
     found["isError"] = True
+    content = found.get("content")
+    for block in content if isinstance(content, list) else ():
+        text = block.get("text") if isinstance(block, dict) else None
+        value = parse(text) if isinstance(text, str) else None
+        if isinstance(value, dict) and (_tells_of_failure(value) or _holds_error(value)):
+            block["text"] = retold(value) or text
+            # Clients refuse an error whose data do not keep to the output schema.
+            if found.get("structuredContent") == value and block["text"] != text:
+                del found["structuredContent"]
 
 
 @rule(
@@ -78,7 +89,7 @@ def _flag(found: dict[str, Any], _: str) -> None:
         hint="set isError: true and say the message as text; never encode errors in JSON strings",
         bad=said('{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}'),
         good=said("no such city: Olso. Did you mean Oslo?", isError=True),
-        fix=_flag,
+        fix=_say_it,
     ),
 )
 def failure_as_json_text(it: Subject) -> Faults:
@@ -228,6 +239,7 @@ def tool_failure_as_protocol_error(it: Subject) -> Faults:
             isError=True,
         ),
         good=said("NOT_FOUND: no such city", isError=True),
+        fix=_say_it,
     ),
 )
 def error_object_in_text(it: Subject) -> Faults:
@@ -235,8 +247,12 @@ def error_object_in_text(it: Subject) -> Faults:
     return [
         Fault(f"/content/{index}/text", "the error is an object in JSON, not a message")
         for index, _, value in it.parsed
-        if isinstance(value, dict) and isinstance(value.get("error"), dict)
+        if _holds_error(value)
     ]
+
+
+def _holds_error(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("error"), dict)
 
 
 @rule(

@@ -21,6 +21,7 @@ from .locating import locate
 from .pieces import pieces
 from .repair import repair
 from .result import not_json
+from .splicing import spliced
 from .validation import check
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Linter:
                 changed = self._answer(name, piece, answer, findings) or changed
         self.tally.replies += seen
         self.tally.others += not seen and not (piece.loose and "jsonrpc" not in piece.value)
-        return piece.replaced(_encoded(piece)) if changed else piece.raw
+        return piece.replaced(spliced(piece.body, piece.value)) if changed else piece.raw
 
     def _answer(
         self, name: str, piece: Piece, answer: Answer, findings: tuple[Finding, ...]
@@ -194,16 +195,6 @@ def _is_part(value: Any, answer: Answer) -> bool:
             return False
         value = value[int(step)] if isinstance(value, list) else value.get(step)
     return value is answer.reply and isinstance(value, dict)
-
-
-def _encoded(piece: Piece) -> bytes:
-    """The value as JSON, laid out as it was."""
-    compact = msgspec.json.encode(piece.value)
-    lines = piece.body.split(b"\n", 2)
-    if len(lines) < 2:
-        return compact
-    indent = len(lines[1]) - len(lines[1].lstrip(b" "))
-    return msgspec.json.format(compact, indent=min(indent, 8) or 2)
 
 
 def _instead(words: bytes) -> str:
