@@ -102,11 +102,24 @@ def test_the_schema_of_a_dialect_takes_what_is_right_and_refuses_what_is_not(
     assert not validator.is_valid(bad)
 
 
-def test_a_rest_reply_may_be_any_data(answerback: Run) -> None:
+def test_a_rest_reply_may_be_any_object_but_its_error_is_just_one_text(answerback: Run) -> None:
     schema = json.loads(answerback("schema", "rest").stdout)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    takes = jsonschema.Draft202012Validator(schema).is_valid
 
-    assert jsonschema.Draft202012Validator(schema).is_valid({"result": 10})
-    assert "RestError" in schema["$defs"]
+    good: list[Any] = [
+        {"result": 10},
+        {},
+        {"id": 7},
+        {"content": [TEXT]},
+        {"error": "no such city"},
+    ]
+    good += [{"error": "exit 1", "job": 7}, {"error": None, "job": 7}]
+    bad: list[Any] = [{"error": 404}, {"error": None}, {"error": {"message": "no such city"}}]
+    bad += [{"error": ["no such city"]}, [1, 2], "done", 7, None]
+    assert [each for each in good if not takes(each)] == []
+    assert [each for each in bad if takes(each)] == []
+    assert "any JSON object" in schema["description"]
 
 
 def test_the_schema_of_the_seed_is_printed_word_for_word(answerback: Run) -> None:
