@@ -245,6 +245,22 @@ BAD = [
         text('{"errors":[{"message":"Cannot query field \\"x\\""}],"data":null}'),
         {"AB202"},
     ),
+    Case("API Gateway's message", text('{"message":"Forbidden"}'), {"AB202"}),
+    Case(
+        "GitHub's message",
+        text('{"message":"No","documentation_url":"https://docs.github.com","status":"404"}'),
+        {"AB202"},
+    ),
+    Case(
+        "a problem as a success",
+        text('{"type":"about:blank","title":"Gone","status":410,"detail":"it moved"}'),
+        {"AB202"},
+    ),
+    Case(
+        "a status and a message",
+        text('{"statusCode":500,"message":"the pool is empty"}'),
+        {"AB202"},
+    ),
     Case("FastAPI's detail as a success", text('{"detail":"Not Found"}'), {"AB202"}),
     Case("ok: false as a success", text('{"ok":false,"error":"channel_not_found"}'), {"AB202"}),
     Case(
@@ -285,6 +301,24 @@ BAD = [
     Case("a Python traceback", text(TRACE, isError=True), {"AB501", "AB507"}),
     Case("a traceback as a success", text(TRACE), {"AB201", "AB501"}),
     Case("a Node stack", text(NODE_TRACE, isError=True), {"AB501", "AB507"}),
+    Case(
+        "a .NET stack",
+        text(
+            "Object reference not set\n   at Shop.Api.Get(Int32 id) in D:\\src\\Api.cs:line 12",
+            isError=True,
+        ),
+        {"AB501"},
+    ),
+    Case(
+        "a PHP stack",
+        text("Uncaught Exception: boom\nStack trace:\n#0 {main}", isError=True),
+        {"AB501"},
+    ),
+    Case(
+        "what libpq says",
+        text('connection to server at "10.0.0.3", port 5432 failed', isError=True),
+        {"AB506"},
+    ),
     Case(
         "a path in an error",
         text("ENOENT: no such file or directory, open '/home/ada/notes.txt'", isError=True),
@@ -437,6 +471,8 @@ BAD = [
         ),
         {"AB305"},
     ),
+    Case("a dict as Python writes it", text("{'id': 7, 'mail': None}"), {"AB309"}),
+    Case("a list as Python writes it", text("['a', 'b']"), {"AB309"}),
     Case("JSON in JSON", text('"{\\"id\\":7}"'), {"AB308"}),
     Case("[object Object]", text("[object Object]"), {"AB408"}),
     Case("a coroutine", text("<coroutine object fetch at 0x7f3c2a1b4c40>"), {"AB408"}),

@@ -149,6 +149,8 @@ Failed to Launch is a 2006 film
 Failed to Launch (2006)
 Failed to launch is how the press put it.
 Failed to sign in? Reset your password at /reset.
+Failed to find any regressions.
+Failed to reproduce the bug in 20 runs.
 Failed logins: 3 (all from 203.0.113.9)
 Failed to deliver: 3 (of 120)
 Failed states of the 20th century

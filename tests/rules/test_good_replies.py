@@ -116,6 +116,13 @@ GOOD = [
     good("errors, of which there are none", text('{"errors":[],"message":"all fine"}')),
     good("an error that is null", text('{"error":null,"result":{"id":1}}')),
     good("a status in words", text('{"status":"ok","error":"","message":"sent"}')),
+    good("a message and its status", text('{"message":"hello","status":"sent","code":7}')),
+    good("a probe of a page", text('{"status":404,"url":"https://x.org/a","ms":31}')),
+    good("a title and a status", text('{"title":"Parasite","status":"released"}')),
+    good("a message about errors", text('{"message":"No errors found"}')),
+    good("a set in Python", text("{'a', 'b'}")),
+    good("code that begins with a list", text("['a', 'b'].forEach(print)")),
+    good("a quotation", text("{'tis the season}")),
     good("an answer that is no", text('{"valid":false,"reason":"the checksum is wrong"}')),
     # Errors that are said well.
     good(

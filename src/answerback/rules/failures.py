@@ -38,6 +38,8 @@ _ABOUT_FAILURE = frozenset(
         *("code", "errorCode", "error_code", "status", "statusCode", "status_code"),
         *("detail", "details", "hint", "retryable", "stack", "trace", "path", "timestamp"),
         *("request_id", "requestId", "data", "result"),
+        # A problem has these too, and GitHub's error the last.
+        *("title", "instance", "traceId", "documentation_url"),
     }
 )
 
@@ -56,16 +58,23 @@ def error_hidden_in_text(it: Subject) -> Faults:
     """A failure that is not flagged counts as a success: hosts do not retry and models go on."""
     if len(it.blocks) != 1 or not it.texts:
         return ()
-    text = it.texts[0][1].strip()
-    # Data of its own speaks for a success; the same words once more, as for any `-> str`, do not.
-    if it.data is not UNSET and it.data and it.data not in (text, {"result": text}):
+    index, text = it.texts[0]
+    if it.data is not UNSET and _is_its_own(it.data, text):
         return ()
+    text = text.strip()
     if not reads_as_error(text):
         return ()
-    at, line = f"/content/{it.texts[0][0]}/text", text.partition("\n")[0]
+    at, line = f"/content/{index}/text", text.partition("\n")[0]
     if it.dialect == "mcp":
         return [Fault(at, f"a failure without isError: {quoted(line, 80)}")]
     return [Fault(at, f"a failure with success: true: {quoted(line, 80)}", _SAY_FAILURE)]
+
+
+def _is_its_own(data: Any, text: str) -> bool:
+    """Whether data speak for a success; the text once more, as for any `-> str`, does not."""
+    if isinstance(data, dict):
+        return bool(data) and (len(data) > 1 or data.get("result") != text)
+    return bool(data) and data != text
 
 
 def _say_it(found: dict[str, Any], _: str) -> None:
@@ -115,9 +124,17 @@ def _tells_of_failure(value: Any) -> bool:
         return True
     if value.get("status") in ("error", "fail") and (error or value.get("message")):
         return True
+    message = value.get("message") or value.get("title")
+    if isinstance(message, str) and (_failed_over_http(value) or reads_as_error(message)):
+        return True
     if value.keys() == {"detail"}:
         return bool(re.fullmatch(STATUSES, str(value["detail"])))
     return _is_error(error)
+
+
+def _failed_over_http(value: dict[str, Any]) -> bool:
+    status = [value.get(name) for name in ("status", "statusCode", "status_code", "code")]
+    return any(re.fullmatch("[45][0-9][0-9]", str(each)) for each in status)
 
 
 def _is_error(error: Any) -> bool:

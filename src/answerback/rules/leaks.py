@@ -15,6 +15,8 @@ _TRACEBACK = re.compile(
     r"""Traceback\ \(most\ recent\ call\ last\):\s+File\ "
     | (?:^|\n)[ \t]+at\ [^\n]{1,200}:\d+(?::\d+)?\)?\s?\n[ \t]+at\ \S   # node
     | (?:^|\n)[ \t]+at\ [\w.$<>]{1,200}\([\w.]{1,80}(?::\d+)?\)   # Java
+    | (?:^|\n)[ \t]+at\ [^\n(]{1,200}\([^\n)]{0,200}\)\ in\ \S[^\n]{0,200}:line\ \d   # .NET
+    | (?:^|\n)Stack\ trace:\s+\#0\    # PHP
     | \bgoroutine\ \d+\ \[[a-z ]+\]:
     | thread\ '[^']*'\ panicked\ at
     | \.rb:\d+:in\ `
@@ -25,6 +27,7 @@ _INTERNALS = re.compile(
     r"""\bE(?:CONNREFUSED|HOSTUNREACH|TIMEDOUT)\ +(?:\d|\[|::|/)
     | \b(?:PostgreSQL|Postgres|MySQL|MariaDB|Redis|MongoDB|SQL\ Server|Oracle|RabbitMQ|Kafka)\b
         [^\n]{0,80}?\s[\w.-]{1,80}:\d{2,5}\b
+    | \bconnection\ to\ server\ at\ "[^"\n]{1,100}" | \b(?:pymongo\.errors|redis\.exceptions)\.\w
     | \baccepting\ TCP/IP\ connections\ on\ port\ \d+
     | \bauthentication\ failed\ for\ user\ ["']
     | \bfor\ user\ '[^']+'@'

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 _MESSAGES = (
-    *("message", "error", "errors", "detail", "error_description", "msg", "reason"),
+    *("message", "error", "errors", "detail", "error_description", "msg", "reason", "title"),
     *("errorMessage", "error_message"),
 )
 _CODES = ("code", "errorCode", "error_code", "type", "error_type", "errorType")

@@ -56,6 +56,10 @@ _KEYS = re.compile(
     """,
     re.VERBOSE,
 )
+_AWS_SECRET = re.compile(
+    r"(?:secret_access_key|secretaccesskey)[\"'\s:=\\]{1,8}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    re.IGNORECASE,
+)
 # What stands for a secret in documentation.
 _PLACEHOLDER = re.compile(
     r"(?:your|my|the|some|a|example|sample|test|fake|dummy|redacted|placeholder|changeme|secret|"
@@ -126,6 +130,7 @@ _SORTS = (
     ("basic", _BASIC, _is_name_and_password),
     ("private-key", _PRIVATE_KEY, _is_key),
     ("key", _KEYS, _is_drawn),
+    ("key", _AWS_SECRET, _is_drawn),
     ("token", _JWT, _is_web_token),
 )
 
@@ -145,11 +150,19 @@ _CLUES = tuple(
             r"J(?:(?<=[^\w-]eyJ)|(?<=\\[a-z]eyJ)|(?<=\\u[0-9a-f]{4}eyJ)|(?<=^eyJ))"
             r"[\w-]{10,}\.[\w-]{4}",
         ),
-        ("K", r"K(?:(?<=PRIVATE K)EY|(?<=AK)IA[0-9A-Z]{16}|(?<=AccountK)ey=[A-Za-z0-9+/]{64})"),
+        (
+            "K",
+            r"K(?:(?<=PRIVATE K)EY|(?<=AK)IA[0-9A-Z]{16}|(?<=AccountK)ey=[A-Za-z0-9+/]{64}"
+            r"|(?<=ACCESS_K)EY|(?<=tAccessK)ey)",
+        ),
         ("S", r"S(?:(?<=AS)IA[0-9A-Z]{16}|G\.[\w-]{16,32}\.)"),
         ("z", r"z(?<=AIz)a[\w-]{35}"),
         ("-", r"-(?:(?<=sk-)|(?<=glpat-)|(?<=xox[abeprs]-)|(?<=pypi-)Ag)[\w-]{19}"),
-        ("_", r"_(?:(?<=gh[pousr]_)|(?<=npm_)|(?<=hf_)|(?<=_pat_)|(?<=k_live_))\w{20}"),
+        (
+            "_",
+            r"_(?:(?:(?<=gh[pousr]_)|(?<=npm_)|(?<=hf_)|(?<=_pat_)|(?<=k_live_))\w{20}"
+            r"|(?<=access_)key)",
+        ),
     )
 )
 

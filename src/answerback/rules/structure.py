@@ -12,13 +12,14 @@ from .examples import MCP_DATA, MCP_TEXT, said, shown
 from .finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
 from .items import text_for
 from .subject import Subject, escape, visited
-from .words import kind, parent_of
+from .words import block_at, kind, parent_of
 
 _OPTIONAL = {
     "mcp": ("structuredContent", "isError", "_meta", "resultType"),
     "envelope": ("data", "meta"),
 }
 _UNSET = msgspec.UNSET
+_LONGEST_LITERAL = 100_000
 
 
 @rule(
@@ -269,6 +270,43 @@ def _is_twice(text: str) -> bool:
     except ValueError:
         return False
     return isinstance(inner, dict | list)
+
+
+def _as_json(found: dict[str, Any], pointer: str) -> None:
+    block = block_at(found, pointer)
+    block["text"] = msgspec.json.encode(_literal(block["text"])).decode()
+
+
+@rule(
+    "AB309",
+    About(
+        scope=Scope(dialects=MCP + ENVELOPE, part="text"),
+        severity="warning",
+        hint="write it with json.dumps, not with str",
+        bad=said("{'temperature': 22.5, 'windy': None}"),
+        good=said('{"temperature":22.5,"windy":null}'),
+        fix=_as_json,
+    ),
+)
+def python_in_text(it: Subject, text: str, index: int) -> Faults:
+    """Python's way of writing a value is not JSON: no client can parse it, whatever it is in."""
+    if not text.startswith(("{'", "['", "[{'")) or _literal(text) is None:
+        return ()
+    return [Fault(f"/content/{index}/text", "the text is a value as Python writes it, not JSON")]
+
+
+def _literal(text: str) -> Any:
+    """The object or list that Python writes so, if JSON can say it too."""
+    import ast
+
+    if len(text) > _LONGEST_LITERAL:
+        return None
+    try:
+        value = ast.literal_eval(text.rstrip())
+        msgspec.json.encode(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None
 
 
 @rule(

@@ -72,7 +72,8 @@ _ANYTHING = (
 )
 _FAILS = re.compile(
     rf"""(?:
-      failed\ to\ (?P<a>[a-z]+)\b
+      failed\ to\ (?!(?:find|detect|identify|spot|see)\ (?:{_ANYTHING})\b|reproduce\b)
+        (?P<a>[a-z]+)\b
     | (?:(?:i\ (?:am|was)\ |we\ (?:are|were)\ )?unable\ to
         |could(?:\ not|n['’]t)|can(?:\ ?not|['’]t))
         \ (?:be\ )?(?P<b>{_DO.replace(" ", "[ ]")})\b(?!\ (?:{_ANYTHING})\b)
