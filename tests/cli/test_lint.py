@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -305,6 +306,61 @@ def test_junit_has_a_suite_for_each_file_and_a_failure_for_each_error(
         {"name": "b.jsonl", "tests": "1", "failures": "0"},
     ]
     assert [each.attrib["type"] for each in suites[0].iter("failure")] == ["AB102", "AB105"]
+
+
+def test_junit_does_not_call_a_file_good_in_which_nothing_was_checked(
+    answerback: Run, recorded: Run
+) -> None:
+    recorded(name="empty.jsonl")
+
+    done = answerback("lint", "--format", "junit", "empty.jsonl")
+
+    (case,) = ElementTree.fromstring(done.stdout).iter("testcase")
+    assert [each.tag for each in case] == ["skipped"]
+    assert done.exit == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_what_cannot_be_written_is_told(recorded: Run, tmp_path: Path) -> None:
+    recorded(NO_CONTENT)
+
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "answerback", "lint", "replies.jsonl"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+
+    assert done.returncode != 0
+    assert b"No space left on device" in done.stderr
+    assert b"cannot read" not in done.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--fix",), ("--format", "sarif")])
+def test_an_interrupted_run_ends_at_once_and_leaves_nothing_behind(
+    more: tuple[str, ...], tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "answerback", "lint", *more, "-", "pipe"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.close()
+    # Opened once the other end reads: from then on it waits for a line that does not come.
+    with (tmp_path / "pipe").open("wb"):
+        process.send_signal(signal.SIGINT)
+        process.stdin = None
+        _, told = process.communicate(timeout=20)
+
+    assert process.returncode == 130
+    assert b"Traceback" not in told
+    assert os.listdir(tmp_path) == ["pipe"]
 
 
 def test_github_gets_commands(answerback: Run, recorded: Run) -> None:

@@ -163,7 +163,9 @@ def _lint(linter: Linter, name: str, console: Any, *, fix: bool) -> None:
         except OSError as exc:
             if isinstance(exc, BrokenPipeError):
                 raise
-            raise CannotLint(f"cannot read {name}: {exc.strerror}") from None
+            # Of what fails on the way out no file is named.
+            what = f"cannot lint {name}" if exc.filename is None else f"cannot read {name}"
+            raise CannotLint(f"{what}: {exc.strerror}") from None
 
 
 def _lint_file(
