@@ -118,6 +118,34 @@ File not found: notes.txt
 No such file or directory
 No space left on device
 Query failed: syntax error near FROM
+Error
+Error. Please try again.
+Error! no such file
+Error 404: page not found
+Syntax error: unexpected end of file
+JSON parse error: unexpected end
+Unexpected token < in JSON at position 0
+fatal: not a git repository
+AssertionError
+Fehler: Datei nicht gefunden
+Erreur : fichier introuvable
+Ошибка: файл не найден
+Sorry, an error occurred.
+Oops! Something went wrong.
+There was an error processing your request.
+Tool call failed
+Timeout
+Timed out after 30 s
+You do not have permission to see this project.
+You are not authorized to perform this action.
+Insufficient permissions
+Invalid JSON
+Command exited with code 127
+API key not valid. Please pass a valid one.
+API key is required
+No API key provided
+Quota exceeded for project shop
+Server is busy
 """.strip().splitlines()
 
 ABOUT_FAILURES = """
@@ -203,6 +231,32 @@ fix: Error: prefix is no longer doubled in replies
 Query: how to handle "Error: disk full"?
 The log says: Error: disk full
 Token expired is the reason in 80 % of the cases.
+Error-free in 3 of 4 runs
+Error, a short story
+Error - Wikipedia
+Failed: 0, passed: 12
+Failed tests: a, b
+Timeout: 30 seconds
+Timeouts are set to 30 s.
+Unauthorized access was attempted on Monday
+Could not connect the dots, says critic
+Cannot open on Mondays: museum hours
+Cannot get enough of your love
+Can't stop the feeling
+Unable to run for office, he wrote a book.
+Couldn't load more pictures than 3 at once
+An error occurred 3 times in the last hour.
+An error occurred in chapter 2 of the book; it is corrected below.
+Command failed 3 times and then succeeded
+Tool failed inspection: drill 7
+Command exited with code 0
+There was an error in the third act.
+You are not alone
+You do not have to be an expert.
+Sorry, we are closed on Mondays.
+Fatal Attraction (1987)
+Fatal: A Novel
+No token was found in 14 files.
 """.strip().splitlines()
 
 _PAGES = [

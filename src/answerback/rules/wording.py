@@ -36,23 +36,24 @@ _LEVEL = re.compile(r"\W{0,3}(?:error|fatal|warn(?:ing)?|info|note|debug|trace)\
 # `Error: …`, and all that is a name for it. What follows is the message.
 _LABEL = re.compile(
     r"""(?:
-      (?:(?:fatal|internal|unexpected|unknown|network|api|http|database|server|tool|runtime|system)
-         \ )*error(?:\ \(?-?\d{1,6}\)?)?
+      (?:(?:fatal|internal|unexpected|unknown|network|api|http|database|server|tool|runtime|system|
+            json|parse|syntax|validation|input|output|mcp)\ )*error(?:\ \(?-?\d{1,6}\)?)?
     | error\ (?:executing|calling|running|invoking)\ tool\b[^:\n]{0,80}
-    | exception | (?:input|output)\ validation\ error | mcp\ error(?:\ -?\d+)?
-    )(?:\*\*)?\s?:(?:\*\*)?\s*(?=\S)""",
+    | exception | fatal | fehler | erreur | errore | fout | ошибка
+    )(?:(?:\*\*)?\s?:(?:\*\*)?\s*(?=\S)|[.!](?=\s)|[.!]?$)""",
     re.VERBOSE | re.IGNORECASE,
 )
-_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception):\s(?=\S)")
+_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)(?::\s(?=\S)|$)")
 
 # What a program does, and therefore can fail to do.
 _DO = (
-    "access|add|allocate|analy[sz]e|apply|authenticate|bind|call|clone|commit|communicate|compile|"
-    "complete|connect|contact|convert|copy|create|decode|decrypt|delete|deploy|deseriali[sz]e|"
-    "download|encode|establish|evaluate|execute|export|extract|fetch|generate|get|import|"
-    "initiali[sz]e|insert|install|invoke|launch|load|locate|log in|mount|move|obtain|open|parse|"
-    "perform|process|publish|query|reach|read|register|remove|rename|render|resolve|retrieve|run|"
-    "save|scrape|send|start|stop|submit|sync|transcribe|translate|update|upload|validate|verify|"
+    "access|allocate|analy[sz]e|authenticate|clone|commit|communicate|compile|"
+    "complete|connect(?= (?:to|with)\\b|[.:!]|$)|contact|convert|copy|create|decode|decrypt|"
+    "delete|deploy|deseriali[sz]e|"
+    "download|encode|establish|evaluate|execute|export|extract|fetch|generate|import|"
+    "initiali[sz]e|insert|install|invoke|load|locate|log in|mount|obtain|open(?! on )|parse|"
+    "perform|process|publish|query|reach|read|register|remove|rename|render|resolve|retrieve|"
+    "save|scrape|send|start|submit|sync|transcribe|translate|update|upload|validate|verify|"
     "write|find"
 )
 _DOING = (
@@ -82,7 +83,12 @@ _FAILS = re.compile(
         (?:request|call|message|response|command|tool|event|input|query)\b
     | error\ (?!(?:{_NOUNS})ing\b)(?P<f>[a-z]+ing)\ [^:\n]{{1,80}}:\s
     | (?:unexpected\ |internal\ |unknown\ |unhandled\ )?(?:error|exception)
-        \ (?:has\ )?(?P<e>occurred)\b
+        \ (?:has\ )?(?P<e>occurred)(?=$|[.:!,;]|\ (?:while|when|during|trying|with\ your)\b
+          |\ [a-z]+ing\b|\ (?:in|on)\ (?:the\ |our\ )?(?:tool|function|server|request)\b)
+    | there\ was\ an\ error\ (?P<g>[a-z]+ing|while|when|with)\b
+    | you\ (?:do\ not|don['’]t)\ have\ (?:the\ )?(?P<h>permission|access)\b
+    | you\ are\ not\ (?P<i>authori[sz]ed|authenticated|logged\ in)\b
+    | (?:command|process)\ (?P<j>exited)\ with\ (?:exit\ )?(?:code|status)\ [1-9]
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
@@ -90,7 +96,9 @@ _FAILS = re.compile(
 _STATUS = rf"(?: -)? (?:{STATUSES})"
 _RAN_OUT = "(?: (?:was|has been))? (?:exceeded|reached|hit)"
 _OVER = "(?: execution)? failed(?: with [^:.\\n]+)?|(?: has)? timed out|(?: was)? aborted"
-_UNFIT = "(?: (?:is|are|has))? (?:invalid|expired|missing|revoked|not (?:set|configured))"
+_UNFIT = (
+    "(?: (?:is|are|has))? (?:invalid|expired|missing|revoked|required|not (?:set|configured|valid))"
+)
 _ERRNOS = (
     "enoent eacces eperm eexist econnrefused econnreset etimedout enotfound eisdir enotdir enospc "
     "epipe eai_again ehostunreach"
@@ -101,7 +109,7 @@ _GIVEN = (
     r"credentials|password)(?: (?:(?:was|were) )?(?:provided|supplied|given))?"
 )
 _ARGUMENT = (
-    r"(?: required)? (?:arguments?|parameters?|params|input|request|tool|method)"
+    r"(?: required)? (?:arguments?|parameters?|params|input|json|request|tool|method)"
     r"(?=[:. ][^\n]|$)(?: ['\"`]\S+)?"
 )
 # What a failure says that needs no verb of its own: its first word, and how it goes on.
@@ -110,13 +118,14 @@ _SAYINGS = (
     ("http error", rf"(?: error)? [45]\d\d:?{_STATUS}"),
     ("request command query tool operation execution connection", _OVER),
     ("api", rf" (?:call|request)(?:{_OVER})| rate limit{_RAN_OUT}| quota{_RAN_OUT}| key{_UNFIT}"),
+    ("tool", f" call(?:{_OVER})"),
     ("rate", f" limit{_RAN_OUT}"),
     ("quota", _RAN_OUT),
     ("daily monthly", f" quota{_RAN_OUT}"),
     ("too", " many requests"),
     ("internal", " (?:server )?error"),
     ("server", " error"),
-    ("service server", "(?: is)?(?: temporarily| currently)? unavailable"),
+    ("service server", "(?: is)?(?: temporarily| currently)? (?:unavailable|overloaded|busy)"),
     ("bad", " gateway"),
     ("gateway", " time-?out"),
     ("connection", "(?: was| has been)? (?:refused|reset(?: by peer)?|lost|error)"),
@@ -131,8 +140,13 @@ _SAYINGS = (
     ("invalid missing expired incorrect bad", _GIVEN),
     ("invalid missing unknown", _ARGUMENT),
     ("unknown", " error"),
-    ("file tool method command resource", " not found"),
+    ("file tool method command resource model", " not found"),
     ("no", " such (?:file or directory|tool)| space left on device"),
+    ("no", " (?:api key|token|credentials)(?: (?:was|were))? (?:provided|supplied|given)"),
+    ("resource", " exhausted"),
+    ("insufficient", " (?:permissions|privileges|scope)"),
+    ("timeout timed", "(?: out| error| exceeded)?(?!:)"),
+    ("unexpected", r" token \S+ in json(?: at position \d+)?| end of (?:json )?input"),
     ("something", " went wrong"),
     ("out", " of memory"),
     ("disk", "(?: is)? full"),
@@ -143,7 +157,7 @@ _SAYINGS = (
 # And then it stops, or gives its reason.
 _THEN = (
     r"(?=\s*$|[.!:]\s|[.!]$| \(|\n|, (?:please|try|retry|wait)| - | after \d| (?:while|because)\b"
-    r"| (?:for|by|to) (?:url|user|tool|model|the server|your|this|\S*[.:/'\"`]\S))"
+    r"| (?:for|by|to) (?:url|user|project|tool|model|the server|your|this|\S*[.:/'\"`]\S))"
 )
 _SAYING = {
     word: "|".join(rest for words, rest in _SAYINGS if word in words.split())
@@ -152,13 +166,13 @@ _SAYING = {
 }
 _LABELS = _words(
     "error exception fatal internal unexpected unknown network api http database server tool "
-    "runtime system input output mcp"
+    "runtime system json parse syntax validation input output mcp fehler erreur errore fout ошибка"
 )
 _FAILING = _words(
     "failed unable i we could couldn't couldn’t can can't can’t cannot error exception unexpected "
-    "internal unknown unhandled"
+    "internal unknown unhandled there you command process"
 )
-_ARTICLES = ("a", "an", "the", "your")
+_SKIPPED = ("a", "an", "the", "your", "sorry,", "oops!", "oops,", "unfortunately,")
 
 # A count or a field of a report; 404 and its like are no counts.
 _REPORT = re.compile(
@@ -200,9 +214,9 @@ def reads_as_error(text: str) -> bool:
 
 def _fails(text: str, start: int) -> bool:
     """Most texts are told by their first word to be something else."""
-    words = text[start : start + 80].split(maxsplit=2)
-    if len(words) > 1 and words[0].lower() in _ARTICLES:
-        start = text.index(words[1], start)
+    words = text[start : start + 80].split(maxsplit=3)
+    while len(words) > 1 and words[0].lower() in _SKIPPED:
+        start = text.index(words[1], start + len(words[0]))
         words = words[1:]
     if not words:
         return False
