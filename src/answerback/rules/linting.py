@@ -7,7 +7,6 @@ import stat
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from contextlib import suppress
-from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -135,24 +134,30 @@ class Linter:
 
     def _see_to(self, name: str, piece: Piece) -> bytes:
         """Check what is in the piece; gives it back, repaired if that was asked for."""
-        if piece.value is NOTHING or piece.loose:
+        value = piece.value
+        if value is NOTHING or piece.loose:
             self._words = self._words or piece.raw.strip()[:_HEAD]
-        if piece.value is NOTHING:
+        if value is NOTHING:
             return piece.raw
-        if piece.value is BROKEN:
-            self.tally.replies += 1
-            if not_json.id in self._options.rules:
-                what = "UTF-16 or binary, not JSON" if b"\0" in piece.raw[:_HEAD] else "not JSON"
-                self._hit(name, piece, not_json.finding(Fault("", f"this is {what}")), "")
+        if value is BROKEN:
+            self._tell_broken(name, piece)
             return piece.raw
         changed, seen = False, 0
-        for answer in self._conversation.answers(piece.value, loose=piece.loose):
+        for answer in self._conversation.answers(value, loose=piece.loose):
             seen += 1
             if findings := self._checked(answer):
                 changed = self._answer(name, piece, answer, findings) or changed
-        self.tally.replies += seen
-        self.tally.others += not seen and not (piece.loose and "jsonrpc" not in piece.value)
-        return piece.replaced(spliced(piece.body, piece.value)) if changed else piece.raw
+        if seen:
+            self.tally.replies += seen
+        elif not piece.loose or "jsonrpc" in value:
+            self.tally.others += 1
+        return piece.replaced(spliced(piece.body, value)) if changed else piece.raw
+
+    def _tell_broken(self, name: str, piece: Piece) -> None:
+        self.tally.replies += 1
+        if not_json.id in self._options.rules:
+            what = "UTF-16 or binary, not JSON" if b"\0" in piece.raw[:_HEAD] else "not JSON"
+            self._hit(name, piece, not_json.finding(Fault("", f"this is {what}")), "")
 
     def _answer(
         self, name: str, piece: Piece, answer: Answer, findings: tuple[Finding, ...]
@@ -211,13 +216,18 @@ def _instead(words: bytes) -> str:
 def rewrite(path: str, write: Callable[[IO[bytes]], bool]) -> None:
     """Have another file written beside *path*; it takes its place if *write* says so."""
     target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    with NamedTemporaryFile(dir=folder, prefix=".answerback-", delete=False) as copy:
-        try:
-            if write(copy):
-                copy.flush()
-                os.chmod(copy.name, stat.S_IMODE(os.stat(target).st_mode))
-                os.replace(copy.name, target)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(copy.name)
+    # Named before it is made: whenever somebody interrupts, it is known what to take away.
+    name = os.path.join(os.path.dirname(target), f".answerback-{os.urandom(8).hex()}")
+    try:
+        with open(name, "xb", opener=_for_us_alone) as copy:
+            changed = write(copy)
+        if changed:
+            os.chmod(name, stat.S_IMODE(os.stat(target).st_mode))
+            os.replace(name, target)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _for_us_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
