@@ -32,6 +32,7 @@ STATE = {
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
     "rules/outputs.py: _compiled",
+    "rules/wording.py: _saying",
     "mcp/params.py: _decoder",
     # The process's own key, which everything that it seals is opened with again.
     "wires/stdio.py: _sealer",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -79,6 +80,110 @@ def test_a_file_without_replies_is_told(answerback: Run, recorded: Run) -> None:
     done = answerback("lint", "replies.jsonl")
 
     assert (done.stderr, done.exit) == ("no replies found among 1 message\n", 0)
+
+
+@pytest.mark.parametrize(
+    ("held", "said"),
+    [
+        (b"", "is empty, and nothing was checked"),
+        (b" \r\n\n", "is empty, and nothing was checked"),
+        (GOOD.encode("utf-16"), "is UTF-16 or binary, and nothing was checked; save it as UTF-8"),
+        (
+            b'<!DOCTYPE html>\n<script>x = {"a":1}</script>\n',
+            "is HTML or XML, and nothing was checked; lint reads JSON",
+        ),
+        (b"hello\n", "has no replies in it, and nothing was checked; lint reads JSON"),
+        (
+            b'12:00 GET {"path":"/x","ms":3}\n',
+            "has no replies in it, and nothing was checked; lint reads JSON",
+        ),
+    ],
+)
+@pytest.mark.parametrize("form", ["text", "json", "github"])
+def test_where_there_is_nothing_to_check_that_is_told_and_ends_with_2(
+    answerback: Run, tmp_path: Path, held: bytes, said: str, form: str
+) -> None:
+    (tmp_path / "given").write_bytes(held)
+
+    done = answerback("lint", "--format", form, "given")
+
+    assert (done.stdout, done.stderr, done.exit) == ("", f"error: given {said}\n", 2)
+
+
+def test_a_file_that_holds_nothing_does_not_keep_others_from_being_checked(
+    answerback: Run, recorded: Run
+) -> None:
+    recorded(NO_CONTENT)
+    recorded(name="empty.jsonl")
+
+    done = answerback("lint", "--format", "sarif", "nothing.jsonl", "empty.jsonl", "replies.jsonl")
+
+    assert len(json.loads(done.stdout)["runs"][0]["results"]) == 2
+    assert [line.split()[:2] for line in done.stderr.splitlines()] == [
+        ["error:", "cannot"],
+        ["error:", "empty.jsonl"],
+    ]
+    assert done.exit == 2
+
+
+def test_what_is_not_json_is_told_unless_that_is_ignored(answerback: Run, recorded: Run) -> None:
+    recorded(GOOD, '{"content":[}')
+
+    told = answerback("lint", "replies.jsonl")
+    ignored = answerback("lint", "--ignore", "AB100", "replies.jsonl")
+    others = answerback("lint", "--select", "AB2", "replies.jsonl")
+
+    assert told.stdout == "replies.jsonl:2: error AB100 not-json: this is not JSON\n"
+    assert told.exit == 1
+    assert (ignored.stdout, ignored.exit) == ("", 0)
+    assert (others.stdout, others.exit) == ("", 0)
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_file_from_windows_is_read_as_any_other(
+    answerback: Run, tmp_path: Path, indent: int | None, end: str
+) -> None:
+    text = json.dumps(json.loads(HIDDEN), indent=indent) + "\n" + GOOD + "\n"
+    (tmp_path / "replies.json").write_bytes(b"\xef\xbb\xbf" + text.replace("\n", end).encode())
+
+    done = answerback("lint", "replies.json")
+
+    assert "AB201" in done.stdout
+    assert done.stderr == "1 warning in 2 replies\n"
+
+
+def test_every_message_in_a_line_of_a_log_is_found(answerback: Run, recorded: Run) -> None:
+    recorded(
+        f'a{{"id":1}}b {HIDDEN}',
+        f"c{{x {HIDDEN} y}}",
+        f"two: {HIDDEN}{HIDDEN} and {GOOD}.",
+        '12:00 GET {"path":"/x","ms":3}',
+        "12:01 function() {",
+        name="mcp.log",
+    )
+
+    done = answerback("lint", "mcp.log")
+
+    assert [line.split(":")[1] for line in done.stdout.splitlines()] == ["1", "2", "3", "3"]
+    assert done.stderr == "4 warnings in 5 replies\n"
+
+
+def test_a_message_that_is_cut_off_in_a_log_is_told(answerback: Run, recorded: Run) -> None:
+    cut = '12:00 <- {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"},{"ty'
+    recorded(cut, f"12:01 <- {HIDDEN}", name="mcp.log")
+
+    done = answerback("lint", "mcp.log")
+
+    assert [line.split()[2] for line in done.stdout.splitlines()] == ["AB100", "AB201"]
+
+
+def test_a_message_that_is_indented_in_a_log_is_read(answerback: Run, recorded: Run) -> None:
+    recorded(f"12:00 response: {json.dumps(json.loads(HIDDEN), indent=2)}", "12:01 done", HIDDEN)
+
+    done = answerback("lint", "replies.jsonl")
+
+    assert [line.split(":")[1] for line in done.stdout.splitlines()] == ["5", "10"]
 
 
 def test_stdin_is_read_as_a_file(answerback: Run) -> None:
@@ -171,6 +276,22 @@ def test_sarif_names_every_rule_and_every_finding(
         assert place["region"]["startLine"] in (1, 2)
 
 
+def test_sarif_speaks_in_sentences(answerback: Run, recorded: Run) -> None:
+    recorded(HIDDEN, NULLS)
+
+    done = answerback("lint", "--format", "sarif", "replies.jsonl")
+
+    said = [each["message"]["text"] for each in json.loads(done.stdout)["runs"][0]["results"]]
+    assert said[0] == (
+        "A failure without isError: 'Error: 401 Unauthorized'. "
+        "Set isError: true, so that the model and its host know that the call failed."
+    )
+    assert said[1:] == [
+        "structuredContent is null. Leave out a member that has no value.",
+        "_meta is null. Leave out a member that has no value.",
+    ]
+
+
 def test_junit_has_a_suite_for_each_file_and_a_failure_for_each_error(
     answerback: Run, recorded: Run
 ) -> None:
@@ -185,6 +306,61 @@ def test_junit_has_a_suite_for_each_file_and_a_failure_for_each_error(
         {"name": "b.jsonl", "tests": "1", "failures": "0"},
     ]
     assert [each.attrib["type"] for each in suites[0].iter("failure")] == ["AB102", "AB105"]
+
+
+def test_junit_does_not_call_a_file_good_in_which_nothing_was_checked(
+    answerback: Run, recorded: Run
+) -> None:
+    recorded(name="empty.jsonl")
+
+    done = answerback("lint", "--format", "junit", "empty.jsonl")
+
+    (case,) = ElementTree.fromstring(done.stdout).iter("testcase")
+    assert [each.tag for each in case] == ["skipped"]
+    assert done.exit == 2
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_what_cannot_be_written_is_told(recorded: Run, tmp_path: Path) -> None:
+    recorded(NO_CONTENT)
+
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "answerback", "lint", "replies.jsonl"],
+            cwd=tmp_path,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+
+    assert done.returncode != 0
+    assert b"No space left on device" in done.stderr
+    assert b"cannot read" not in done.stderr
+
+
+@pytest.mark.parametrize("more", [(), ("--fix",), ("--format", "sarif")])
+def test_an_interrupted_run_ends_at_once_and_leaves_nothing_behind(
+    more: tuple[str, ...], tmp_path: Path
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "answerback", "lint", *more, "-", "pipe"],
+        cwd=tmp_path,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    process.stdin.close()
+    # Opened once the other end reads: from then on it waits for a line that does not come.
+    with (tmp_path / "pipe").open("wb"):
+        process.send_signal(signal.SIGINT)
+        process.stdin = None
+        _, told = process.communicate(timeout=20)
+
+    assert process.returncode == 130
+    assert b"Traceback" not in told
+    assert os.listdir(tmp_path) == ["pipe"]
 
 
 def test_github_gets_commands(answerback: Run, recorded: Run) -> None:
@@ -213,7 +389,8 @@ def test_a_rule_that_there_is_not_is_refused(answerback: Run, recorded: Run) -> 
 
     done = answerback("lint", "--select", "AB999", "replies.jsonl")
 
-    assert (done.exit, done.stderr) == (2, "error: no rule is called 'AB999'\n")
+    assert done.exit == 2
+    assert done.stderr.startswith("error: no rule is called 'AB999'; did you mean ")
 
 
 def test_a_file_that_cannot_be_read_is_told(answerback: Run) -> None:
@@ -272,6 +449,70 @@ def test_fix_keeps_a_document_indented(answerback: Run, recorded: Run) -> None:
 
     fixed = {"content": [{"type": "text", "text": "3 rows"}]}
     assert file.read_text() == json.dumps(fixed, indent=4) + "\n"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("indent", [2, 4, "\t"])
+def test_fix_changes_only_the_lines_that_were_wrong(
+    answerback: Run, tmp_path: Path, indent: Any, end: str
+) -> None:
+    whole = [json.loads(GOOD), json.loads(NULLS), {"content": [], "structuredContent": {"a": 1.50}}]
+    before = json.dumps(whole, indent=indent, ensure_ascii=False).replace("\n", end)
+    file = tmp_path / "replies.json"
+    file.write_bytes(before.encode())
+
+    answerback("lint", "--fix", "replies.json")
+
+    fixed = [
+        whole[0],
+        {"content": [{"type": "text", "text": "3 rows"}]},
+        {**whole[2], "content": [{"type": "text", "text": '{"a":1.5}'}]},
+    ]
+    after = json.dumps(fixed, indent=indent, ensure_ascii=False).replace("\n", end)
+    assert file.read_bytes() == after.encode()
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"success": False, "error": {"code": "NOT_FOUND", "message": "no such city"}}, None),
+        ({"success": False, "error": "no such city", "code": "NOT_FOUND"}, None),
+        ({"status": "error", "message": "no such city"}, "no such city"),
+        ({"errors": [{"message": "no a"}, {"message": "no b"}], "data": None}, "no a; no b"),
+        (
+            {"ok": False, "error": {"message": "too many", "details": {"wait": 3}}},
+            'too many ({"wait":3})',
+        ),
+        (
+            {"success": False, "error": "too many", "retryable": True, "stack": "at x.js:3"},
+            'too many ({"retryable":true})',
+        ),
+        (
+            {"error": {"code": 401, "message": "bad key", "type": "auth"}},
+            '401: bad key ({"type":"auth"})',
+        ),
+        ({"detail": "Not Found"}, "Not Found"),
+        ({"success": False}, '{"success": false}'),
+    ],
+)
+def test_fix_says_in_words_what_was_said_in_json(
+    answerback: Run, recorded: Run, told: dict[str, Any], said: str | None
+) -> None:
+    text = json.dumps(told)
+    file = recorded(
+        json.dumps({"content": [{"type": "text", "text": text}], "isError": False}),
+        json.dumps({"content": [{"type": "text", "text": text}], "structuredContent": told}),
+    )
+
+    done = answerback("lint", "--fix", "replies.jsonl")
+
+    said = said or "NOT_FOUND: no such city"
+    first, second = (json.loads(line) for line in file.read_text().splitlines())
+    assert first == {"content": [{"type": "text", "text": said}], "isError": True}
+    assert second["content"] == first["content"]
+    assert second["isError"] is True
+    assert ("structuredContent" in second) == (told == {"success": False})
+    assert done.exit == 0
 
 
 def test_fix_does_not_touch_a_file_with_nothing_to_repair(answerback: Run, recorded: Run) -> None:

@@ -77,6 +77,7 @@ GITHUB = "ghp_" + "1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"
 SLACK = "xoxb" + "-210987654321-0123456789012-AbCdEfGhIjKlMnOpQrStUvWx"
 AWS = "AKIA" + "Q3EGU7TZ5N2LMWX4"
 OPENAI = "sk-" + "proj-9dK2mQ7xVb4TnR8sLw3ZpY6cHf1JgA5eUo0I"
+PASSWORD = "hV7-t" + "9aQ"
 DSN = "postgresql://shop:" + "hV7-t9aQ@db.internal:5432/shop"
 JWT = (
     "eyJhbGciOiJIUzI1NiJ9." + "eyJ1c2VyIjoiYWxpY2UiLCJyb2xlIjoiYWRtaW4ifQ." + "c2lnbmF0dXJlLWhlcmU"
@@ -244,6 +245,22 @@ BAD = [
         text('{"errors":[{"message":"Cannot query field \\"x\\""}],"data":null}'),
         {"AB202"},
     ),
+    Case("API Gateway's message", text('{"message":"Forbidden"}'), {"AB202"}),
+    Case(
+        "GitHub's message",
+        text('{"message":"No","documentation_url":"https://docs.github.com","status":"404"}'),
+        {"AB202"},
+    ),
+    Case(
+        "a problem as a success",
+        text('{"type":"about:blank","title":"Gone","status":410,"detail":"it moved"}'),
+        {"AB202"},
+    ),
+    Case(
+        "a status and a message",
+        text('{"statusCode":500,"message":"the pool is empty"}'),
+        {"AB202"},
+    ),
     Case("FastAPI's detail as a success", text('{"detail":"Not Found"}'), {"AB202"}),
     Case("ok: false as a success", text('{"ok":false,"error":"channel_not_found"}'), {"AB202"}),
     Case(
@@ -285,6 +302,24 @@ BAD = [
     Case("a traceback as a success", text(TRACE), {"AB201", "AB501"}),
     Case("a Node stack", text(NODE_TRACE, isError=True), {"AB501", "AB507"}),
     Case(
+        "a .NET stack",
+        text(
+            "Object reference not set\n   at Shop.Api.Get(Int32 id) in D:\\src\\Api.cs:line 12",
+            isError=True,
+        ),
+        {"AB501"},
+    ),
+    Case(
+        "a PHP stack",
+        text("Uncaught Exception: boom\nStack trace:\n#0 {main}", isError=True),
+        {"AB501"},
+    ),
+    Case(
+        "what libpq says",
+        text('connection to server at "10.0.0.3", port 5432 failed', isError=True),
+        {"AB506"},
+    ),
+    Case(
         "a path in an error",
         text("ENOENT: no such file or directory, open '/home/ada/notes.txt'", isError=True),
         {"AB507"},
@@ -302,6 +337,18 @@ BAD = [
         "a bearer token", text("curl -H 'Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE'"), {"AB503"}
     ),
     Case("a JSON web token", text(f"session={JWT}"), {"AB503"}),
+    Case("a JSON web token by itself", text(JWT), {"AB503"}),
+    Case("HTTP Basic", text("sent Authorization: Basic c2hvcDpoVjctdDlhUQ=="), {"AB503"}),
+    Case(
+        "a connection string in the data",
+        text('{"ok":1}', structuredContent={"ok": 1, "dsn": f"Server=db;Uid=sa;Pwd={PASSWORD};"}),
+        {"AB302", "AB502"},
+    ),
+    Case(
+        "a connection string in an error",
+        text(f"no route to Server=db;Uid=shop;Password={PASSWORD};", isError=True),
+        {"AB502", "AB506"},
+    ),
     Case(
         "a private key",
         blocks({"type": "resource", "resource": {"uri": "file:///k", "text": KEY}}),
@@ -424,6 +471,8 @@ BAD = [
         ),
         {"AB305"},
     ),
+    Case("a dict as Python writes it", text("{'id': 7, 'mail': None}"), {"AB309"}),
+    Case("a list as Python writes it", text("['a', 'b']"), {"AB309"}),
     Case("JSON in JSON", text('"{\\"id\\":7}"'), {"AB308"}),
     Case("[object Object]", text("[object Object]"), {"AB408"}),
     Case("a coroutine", text("<coroutine object fetch at 0x7f3c2a1b4c40>"), {"AB408"}),
@@ -472,13 +521,33 @@ BAD = [
     Case("an envelope from yesterday's clock", envelope(timestamp="31.01.2026 12:00"), {"AB108"}),
     Case("an envelope with seconds since 1970", envelope(timestamp=1769860800), {"AB108"}),
     Case("an envelope's picture in MCP's form", envelope(content=[image(PNG)]), {"AB112"}),
+    Case(
+        "an envelope that calls its failure a success",
+        envelope(content=[said("Error: no such instance")]),
+        {"AB201"},
+    ),
+    Case(
+        "an envelope whose data are as empty as its promise",
+        envelope(content=[said("Unable to connect to server")], data={}),
+        {"AB201"},
+    ),
     Case("an envelope that hides its error", failed(content=[said("Done")]), {"AB208"}),
     Case(
         "REST: an error that is an object", {"error": {"code": 404}}, {"AB119"}, {"dialect": "rest"}
     ),
     Case("REST: a password", {"url": DSN}, {"AB502"}, {"dialect": "rest"}),
+    Case("a problem without its members", {"code": "NOT_FOUND"}, {"AB120"}, {"dialect": "problem"}),
     Case(
-        "a problem without its members", {"title": "Not Found"}, {"AB120"}, {"dialect": "problem"}
+        "a problem whose status is text",
+        {"title": "Not Found", "status": "404", "detail": "no such city"},
+        {"AB120"},
+        {"dialect": "problem"},
+    ),
+    Case(
+        "a problem whose status is true",
+        {"title": "Not Found", "status": True},
+        {"AB120"},
+        {"dialect": "problem"},
     ),
 ]
 

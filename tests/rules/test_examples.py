@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import msgspec
 import pytest
 
 from answerback import App
+from answerback.contract import Dialect
 from answerback.dialects import write
+from answerback.dialects.schemas import dialect_schema
 from answerback.rules import Finding
 from answerback.rules.subject import Circumstances
 from answerback.rules.validation import check
+from answerback.shape import BARE
 from answerback.versions import LATEST_LEGACY, VERSIONS, Version
 
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
@@ -46,6 +50,11 @@ CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("conformance", "test_error_handling", {}),
 ]
 
+VALIDATORS = {
+    dialect: jsonschema.Draft202012Validator(dialect_schema(dialect))
+    for dialect in get_args(Dialect)
+}
+
 
 def schema_of(app: App, tool: str) -> dict[str, Any] | None:
     return app.tools[tool].output_schema if tool in app.tools else None
@@ -62,6 +71,23 @@ async def found(
     schema = schema_of(app, tool) if version.structured else None
     given = Circumstances(version, schema, listed=version.structured)
     return check(msgspec.json.decode(written.body), dialect, given)
+
+
+@pytest.mark.parametrize(("name", "tool", "arguments"), CALLS)
+def test_the_schema_of_a_dialect_takes_a_reply_of_an_example(
+    example: Callable[[str], App], name: str, tool: str, arguments: dict[str, Any]
+) -> None:
+    app = example(name)
+    reply = asyncio.run(app.call(tool, **arguments))
+    shape = app.tools[tool].shape if tool in app.tools else BARE
+    dialects: list[Dialect] = ["mcp", "rest", "envelope"]
+    dialects += ["problem"] if reply.error else []
+
+    for dialect in dialects:
+        written = write(reply, dialect, shape, app.contract, LATEST_LEGACY)
+        if written.media_type.endswith("json"):
+            body = msgspec.json.decode(written.body)
+            assert list(VALIDATORS[dialect].iter_errors(body)) == [], dialect
 
 
 @pytest.mark.parametrize(("name", "tool", "arguments"), CALLS)

@@ -116,6 +116,13 @@ GOOD = [
     good("errors, of which there are none", text('{"errors":[],"message":"all fine"}')),
     good("an error that is null", text('{"error":null,"result":{"id":1}}')),
     good("a status in words", text('{"status":"ok","error":"","message":"sent"}')),
+    good("a message and its status", text('{"message":"hello","status":"sent","code":7}')),
+    good("a probe of a page", text('{"status":404,"url":"https://x.org/a","ms":31}')),
+    good("a title and a status", text('{"title":"Parasite","status":"released"}')),
+    good("a message about errors", text('{"message":"No errors found"}')),
+    good("a set in Python", text("{'a', 'b'}")),
+    good("code that begins with a list", text("['a', 'b'].forEach(print)")),
+    good("a quotation", text("{'tis the season}")),
     good("an answer that is no", text('{"valid":false,"reason":"the checksum is wrong"}')),
     # Errors that are said well.
     good(
@@ -151,6 +158,11 @@ GOOD = [
         "an address with a user and a port",
         text("ssh://git@example.com:22/repo.git and http://x.org:8080/a@b"),
     ),
+    good(
+        "a connection string as documentation has it",
+        text("Use Server=db;Uid=shop;Password=<your password>; or Server=db;Uid=shop;Pwd=***;"),
+    ),
+    good("how HTTP Basic looks", text("Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")),
     good(
         "masked secrets", text("postgres://shop:***@db/shop, Bearer ****************************")
     ),
@@ -231,11 +243,21 @@ GOOD = [
         "an error with more in it",
         failed(error={"code": "X", "message": "no such instance", "hint": "list them"}),
     ),
+    good(
+        "a message that was looked up",
+        envelope(content=[said("Error: disk full")], data={"message": "Error: disk full"}),
+    ),
     good("members of one's own", envelope(requestId="7", data={"error": None})),
     good("JSON of a flat record", envelope(content=[said('{"id":"i-1"}')], data={"id": "i-1"})),
     # REST.
     good("data with an error among it", {"error": "exit 1", "job": 7}, dialect="rest"),
     good("a list", [1, 2], dialect="rest"),
+    good("a problem without detail", {"title": "Not Found", "status": 404}, dialect="problem"),
+    good(
+        "a problem that is told by its type alone",
+        {"type": "https://x.org/probs/out-of-credit", "instance": "/account/7", "balance": 30},
+        dialect="problem",
+    ),
     good(
         "a problem",
         {"type": "about:blank", "title": "Not Found", "status": 404, "detail": f"nothing at {NOW}"},

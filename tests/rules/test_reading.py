@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import time
 from typing import Any
 
 import pytest
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 
 from answerback.rules import pieces as reading
 from answerback.rules.conversation import Conversation
+from answerback.rules.lines import BROKEN, NOTHING
 from answerback.rules.locating import excerpt, locate
-from answerback.rules.pieces import BROKEN, NOTHING, pieces
+from answerback.rules.pieces import pieces
 
 REPLY = {"content": [{"type": "text", "text": 'a "quoted" {brace} [bracket] \\ and ü'}]}
 JSON = st.recursive(
@@ -84,6 +86,36 @@ def test_json_is_found_in_the_lines_of_a_log() -> None:
 
     assert values(source) == [{"id": 1}, {"id": 2}]
     assert whole(source) == source
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"a":' * 50_000, b"{x" * 50_000 + b"}" * 50_000, b'{"' * 50_000, b"{" * 200_000]
+)
+@pytest.mark.parametrize("before", [b"", b"x "])
+def test_a_line_of_braces_takes_no_longer_than_its_length_suggests(
+    line: bytes, before: bytes
+) -> None:
+    started = time.process_time()
+
+    found = values(before + line + b' {"content": []}\n')
+
+    assert BROKEN in found or {"content": []} in found
+    assert time.process_time() - started < 2
+
+
+WORDS = st.text(alphabet="ab: -<>[]}{'", max_size=6)
+
+
+@given(st.lists(st.tuples(WORDS, st.just(REPLY) | st.just({"success": True})), min_size=1))
+def test_every_object_in_a_line_is_found_or_the_line_is_told(
+    glued: list[tuple[str, dict[str, Any]]],
+) -> None:
+    source = "".join(words + json.dumps(reply) for words, reply in glued).encode() + b" end\n"
+
+    found = values(source)
+
+    assert whole(source) == source
+    assert BROKEN in found or [each for _, each in glued] == found
 
 
 @pytest.mark.parametrize("source", [b'{"a":', b'{"a":1,}\n', b'[{"a":1},\n{"b":'])

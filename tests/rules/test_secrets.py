@@ -31,8 +31,57 @@ SECRETS = [
     "SG." + "a1B2c3D4e5F6g7H8i9J0k1" + ".a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0u1V",
     "pypi-" + "AgEIcHlwaS5vcmcCJDEyMzQ1Njc4LTEyMzQtMTIzNC0xMjM0",
     "eyJhbGciOiJIUzI1NiJ9." + "eyJ1c2VyIjoiYWxpY2UifQ.c2lnbmF0dXJlLWhlcmU",
+    # A payload that is compressed or encrypted, and a subject that is a number.
+    "eyJhbGciOiJIUzI1NiIsInppcCI6IkRFRiJ9." + "q1YqLU4tykvMTVWyAgA.c2lnbmF0dXJlLWhlcmU",
+    "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9."
+    + "eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U",
+    "c2hvcDpoVjctdDlhUQ==",
+    "c2hvcDpoVjctdDlhUTE=",
+    "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYzq8Ab3dE5f",
+    "wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYzq8Ab3dE5g",
+    "hV7-t9aQ1",
+    "hV7-t9aQ2",
+    "hV7-t9aQ3",
+    "hV7-t9aQ4",
+    "hV7-t9aQ5",
 ]
-IN_CONTEXT = {"hV7-t9aQ": "mysql://shop:{}@db/shop", "q83hfT2kLmZ04xVbN1cRwE": "Bearer {}"}
+IN_CONTEXT = {
+    "hV7-t9aQ": "mysql://shop:{}@db/shop",
+    "q83hfT2kLmZ04xVbN1cRwE": "Bearer {}",
+    "c2hvcDpoVjctdDlhUQ==": "Authorization: Basic {}",
+    "c2hvcDpoVjctdDlhUTE=": "-H 'authorization: basic {}'",
+    "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzq8Ab3dE5f": "AWS_SECRET_ACCESS_KEY={}",
+    "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzq8Ab3dE5g": "aws_secret_access_key = {}",
+    "hV7-t9aQ1": "Server=db.example.com;Database=shop;Uid=shop;Password={};",
+    "hV7-t9aQ2": "Driver={{ODBC Driver 18 for SQL Server}};Server=tcp:db,1433;UID=sa;PWD={};",
+    "hV7-t9aQ3": "Password={};Server=db;User Id=shop",
+    "hV7-t9aQ4": "host=db.internal user=shop password={} dbname=shop",
+    "hV7-t9aQ5": "jdbc:postgresql://db.internal/shop?user=shop&password={}&ssl=true",
+}
+NO_SECRETS = [
+    "Server=db;Uid=shop;Password=<your password>;",
+    "Server=db;Uid=shop;Password=***;",
+    "Server=db;Uid=shop;Password=;",
+    "Server=myServerAddress;Database=myDataBase;User Id=myUsername;Password=myPassword;",
+    "Server=db;Uid=shop;Pwd=${DB_PASSWORD};",
+    "Server={host};Uid={user};Pwd={password};",
+    "Server=%s;Uid=%s;Pwd=%s;",
+    "Set Password=<your password> in the connection string.",
+    "Password=*** was masked by the driver.",
+    "The connection string needs Server=, Uid= and Password= to be set.",
+    "user = request.user; password = request.password;",
+    "user=form.user;password=form.password;send(user,password)",
+    "let user=ask();password=read();",
+    "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+    "AWS_SECRET_ACCESS_KEY=<your key>",
+    "Data Source=shop.db;Version=3;",
+    "Basic understanding of SQL is enough.",
+    "Authorization: Basic <base64 of name:password>",
+    "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==",
+    "Authorization: Basic dXNlcjpwYXNzd29yZA==",
+    "eyJpZCI6MTIzNDU2Nzg5MH0.ZxY7pQ.c2lnbmF0dXJlLWhlcmUtdG9v",
+    "eyJhbGciOiJIUzI1NiJ9 is the header of a token",
+]
 
 
 def shown(secret: str) -> str:
@@ -80,6 +129,18 @@ def test_several_secrets_in_a_text_are_all_masked() -> None:
     assert not [secret for secret in SECRETS if secret in masked]
 
 
+def test_what_is_masked_twice_takes_nothing_else_with_it() -> None:
+    token = "eyJhbGciOiJIUzI1NiJ9." + "eyJ1c2VyIjoiYWxpY2UifQ.c2lnbmF0dXJlLWhlcmU1Mg"
+
+    assert mask(f"Bearer {token} and the rest") == f"Bearer {MASK} and the rest"
+
+
+@pytest.mark.parametrize("text", NO_SECRETS)
+def test_what_only_looks_like_a_secret_is_left_alone(text: str) -> None:
+    assert mask(text) == text
+    assert validate({"content": [{"type": "text", "text": text}]}) == ()
+
+
 def test_a_text_without_secrets_is_the_same_afterwards() -> None:
     text = "https://example.com/a@b:c and postgres://user:password@host/db"
 
@@ -92,6 +153,13 @@ HOSTILE = [
     "-----BEGIN PRIVATE KEY-----\n" + "a: a: " * 20_000,
     "-----BEGIN PRIVATE KEY-----" * 5_000,
     "x://" * 30_000,
+    "user=a;" * 20_000 + "password=",
+    "user=a;x=" * 20_000 + "pwd=a",
+    "pwd=a;" * 20_000,
+    "x://a?b=c&" * 10_000 + "password=d",
+    "x://a?" + "b=c&" * 30_000 + "password=d",
+    "Basic " * 20_000 + "aaaaaaaa",
+    "eyJaaaaaaaaaa.aaaa." * 8_000,
     "x://a:" * 20_000 + "@",
     "Bearer " * 15_000,
     "sk-" * 40_000,

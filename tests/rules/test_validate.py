@@ -145,3 +145,36 @@ def test_importing_the_rules_loads_no_optional_dependency() -> None:
 def test_a_dialect_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="no dialect is called 'MCP'"):
         validate({}, dialect="MCP")  # type: ignore[arg-type]  # what is tested
+
+
+@pytest.mark.parametrize(
+    ("number", "name"), [("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")]
+)
+def test_a_number_that_is_none_is_called_as_javascript_calls_it(number: str, name: str) -> None:
+    found = validate({"content": [], "structuredContent": {"mean": float(number)}})
+
+    assert [each.message for each in found if each.rule == "AB304"] == [f"{name} is not JSON"]
+
+
+@pytest.mark.parametrize(
+    ("said", "path"),
+    [
+        ("cannot open /home/ada/shop/settings.json", "/home/ada/shop/settings.json"),
+        ("no such file: '/home/ada/notes.txt'.", "/home/ada/notes.txt"),
+        ("boom (/srv/app/server.py:41)", "/srv/app/server.py"),
+        ("/opt/shop/conf/shop.yaml: no such key", "/opt/shop/conf/shop.yaml"),
+        ("see /root/.ssh, please", "/root/.ssh"),
+    ],
+)
+def test_a_path_is_shown_whole_and_without_what_stands_around_it(said: str, path: str) -> None:
+    found = validate({"content": [{"type": "text", "text": said}], "isError": True})
+
+    assert [each.message for each in found] == [f"the error shows a path: {path!r}"]
+
+
+def test_a_long_text_is_quoted_to_the_end_of_its_beginning() -> None:
+    text = "Error: " + "no luck today " * 20
+    (found,) = validate({"content": [{"type": "text", "text": text}]})
+
+    assert found.message.endswith("…'")
+    assert len(found.message) < 120

@@ -21,7 +21,11 @@ _FORMATS = ("text", "json", "sarif", "junit", "github")
 _MORE = """\
 FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log of the MCP Inspector or of a
 proxy; - is stdin. An object with `success` is read as an envelope, any other as an MCP result.
-`answerback rule AB101` explains a rule."""
+`answerback rule AB101` explains a rule.
+
+Exit status: 1 if there are errors, and 2 if a file cannot be read or holds no messages at all, so
+that nothing was checked; warnings and notes do not count."""
+_UNREAD = 2
 
 
 class CannotLint(AnswerbackError):
@@ -31,7 +35,7 @@ class CannotLint(AnswerbackError):
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    """Exit status 1 if there are errors; warnings and notes are no more than told."""
+    """Exit status 1 if there are errors, 2 if there is a file in which nothing could be checked."""
     given = _parser(program).parse_args(arguments)
     from ..rules.linting import Linter
 
@@ -42,21 +46,27 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         out = stack.enter_context(_out(sys.stderr if piped else sys.stdout))
         report, console = _report(given.format, out, piped=piped)
         linter = Linter(options, report)
+        unread = []
         for name in given.files:
-            _lint(linter, name, console, fix=given.fix)
+            try:
+                _lint(linter, name, console, fix=given.fix)
+            except AnswerbackError as exc:
+                unread.append(f"error: {exc}")
         report.done(linter.tally)
-    return _end(linter, given.format, console)
+    return _end(linter, unread, given.format, console)
 
 
-def _end(linter: Linter, form: str, console: Any) -> int:
+def _end(linter: Linter, unread: list[str], form: str, console: Any) -> int:
     from ..rules.reports.plain import summary
 
     tally = linter.tally
-    if form == "text" and console is None:
+    if form == "text" and console is None and (tally.replies or tally.others):
         tell(summary(tally))
     if tally.without_schemas:
         tell(f"output schemas were not checked: {tally.without_schemas}")
-    return 1 if tally.errors else 0
+    for each in unread:
+        tell(each)
+    return _UNREAD if unread else 1 if tally.errors else 0
 
 
 def _parser(program: Program) -> ArgumentParser:
@@ -153,7 +163,9 @@ def _lint(linter: Linter, name: str, console: Any, *, fix: bool) -> None:
         except OSError as exc:
             if isinstance(exc, BrokenPipeError):
                 raise
-            raise CannotLint(f"cannot read {name}: {exc.strerror}") from None
+            # Of what fails on the way out no file is named.
+            what = f"cannot lint {name}" if exc.filename is None else f"cannot read {name}"
+            raise CannotLint(f"{what}: {exc.strerror}") from None
 
 
 def _lint_file(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..errors import AnswerbackError
 from .program import Program
@@ -15,32 +15,37 @@ class NoSuchRule(AnswerbackError):
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser("rule", "[RULE]", epilog="Without a rule, all of them are listed.")
-    parser.add_argument("rule", nargs="?", metavar="RULE", help="AB101, or missing-success")
+    help = "AB101, or missing-success; AB1 lists a family"
+    parser.add_argument("rule", nargs="?", metavar="RULE", help=help)
     given = parser.parse_args(arguments)
-    sys.stdout.write((listed() if given.rule is None else explained(given.rule)) + "\n")
+    sys.stdout.write(_told(given.rule) + "\n")
     return 0
 
 
+def _told(word: str | None) -> str:
+    from ..rules.catalogue import FAMILIES
+
+    if word is None:
+        return listed(FAMILIES)
+    family = word.upper()
+    return listed({family: FAMILIES[family]}) if family in FAMILIES else explained(word)
+
+
 def explained(word: str) -> str:
-    from ..rules.catalogue import RULES, named
+    from ..rules.catalogue import named, no_such_rule
     from ..rules.pages import in_words
 
     rule = named(word)
     if rule is None:
-        import difflib
-
-        words = [*RULES, *(each.name for each in RULES.values())]
-        near = difflib.get_close_matches(word, words, n=2)
-        advice = f"did you mean {' or '.join(near)}?" if near else "`answerback rule` lists them"
-        raise NoSuchRule(f"no rule is called {word!r}; {advice}")
+        raise NoSuchRule(no_such_rule(word))
     return in_words(rule)
 
 
-def listed() -> str:
-    from ..rules.catalogue import FAMILIES, RULES
+def listed(families: Mapping[str, str]) -> str:
+    from ..rules.catalogue import RULES
 
     lines = []
-    for beginning, family in FAMILIES.items():
+    for beginning, family in families.items():
         lines += ["", f"{family}:"]
         for rule in RULES.values():
             if rule.id.startswith(beginning):

@@ -31,7 +31,15 @@ _OF: dict[Dialect, tuple[str, ...]] = {
     "rest": ("RestError", "Content"),
     "problem": ("Problem",),
 }
-_ANY_DATA: Schema = {"description": "The tool's own data, as its output schema has it"}
+_DATA: Schema = {
+    "description": "The tool's own data, as its output schema has it; error alone is a failure's",
+    "type": "object",
+    "not": {"required": ["error"], "maxProperties": 1},
+}
+_OF_REST = (
+    "A success is the tool's data, which may be any JSON object: its output schema says which, and "
+    'OpenAPI shows it. A failure is exactly {"error": "message"}; its code is in X-Error-Code.'
+)
 
 
 def form_schemas(template: str = "#/$defs/{name}") -> dict[str, Schema]:
@@ -48,9 +56,11 @@ def dialect_schema(dialect: Dialect) -> Schema:
     found = form_schemas()
     names = _OF[dialect]
     options: list[Schema] = [{"$ref": f"#/$defs/{name}"} for name in names]
-    if dialect == "rest":
-        options.append(_ANY_DATA)
     whole: Schema = {"$schema": _DRAFT, "title": f"A reply in the dialect {dialect}"}
+    if dialect == "rest":
+        whole["description"] = _OF_REST
+        options.append(_DATA)
+        found["RestError"]["additionalProperties"] = False
     return whole | {"anyOf": options, "$defs": _needed(names, found)}
 
 

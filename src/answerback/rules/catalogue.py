@@ -96,7 +96,31 @@ def _is_on(rule: Rule, noun: str) -> bool:
 def named(word: str) -> Rule | None:
     """The rule of that id or name."""
     by_name = {each.name: each for each in RULES.values()}
-    return RULES.get(word.upper()) or by_name.get(word.lower())
+    return RULES.get(word.upper()) or by_name.get(word.lower().replace("_", "-"))
+
+
+def nearest(word: str) -> list[str]:
+    """What somebody may have meant who named a rule that there is not: ids or names."""
+    import difflib
+
+    number = word.upper()
+    if number[:2] == "AB" and number[2:].isdigit():
+        family = [each for each in RULES if each.startswith(number[:3])] or list(RULES)
+        wanted = int(number[2:].ljust(3, "0"))
+        near = sorted(family, key=lambda each: abs(int(each[2:]) - wanted))[:3]
+        return [f"{each} ({RULES[each].name})" for each in sorted(near)]
+    names = [each.name for each in RULES.values()]
+    spelt = word.lower().replace("_", "-").replace(" ", "-")
+    within = [each for each in names if spelt in each]
+    ids = difflib.get_close_matches(number, RULES, n=1, cutoff=0.8)
+    return (ids or difflib.get_close_matches(spelt, names, n=3) or within)[:3]
+
+
+def no_such_rule(word: str) -> str:
+    """What to say about a rule that there is not."""
+    near = nearest(word)
+    advice = f"did you mean {' or '.join(near)}?" if near else "`answerback rule` lists them"
+    return f"no rule is called {word!r}; {advice}"
 
 
 def selected(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
@@ -109,5 +133,5 @@ def _matching(word: str) -> list[str]:
     found = [each for each in RULES if each.startswith(word.upper())]
     one = named(word)
     if not found and one is None:
-        raise ValueError(f"no rule is called {word!r}")
+        raise ValueError(no_such_rule(word))
     return found or [one.id] if one is not None else found

@@ -10,7 +10,7 @@ from .examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, said, shown
 from .finding import ENVELOPE, MCP, About, Fault, Faults, Scope, rule
 from .media import agrees, decoded, mended, sort_of
 from .subject import MEDIA, Subject
-from .words import block_at, parent_of
+from .words import block_at, parent_of, quoted
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,")
@@ -151,7 +151,7 @@ def uri_without_scheme(it: Subject, block: dict[str, Any], index: int) -> Faults
     uri = holder.get("uri")
     if not isinstance(uri, str) or _SCHEME.match(uri):
         return ()
-    return [Fault(f"/content/{index}/{at}", f"{uri!r:.80} has no scheme")]
+    return [Fault(f"/content/{index}/{at}", f"{quoted(uri, 80)} has no scheme")]
 
 
 @rule(
@@ -172,7 +172,7 @@ def bad_annotations(it: Subject, block: dict[str, Any], index: int) -> Faults:
     if not isinstance(found, dict):
         return [Fault(at, "annotations is not an object")]
     wrong = [name for name, is_right in _ANNOTATIONS.items() if not is_right(found.get(name))]
-    return [Fault(f"{at}/{name}", f"{name} is {found[name]!r:.60}") for name in wrong]
+    return [Fault(f"{at}/{name}", f"{name} is {quoted(found[name])}") for name in wrong]
 
 
 def _is_audience(value: Any) -> bool:
@@ -221,7 +221,7 @@ def mime_of_another_kind(it: Subject, block: dict[str, Any], index: int) -> Faul
         return ()
     at = f"/content/{index}/mimeType"
     if not _MIME.fullmatch(mime):
-        return [Fault(at, f"{mime!r:.60} is not a media type")]
+        return [Fault(at, f"{quoted(mime)} is not a media type")]
     if mime.lower().startswith(f"{noun}/") or mime.lower() == "application/ogg":
         return ()
     return [Fault(at, f"the type of this {noun} is {mime}")]
@@ -258,7 +258,7 @@ def value_not_encoded(it: Subject, text: str, index: int) -> Faults:
         if text.startswith('{"type":"Buffer","data":['):
             return [Fault(f"/content/{index}/text", "the text is a Buffer of Node's", _UNHANDY)]
     elif len(text) < 300 and _NOT_A_VALUE.fullmatch(text.strip()):
-        return [Fault(f"/content/{index}/text", f"the text is {text.strip()!r:.60}")]
+        return [Fault(f"/content/{index}/text", f"the text is {quoted(text.strip())}")]
     return ()
 
 

@@ -63,10 +63,12 @@ class Conversation:
         self._plain = Circumstances(version)
         self._framed = False
 
-    def answers(self, value: Any) -> Iterable[Answer]:
-        """The replies in one recorded value."""
+    def answers(self, value: Any, *, loose: bool = False) -> Iterable[Answer]:
+        """The replies in one recorded value; one that is *loose* in a log may well be none."""
         if isinstance(value, dict) and "jsonrpc" not in value and "content" in value:
             return (Answer(value, "", self._dialect, self._plain),)
+        if loose and self._dialect is None and not _is_message(value):
+            return ()
         return self._answers(value, "")
 
     def _answers(self, value: Any, pointer: str) -> Iterator[Answer]:
@@ -177,6 +179,16 @@ def _method_of(result: Any) -> str | None:
     if "protocolVersion" in result:
         return _OPEN
     return _CALL if _is_reply(result) else None
+
+
+def _is_message(value: Any) -> bool:
+    """Whether an object among words is a reply, or has a message in it."""
+    if not isinstance(value, dict):
+        return False
+    if "jsonrpc" in value or not _REPLY_MEMBERS.isdisjoint(value):
+        return True
+    inner = [_opened(value[name]) for name in (*_WRAPPERS, "request") if name in value]
+    return any(isinstance(each, dict) and ("jsonrpc" in each or _is_reply(each)) for each in inner)
 
 
 def _is_reply(value: dict[str, Any]) -> bool:

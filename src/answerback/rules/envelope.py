@@ -16,7 +16,7 @@ from .examples import ENVELOPE_FAILURE, ENVELOPE_SUCCESS
 from .finding import ENVELOPE, About, Example, Fault, Faults, Scope, rule
 from .items import text_for
 from .subject import Subject
-from .words import kind
+from .words import kind, quoted
 
 _DATE_TIME = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt ]"
@@ -140,7 +140,7 @@ def bad_timestamp(it: Subject) -> Faults:
         return ()
     if isinstance(stamp, str) and _DATE_TIME.fullmatch(stamp):
         return ()
-    return [Fault("/timestamp", f"timestamp is not a date-time: {stamp!r:.60}")]
+    return [Fault("/timestamp", f"timestamp is not a date-time: {quoted(stamp)}")]
 
 
 def _make_error_object(found: dict[str, Any], _: str) -> None:
@@ -185,7 +185,7 @@ def bad_error_object(it: Subject) -> Faults:
     ),
 )
 def data_not_an_object(it: Subject) -> Faults:
-    """Seed 000's schema asks for objects, so that a member can be added without breaking anyone."""
+    """To an object a member can be added without breaking anyone, to a list or a number none."""
     faults = []
     data = it.found.get("data", msgspec.UNSET)
     if data is not msgspec.UNSET and not isinstance(data, dict):

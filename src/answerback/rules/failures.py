@@ -5,41 +5,14 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from msgspec import UNSET
+
 from .examples import ENVELOPE_FAILURE, MCP_FAILURE, said
 from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Example, Fault, Faults, Scope, rule
-from .subject import Subject
-
-_LONGEST_ERROR = 600
-_STATUSES = (
-    "Bad Request|Unauthorized|Forbidden|Not Found|Method Not Allowed|Conflict|Gone|"
-    "Unprocessable (?:Entity|Content)|Too Many Requests|Client Error|Server Error|"
-    "Internal Server Error|Bad Gateway|Service Unavailable|Gateway Time-?out"
-).replace(" ", "[ ]")  # A bare space means nothing where they are used.
-# Only the way a text begins tells: a document may speak of errors anywhere.
-_BEGINS_AS_ERROR = re.compile(
-    rf"""(?:❌\s*|\[error\]\s*|\*\*)?(?:
-      error(?:\ (?:executing|calling|running|invoking)\ tool\b[^:\n]*)?\s?:\s*\S
-    | error\ [a-z]+ing\ [^:\n]{{1,80}}:\s
-    | error\ (?:executing|calling)\ tool\ \S+$
-    | mcp\ error\ -?\d+
-    | (?:an?\ )?(?:unexpected\ |internal\ |unknown\ )?(?:error|exception)\ (?:has\ )?occurred\b
-    | (?:tool|command|query|request|api\ call|api\ request|operation|execution|connection)
-        \ (?:execution\ )?failed(?:\ with\b|:|\.?$)
-    | failed\ to\ [a-z]+\ [^\n]+
-    | (?:http\ )?(?:error\ )?[45]\d\d:?\ (?:{_STATUSES})(?=$|[:.,;!(\n]|\ for\ url|\ -)
-    | (?:unauthorized|forbidden|access\ denied|permission\ denied|authentication\ failed)
-        (?=[.!]?$|:\s)
-    | (?:invalid|missing|expired)\ (?:api\ key|token|credentials)(?=[.!]?$|:\s)
-    | (?:input|output)\ validation\ error:
-    | traceback\ \(most\ recent\ call\ last\):
-    )""",
-    re.VERBOSE | re.IGNORECASE,
-)
-_EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception):\s\S")
-# A count or a heading is not a failure.
-_REPORT = re.compile(
-    r"errors?\s*:\s*(?:(?:\d+|no|-)\s*(?:$|[,;.\n(/|])|(?:none|n/a|null)\b)", re.IGNORECASE
-)
+from .retelling import retold
+from .subject import Subject, parse
+from .wording import STATUSES, reads_as_error
+from .words import quoted
 
 _VAGUE = re.compile(
     r"""(?:error:?\s*)?(?:
@@ -56,6 +29,7 @@ _FINE = re.compile(
     r"|(?:ok|success|done|no content|completed)[.!]?|operation completed successfully[.!]?",
     re.IGNORECASE,
 )
+_SAY_FAILURE = "set success: false, and add error with a code and a message"
 # What an object holds that is about a failure and nothing else.
 ABOUT_FAILURE = frozenset(
     {
@@ -64,6 +38,8 @@ ABOUT_FAILURE = frozenset(
         *("code", "errorCode", "error_code", "status", "statusCode", "status_code"),
         *("detail", "details", "hint", "retryable", "stack", "trace", "path", "timestamp"),
         *("request_id", "requestId", "data", "result"),
+        # A problem has these too, and GitHub's error the last.
+        *("title", "instance", "traceId", "documentation_url"),
     }
 )
 
@@ -71,7 +47,7 @@ ABOUT_FAILURE = frozenset(
 @rule(
     "AB201",
     About(
-        scope=Scope(dialects=MCP, when="success"),
+        scope=Scope(dialects=MCP + ENVELOPE, when="success"),
         severity="warning",
         hint="set isError: true, so that the model and its host know that the call failed",
         bad=said("Error: 401 Unauthorized"),
@@ -82,26 +58,37 @@ def error_hidden_in_text(it: Subject) -> Faults:
     """A failure that is not flagged counts as a success: hosts do not retry and models go on."""
     if len(it.blocks) != 1 or not it.texts:
         return ()
-    text = it.texts[0][1].strip()
-    # Data of its own speaks for a success; the same words once more, as for any `-> str`, do not.
-    if it.found.get("structuredContent", {"result": text}) != {"result": text}:
+    index, text = it.texts[0]
+    if it.data is not UNSET and _is_its_own(it.data, text):
         return ()
-    if len(text) > _LONGEST_ERROR or not _reads_as_error(text):
+    text = text.strip()
+    if not reads_as_error(text):
         return ()
-    return [Fault("/content/0/text", f"a failure without isError: {_first_line(text)!r:.80}")]
+    at, line = f"/content/{index}/text", text.partition("\n")[0]
+    if it.dialect == "mcp":
+        return [Fault(at, f"a failure without isError: {quoted(line, 80)}")]
+    return [Fault(at, f"a failure with success: true: {quoted(line, 80)}", _SAY_FAILURE)]
 
 
-def _reads_as_error(text: str) -> bool:
-    if text.startswith("Traceback (most"):
-        return True
-    # An error is one line, or a line and what led to it; a page has several paragraphs.
-    if text.count("\n") > 6 or _REPORT.match(text):
-        return False
-    return bool(_BEGINS_AS_ERROR.match(text) or _EXCEPTION.match(text))
+def _is_its_own(data: Any, text: str) -> bool:
+    """Whether data speak for a success; the text once more, as for any `-> str`, does not."""
+    if isinstance(data, dict):
+        return bool(data) and (len(data) > 1 or data.get("result") != text)
+    return bool(data) and data != text
 
 
-def _flag(found: dict[str, Any], _: str) -> None:
+def _say_it(found: dict[str, Any], _: str) -> None:
+    """Flag the failure, and say in words what was said in JSON."""
     found["isError"] = True
+    content = found.get("content")
+    for block in content if isinstance(content, list) else ():
+        text = block.get("text") if isinstance(block, dict) else None
+        value = parse(text) if isinstance(text, str) else None
+        if isinstance(value, dict) and (_tells_of_failure(value) or _holds_error(value)):
+            block["text"] = retold(value) or text
+            # Clients refuse an error whose data do not keep to the output schema.
+            if found.get("structuredContent") == value and block["text"] != text:
+                del found["structuredContent"]
 
 
 @rule(
@@ -111,7 +98,7 @@ def _flag(found: dict[str, Any], _: str) -> None:
         hint="set isError: true and say the message as text; never encode errors in JSON strings",
         bad=said('{"success":false,"error":{"code":"NOT_FOUND","message":"no such city"}}'),
         good=said("no such city: Olso. Did you mean Oslo?", isError=True),
-        fix=_flag,
+        fix=_say_it,
     ),
 )
 def failure_as_json_text(it: Subject) -> Faults:
@@ -137,9 +124,17 @@ def _tells_of_failure(value: Any) -> bool:
         return True
     if value.get("status") in ("error", "fail") and (error or value.get("message")):
         return True
+    message = value.get("message") or value.get("title")
+    if isinstance(message, str) and (_failed_over_http(value) or reads_as_error(message)):
+        return True
     if value.keys() == {"detail"}:
-        return bool(re.fullmatch(_STATUSES, str(value["detail"])))
+        return bool(re.fullmatch(STATUSES, str(value["detail"])))
     return _is_error(error)
+
+
+def _failed_over_http(value: dict[str, Any]) -> bool:
+    status = [value.get(name) for name in ("status", "statusCode", "status_code", "code")]
+    return any(re.fullmatch("[45][0-9][0-9]", str(each)) for each in status)
 
 
 def _is_error(error: Any) -> bool:
@@ -222,7 +217,7 @@ def success_flagged_as_error(it: Subject) -> Faults:
     # {"success": true} beside nothing that went wrong.
     fine = any(each.get("success") is True and not each.get("error") for each in told)
     if fine or (len(text) < 40 and _FINE.fullmatch(text)):
-        return [Fault("/isError", f"isError is true, and the text is {text!r:.60}")]
+        return [Fault("/isError", f"isError is true, and the text is {quoted(text)}")]
     return ()
 
 
@@ -261,6 +256,7 @@ def tool_failure_as_protocol_error(it: Subject) -> Faults:
             isError=True,
         ),
         good=said("NOT_FOUND: no such city", isError=True),
+        fix=_say_it,
     ),
 )
 def error_object_in_text(it: Subject) -> Faults:
@@ -268,8 +264,12 @@ def error_object_in_text(it: Subject) -> Faults:
     return [
         Fault(f"/content/{index}/text", "the error is an object in JSON, not a message")
         for index, _, value in it.parsed
-        if isinstance(value, dict) and isinstance(value.get("error"), dict)
+        if _holds_error(value)
     ]
+
+
+def _holds_error(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("error"), dict)
 
 
 @rule(
@@ -294,7 +294,3 @@ def error_not_shown(it: Subject) -> Faults:
     if any(message.strip() in text for _, text in it.texts):
         return ()
     return [Fault(f"/content/{it.texts[0][0]}/text", "the content does not show the error")]
-
-
-def _first_line(text: str) -> str:
-    return text.partition("\n")[0]

@@ -9,12 +9,14 @@ from .examples import MCP_FAILURE, said
 from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Fault, Faults, Scope, rule
 from .secrets import Secret, mask
 from .subject import Subject
-from .words import parent_of
+from .words import parent_of, quoted
 
 _TRACEBACK = re.compile(
     r"""Traceback\ \(most\ recent\ call\ last\):\s+File\ "
     | (?:^|\n)[ \t]+at\ [^\n]{1,200}:\d+(?::\d+)?\)?\s?\n[ \t]+at\ \S   # node
     | (?:^|\n)[ \t]+at\ [\w.$<>]{1,200}\([\w.]{1,80}(?::\d+)?\)   # Java
+    | (?:^|\n)[ \t]+at\ [^\n(]{1,200}\([^\n)]{0,200}\)\ in\ \S[^\n]{0,200}:line\ \d   # .NET
+    | (?:^|\n)Stack\ trace:\s+\#0\    # PHP
     | \bgoroutine\ \d+\ \[[a-z ]+\]:
     | thread\ '[^']*'\ panicked\ at
     | \.rb:\d+:in\ `
@@ -22,11 +24,15 @@ _TRACEBACK = re.compile(
     re.VERBOSE,
 )
 # Each of the above has one of these in it, and they are sooner looked for.
-_TRACEBACK_CLUES = ("Traceback (", " at ", "\tat ", "goroutine ", "panicked at", ".rb:")
+_TRACEBACK_CLUES = (
+    *("Traceback (", " at ", "\tat ", "Stack trace:"),
+    *("goroutine ", "panicked at", ".rb:"),
+)
 _INTERNALS = re.compile(
     r"""\bE(?:CONNREFUSED|HOSTUNREACH|TIMEDOUT)\ +(?:\d|\[|::|/)
     | \b(?:PostgreSQL|Postgres|MySQL|MariaDB|Redis|MongoDB|SQL\ Server|Oracle|RabbitMQ|Kafka)\b
         [^\n]{0,80}?\s[\w.-]{1,80}:\d{2,5}\b
+    | \bconnection\ to\ server\ at\ "[^"\n]{1,100}" | \b(?:pymongo\.errors|redis\.exceptions)\.\w
     | \baccepting\ TCP/IP\ connections\ on\ port\ \d+
     | \bauthentication\ failed\ for\ user\ ["']
     | \bfor\ user\ '[^']+'@'
@@ -36,14 +42,25 @@ _INTERNALS = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _PATHS = re.compile(
-    r"""/(?:home|Users)/[^/\s'"]+/ | \b[A-Z]:\\+Users\\+[^\\\s]+\\ | /root/[\w.]
+    r"""(?P<path>/(?:home|Users)/[^/\s'"]+/ | \b[A-Z]:\\+Users\\+[^\\\s]+\\ | /root/[\w.]
     | [/\\](?:site-packages|dist-packages|node_modules)[/\\]
-    | /usr/(?:local/)?lib/python | /var/(?:www|task)/ | /opt/[\w.-]{1,80}/[\w./-]{1,160}\.\w+
-    | (?:^|[\s("'])(?:/|[A-Z]:\\)[\w./\\ -]{1,160}
-        \.(?:py|js|mjs|cjs|ts|rb|php|java|go|rs|cs)(?::\d+|",\ line\ \d+)
+    | /usr/(?:local/)?lib/python | /var/(?:www|task)/ | /opt/[\w.-]{1,80}/[\w./-]{1,160}\.\w+)
+    | (?:^|[\s("'])(?P<source>(?:/|[A-Z]:\\)[\w./\\ -]{1,160}
+        \.(?:py|js|mjs|cjs|ts|rb|php|java|go|rs|cs))(?::\d+|",\ line\ \d+)
     """,
     re.VERBOSE,
 )
+
+_ADDRESSES = {
+    "dsn": "an address with a password in it",
+    "connection": "a connection string with a password in it",
+}
+_TOKENS = {
+    "bearer": "a bearer token",
+    "basic": "a name and a password for HTTP Basic",
+    "token": "a JSON web token",
+}
+_PATH_ENDS = re.compile(r"[\s'\"`()<>]|:\d|[:,;](?=\s|$)|$")
 
 
 def _mask_it(found: dict[str, Any], pointer: str) -> None:
@@ -52,8 +69,12 @@ def _mask_it(found: dict[str, Any], pointer: str) -> None:
     holder[key] = mask(holder[key])
 
 
-def _of(sorts: tuple[str, ...], secrets: list[Secret], pointer: str, what: str) -> Faults:
-    return [Fault(pointer, what)] if any(secret.sort in sorts for secret in secrets) else ()
+def _of(sorts: dict[str, str], secrets: list[Secret], pointer: str) -> Faults:
+    """What is said of the first secret of these sorts."""
+    for secret in secrets:
+        if secret.sort in sorts:
+            return [Fault(pointer, sorts[secret.sort])]
+    return ()
 
 
 @rule(
@@ -100,7 +121,7 @@ def _led_by_one(it: Subject) -> list[tuple[str, str]]:
 )
 def password_in_address(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
     """Whoever reads the reply, or its log, can log in to what the address names."""
-    return _of(("dsn",), secrets, pointer, "an address with a password in it")
+    return _of(_ADDRESSES, secrets, pointer)
 
 
 @rule(
@@ -114,8 +135,8 @@ def password_in_address(it: Subject, secrets: list[Secret], pointer: str) -> Fau
     ),
 )
 def token_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
-    """A bearer token is all that is needed to act as the one it was given to."""
-    return _of(("bearer", "token"), secrets, pointer, "a bearer token")
+    """A token is all that is needed to act as the one it was given to."""
+    return _of(_TOKENS, secrets, pointer)
 
 
 @rule(
@@ -134,7 +155,7 @@ def token_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
 )
 def private_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
     """A private key that was shown once is private no more."""
-    return _of(("private-key",), secrets, pointer, "a private key")
+    return _of({"private-key": "a private key"}, secrets, pointer)
 
 
 @rule(
@@ -149,7 +170,7 @@ def private_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Fault
 )
 def api_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
     """Keys of well-known services are searched for by everybody, and used within minutes."""
-    return _of(("key",), secrets, pointer, "an API key")
+    return _of({"key": "an API key"}, secrets, pointer)
 
 
 @rule(
@@ -165,7 +186,7 @@ def api_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
 def internals_in_error(it: Subject) -> Faults:
     """Hosts, ports and users of what stands behind a tool help an attacker and nobody else."""
     return [
-        Fault(pointer, f"the error tells of the inside: {found[0].strip()!r:.60}")
+        Fault(pointer, f"the error tells of the inside: {quoted(found[0].strip())}")
         for pointer, text in it.error_texts()
         if (found := _INTERNALS.search(text))
     ]
@@ -184,7 +205,15 @@ def internals_in_error(it: Subject) -> Faults:
 def path_in_error(it: Subject) -> Faults:
     """A path shows who runs the server and what is installed there."""
     return [
-        Fault(pointer, f"the error shows a path: {found[0].strip()!r:.60}")
+        Fault(pointer, f"the error shows a path: {quoted(_whole(text, found), 100)}")
         for pointer, text in it.error_texts()
         if ("/" in text or "\\" in text) and (found := _PATHS.search(text))
     ]
+
+
+def _whole(text: str, found: re.Match[str]) -> str:
+    """The path up to its end, of which a few steps have told that it is one."""
+    if found["source"]:
+        return found["source"]
+    end = _PATH_ENDS.search(text, found.end())
+    return text[found.start() : end.start() if end else None].rstrip(".,:;")

@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import os
 import stat
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
 from contextlib import suppress
-from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ..errors import MissingExtraError
+from ..errors import AnswerbackError, MissingExtraError
 from .catalogue import RULES
 from .conversation import Answer, Conversation
 from .finding import Fault, Finding
+from .lines import BROKEN, NOTHING, Piece
 from .locating import locate
-from .pieces import BROKEN, NOTHING, Piece, pieces
+from .pieces import pieces
 from .repair import repair
 from .result import not_json
+from .splicing import spliced
 from .validation import check
 
 if TYPE_CHECKING:
     from ..contract import Dialect
     from ..versions import Version
 
+_HEAD = 64
 _LOCATED = 1024 * 1024
 """Of a longer value the place of a finding is not looked for: its beginning has to do."""
+
+
+class NothingToLint(AnswerbackError):
+    """There is no reply in a file, nor any other message."""
+
+    code = "NOTHING_TO_LINT"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +104,8 @@ class Linter:
         self._options = options
         self._report = report
         self._conversation = Conversation()
+        self._words = b""
+        """The beginning of what is not JSON."""
 
     def lint(
         self, name: str, file: IO[bytes], copy: IO[bytes] | None, read: Callable[[int], None]
@@ -103,32 +114,50 @@ class Linter:
 
         *read* is told of the bytes that have been seen to.
         """
-        before, fixed = self.tally.replies, self.tally.fixed
+        before, fixed = self._seen, self.tally.fixed
+        replies, self._words = self.tally.replies, b""
         self._conversation = Conversation(self._options.dialect, self._options.version)
         for piece in pieces(file):
             raw = self._see_to(name, piece)
             if copy is not None:
                 copy.write(raw)
             read(len(piece.raw))
-        self._report.file_done(name, self.tally.replies - before)
+        self._report.file_done(name, self.tally.replies - replies)
+        if self._seen == before:
+            raise NothingToLint(f"{name} {_instead(self._words)}")
         return self.tally.fixed > fixed
+
+    @property
+    def _seen(self) -> int:
+        """How much JSON there was, good or bad."""
+        return self.tally.replies + self.tally.others
 
     def _see_to(self, name: str, piece: Piece) -> bytes:
         """Check what is in the piece; gives it back, repaired if that was asked for."""
-        if piece.value is NOTHING:
+        value = piece.value
+        if value is NOTHING or piece.loose:
+            self._words = self._words or piece.raw.strip()[:_HEAD]
+        if value is NOTHING:
             return piece.raw
-        if piece.value is BROKEN:
-            self.tally.replies += 1
-            self._hit(name, piece, not_json.finding(Fault("", "this is not JSON")), "")
+        if value is BROKEN:
+            self._tell_broken(name, piece)
             return piece.raw
         changed, seen = False, 0
-        for answer in self._conversation.answers(piece.value):
+        for answer in self._conversation.answers(value, loose=piece.loose):
             seen += 1
             if findings := self._checked(answer):
                 changed = self._answer(name, piece, answer, findings) or changed
-        self.tally.replies += seen
-        self.tally.others += not seen
-        return piece.replaced(_encoded(piece)) if changed else piece.raw
+        if seen:
+            self.tally.replies += seen
+        elif not piece.loose or "jsonrpc" in value:
+            self.tally.others += 1
+        return piece.replaced(spliced(piece.body, value)) if changed else piece.raw
+
+    def _tell_broken(self, name: str, piece: Piece) -> None:
+        self.tally.replies += 1
+        if not_json.id in self._options.rules:
+            what = "UTF-16 or binary, not JSON" if b"\0" in piece.raw[:_HEAD] else "not JSON"
+            self._hit(name, piece, not_json.finding(Fault("", f"this is {what}")), "")
 
     def _answer(
         self, name: str, piece: Piece, answer: Answer, findings: tuple[Finding, ...]
@@ -173,26 +202,32 @@ def _is_part(value: Any, answer: Answer) -> bool:
     return value is answer.reply and isinstance(value, dict)
 
 
-def _encoded(piece: Piece) -> bytes:
-    """The value as JSON, laid out as it was."""
-    compact = msgspec.json.encode(piece.value)
-    lines = piece.body.split(b"\n", 2)
-    if len(lines) < 2:
-        return compact
-    indent = len(lines[1]) - len(lines[1].lstrip(b" "))
-    return msgspec.json.format(compact, indent=min(indent, 8) or 2)
+def _instead(words: bytes) -> str:
+    """What a file is that holds no replies, and what can be done about it."""
+    if not words:
+        return "is empty, and nothing was checked"
+    if words.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in words:
+        return "is UTF-16 or binary, and nothing was checked; save it as UTF-8"
+    if words[:1] == b"<":
+        return "is HTML or XML, and nothing was checked; lint reads JSON"
+    return "has no replies in it, and nothing was checked; lint reads JSON"
 
 
 def rewrite(path: str, write: Callable[[IO[bytes]], bool]) -> None:
     """Have another file written beside *path*; it takes its place if *write* says so."""
     target = os.path.realpath(path)
-    folder = os.path.dirname(target)
-    with NamedTemporaryFile(dir=folder, prefix=".answerback-", delete=False) as copy:
-        try:
-            if write(copy):
-                copy.flush()
-                os.chmod(copy.name, stat.S_IMODE(os.stat(target).st_mode))
-                os.replace(copy.name, target)
-        finally:
-            with suppress(FileNotFoundError):
-                os.unlink(copy.name)
+    # Named before it is made: whenever somebody interrupts, it is known what to take away.
+    name = os.path.join(os.path.dirname(target), f".answerback-{os.urandom(8).hex()}")
+    try:
+        with open(name, "xb", opener=_for_us_alone) as copy:
+            changed = write(copy)
+        if changed:
+            os.chmod(name, stat.S_IMODE(os.stat(target).st_mode))
+            os.replace(name, target)
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(name)
+
+
+def _for_us_alone(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)

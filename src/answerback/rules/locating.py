@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import msgspec
 
@@ -26,36 +28,50 @@ def locate(body: bytes, pointer: str) -> tuple[int, int]:
     return start, end
 
 
-def _step(body: bytes, name: str) -> tuple[int, int] | None:
-    try:
-        if body.startswith(b"{"):
-            return _member(body, name)
-        return _item(body, int(name)) if body.startswith(b"[") else None
-    except (ValueError, RecursionError):
-        return None
+class Part(NamedTuple):
+    """A member of an object or an item of an array, and where it stands in the JSON of that."""
+
+    key: str | int
+    start: int
+    """Where its name begins; of an item, the item itself."""
+    value: int
+    end: int
 
 
-def _member(body: bytes, name: str) -> tuple[int, int] | None:
+def parts(body: bytes) -> Iterator[Part]:
+    """Those of an object or an array, in order; raises ValueError where they cannot be told."""
+    if body.startswith(b"{"):
+        yield from _members_of(body)
+    elif body.startswith(b"["):
+        yield from _items_of(body)
+
+
+def _members_of(body: bytes) -> Iterator[Part]:
     at = 1
     for key, value in _members.decode(body).items():
         string = _STRING.match(body, _skip(_BEFORE_NAME, body, at))
         if string is None or msgspec.json.decode(string[0]) != key:
-            # A name that stands there twice: the order of values is not that of the text.
-            return None
-        at = _skip(_BEFORE_VALUE, body, string.end())
-        if key == name:
-            return at, at + len(bytes(value))
-        at += len(bytes(value))
-    return None
+            raise ValueError("a name that stands there twice: values are not in the text's order")
+        begins = _skip(_BEFORE_VALUE, body, string.end())
+        at = begins + len(bytes(value))
+        yield Part(key, string.start(), begins, at)
 
 
-def _item(body: bytes, index: int) -> tuple[int, int] | None:
+def _items_of(body: bytes) -> Iterator[Part]:
     at = 1
     for number, value in enumerate(_items.decode(body)):
-        at = _skip(_BEFORE_NAME, body, at)
-        if number == index:
-            return at, at + len(bytes(value))
-        at += len(bytes(value))
+        begins = _skip(_BEFORE_NAME, body, at)
+        at = begins + len(bytes(value))
+        yield Part(number, begins, begins, at)
+
+
+def _step(body: bytes, name: str) -> tuple[int, int] | None:
+    try:
+        for part in parts(body):
+            if str(part.key) == name:
+                return part.value, part.end
+    except (ValueError, RecursionError):
+        return None
     return None
 
 

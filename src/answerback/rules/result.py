@@ -18,7 +18,7 @@ _SPELLING = {
     "mimetype": "mimeType",
 }
 _MISSPELT = frozenset(_SPELLING)
-_PROBLEM_MEMBERS = {"type": str, "title": str, "status": int, "detail": str}
+_PROBLEM_MEMBERS = {"type": str, "title": str, "status": int, "detail": str, "instance": str}
 
 
 @rule(
@@ -142,7 +142,7 @@ def rest_error_not_text(it: Subject) -> Faults:
     "AB120",
     About(
         scope=Scope(dialects=PROBLEM),
-        hint="RFC 9457: type, title and detail are text, status is the HTTP status",
+        hint="RFC 9457: type, title, detail and instance are text, status is the HTTP status",
         bad=Example({"error": "no such city"}, "problem"),
         good=Example(
             {"type": "about:blank", "title": "Not Found", "status": 404, "detail": "no such city"},
@@ -151,14 +151,20 @@ def rest_error_not_text(it: Subject) -> Faults:
     ),
 )
 def bad_problem(it: Subject) -> Faults:
-    """A client that asked for a problem reads these four members and no others."""
-    faults = []
-    for name, wanted in _PROBLEM_MEMBERS.items():
-        value = it.found.get(name)
-        if not isinstance(value, wanted):
-            what = f"has no {name}" if name not in it.found else f"{name} is {kind(value)}"
-            faults.append(Fault(f"/{name}" if name in it.found else "", f"the problem {what}"))
-    return faults
+    """A client that asked for a problem reads the members of RFC 9457, and ignores a wrong one."""
+    found = it.found
+    if found.keys().isdisjoint(_PROBLEM_MEMBERS):
+        return [Fault("", "the problem has none of type, title, status and detail")]
+    return [
+        Fault(f"/{name}", f"the problem's {name} is {kind(found[name])}")
+        for name, wanted in _PROBLEM_MEMBERS.items()
+        if name in found and not _is_a(wanted, found[name])
+    ]
+
+
+def _is_a(wanted: type, value: Any) -> bool:
+    # For Python true is a number; for JSON it is not.
+    return isinstance(value, wanted) and not isinstance(value, bool)
 
 
 @rule(

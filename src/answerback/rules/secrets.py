@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import urlsafe_b64decode
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -11,8 +13,23 @@ MASK = "***"
 _DSN = re.compile(
     r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,80}:([^\s/@\"'<>]{1,200})@[\w\[]"
 )
+# What ODBC, ADO, libpq and JDBC are told: a password among other pairs, never one by itself.
+_KEY = (
+    r"(?:server|data source|host|address|uid|user id|user|username|database|dbname|initial catalog|"
+    r"driver|provider|dsn|port)=[^;=\s\"']"
+)
+_CONNECTION = re.compile(
+    rf"(?:\b{_KEY}[^;=\n\"']{{0,120}};(?:[\w ]{{1,30}}=[^;\n\"']{{0,120}};){{0,8}}? ?"
+    r"(?:password|pwd)="
+    rf"|\b(?:password|pwd)=(?=[^;\s\"'<>]{{1,120}}; ?{_KEY})"
+    rf"|\b{_KEY}[^;=\s]{{0,80}} (?:password|pwd)="
+    r"|://[^\s\"'<>?;]{1,200}[?;](?:[\w.-]{1,40}=[^\s\"'<>&;]{0,80}[&;]){0,8}?(?:password|pwd)=)"
+    r"([^;&\s\"'<>]{1,120})",
+    re.IGNORECASE,
+)
+_BASIC = re.compile(r"\b[Bb]asic\s+([A-Za-z0-9+/]{6,200}={0,2})(?![\w+/=])")
 _BEARER = re.compile(r"\b[Bb]earer\s+([A-Za-z0-9._~+/-]{20,}=*)")
-_JWT = re.compile(r"(?<![\w-])eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}")
+_JWT = re.compile(r"(?<![\w-])eyJ[\w-]{10,}\.[\w-]{4,}\.[\w-]{10,}(?:\.[\w-]+){0,2}")
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"
     r"(?:\s|\\[rn]){1,4}(?:[\w-]{1,30}: [^\n\\]{0,100}(?:\s|\\[rn]){1,4}){0,4}"
@@ -39,23 +56,33 @@ _KEYS = re.compile(
     """,
     re.VERBOSE,
 )
+_AWS_SECRET = re.compile(
+    r"(?:secret_access_key|secretaccesskey)[\"'\s:=\\]{1,8}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
+    re.IGNORECASE,
+)
 # What stands for a secret in documentation.
 _PLACEHOLDER = re.compile(
     r"(?:your|my|the|some|a|example|sample|test|fake|dummy|redacted|placeholder|changeme|secret|"
     r"password|passwd|pass|pwd|token|key|api|user|username|here|goes|p|pw)"
     r"(?:[-_ .]?(?:your|example|secret|password|pass|token|key|api|here|goes|value|word|\d{1,3}))*"
-    r"|[*x•.X#]+|<.*>|\$\{?.*|%.*|\{.*|\[.*|…+",
+    r"|your.*|[*x•.X#]+|<.*>|\$\{?.*|%.*|\{.*|\[.*|…+",
     re.IGNORECASE,
 )
 _MADE_UP = re.compile(
     r"example|your[-_]|xxxx|\*\*\*|\.\.\.|1234567890abcdef|placeholder", re.IGNORECASE
 )
-# The token of jwt.io, which half of all documentation shows.
-_SAMPLE_JWT = "eyJzdWIiOiIxMjM0NTY3ODkw"
+# `password=form.password` is code.
+_EXPRESSION = re.compile(r"[A-Za-z_$]+(?:\.[A-Za-z_$]+)+|.*[()].*")
+# The token of jwt.io, which half of all documentation shows, and the name that RFC 7617 uses.
+_SAMPLES = (b"John Doe", b"Aladdin:")
 
 
 def _is_password(word: str) -> bool:
     return not _PLACEHOLDER.fullmatch(word)
+
+
+def _is_literal(word: str) -> bool:
+    return _is_password(word) and not _EXPRESSION.fullmatch(word)
 
 
 def _is_drawn(token: str) -> bool:
@@ -64,17 +91,47 @@ def _is_drawn(token: str) -> bool:
     return has_digit and len(set(token)) > 9 and not _MADE_UP.search(token)
 
 
-def _is_token(token: str) -> bool:
-    return _SAMPLE_JWT not in token
+def _is_key(_: str) -> bool:
+    return True
+
+
+def _is_web_token(token: str) -> bool:
+    """Whether its first part is the header of a JSON web token, and not a cursor of some sort."""
+    head, payload = map(_decoded, token.split(".")[:2])
+    try:
+        header = json.loads(head)
+    except ValueError:
+        return False
+    is_sample = any(each in payload for each in _SAMPLES)
+    return isinstance(header, dict) and "alg" in header and not is_sample
+
+
+def _is_name_and_password(encoded: str) -> bool:
+    decoded = _decoded(encoded)
+    name, colon, password = decoded.decode("ascii", "replace").partition(":")
+    if not colon or not (name + password).isprintable() or "\ufffd" in name + password:
+        return False
+    return _is_password(password or name) and not decoded.startswith(_SAMPLES)
+
+
+def _decoded(part: str) -> bytes:
+    """What it is the base64 of, in either alphabet; nothing if it is none."""
+    try:
+        return urlsafe_b64decode(part.rstrip("=") + "=" * (-len(part.rstrip("=")) % 4))
+    except ValueError:
+        return b""
 
 
 # Each pattern's last group, or the whole of it, is the secret.
 _SORTS = (
     ("dsn", _DSN, _is_password),
+    ("connection", _CONNECTION, _is_literal),
     ("bearer", _BEARER, _is_drawn),
-    ("private-key", _PRIVATE_KEY, _is_token),
+    ("basic", _BASIC, _is_name_and_password),
+    ("private-key", _PRIVATE_KEY, _is_key),
     ("key", _KEYS, _is_drawn),
-    ("token", _JWT, _is_token),
+    ("key", _AWS_SECRET, _is_drawn),
+    ("token", _JWT, _is_web_token),
 )
 
 
@@ -85,18 +142,27 @@ _CLUES = tuple(
     (letter, re.compile(pattern))
     for letter, pattern in (
         ("@", r"://[^\s:/@\"'<>]{0,80}:[^\s/@\"'<>]{1,200}@"),
-        ("B", r"B(?=earer )[a-z]+\s+[A-Za-z0-9._~+/-]{20}"),
-        ("b", r"bearer\s+[A-Za-z0-9._~+/-]{20}"),
+        ("=", r"=(?<=[RrWw][Dd]=)[^;&\s\"'<>]"),
+        ("B", r"B(?:earer\s+[A-Za-z0-9._~+/-]{20}|asic\s+[A-Za-z0-9+/]{6})"),
+        ("b", r"b(?:earer\s+[A-Za-z0-9._~+/-]{20}|asic\s+[A-Za-z0-9+/]{6})"),
         (
             "J",
             r"J(?:(?<=[^\w-]eyJ)|(?<=\\[a-z]eyJ)|(?<=\\u[0-9a-f]{4}eyJ)|(?<=^eyJ))"
-            r"[\w-]{10,}\.eyJ",
+            r"[\w-]{10,}\.[\w-]{4}",
         ),
-        ("K", r"K(?:(?<=PRIVATE K)EY|(?<=AK)IA[0-9A-Z]{16}|(?<=AccountK)ey=[A-Za-z0-9+/]{64})"),
+        (
+            "K",
+            r"K(?:(?<=PRIVATE K)EY|(?<=AK)IA[0-9A-Z]{16}|(?<=AccountK)ey=[A-Za-z0-9+/]{64}"
+            r"|(?<=ACCESS_K)EY|(?<=tAccessK)ey)",
+        ),
         ("S", r"S(?:(?<=AS)IA[0-9A-Z]{16}|G\.[\w-]{16,32}\.)"),
         ("z", r"z(?<=AIz)a[\w-]{35}"),
         ("-", r"-(?:(?<=sk-)|(?<=glpat-)|(?<=xox[abeprs]-)|(?<=pypi-)Ag)[\w-]{19}"),
-        ("_", r"_(?:(?<=gh[pousr]_)|(?<=npm_)|(?<=hf_)|(?<=_pat_)|(?<=k_live_))\w{20}"),
+        (
+            "_",
+            r"_(?:(?:(?<=gh[pousr]_)|(?<=npm_)|(?<=hf_)|(?<=_pat_)|(?<=k_live_))\w{20}"
+            r"|(?<=access_)key)",
+        ),
     )
 )
 
@@ -129,6 +195,10 @@ def secrets_in(text: str) -> Iterator[Secret]:
 
 def mask(text: str) -> str:
     """The text with every secret in it made unreadable."""
-    for start, end, _ in sorted(secrets_in(text), reverse=True):
-        text = text[:start] + MASK + text[end:]
-    return text
+    kept, done = [], 0
+    for start, end, _ in sorted(secrets_in(text)):
+        # One secret may be of two sorts, such as a bearer token that is a JSON web token.
+        if start >= done:
+            kept += [text[done:start], MASK]
+        done = max(done, end)
+    return "".join(kept) + text[done:]

@@ -12,7 +12,7 @@ from .examples import MCP_DATA, MCP_TEXT, said, shown
 from .finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
 from .items import text_for
 from .subject import Subject, escape, visited
-from .words import kind, parent_of
+from .words import block_at, kind, parent_of
 
 _OPTIONAL = {
     "mcp": ("structuredContent", "isError", "_meta", "resultType"),
@@ -20,6 +20,7 @@ _OPTIONAL = {
 }
 _UNSET = msgspec.UNSET
 RESULT_MEMBERS = frozenset({"content", "isError", "structuredContent", "_meta", "resultType"})
+_LONGEST_LITERAL = 100_000
 
 
 @rule(
@@ -110,7 +111,7 @@ def not_a_number(it: Subject) -> Faults:
     if it.data is not _UNSET and it.has_nulls:
         where = "/structuredContent" if it.dialect == "mcp" else "/data"
         where = "" if it.dialect == "rest" else where
-        faults = [Fault(at, f"{value} is not JSON") for at, value in _not_finite(it.data, where)]
+        faults = [Fault(at, f"{name} is not JSON") for at, name in _not_finite(it.data, where)]
     if len(it.parsed) < len(it.texts) and ("NaN" in it.raw or "Infinity" in it.raw):
         faults += [
             Fault(f"/content/{index}/text", f"the text is JSON but for {name}")
@@ -120,9 +121,9 @@ def not_a_number(it: Subject) -> Faults:
     return faults
 
 
-def _not_finite(value: Any, pointer: str) -> list[tuple[str, float]]:
+def _not_finite(value: Any, pointer: str) -> list[tuple[str, str]]:
     return [
-        (at, each)
+        (at, json.dumps(each))
         for at, each in visited(value, pointer)
         if isinstance(each, float) and not math.isfinite(each)
     ]
@@ -270,6 +271,43 @@ def _is_twice(text: str) -> bool:
     except ValueError:
         return False
     return isinstance(inner, dict | list)
+
+
+def _as_json(found: dict[str, Any], pointer: str) -> None:
+    block = block_at(found, pointer)
+    block["text"] = msgspec.json.encode(_literal(block["text"])).decode()
+
+
+@rule(
+    "AB309",
+    About(
+        scope=Scope(dialects=MCP + ENVELOPE, part="text"),
+        severity="warning",
+        hint="write it with json.dumps, not with str",
+        bad=said("{'temperature': 22.5, 'windy': None}"),
+        good=said('{"temperature":22.5,"windy":null}'),
+        fix=_as_json,
+    ),
+)
+def python_in_text(it: Subject, text: str, index: int) -> Faults:
+    """Python's way of writing a value is not JSON: no client can parse it, whatever it is in."""
+    if not text.startswith(("{'", "['", "[{'")) or _literal(text) is None:
+        return ()
+    return [Fault(f"/content/{index}/text", "the text is a value as Python writes it, not JSON")]
+
+
+def _literal(text: str) -> Any:
+    """The object or list that Python writes so, if JSON can say it too."""
+    import ast
+
+    if len(text) > _LONGEST_LITERAL:
+        return None
+    try:
+        value = ast.literal_eval(text.rstrip())
+        msgspec.json.encode(value)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None
 
 
 @rule(

@@ -92,7 +92,7 @@ class Subject:
         if self._parsed is None:
             self._parsed = []
             for index, text in self.texts:
-                value = _parse(text)
+                value = parse(text)
                 if value is not None:
                     self._parsed.append((index, text, value))
         return self._parsed
@@ -200,7 +200,8 @@ def _others(found: dict[str, Any], dialect: Dialect) -> tuple[bool, Any]:
     return True, msgspec.UNSET
 
 
-def _parse(text: str) -> Any:
+def parse(text: str) -> Any:
+    """The object or array that a text is the JSON of, or None."""
     start = text[:1]
     if start.isspace():
         text = text.lstrip()

@@ -21,6 +21,14 @@ def kind(value: Any) -> str:
     return "an object"
 
 
+def quoted(value: Any, most: int = 60) -> str:
+    """A text in quotes, or any other value; of a long one the beginning."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= most else value[: most - 1] + "…")
+    shown = repr(value)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
 def block_at(found: dict[str, Any], pointer: str) -> dict[str, Any]:
     """The content block that a pointer such as `/content/0/data` leads into."""
     block: dict[str, Any] = found["content"][int(pointer.split("/")[2])]

@@ -34,8 +34,10 @@ class JUnit:
 
     def file_done(self, name: str, replies: int) -> None:
         if not self._suite[0]:
-            case = f"{replies} replies without findings"
-            self._test(f"<testcase classname={_attribute(name)} name={_attribute(case)}/>")
+            case = f"{replies} replies without findings" if replies else "no replies"
+            inner = "" if replies else "<skipped/>"
+            head = f"<testcase classname={_attribute(name)} name={_attribute(case)}>"
+            self._test(f"{head}{inner}</testcase>")
         tests, failures = self._suite
         head = f'<testsuite name={_attribute(name)} tests="{tests}" failures="{failures}">\n'
         self._suites.write(head.encode())

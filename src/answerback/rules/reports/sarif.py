@@ -48,7 +48,7 @@ class Sarif:
             "ruleId": told.rule,
             "ruleIndex": self._numbers[told.rule],
             "level": told.severity,
-            "message": {"text": f"{told.message}. {told.hint}".rstrip(". ") + "."},
+            "message": {"text": " ".join(map(_sentence, filter(None, (told.message, told.hint))))},
             "locations": [
                 {
                     "physicalLocation": place,
@@ -56,6 +56,13 @@ class Sarif:
                 }
             ],
         }
+
+
+def _sentence(text: str) -> str:
+    """It with a capital and a full stop; a name that it begins with is kept as it is."""
+    first = text.partition(" ")[0]
+    capital = text[:1].upper() if first.isalpha() and first.islower() else text[:1]
+    return capital + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
 
 
 def _uri(name: str) -> str:

@@ -44,6 +44,8 @@ class Terminal:
         pass
 
     def done(self, tally: Tally) -> None:
+        if not tally.replies and not tally.others:
+            return
         style = "bold red" if tally.errors else "yellow" if tally.findings else "green"
         self._say(Text(summary(tally), style=style))
 
