@@ -218,3 +218,26 @@ def test_a_body_may_take_long_as_long_as_it_goes_on(
         line.send(b" ")
 
     assert line.read().json == {"result": 10}
+
+
+# Many at once, and what comes after them.
+
+
+def test_thousands_of_offers_to_upgrade_in_a_row_are_answered_as_if_they_were_none(
+    plain_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(plain_port)
+    offers = request_bytes("/functions/add", CALL, "Connection: Upgrade", "Upgrade: h2c") * 5000
+    threading.Thread(target=line.send, args=(offers,)).start()
+
+    assert {line.read().status for _ in range(5000)} == {200}
+
+
+def test_what_was_asked_before_garbage_is_still_answered(
+    plain_port: int, request_bytes: Any
+) -> None:
+    head, body = _raw(plain_port, request_bytes() + b"\0\0garbage\r\n\r\n")
+
+    assert head.startswith(b"http/1.1 200")
+    assert b"connection: close" in head
+    assert body == b'{"result":10}'

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from .incoming import JSON_TYPE, Incoming, Receive, Send
+from .incoming import IN_JSON, Incoming, Receive, Send
 
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a sign of life is sent."""
@@ -22,7 +22,6 @@ TURN = 16
 RETRY = 500
 """Milliseconds after which a client may come back to a line that was hung up."""
 
-_JSON = [JSON_TYPE]
 _EVENTS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-cache, no-transform"),
@@ -253,7 +252,7 @@ class Answer:
         """Send the last frame: among the events, or by itself if nothing was said before."""
         if self._writing is None and frame is not None and not (self._log and self._log.count):
             self._closed = True
-            return self._incoming.respond(status, _JSON, frame)
+            return self._incoming.respond(status, IN_JSON, frame)
         return self._end(frame)
 
     async def _end(self, frame: bytes | None) -> None:

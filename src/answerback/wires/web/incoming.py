@@ -14,11 +14,11 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Headers: TypeAlias = Mapping[bytes, bytes]
-Pairs: TypeAlias = list[tuple[bytes, bytes]]
+Pairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 DIRECT = "answerback.direct"
 """Where a scope has the server's `Direct`, if the server is ours."""
-JSON_TYPE = (b"content-type", b"application/json")
+IN_JSON: Pairs = ((b"content-type", b"application/json"),)
 _DRAIN = 64 * 1024 * 1024
 
 
@@ -73,12 +73,12 @@ class Incoming:
 
     async def respond(self, status: int, headers: Pairs, body: bytes) -> None:
         """Answer; *headers* are without the length."""
-        if status == 204:  # It can have neither a body nor a length.
-            length = []
-        elif self._direct and self._direct.answer(_head(status, tuple(headers)), body):
-            return
-        else:
-            length = [(b"content-length", b"%d" % len(body))]
+        if self._direct is not None and status != 204:
+            usual = status == 200 and headers is IN_JSON
+            if self._direct.answer(_USUAL if usual else _head(status, headers), body):
+                return
+        # With 204 there can be neither a body nor a length.
+        length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
         start = {"type": "http.response.start", "status": status, "headers": [*headers, *length]}
         await self.send(start)
         await self.send({"type": "http.response.body", "body": body})
@@ -86,7 +86,7 @@ class Incoming:
 
 def headers_of(scope: Scope) -> Headers:
     """The headers by name; what is said twice is joined, so that neither hides the other."""
-    pairs: Pairs = scope["headers"]
+    pairs: list[tuple[bytes, bytes]] = scope["headers"]
     headers = dict(pairs)
     if len(headers) == len(pairs):
         return headers
@@ -129,9 +129,12 @@ def _too_large(limit: int) -> Reply[Any]:
 
 
 @lru_cache(64)
-def _head(status: int, headers: tuple[tuple[bytes, bytes], ...]) -> bytes:
+def _head(status: int, headers: Pairs) -> bytes:
     """The first lines of an answer; few differ."""
     if any(b"\r" in text or b"\n" in text for header in headers for text in header):
         raise ValueError("a header cannot have more than one line")
     line = b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode())
     return line + b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
+_USUAL = _head(200, IN_JSON)

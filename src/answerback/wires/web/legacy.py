@@ -24,7 +24,7 @@ from ...mcp.subscriptions import change_frame
 from ...versions import LEGACY
 from .bus import Bus
 from .events import KEEP_ALIVE, Answer, Log, write_until_gone
-from .incoming import JSON_TYPE, Incoming
+from .incoming import IN_JSON, Incoming
 from .refusals import HttpError, empty
 from .telling import OF_SESSION, Telling
 from .vigil import Vigil, Watchman
@@ -62,7 +62,7 @@ class Legacy:
             exchange = Exchange(request.id, visitor.version, visitor.client, DEAF)
             exchange.caller = incoming.caller
             frame = await self._engine.respond(request, exchange)
-            await incoming.respond(200, [JSON_TYPE], frame)
+            await incoming.respond(200, IN_JSON, frame)
             return
         answer = self._answer(visitor, incoming)
         begin, receive = answer.begin, incoming.receive
@@ -121,10 +121,10 @@ class Legacy:
         try:
             session, result = self._engine.about.initialize(request.params)
         except RpcError as error:
-            await incoming.respond(200, [JSON_TYPE], error_frame(request.id, error))
+            await incoming.respond(200, IN_JSON, error_frame(request.id, error))
             return
         id = (SESSION, self._visitors.welcome(session))
-        await incoming.respond(200, [id, JSON_TYPE], result_frame(request.id, result))
+        await incoming.respond(200, (id, *IN_JSON), result_frame(request.id, result))
 
     def _answer(self, visitor: Visitor, incoming: Incoming) -> Answer:
         """Events at once for one who names them first; and a log to come back to, in a session."""

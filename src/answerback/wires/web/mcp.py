@@ -20,7 +20,7 @@ from ...versions import LEGACY
 from ..http import refuse_media
 from .bus import Bus, Changed, Note
 from .guard import Guard
-from .incoming import JSON_TYPE, Gone, Headers, Incoming
+from .incoming import IN_JSON, Gone, Headers, Incoming
 from .legacy import Legacy
 from .message import answer_message
 from .modern import Modern
@@ -64,7 +64,7 @@ class Endpoint:
             return
         except HttpError as refused:
             frame = error_frame(refused.error.id, refused.error)
-            await incoming.respond(refused.status, [*refused.headers, JSON_TYPE], frame)
+            await incoming.respond(refused.status, (*refused.headers, *IN_JSON), frame)
 
     async def hear(self, note: Note) -> None:
         """What another worker tells."""
@@ -83,7 +83,7 @@ class Endpoint:
         media = incoming.headers.get(b"content-type", b"")
         if refused is None and incoming.method == "POST" and media != b"application/json":
             refused = refuse_media(media.decode("latin-1"))
-        if refused is None and isinstance(body, Reply):
+        if refused is None and not isinstance(body, bytes):
             refused = body
         if refused is not None and refused.error is not None:
             error = RpcError(INVALID_REQUEST, refused.error.message)

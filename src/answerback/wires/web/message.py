@@ -9,7 +9,7 @@ from ...mcp.modern import meta_of
 from ...mcp.parsing import parse
 from ...mcp.session import Client
 from ...versions import LATEST_LEGACY
-from .incoming import JSON_TYPE, Incoming
+from .incoming import IN_JSON, Incoming
 from .refusals import HttpError, empty
 
 
@@ -21,7 +21,7 @@ async def answer_message(engine: Engine, body: bytes, incoming: Incoming) -> Non
     if not isinstance(message, Request):
         await empty(incoming, 202)
         return
-    await incoming.respond(200, [JSON_TYPE], await _frame(engine, message))
+    await incoming.respond(200, IN_JSON, await _frame(engine, message))
 
 
 async def _frame(engine: Engine, request: Request) -> bytes:

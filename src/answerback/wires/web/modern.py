@@ -20,7 +20,7 @@ from ...mcp.modern import require, version_of
 from ...mcp.subscriptions import Subscription
 from ...versions import LATEST_LEGACY
 from .events import KEEP_ALIVE, Answer, Log, write_until_gone
-from .incoming import JSON_TYPE, Incoming
+from .incoming import IN_JSON, Incoming
 from .vigil import Vigil, Watchman
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class Modern:
                 return
             if self._engine.is_quick(request):
                 frame = await self._frame(request, exchange)
-                await incoming.respond(200, [JSON_TYPE], frame)
+                await incoming.respond(200, IN_JSON, frame)
                 return
             exchange.link = answer = Answer(incoming)
             last = await self._watched(request, exchange, answer, incoming)

@@ -31,6 +31,8 @@ class Protocol(HttpToolsProtocol):
     patience = 30.0
     """Seconds for a head to come whole, and between two pieces of a body."""
     _head = 0
+    _begun: Any = None
+    """The scope of the request whose head is not whole yet."""
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
@@ -44,14 +46,19 @@ class Protocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
         try:
-            self._feed(data)
+            try:
+                self.parser.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                self._feed_without_offers(data, offer)
         except httptools.HttpParserError:
             self.send_400_response("Invalid HTTP request")
             return
         # A scope without a method is of a request whose head is not whole yet.
         scope, cycle = self.scope, self.cycle  # type: Any, Any
         if scope is not None and "method" not in scope:
-            self._head += len(data)
+            # Of the piece that it begins in, nobody knows how much is the head's.
+            self._head = self._head + len(data) if scope is self._begun else 1
+            self._begun = scope
             if self._head > _LARGEST_HEAD:
                 self.send_400_response("Headers too large")
             elif self._waiting is None:
@@ -80,17 +87,15 @@ class Protocol(HttpToolsProtocol):
         else:
             self.transport.close()
 
-    def _feed(self, data: bytes) -> None:
-        while True:
+    def _feed_without_offers(self, data: bytes, offer: Exception | None) -> None:
+        while offer is not None and self.scope["method"] != "CONNECT":
+            data = self._head_without_offer() + data[offer.args[0] :]
+            self.parser = httptools.HttpRequestParser(self)
             try:
                 self.parser.feed_data(data)
-            except httptools.HttpParserUpgrade as offer:
-                if self.scope["method"] == "CONNECT":
-                    return
-                data = self._head_without_offer() + data[offer.args[0] :]
-                self.parser = httptools.HttpRequestParser(self)
-            else:
-                return
+                offer = None
+            except httptools.HttpParserUpgrade as another:
+                offer = another
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
@@ -113,6 +118,12 @@ class Protocol(HttpToolsProtocol):
 
     def _refuse(self, status: bytes, message: str) -> None:
         self._stop_waiting()
+        cycle: Any = self.cycle
+        if cycle is not None and not (cycle.response_complete or cycle.more_body):
+            # What came before this is still answered; then the line is closed.
+            cycle.keep_alive = False
+            self.flow.pause_reading()
+            return
         body = b'{"error":"%b"}' % message.encode()
         self.transport.write(_REFUSAL % (status, len(body), body))
         self.transport.close()
@@ -138,7 +149,7 @@ class _Direct:
         cycle = self._cycle
         if cycle.flow.write_paused or cycle.access_log or cycle.scope["method"] == "HEAD":
             return False
-        if cycle.disconnected:
+        if cycle.disconnected or cycle.transport.is_closing():
             return True
         cycle.response_started = True
         cycle.waiting_for_100_continue = False

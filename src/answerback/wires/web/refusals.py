@@ -17,4 +17,4 @@ class HttpError(Exception):
 
 
 def empty(incoming: Incoming, status: int) -> Awaitable[None]:
-    return incoming.respond(status, [], b"")
+    return incoming.respond(status, (), b"")

@@ -12,7 +12,7 @@ from ...reply import Reply
 from ...shape import RESULT
 from ..http import refuse_media, refuse_method
 from .guard import Guard
-from .incoming import JSON_TYPE, Gone, Headers, Incoming, Pairs
+from .incoming import IN_JSON, Gone, Headers, Incoming, Pairs
 from .options import WebOptions
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Functions:
         refused = self._refuse(incoming)
         if refused is not None:
             reply = refused
-        elif isinstance(body, Reply):
+        elif not isinstance(body, bytes):
             reply = body
         else:
             call = Call(name, body or b"{}", wire="rest", caller=incoming.caller)
@@ -60,19 +60,19 @@ class Functions:
         dialect = contract.http
         if b"accept" in headers:
             accept = headers[b"accept"][:_LONGEST_ACCEPT].decode("latin-1")
-            dialect = choose(accept, contract, failed=not reply.ok)
+            dialect = choose(accept, contract, failed=reply.error is not None)
         tool = self._app.tools.get(name)
         # An error has no shape, and may be that the annotations could not be read.
-        shape = tool.shape if tool is not None and reply.ok else RESULT
+        shape = tool.shape if tool is not None and reply.error is None else RESULT
         return write(reply, dialect, shape, contract)
 
 
 def _headers(written: Written) -> Pairs:
     """What goes before the body, but for its length."""
-    media = written.media_type
-    headers = [JSON_TYPE if media == JSON else (b"content-type", media.encode("latin-1"))]
-    if written.headers:
-        headers += [(name.lower().encode(), value.encode()) for name, value in written.headers]
+    if written.media_type == JSON and not written.headers:
+        return IN_JSON
+    headers = [(b"content-type", written.media_type.encode("latin-1"))]
+    headers += [(name.lower().encode(), value.encode()) for name, value in written.headers]
     if written.status == 405:
         headers.append((b"allow", b"POST"))
-    return headers
+    return tuple(headers)
