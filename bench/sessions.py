@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import http.client
 import json
-import subprocess
-import sys
 
 from .mcp_stdio import INITIALIZE
 from .report import Figure
+from .rest import running
 
 SESSIONS = 10_000
 
 
 def measure() -> list[Figure]:
-    command = [sys.executable, "-m", "bench.uvicorn_on_a_free_port", "bench.site:site"]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    try:
-        port = int(server.stdout.readline())
-        _open(port, SESSIONS)  # What grows at first is not what sessions cost.
+    with running("bench.site:site") as server:
+        _open(server.port, SESSIONS)  # What grows at first is not what sessions cost.
         before = _resident(server.pid)
-        _open(port, SESSIONS)
+        _open(server.port, SESSIONS)
         grown = max(0, _resident(server.pid) - before)
-    finally:
-        server.terminate()
-        server.wait(10)
     kept = grown / SESSIONS
     return [Figure("KB kept for an abandoned session", kept, 0.5, True, f"{grown} KB in all")]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import struct
 import threading
 import time
 from collections.abc import Iterator
@@ -241,3 +242,22 @@ def test_what_was_asked_before_garbage_is_still_answered(
     assert head.startswith(b"http/1.1 200")
     assert b"connection: close" in head
     assert body == b'{"result":10}'
+
+
+def test_callers_who_leave_before_the_answer_are_no_fault_to_be_logged(
+    serve: Any, request_bytes: Any
+) -> None:
+    with serve(EVERYTHING) as server:
+        for path in ("/functions/add", "/functions/add_async", "/functions/add_inline"):
+            for _ in range(20):
+                line = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+                # To hang up at once, instead of reading what is still to come.
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                line.sendall(request_bytes(path) * 5)
+                line.close()
+        _, body = _raw(server.port, request_bytes("/functions/add", CALL, "Connection: close"))
+        server.process.terminate()
+        said = server.stderr.read()
+
+    assert body == b'{"result":10}'
+    assert said == b""

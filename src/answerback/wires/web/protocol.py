@@ -45,6 +45,8 @@ class Protocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
+        last: Any = self.cycle
+        between = last is None or not last.more_body
         try:
             try:
                 self.parser.feed_data(data)
@@ -56,8 +58,9 @@ class Protocol(HttpToolsProtocol):
         # A scope without a method is of a request whose head is not whole yet.
         scope, cycle = self.scope, self.cycle  # type: Any, Any
         if scope is not None and "method" not in scope:
-            # Of the piece that it begins in, nobody knows how much is the head's.
-            self._head = self._head + len(data) if scope is self._begun else 1
+            # In a piece that has something else in it, nobody knows how much is the head's.
+            alone = scope is self._begun or (between and cycle is last)
+            self._head = self._head + len(data) if alone else 1
             self._begun = scope
             if self._head > _LARGEST_HEAD:
                 self.send_400_response("Headers too large")
@@ -149,10 +152,11 @@ class _Direct:
         cycle = self._cycle
         if cycle.flow.write_paused or cycle.access_log or cycle.scope["method"] == "HEAD":
             return False
-        if cycle.disconnected or cycle.transport.is_closing():
-            return True
         cycle.response_started = True
         cycle.waiting_for_100_continue = False
+        if cycle.disconnected or cycle.transport.is_closing():
+            cycle.response_complete = True
+            return True
         lines = [head]
         lines += [b"%b: %b\r\n" % header for header in cycle.default_headers]
         if not cycle.keep_alive:
