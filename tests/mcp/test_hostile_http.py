@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import select
 import signal
 import socket
 import threading
@@ -17,7 +18,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.fuzz.pipes import BOUND, call, cancel, notification, request, says, wait_until
+from tests.fuzz.pipes import BOUND, HOSTILE, call, cancel, notification, request, says, wait_until
 from tests.fuzz.posts import (
     BOTH,
     EVENTS,
@@ -816,6 +817,39 @@ def test_a_session_may_not_listen_to_everything_there_could_be(served: Site) -> 
         assert said.code in (-32002, -32602)
 
 
+@pytest.mark.parametrize("workers", ["1", "3"])
+def test_of_several_streams_of_a_session_one_hears_each_change(workers: str) -> None:
+    with site(HOSTILE, "--workers", workers) as served:
+        session = served.initialize()
+        subscribed = served.post(request(1, "resources/subscribe", {"uri": "note://one"}), session)
+        assert subscribed.frame["result"] == {}
+        streams = [_listen(served, session) for _ in range(9)]
+
+        for number in range(20):
+            served.post(call(number, "change"), session)
+        heard = [read_until(streams[-1], b"resources/updated")]
+        # The one before it has its turn when the newest is gone.
+        streams.pop().close()
+        wait_until(lambda: _hears(served, session, streams[-1]))
+        served.process.send_signal(signal.SIGTERM)
+        heard += [read_all(stream) for stream in streams]
+
+    assert all(b"resources/updated" not in text for text in heard[1:-1])
+
+
+def _listen(served: Site, session: dict[str, str]) -> socket.socket:
+    lines = "\r\n".join(f"{name}: {value}" for name, value in session.items())
+    stream = served.open()
+    stream.sendall(f"GET /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n\r\n".encode())
+    assert b" 200 " in stream.recv(65536)
+    return stream
+
+
+def _hears(served: Site, session: dict[str, str], stream: socket.socket) -> bool:
+    served.post(call(1, "change"), session)
+    return bool(select.select([stream], [], [], 0.05)[0])
+
+
 # The end
 
 
@@ -827,12 +861,7 @@ def test_open_streams_end_in_good_order_when_the_server_does(tmp_path: Path) -> 
         listening = [served.post_and_leave(frame, routing(frame)) for _ in range(100)]
         for line in listening:
             read_until(line, b"acknowledged")
-        lines = "\r\n".join(f"{name}: {value}" for name, value in session.items())
-        head = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}\r\n\r\n".encode()
-        streams = [served.open() for _ in range(100)]
-        for stream in streams:
-            stream.sendall(head)
-            assert b" 200 " in stream.recv(65536)
+        streams = [_listen(served, session) for _ in range(100)]
         notes, gate = tmp_path / "notes", tmp_path / "gate"
         call_in_flight = served.post_and_leave(
             call(1, "finish", notes=str(notes), gate=str(gate)), session
@@ -842,6 +871,8 @@ def test_open_streams_end_in_good_order_when_the_server_does(tmp_path: Path) -> 
         began = time.monotonic()
         served.process.send_signal(signal.SIGTERM)
         ends = [read_all(line) for line in listening]
+        for stream in streams:
+            read_all(stream)
         gate.touch()
 
         assert all(b'"resultType":"complete"' in end for end in ends)

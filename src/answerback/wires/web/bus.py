@@ -58,6 +58,15 @@ class Answered(msgspec.Struct, frozen=True, array_like=True, tag=True):
     error: bytes | None
 
 
+class Listens(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A session has a stream open, since that moment; or no longer."""
+
+    nonce: bytes
+    since: int
+    worker: int
+    open: bool
+
+
 class Changed(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """A list or a resource of the app is not what it was."""
 
@@ -82,7 +91,9 @@ class Said(msgspec.Struct, frozen=True, array_like=True, tag=True):
     last: bool
 
 
-Note: TypeAlias = Ended | Levelled | Subscribed | Cancelled | Answered | Changed | Follow | Said
+Note: TypeAlias = (
+    Ended | Levelled | Subscribed | Cancelled | Answered | Listens | Changed | Follow | Said
+)
 _notes = msgspec.msgpack.Decoder(Note)
 _encode = msgspec.msgpack.Encoder().encode
 

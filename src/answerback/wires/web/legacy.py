@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
 from typing import TYPE_CHECKING
 
 from ...changes import Change
@@ -93,16 +92,28 @@ class Legacy:
         if visitor.ticket is None:
             raise HttpError(405, RpcError(INVALID_REQUEST, "No session"), Allow="POST, DELETE")
         log, start = await self._telling.streams.resumed(visitor, incoming.headers)
-        if log is None:
-            log = Log(asyncio.get_running_loop())
-            stop = self._app.changes.listen(partial(_pass_on, self._visitors, visitor, log))
-        else:
-            stop = _nothing
+        if log is not None:
+            await self._write(log, incoming, start)
+            return
+        log = Log(asyncio.get_running_loop())
+        stream = await self._telling.listen(visitor)
+
+        def pass_on(change: Change) -> None:
+            if self._visitors.wants(visitor, change) and self._telling.turns.has(stream):
+                log.offer_or_end(change_frame(change))
+
+        stop = self._app.changes.listen(pass_on)
+        try:
+            await self._write(log, incoming, start)
+        finally:
+            stop()
+            self._telling.leave(stream)
+
+    async def _write(self, log: Log, incoming: Incoming, start: int) -> None:
         self._listening.add(log)
         try:
             await write_until_gone(log, incoming, start=start)
         finally:
-            stop()
             self._listening.discard(log)
 
     async def delete(self, incoming: Incoming) -> None:
@@ -197,12 +208,3 @@ class Legacy:
 
 def _names_events_first(incoming: Incoming) -> bool:
     return incoming.headers.get(b"accept", b"").lstrip().startswith(b"text/event-stream")
-
-
-def _pass_on(visitors: Visitors, visitor: Visitor, log: Log, change: Change) -> None:
-    if visitors.wants(visitor, change):
-        log.offer_or_end(change_frame(change))
-
-
-def _nothing() -> None:
-    pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,20 @@ from ...mcp.exchange import Exchange
 from ...mcp.messages import Id, Notification, Request, Response, RpcError
 from ...mcp.subscriptions import subscribed_uri
 from .asking import Questions
-from .bus import Answered, Bus, Cancelled, Ended, Follow, Levelled, Note, Said, Subscribed
+from .bus import (
+    Answered,
+    Bus,
+    Cancelled,
+    Ended,
+    Follow,
+    Levelled,
+    Listens,
+    Note,
+    Said,
+    Subscribed,
+)
 from .resuming import Streams
+from .turns import Turns
 from .visitors import Visitor, Visitors
 
 if TYPE_CHECKING:
@@ -29,6 +42,8 @@ class Telling:
         self._visitors = visitors
         self.questions = Questions()
         self.streams = Streams(bus)
+        self.turns = Turns(bus.number)
+        self._leaving: set[asyncio.Task[None]] = set()
         self.running: dict[tuple[bytes, Id], Exchange] = {}
 
     async def answer(self, request: Request, visitor: Visitor) -> bytes:
@@ -61,6 +76,20 @@ class Telling:
     async def end(self, visitor: Visitor) -> None:
         await self._share(Ended(visitor.nonce))
 
+    async def listen(self, visitor: Visitor) -> Listens:
+        """A stream of the session begins at this worker."""
+        stream = self.turns.open(visitor.nonce)
+        await self._bus.tell_all(stream)
+        return stream
+
+    def leave(self, stream: Listens) -> None:
+        """It has ended; not to be waited for, because who ended it may be in a hurry."""
+        telling = asyncio.get_running_loop().create_task(
+            self._bus.tell_all(self.turns.close(stream))
+        )
+        self._leaving.add(telling)
+        telling.add_done_callback(self._leaving.discard)
+
     async def _share(self, note: Ended | Levelled | Subscribed | Cancelled | Answered) -> None:
         """One without a session has nothing to share."""
         if note.nonce:
@@ -74,6 +103,9 @@ class Telling:
                 self._visitors.hear(note)
                 if isinstance(note, Ended):
                     self.questions.give_up(note.nonce)
+                    self.turns.forget(note.nonce)
+            case Listens():
+                self.turns.hear(note)
             case Cancelled(nonce, id):
                 if (nonce, id) in self.running:
                     self.running[nonce, id].cancel()
