@@ -43,6 +43,8 @@ class Call(msgspec.Struct, eq=False):
     """Set by the wire when nobody waits for the outcome any more."""
     caller: str = ""
     """Who calls, as far as the wire knows."""
+    is_gone: Callable[[], bool] | None = None
+    """Tells whether the caller has left, on a wire that only knows when it looks."""
 
 
 Outcome: TypeAlias = Reply[Any] | NeedsInput

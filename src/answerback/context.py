@@ -48,7 +48,8 @@ class Context:
     @property
     def cancelled(self) -> bool:
         """Whether the caller no longer waits; a long tool looks now and then, and stops."""
-        return self._call.cancelled
+        call = self._call
+        return call.cancelled or (call.is_gone is not None and call.is_gone())
 
     def progress(
         self, progress: float, total: float | None = None, message: str | None = None

@@ -280,3 +280,37 @@ def test_callers_who_leave_before_the_answer_are_no_fault_to_be_logged(
 
     assert body == b'{"result":10}'
     assert said == b""
+
+
+def test_a_long_call_can_see_that_its_caller_has_left(
+    serve: Any, request_bytes: Any, tmp_path: Path
+) -> None:
+    running, stopped = tmp_path / "running", tmp_path / "stopped"
+    app = tmp_path / "long.py"
+    app.write_text(
+        "import pathlib, time\n"
+        "from answerback import App, Context\n"
+        "app = App('long')\n"
+        "@app.tool\n"
+        "def work(ctx: Context) -> None:\n"
+        f"    pathlib.Path({str(running)!r}).touch()\n"
+        "    while not ctx.cancelled:\n"
+        "        time.sleep(0.005)\n"
+        f"    pathlib.Path({str(stopped)!r}).touch()\n"
+        "if __name__ == '__main__':\n"
+        "    app.run()\n"
+    )
+    with serve(app) as server:
+        line = socket.create_connection(("127.0.0.1", server.port), timeout=20)
+        line.sendall(request_bytes("/functions/work", b"{}"))
+        _until_there(running)
+        assert not stopped.exists()
+        line.close()
+        _until_there(stopped)
+
+
+def _until_there(path: Path) -> None:
+    end = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < end, f"{path.name} never was"
+        time.sleep(0.005)

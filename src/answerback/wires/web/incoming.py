@@ -31,6 +31,9 @@ class Direct(Protocol):
     def answer(self, head: bytes, body: bytes) -> bool:
         """Write an answer whose length is not in its head yet; False if that must wait."""
 
+    def is_gone(self) -> bool:
+        """Whether nobody is at the other end any more."""
+
 
 class Gone(Exception):
     """The caller went away before the body was whole."""
@@ -70,6 +73,10 @@ class Incoming:
                 code="INVALID_INPUT",
             )
         return body if len(body) <= limit else _too_large(limit)
+
+    def is_gone(self) -> bool:
+        """Whether the caller has left, as far as the server tells."""
+        return self._direct is not None and self._direct.is_gone()
 
     async def respond(self, status: int, headers: Pairs, body: bytes) -> None:
         """Answer; *headers* are without the length."""

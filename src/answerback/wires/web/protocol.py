@@ -148,6 +148,9 @@ class _Direct:
         cycle.body = bytearray()  # One of it is enough for as long as the call takes.
         return body
 
+    def is_gone(self) -> bool:
+        return self._cycle.disconnected
+
     def answer(self, head: bytes, body: bytes) -> bool:
         cycle = self._cycle
         if cycle.flow.write_paused or cycle.access_log or cycle.scope["method"] == "HEAD":

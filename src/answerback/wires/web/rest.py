@@ -43,6 +43,7 @@ class Functions:
             reply = body
         else:
             call = Call(name, body or b"{}", wire="rest", caller=incoming.caller)
+            call.is_gone = incoming.is_gone
             reply = settled(await self._app.paths.tools(call))
         written = self._write(name, reply, incoming.headers)
         await incoming.respond(written.status, _headers(written), written.body)
