@@ -173,7 +173,7 @@ def hasty_port() -> Iterator[int]:
         return "done"
 
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app.asgi(), http=Hasty, log_level="warning")
+    config = uvicorn.Config(app.asgi(), http=Hasty, ws="none", log_level="warning")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()

@@ -106,6 +106,8 @@ class Protocol(HttpToolsProtocol):
         cycle, scope = self.cycle, self.scope  # type: Any, Any
         if cycle is not None and cycle.scope is scope:
             scope[DIRECT] = _Direct(cycle)
+            if not self.parser.should_keep_alive():
+                cycle.keep_alive = False  # Before 0.53 uvicorn looks at this only as it answers.
 
     def _should_upgrade(self) -> bool:
         """Whether uvicorn waits with the request: until it is fed again without the offer."""
