@@ -47,22 +47,25 @@ def unfenced(text: str) -> str:
 
 def tells_of_failure(value: Any) -> bool:
     """Whether a value is about a failed call; one that merely has a failure in it is not."""
+    if isinstance(value, dict):
+        # Most objects are told by their names to be about something else.
+        return not ABOUT_FAILURE.isdisjoint(value) and _is_about_one(value)
+    return isinstance(value, list) and bool(value) and all(map(_is_issue, value))
+
+
+def _is_about_one(value: dict[str, Any]) -> bool:
     match value:
-        case [_, *_]:
-            return all(map(_is_issue, value))
         case {"result": dict() as inner} if len(value) == 1:
             return tells_of_failure(inner)
         case {"object": "error", "message": str()}:
             return True
-        case {}:
-            return _is_failure(value)
-    return False
+    return _is_failure(value)
 
 
 def _is_failure(value: dict[str, Any]) -> bool:
     others = value.keys() - ABOUT_FAILURE
     is_not_ok = value.get("ok") is False or value.get("success") is False
-    if not value or (others and not (is_not_ok and others <= _BESIDE_NOT_OK)):
+    if others and not (is_not_ok and others <= _BESIDE_NOT_OK):
         return False
     fine = value.get("success") is True or value.get("status") in ("ok", "success", 200)
     if fine or value.get("data") or value.get("result"):

@@ -94,11 +94,14 @@ def failure_as_json_text(it: Subject) -> Faults:
     """A host looks at `isError` alone; `{"success": false}` in a string it takes for a success."""
     if tells_of_failure(it.data):
         return [Fault("/structuredContent", "the data say that the call failed, isError does not")]
-    fenced = [(index, parse(unfenced(text))) for index, text in it.texts if text[:3] == "```"]
-    for index, value in [*((index, value) for index, _, value in it.parsed), *fenced]:
+    message = "the JSON says that the call failed, isError does not"
+    for index, _, value in it.parsed:
         if tells_of_failure(value):
-            message = "the JSON says that the call failed, isError does not"
             return [Fault(f"/content/{index}/text", message)]
+    if len(it.parsed) < len(it.texts):
+        for index, text in it.texts:
+            if text.startswith("```") and tells_of_failure(parse(unfenced(text))):
+                return [Fault(f"/content/{index}/text", message)]
     return ()
 
 
