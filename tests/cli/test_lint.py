@@ -521,6 +521,40 @@ def test_fix_says_in_words_what_was_said_in_json(
     assert done.exit == 0
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_har_file_that_a_proxy_exported_is_a_conversation(
+    answerback: Run, recorded: Run, stream: bool
+) -> None:
+    def entry(method: str, answer: Any, **params: Any) -> dict[str, Any]:
+        asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        text = json.dumps({"jsonrpc": "2.0", "id": 1, "result": answer})
+        if stream:
+            text = f'event: message\ndata: {{"jsonrpc":"2.0"}}\n\nevent: message\ndata: {text}\n\n'
+        sent = {
+            "method": "POST",
+            "url": "https://x.org/mcp",
+            "postData": {"text": json.dumps(asked)},
+        }
+        return {"request": sent, "response": {"status": 200, "content": {"text": text}}}
+
+    page = {"request": {"method": "GET"}, "response": {"status": 200, "content": {"text": "<p>"}}}
+    tool = {"name": "count", "inputSchema": {"type": "object"}, "outputSchema": SCHEMA}
+    entries = [
+        page,
+        entry("tools/list", {"tools": [tool]}),
+        entry("tools/call", {"content": [], "structuredContent": {}}, name="count"),
+    ]
+    recorded(json.dumps({"log": {"version": "1.2", "entries": entries}}), name="proxy.har")
+
+    done = answerback("lint", "--format", "json", "proxy.har")
+
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(each["rule"], each["pointer"]) for each in found} == {
+        ("AB303", "/log/entries/2/response/result/content"),
+        ("AB320", "/log/entries/2/response/result/structuredContent"),
+    }
+
+
 def test_no_more_is_said_to_be_repairable_than_fix_repairs(answerback: Run, recorded: Run) -> None:
     image = {"type": "image", "data": "not base64!", "mimeType": "image/png"}
     empty = '{"content":[],"structuredContent":{"a":1}}'

@@ -388,6 +388,46 @@ BAD = [
         text("ENOENT: no such file or directory, open '/home/ada/notes.txt'", isError=True),
         {"AB507"},
     ),
+    Case(
+        "what Go says when it panics",
+        text("panic: no\n\ngoroutine 1 [running]:\nmain.main()", isError=True),
+        {"AB501"},
+    ),
+    Case(
+        "what Rust says when it panics",
+        text("thread 'main' panicked at src/main.rs:3:5: no", isError=True),
+        {"AB501"},
+    ),
+    Case("a Ruby stack", text("undefined method\napp/shop.rb:3:in `get'", isError=True), {"AB501"}),
+    Case(
+        "a Java stack",
+        text(
+            "no row\n\tat org.shop.Db.get(Db.java:31)\n\tat org.shop.Api.run(Api.java:9)",
+            isError=True,
+        ),
+        {"AB501"},
+    ),
+    Case("what Oracle says", text("ORA-12154: TNS: no such service", isError=True), {"AB506"}),
+    Case("what PDO says", text("SQLSTATE[HY000] [2002] no such host", isError=True), {"AB506"}),
+    Case(
+        "what MySQL says",
+        text("Access denied for user 'shop'@'10.0.0.3' (using password: YES)", isError=True),
+        {"AB506"},
+    ),
+    Case(
+        "what a driver says",
+        text("(psycopg2.OperationalError) server closed the connection", isError=True),
+        {"AB506"},
+    ),
+    Case("a path of a web server", text("no /var/www/shop/a.ini", isError=True), {"AB507"}),
+    Case("a path of a lambda", text("cannot find /var/task/a.ini", isError=True), {"AB507"}),
+    Case("a path on Windows", text(r"cannot open C:\Users\ada\notes.txt", isError=True), {"AB507"}),
+    Case("a path of root's", text("cannot open /root/.netrc", isError=True), {"AB507"}),
+    Case(
+        "a picture beside a null",
+        blocks({**image(PNG), "annotations": None}),
+        {"AB305"},
+    ),
     # Leaks in any reply, 15.
     Case("a token in a success", text(f"export GITHUB_TOKEN={GITHUB}"), {"AB505"}),
     Case(

@@ -146,6 +146,7 @@ GOOD = [
     good("an event of a cluster", text('{"type":"Warning","reason":"BackOff","message":"again"}')),
     good("a command that failed", text('{"exitCode":1,"stderr":"fatal: not a git repository"}')),
     good("rows of points", text('[{"code":"N1","path":"M0 0","message":"north"}]')),
+    good("a way through a tree", text('[{"code":"N1","path":["a"],"message":"north"}]')),
     good("an object in a result", text('{"result":{"status":"failed","reason":"exit 1"}}')),
     good("a file in a fence", text('```json\n{"success":false,"host":"x.org"}\n```')),
     # Errors that are said well.
