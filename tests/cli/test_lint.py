@@ -492,6 +492,12 @@ def test_fix_changes_only_the_lines_that_were_wrong(
             '401: bad key ({"type":"auth"})',
         ),
         ({"detail": "Not Found"}, "Not Found"),
+        ({"detail": [{"loc": ["body", "x"], "msg": "required"}]}, "body.x: required"),
+        ({"errors": [{"status": "404", "title": "Not Found"}]}, "Not Found"),
+        ({"ok": False, "error_code": 400, "description": "no chat"}, "400: no chat"),
+        ({"errorMessages": ["no issue"], "errors": {}}, "no issue"),
+        ({"__type": "NotFoundException", "message": "no row"}, "NotFoundException: no row"),
+        ({"result": {"success": False, "error": "no such city"}}, "no such city"),
         ({"success": False}, '{"success": false}'),
     ],
 )
@@ -513,6 +519,58 @@ def test_fix_says_in_words_what_was_said_in_json(
     assert second["isError"] is True
     assert ("structuredContent" in second) == (told == {"success": False})
     assert done.exit == 0
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_har_file_that_a_proxy_exported_is_a_conversation(
+    answerback: Run, recorded: Run, stream: bool
+) -> None:
+    def entry(method: str, answer: Any, **params: Any) -> dict[str, Any]:
+        asked = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+        text = json.dumps({"jsonrpc": "2.0", "id": 1, "result": answer})
+        if stream:
+            text = f'event: message\ndata: {{"jsonrpc":"2.0"}}\n\nevent: message\ndata: {text}\n\n'
+        sent = {
+            "method": "POST",
+            "url": "https://x.org/mcp",
+            "postData": {"text": json.dumps(asked)},
+        }
+        return {"request": sent, "response": {"status": 200, "content": {"text": text}}}
+
+    page = {"request": {"method": "GET"}, "response": {"status": 200, "content": {"text": "<p>"}}}
+    tool = {"name": "count", "inputSchema": {"type": "object"}, "outputSchema": SCHEMA}
+    entries = [
+        page,
+        entry("tools/list", {"tools": [tool]}),
+        entry("tools/call", {"content": [], "structuredContent": {}}, name="count"),
+    ]
+    recorded(json.dumps({"log": {"version": "1.2", "entries": entries}}), name="proxy.har")
+
+    done = answerback("lint", "--format", "json", "proxy.har")
+
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert {(each["rule"], each["pointer"]) for each in found} == {
+        ("AB303", "/log/entries/2/response/result/content"),
+        ("AB320", "/log/entries/2/response/result/structuredContent"),
+    }
+
+
+def test_no_more_is_said_to_be_repairable_than_fix_repairs(answerback: Run, recorded: Run) -> None:
+    image = {"type": "image", "data": "not base64!", "mimeType": "image/png"}
+    empty = '{"content":[],"structuredContent":{"a":1}}'
+    recorded(
+        json.dumps({"content": [image]}),
+        json.dumps({"content": [{**image, "data": "_-_-"}]}),
+        json.dumps({"message": json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"content": []}})}),
+        json.dumps({"message": empty}),
+        empty,
+    )
+
+    told = answerback("lint", "replies.jsonl")
+    fixed = answerback("lint", "--fix", "replies.jsonl")
+
+    assert told.stderr.endswith("2 can be repaired with --fix\n")
+    assert fixed.stderr.endswith("2 repaired\n")
 
 
 def test_fix_does_not_touch_a_file_with_nothing_to_repair(answerback: Run, recorded: Run) -> None:

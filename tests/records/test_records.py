@@ -389,6 +389,18 @@ def test_audit_gives_the_response_back_and_warns_of_its_issues(
     assert caplog.records[0].__dict__["event"]["event"] == "mcp_response_format_issue"
 
 
+def test_seed_000_audit_misses_all_that_a_response_of_another_form_lacks(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    audit("myTool", lambda args: {"ok": True, "data": args})({"id": 7})
+    audit("mcp", lambda: {"content": [{"type": "text", "text": "started"}]})()
+
+    assert caplog.messages == [
+        "MCP response format issues in myTool: "
+        "['Missing success field', 'Missing content array', 'Missing timestamp']"
+    ]
+
+
 def test_audit_takes_a_name_records_or_both_before_a_function_or_beside_it() -> None:
     sink = Memory()
     records = Records(sink)

@@ -276,6 +276,70 @@ BAD = [
         ),
         {"AB202"},
     ),
+    Case(
+        "Slack: what was needed",
+        text('{"ok":false,"error":"missing_scope","needed":"chat:write","provided":"identify"}'),
+        {"AB202"},
+    ),
+    Case(
+        "Telegram: a description",
+        text('{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}'),
+        {"AB202"},
+    ),
+    Case(
+        "Notion: an object that is an error",
+        text('{"object":"error","status":404,"code":"object_not_found","message":"no page"}'),
+        {"AB202"},
+    ),
+    Case("Jira: errorMessages", text('{"errorMessages":["no issue"],"errors":{}}'), {"AB202"}),
+    Case(
+        "AWS: a type and a message",
+        text('{"__type":"ResourceNotFoundException","message":"no table"}'),
+        {"AB202"},
+    ),
+    Case(
+        "JSON:API: errors with titles",
+        text('{"errors":[{"status":"404","title":"Not Found","detail":"no article"}]}'),
+        {"AB202"},
+    ),
+    Case(
+        "FastAPI: what did not fit",
+        text('{"detail":[{"type":"missing","loc":["body","x"],"msg":"Field required"}]}'),
+        {"AB202"},
+    ),
+    Case(
+        "zod: what did not fit",
+        text('[{"code":"invalid_type","expected":"string","path":["a"],"message":"Required"}]'),
+        {"AB202"},
+    ),
+    Case(
+        "a failure wrapped in a result",
+        text('{"result":{"success":false,"error":"no such city"}}'),
+        {"AB202"},
+    ),
+    Case(
+        "a failure in a fence of Markdown",
+        text('```json\n{"success": false, "error": "no such city"}\n```'),
+        {"AB202"},
+    ),
+    Case(
+        "a gateway's page as the text",
+        text(
+            "<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>\r\n"
+            "<center><h1>502 Bad Gateway</h1></center><hr><center>nginx</center></body></html>"
+        ),
+        {"AB201"},
+    ),
+    Case(
+        "awslabs: what boto says",
+        text("An error occurred (AccessDenied) when calling the ListBuckets operation: no"),
+        {"AB201"},
+    ),
+    Case(
+        "fastmcp: what pydantic says",
+        text("1 validation error for call[weather]\ncity\n  Field required [type=missing]"),
+        {"AB201"},
+    ),
     # Errors that help nobody, 7 and 8: awslabs 4603, SeleniumBase 4478, SDK v2.
     Case("SDK v2: Error executing tool", text("Error executing tool bad", isError=True), {"AB204"}),
     Case("awslabs 4603: Internal error", text("Internal error", isError=True), {"AB204"}),
@@ -324,6 +388,46 @@ BAD = [
         text("ENOENT: no such file or directory, open '/home/ada/notes.txt'", isError=True),
         {"AB507"},
     ),
+    Case(
+        "what Go says when it panics",
+        text("panic: no\n\ngoroutine 1 [running]:\nmain.main()", isError=True),
+        {"AB501"},
+    ),
+    Case(
+        "what Rust says when it panics",
+        text("thread 'main' panicked at src/main.rs:3:5: no", isError=True),
+        {"AB501"},
+    ),
+    Case("a Ruby stack", text("undefined method\napp/shop.rb:3:in `get'", isError=True), {"AB501"}),
+    Case(
+        "a Java stack",
+        text(
+            "no row\n\tat org.shop.Db.get(Db.java:31)\n\tat org.shop.Api.run(Api.java:9)",
+            isError=True,
+        ),
+        {"AB501"},
+    ),
+    Case("what Oracle says", text("ORA-12154: TNS: no such service", isError=True), {"AB506"}),
+    Case("what PDO says", text("SQLSTATE[HY000] [2002] no such host", isError=True), {"AB506"}),
+    Case(
+        "what MySQL says",
+        text("Access denied for user 'shop'@'10.0.0.3' (using password: YES)", isError=True),
+        {"AB506"},
+    ),
+    Case(
+        "what a driver says",
+        text("(psycopg2.OperationalError) server closed the connection", isError=True),
+        {"AB506"},
+    ),
+    Case("a path of a web server", text("no /var/www/shop/a.ini", isError=True), {"AB507"}),
+    Case("a path of a lambda", text("cannot find /var/task/a.ini", isError=True), {"AB507"}),
+    Case("a path on Windows", text(r"cannot open C:\Users\ada\notes.txt", isError=True), {"AB507"}),
+    Case("a path of root's", text("cannot open /root/.netrc", isError=True), {"AB507"}),
+    Case(
+        "a picture beside a null",
+        blocks({**image(PNG), "annotations": None}),
+        {"AB305"},
+    ),
     # Leaks in any reply, 15.
     Case("a token in a success", text(f"export GITHUB_TOKEN={GITHUB}"), {"AB505"}),
     Case(
@@ -349,6 +453,7 @@ BAD = [
         text(f"no route to Server=db;Uid=shop;Password={PASSWORD};", isError=True),
         {"AB502", "AB506"},
     ),
+    Case("a password that is a name", text("postgres://shop:shop@db.example.com/shop"), {"AB502"}),
     Case(
         "a private key",
         blocks({"type": "resource", "resource": {"uri": "file:///k", "text": KEY}}),

@@ -146,6 +146,39 @@ API key is required
 No API key provided
 Quota exceeded for project shop
 Server is busy
+Encountered an error: 403 Forbidden
+I encountered an error while fetching the data: 403
+I'm sorry, but I could not complete the request.
+I'm unable to access the file.
+Tool 'search' failed: no key
+Tool search failed: no key
+HTTP 404
+HTTP/1.1 403 Forbidden
+SQL error: no such table: users
+Execution error: boom
+Connection error: no route to host
+rpc error: code = Unavailable desc = connection closed
+Database connection failed
+Connection to db.example.com failed: timeout
+Validation failed: x is required
+429: Too many requests
+Error code: 429 - {'error': {'message': 'slow down'}}
+Error - no such city
+[Error: no such city]
+Max retries exceeded
+dial tcp 127.0.0.1:5432: connect: connection refused
+panic: runtime error: index out of range [5] with length 3
+'NoneType' object has no attribute 'get'
+Object of type datetime is not JSON serializable
+Error al obtener los datos: tiempo agotado
+Fehler beim Abrufen der Daten: keine Verbindung
+Erreur lors de la lecture : fichier introuvable
+Erro: arquivo não encontrado
+Erro ao ler o arquivo: sem permissão
+错误：找不到文件
+エラー: ファイルが見つかりません
+오류: 파일을 찾을 수 없습니다
+<!DOCTYPE html><html><head><title>503 Service Temporarily Unavailable</title></head></html>
 """.strip().splitlines()
 
 ABOUT_FAILURES = """
@@ -257,12 +290,43 @@ Sorry, we are closed on Mondays.
 Fatal Attraction (1987)
 Fatal: A Novel
 No token was found in 14 files.
+Error: ±0.5 mm
+Error: 3.2e-5 after 12 iterations
+Server error: 12 of 4000 requests
+Validation error: 4.1 %
+error: false
+Permission denied: 3 users
+Failed to score in five games, the striker was benched.
+Failed to pass the Senate, the bill returns to committee.
+Failed to take the city, the army withdrew in 1683.
+I encountered an error in chapter 3 of your book.
+Encountered an errorless version at last
+HTTP 404 is what a server says that has no such page.
+Tool use failed states of the past: an essay
+Validation failed 3 times and then passed
+Validation failed: 3, passed: 12
+Connection to nature failed nobody
+Max retries: 3
+Error code: E0308
+Error codes: 404, 500
+Panic: A Novel
+panic buttons are red
+dial tcp is a function of Go's
+Fehler: Ein Roman
+'Object' has no attributes of its own
+Object of type A is a subclass of B
+<html><head><title>Not Found, a novel</title></head></html>
+<html><head><title>404 Not Found explained</title></head></html>
+1 validation error was fixed
 """.strip().splitlines()
 
 _PAGES = [
     "[ERROR] disk full\n[INFO] cleaned up\n[INFO] done",
     "error: a.c:3: expected ;\nwarning: a.c:9: unused x\nnote: 1 error",
     "Error: a.txt\nError: b.txt\nError: c.txt",
+    "401 Unauthorized: no token was sent\n403 Forbidden: the token lacks the scope",
+    "Permission denied: 3 users\nPermission granted: 14 users",
+    "error: false\nlevel: info\nretries: 3",
     "Failed to open file\n\n" + "This page says what to do about it.\n" * 7,
     "Unable to connect to server\n" + "The cable may be loose. " * 40,
 ]

@@ -124,6 +124,31 @@ GOOD = [
     good("code that begins with a list", text("['a', 'b'].forEach(print)")),
     good("a quotation", text("{'tis the season}")),
     good("an answer that is no", text('{"valid":false,"reason":"the checksum is wrong"}')),
+    # Records whose members are called like those of an error.
+    good("a dialling code", text('{"code":"415","message":"San Francisco"}')),
+    good("a room", text('{"code":"404","title":"Room 404"}')),
+    good("a coupon", text('{"code":"500","title":"500 points","status":"active"}')),
+    good("an index of shares", text('{"code":"500","title":"S&P 500"}')),
+    good("a ticket", text('{"message":"Error: cannot save the file","status":"open"}')),
+    good("the title of a ticket", text('{"title":"Error: cannot save the file","type":"bug"}')),
+    good("a message in a chat", text('{"message":"Error: the mug is empty","timestamp":"12:01"}')),
+    good("a mail", text('{"title":"Failed to deliver: your parcel","type":"email"}')),
+    good(
+        "an exception that was looked up",
+        text('{"type":"TypeError","message":"Cannot read properties of undefined","path":"a.js"}'),
+    ),
+    good("what a linter found", text('{"errors":[{"message":"missing semicolon","line":3}]}')),
+    good("what a validator found", text('{"valid":false,"errors":[{"message":"x is required"}]}')),
+    good("a conclusion of a build", text('{"status":"completed","conclusion":"failure"}')),
+    good("a build that was asked about", text('{"status":"failed","reason":"exit 1"}')),
+    good("an error rate", text('{"error_rate":0.02,"errors":3,"requests":150}')),
+    good("errors that are a number", text('{"errors":3}')),
+    good("an event of a cluster", text('{"type":"Warning","reason":"BackOff","message":"again"}')),
+    good("a command that failed", text('{"exitCode":1,"stderr":"fatal: not a git repository"}')),
+    good("rows of points", text('[{"code":"N1","path":"M0 0","message":"north"}]')),
+    good("a way through a tree", text('[{"code":"N1","path":["a"],"message":"north"}]')),
+    good("an object in a result", text('{"result":{"status":"failed","reason":"exit 1"}}')),
+    good("a file in a fence", text('```json\n{"success":false,"host":"x.org"}\n```')),
     # Errors that are said well.
     good(
         "a plain error", text("Location 'xyz' not found. Give a city or a zip code.", isError=True)
@@ -163,6 +188,11 @@ GOOD = [
         text("Use Server=db;Uid=shop;Password=<your password>; or Server=db;Uid=shop;Pwd=***;"),
     ),
     good("how HTTP Basic looks", text("Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")),
+    good(
+        "the database of a developer",
+        text("DATABASE_URL=postgres://postgres:postgres@localhost:5432/app_test"),
+    ),
+    good("a file of containers", text("amqp://guest:guest@rabbit:5672/ and redis://:p@redis/0")),
     good(
         "masked secrets", text("postgres://shop:***@db/shop, Bearer ****************************")
     ),

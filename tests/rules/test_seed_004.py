@@ -98,8 +98,9 @@ def test_seed_004_the_golden_rule_a_failure_needs_is_error() -> None:
     assert rules(text("Failed to fetch weather data: API rate limit exceeded")) == ["AB201"]
 
 
-def test_seed_004_the_golden_rule_a_failure_is_a_result_and_no_protocol_error() -> None:
-    frame = {"jsonrpc": "2.0", "id": 3, "error": {"code": -32603, "message": "API is down"}}
+@pytest.mark.parametrize("code", [-32603, -32000])
+def test_seed_004_the_golden_rule_a_failure_is_a_result_and_no_protocol_error(code: int) -> None:
+    frame = {"jsonrpc": "2.0", "id": 3, "error": {"code": code, "message": "API is down"}}
 
     found = check(frame, "mcp", Circumstances(method="tools/call"))
 

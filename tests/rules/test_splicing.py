@@ -90,3 +90,16 @@ def test_an_odd_layout_is_kept_around_a_change() -> None:
     new = {"content": [{"type": "text", "text": "a\u00e9"}], "isError": 1.5, "y": True}
 
     assert spliced(body, new) == body.replace(b'"x":null', b'"y": true')
+
+
+def test_what_stands_in_one_line_stays_in_one_line() -> None:
+    body = b'{\n  "content": [{"text": "hi"}],\n  "data": 1\n}'
+    new = {"content": [{"text": "hi", "type": "text"}], "data": 1}
+
+    assert spliced(body, new) == body.replace(b'"hi"', b'"hi", "type": "text"')
+
+
+def test_json_in_a_text_does_not_tell_how_the_json_around_it_is_laid_out() -> None:
+    body = b'{"text":"{\\"a\\": 1}"}'
+
+    assert spliced(body, {"text": '{"a": 1}', "b": 2}) == body.replace(b'"}', b'","b":2}', 1)

@@ -137,9 +137,15 @@ class Conversation:
 
     def _wrapped(self, value: dict[str, Any], pointer: str) -> Iterator[Answer]:
         """What a log or a proxy put around a message; else an object that is a reply itself."""
-        if "request" in value and "response" in value:
-            yield from self._exchange(value, pointer)
-            return
+        match value:
+            case {"request": _, "response": _}:
+                yield from self._exchange(value, pointer)
+                return
+            case {"log": {"entries": list(entries)}}:
+                for index, entry in enumerate(entries):
+                    if isinstance(entry, dict) and "request" in entry and "response" in entry:
+                        yield from self._exchange(entry, f"{pointer}/log/entries/{index}")
+                return
         wrapped = False
         # An entry of the Inspector has the question as its message, and the answer beside it.
         for name in _WRAPPERS:
@@ -209,6 +215,20 @@ def _opened(value: Any) -> Any:
 def _unpacked(value: Any) -> Any:
     """A message, taken out of the HTTP exchange that a proxy recorded it with."""
     value = _opened(value)
-    if isinstance(value, dict) and "body" in value and "jsonrpc" not in value:
-        return _opened(value["body"])
+    if not isinstance(value, dict) or "jsonrpc" in value:
+        return value
+    match value:
+        case {"body": body}:
+            return _opened(_last_event(body))
+        # A HAR file, which browsers and proxies export.
+        case {"postData": {"text": text}} | {"status": int(), "content": {"text": text}}:
+            return _opened(_last_event(text))
     return value
+
+
+def _last_event(body: Any) -> Any:
+    """What a stream of events ended with, which is the answer; any other body as it is."""
+    if not isinstance(body, str) or not body.startswith(("event:", "data:", "id:", ":")):
+        return body
+    lines = [line[5:].strip() for line in body.splitlines() if line.startswith("data:")]
+    return next((line for line in reversed(lines) if line), body)

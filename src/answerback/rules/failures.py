@@ -7,11 +7,12 @@ from typing import Any
 
 from msgspec import UNSET
 
+from .admitting import tells_of_failure, unfenced
 from .examples import ENVELOPE_FAILURE, MCP_FAILURE, said
 from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Example, Fault, Faults, Scope, rule
 from .retelling import retold
 from .subject import Subject, parse
-from .wording import STATUSES, reads_as_error
+from .wording import reads_as_error
 from .words import quoted
 
 _VAGUE = re.compile(
@@ -30,18 +31,6 @@ _FINE = re.compile(
     re.IGNORECASE,
 )
 _SAY_FAILURE = "set success: false, and add error with a code and a message"
-# What an object holds that is about a failure and nothing else.
-ABOUT_FAILURE = frozenset(
-    {
-        *("success", "ok", "isError", "error", "errors", "error_type", "errorType", "type"),
-        *("message", "msg", "errorMessage", "error_message", "error_description", "reason"),
-        *("code", "errorCode", "error_code", "status", "statusCode", "status_code"),
-        *("detail", "details", "hint", "retryable", "stack", "trace", "path", "timestamp"),
-        *("request_id", "requestId", "data", "result"),
-        # A problem has these too, and GitHub's error the last.
-        *("title", "instance", "traceId", "documentation_url"),
-    }
-)
 
 
 @rule(
@@ -83,8 +72,8 @@ def _say_it(found: dict[str, Any], _: str) -> None:
     content = found.get("content")
     for block in content if isinstance(content, list) else ():
         text = block.get("text") if isinstance(block, dict) else None
-        value = parse(text) if isinstance(text, str) else None
-        if isinstance(value, dict) and (_tells_of_failure(value) or _holds_error(value)):
+        value = parse(unfenced(text)) if isinstance(text, str) else None
+        if tells_of_failure(value) or _holds_error(value):
             block["text"] = retold(value) or text
             # Clients refuse an error whose data do not keep to the output schema.
             if found.get("structuredContent") == value and block["text"] != text:
@@ -103,49 +92,17 @@ def _say_it(found: dict[str, Any], _: str) -> None:
 )
 def failure_as_json_text(it: Subject) -> Faults:
     """A host looks at `isError` alone; `{"success": false}` in a string it takes for a success."""
-    if _tells_of_failure(it.data):
+    if tells_of_failure(it.data):
         return [Fault("/structuredContent", "the data say that the call failed, isError does not")]
+    message = "the JSON says that the call failed, isError does not"
     for index, _, value in it.parsed:
-        if _tells_of_failure(value):
-            message = "the JSON says that the call failed, isError does not"
+        if tells_of_failure(value):
             return [Fault(f"/content/{index}/text", message)]
+    if len(it.parsed) < len(it.texts):
+        for index, text in it.texts:
+            if text.startswith("```") and tells_of_failure(parse(unfenced(text))):
+                return [Fault(f"/content/{index}/text", message)]
     return ()
-
-
-def _tells_of_failure(value: Any) -> bool:
-    """Whether an object is about a failed call; one that merely has a failure in it is not."""
-    if not isinstance(value, dict) or not value or not ABOUT_FAILURE.issuperset(value):
-        return False
-    error = value.get("error") or value.get("errors")
-    fine = value.get("success") is True or value.get("status") in ("ok", "success", 200)
-    if fine or value.get("data") or value.get("result"):
-        return False
-    if value.get("success") is False or value.get("ok") is False or value.get("isError") is True:
-        return True
-    if value.get("status") in ("error", "fail") and (error or value.get("message")):
-        return True
-    message = value.get("message") or value.get("title")
-    if isinstance(message, str) and (_failed_over_http(value) or reads_as_error(message)):
-        return True
-    if value.keys() == {"detail"}:
-        return bool(re.fullmatch(STATUSES, str(value["detail"])))
-    return _is_error(error)
-
-
-def _failed_over_http(value: dict[str, Any]) -> bool:
-    status = [value.get(name) for name in ("status", "statusCode", "status_code", "code")]
-    return any(re.fullmatch("[45][0-9][0-9]", str(each)) for each in status)
-
-
-def _is_error(error: Any) -> bool:
-    match error:
-        case str() if error.strip():
-            return True
-        case {"message": str()} | {"code": _} | {"type": str()}:
-            return True
-        case [{"message": str()}, *_]:
-            return True
-    return False
 
 
 @rule(

@@ -18,7 +18,7 @@ from .finding import Fault, Finding
 from .lines import BROKEN, NOTHING, Piece
 from .locating import locate
 from .pieces import pieces
-from .repair import repair
+from .repair import can_repair, repair
 from .result import not_json
 from .splicing import spliced
 from .validation import check
@@ -85,7 +85,6 @@ class Tally(msgspec.Struct):
                 self.warnings += 1
             case _:
                 self.notes += 1
-        self.fixable += RULES[finding.rule].fix is not None
 
 
 class Report(Protocol):
@@ -164,7 +163,11 @@ class Linter:
     ) -> bool:
         """Tell what was found, after it was repaired if that was asked for; whether it was."""
         rules, changed = self._options.rules, False
-        if self._options.fix and _is_part(piece.value, answer):
+        is_part = _is_part(piece.value, answer)
+        if is_part and not self._options.fix:
+            told = [each for each in findings if each.rule in rules]
+            self.tally.fixable += sum(can_repair(answer.reply, each) for each in told)
+        elif is_part:
             left = repair(answer.reply, answer.dialect, answer.given, rules)
             changed = left != findings
             self.tally.fixed += max(0, len(findings) - len(left)) if changed else 0

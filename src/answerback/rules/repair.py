@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
 from .catalogue import RULES
@@ -34,6 +35,15 @@ def repair(
             break
         findings = left
     return findings
+
+
+def can_repair(found: dict[str, Any], finding: Finding) -> bool:
+    """Whether the rule's repair would change anything; what is no base64 at all stays as it is."""
+    if RULES[finding.rule].fix is None:
+        return False
+    changed = deepcopy(found)
+    _apply(changed, finding)
+    return changed != found
 
 
 def _apply(found: dict[str, Any], finding: Finding) -> None:

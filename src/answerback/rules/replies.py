@@ -15,8 +15,8 @@ from ..content import Text
 from ..contract import STANDARD
 from ..reply import Error, Reply
 from ..shape import RESULT
+from .admitting import ABOUT_FAILURE
 from .catalogue import RULE_OF, Checks, plan_for
-from .failures import ABOUT_FAILURE
 from .finding import Finding
 from .secrets import may_hold_secrets
 from .structure import RESULT_MEMBERS
@@ -32,7 +32,7 @@ _HOLDS = frozenset(
 )
 # These read texts that are JSON, and no others.
 _OF_JSON = frozenset({"AB202", "AB207", "AB304", "AB307", "AB308"})
-_JSON = ("{", "[", '"')
+_JSON = ("{", "[", '"', "```")
 # Written as MCP, where it stands twice, no more than this comes near to too many tokens.
 _SHORT = 32 * 1024
 # An object without any of these is not about a failed call, nor a result in a result.

@@ -8,15 +8,19 @@ import msgspec
 
 _MESSAGES = (
     *("message", "error", "errors", "detail", "error_description", "msg", "reason", "title"),
-    *("errorMessage", "error_message"),
+    *("errorMessage", "error_message", "errorMessages", "description"),
 )
-_CODES = ("code", "errorCode", "error_code", "type", "error_type", "errorType")
+_CODES = ("code", "errorCode", "error_code", "type", "error_type", "errorType", "__type")
 # What isError says already, and what is nobody's business.
-_DROPPED = ("success", "ok", "isError", "stack", "trace")
+_DROPPED = ("success", "ok", "isError", "stack", "trace", "object")
 
 
-def retold(failure: dict[str, Any]) -> str:
+def retold(failure: Any) -> str:
     """`CODE: message (details)`, as much of it as there is; empty if there is no message."""
+    if isinstance(failure, list):
+        return _said(failure)
+    if failure.keys() == {"result"} and isinstance(failure["result"], dict):
+        return retold(failure["result"])
     members = dict(failure)
     if members.get("status") in ("error", "fail", "failed"):
         del members["status"]
@@ -51,8 +55,18 @@ def _said(value: Any) -> str:
             return value.strip()
         case int() if not isinstance(value, bool):
             return str(value)
-        case [{"message": str()}, *_]:
-            return "; ".join(str(each["message"]) for each in value if "message" in each)
+        case [dict(), *_]:
+            return "; ".join(filter(None, map(_one, value)))
         case [str(), *_]:
             return "; ".join(map(str, value))
     return ""
+
+
+def _one(error: Any) -> str:
+    """One of several errors: what it says, and of which argument."""
+    if not isinstance(error, dict):
+        return ""
+    said = _taken(dict(error), ("message", "msg", "detail", "title"))
+    path = error.get("loc") or error.get("path")
+    at = ".".join(map(str, path)) if isinstance(path, list) else ""
+    return f"{at}: {said}" if at and said else said

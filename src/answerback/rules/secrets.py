@@ -10,8 +10,10 @@ from typing import NamedTuple
 
 MASK = "***"
 
+# `app:app@db` is what everybody's own machine and containers are set up with, and no secret.
 _DSN = re.compile(
-    r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,30}://[^\s:/@\"'<>]{0,80}:([^\s/@\"'<>]{1,200})@[\w\[]"
+    r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,30}://(?P<name>[^\s:/@\"'<>]{0,80}):"
+    r"(?!(?P=name)@(?:127\.0\.0\.1|[\w-]+)(?![\w.-]))([^\s/@\"'<>]{1,200})@[\w\[]"
 )
 # What ODBC, ADO, libpq and JDBC are told: a password among other pairs, never one by itself.
 _KEY = (

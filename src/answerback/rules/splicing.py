@@ -14,7 +14,7 @@ from .locating import Part, parts
 
 _FIRST_LINE = re.compile(rb"(\r?\n)([ \t]*)\S")
 _LAST_LINE = re.compile(rb"\n([ \t]*)\S[^\n]*\Z")
-_SPACED = re.compile(rb'"\s*:\s')
+_SPACED = re.compile(rb'(?<!\\)"\s*:\s')
 
 
 class _Layout(NamedTuple):
@@ -41,6 +41,10 @@ class _Layout(NamedTuple):
         """A comma, and what stands between it and the next member."""
         if self.newline:
             return ("," + self.newline + self.indent * depth).encode()
+        return self.inline
+
+    @property
+    def inline(self) -> bytes:
         return b"," if self.colon == ":" else b", "
 
 
@@ -128,7 +132,9 @@ def _joined(body: bytes, there: list[Part], pieces: _Pieces, layout: _Layout, de
     if not pieces:
         return opening[:1] + closing[-1:]
     gaps = [body[one.end : other.start] for one, other in pairwise(there)]
-    gaps = [*gaps, gaps[-1] if gaps else layout.between(depth + 1)]
+    # What stands in one line stays in one line, whatever is around it.
+    between = layout.between(depth + 1) if b"\n" in body else layout.inline
+    gaps = [*gaps, gaps[-1] if gaps else between]
     whole = opening + pieces[0][1]
     for number, piece in pieces[1:]:
         # What was not there before comes last, where it counts as the part after the last.

@@ -28,19 +28,36 @@ _MOST_LINES = 7  # A message is a line, and what led to it; a page has several p
 _SIGNS = "❌✖✗✘⛔🚫⚠🛑🔴[<*"
 _DECORATION = re.compile(
     r"(?:[❌✖✗✘⛔🚫⚠🛑🔴]\ufe0f?\s*)*"
-    r"(?P<level>\[(?:error|fatal|exception)\]:?\s*|<error>\s*)?\*{0,2}",
+    r"(?P<level>\[(?:error|fatal|exception)\]:?\s*|<error>\s*)?(?:\[(?=Error: )|\*{0,2})",
     re.IGNORECASE,
 )
-_LEVEL = re.compile(r"\W{0,3}(?:error|fatal|warn(?:ing)?|info|note|debug|trace)\b\W", re.IGNORECASE)
+_LEVEL = re.compile(
+    r"\W{0,3}(?:error|fatal|warn(?:ing)?|info|note|debug|trace)\b\W|[45]\d\d [A-Z][a-z]+",
+    re.IGNORECASE,
+)
+# A gateway's page, and what Python and pydantic say; none of them is told by its first word.
+_WHOLE = re.compile(
+    rf"""<(?:!doctype\ html|html)\b.{{0,300}}?<title>\s*(?:[45]\d\d\s(?:-\s)?)?
+        (?:{STATUSES.replace(" ", "[ ]")}|Service[ ]Temporarily[ ]Unavailable
+          |Authorization[ ]Required)\s*</title>
+    | '\w+'\ object\ (?:has\ no\ attribute\ '|is\ not\ (?:iterable|subscriptable|callable))
+    | \d+\ validation\ errors?\ for\ \S+\n
+    """,
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_BEGINS_WHOLE = "<'0123456789"
 
 # `Error: …`, and all that is a name for it. What follows is the message.
 _LABEL = re.compile(
     r"""(?:
       (?:(?:fatal|internal|unexpected|unknown|network|api|http|database|server|tool|runtime|system|
-            json|parse|syntax|validation|input|output|mcp)\ )*error(?:\ \(?-?\d{1,6}\)?)?
+            json|parse|syntax|validation|input|output|mcp|sql|query|execution|connection|request|
+            authentication|rpc|upstream)\ )*error(?:\ \(?-?\d{1,6}\)?)?
+    | error\ code(?=:\ [45]\d\d\b)
     | error\ (?:executing|calling|running|invoking)\ tool\b[^:\n]{0,80}
-    | exception | fatal | fehler | erreur | errore | fout | ошибка
-    )(?:(?:\*\*)?\s?:(?:\*\*)?\s*(?=\S)|[.!](?=\s)|[.!]?$)""",
+    | exception | fatal | panic | fehler | erreur | errore | erro | fout | ошибка
+    | 错误 | 錯誤 | エラー | 오류
+    )(?:(?:\*\*)?\s?[:：](?:\*\*)?\s*(?=\S)|\ -\ (?=(?-i:[a-z0-9]))|[.!](?=\s)|[.!]?$)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)(?::\s(?=\S)|$)")
@@ -71,29 +88,35 @@ _ANYTHING = (
     "any|anything|an?|all|evidence|signs?|further|more|other|such|problems?|errors?|issues?|"
     "results?|match(?:es)?|differences?|duplicates?|vulnerabilit\\w+|bugs?|proof|traces?"
 )
+_PROGRAM_DOES = re.compile(_DO, re.IGNORECASE)
+_STORY = re.compile(r"[^.:;!\n]{0,80}, (?:the|he|she|they|it|his|her|its|their)\b")
 _FAILS = re.compile(
     rf"""(?:
       failed\ to\ (?!(?:find|detect|identify|spot|see)\ (?:{_ANYTHING})\b|reproduce\b)
         (?P<a>[a-z]+)\b
     | (?:(?:i\ (?:am|was)\ |we\ (?:are|were)\ )?unable\ to
-        |could(?:\ not|n['’]t)|can(?:\ ?not|['’]t))
+        |(?:(?:i|we)\ )?could(?:\ not|n['’]t)|can(?:\ ?not|['’]t))
         \ (?:be\ )?(?P<b>{_DO.replace(" ", "[ ]")})\b(?!\ (?:{_ANYTHING})\b)
     | error\ (?:while\ |when\ )?(?P<c>(?:{_DOING})ing)\b
     | error\ (?P<d>handling)\ (?:the\ |your\ )?
         (?:request|call|message|response|command|tool|event|input|query)\b
     | error\ (?!(?:{_NOUNS})ing\b)(?P<f>[a-z]+ing)\ [^:\n]{{1,80}}:\s
     | (?:unexpected\ |internal\ |unknown\ |unhandled\ )?(?:error|exception)
-        \ (?:has\ )?(?P<e>occurred)(?=$|[.:!,;]|\ (?:while|when|during|trying|with\ your)\b
+        \ (?:has\ )?(?P<e>occurred)(?:\ \(\w+\))?
+        (?=$|[.:!,;]|\ (?:while|when|during|trying|with\ your)\b
           |\ [a-z]+ing\b|\ (?:in|on)\ (?:the\ |our\ )?(?:tool|function|server|request)\b)
     | there\ was\ an\ error\ (?P<g>[a-z]+ing|while|when|with)\b
     | you\ (?:do\ not|don['’]t)\ have\ (?:the\ )?(?P<h>permission|access)\b
     | you\ are\ not\ (?P<i>authori[sz]ed|authenticated|logged\ in)\b
+    | (?:(?:i|we)\ (?:have\ )?)?encountered\ an\ (?P<k>error)(?=:\ |\ while\b|\ [a-z]+ing\b|$)
+    | error\ (?P<l>al)\ [a-zé]+r\b | fehler\ (?P<m>beim)\ | erreur\ (?P<n>lors)\ d
+    | erro\ (?P<o>ao)\ [a-z]+r\b | errore\ (?P<p>durante|nel)\b
     | (?:command|process)\ (?P<j>exited)\ with\ (?:exit\ )?(?:code|status)\ [1-9]
     )""",
     re.VERBOSE | re.IGNORECASE,
 )
 
-_STATUS = rf"(?: -)? (?:{STATUSES})"
+_STATUS = rf"(?: -|:)? (?:{STATUSES})"
 _RAN_OUT = "(?: (?:was|has been))? (?:exceeded|reached|hit)"
 _OVER = "(?: execution)? failed(?: with [^:.\\n]+)?|(?: has)? timed out|(?: was)? aborted"
 _UNFIT = (
@@ -115,10 +138,18 @@ _ARGUMENT = (
 # What a failure says that needs no verb of its own: its first word, and how it goes on.
 _SAYINGS = (
     ("400 401 402 403 404 405 408 409 410 413 422 429 500 501 502 503 504", _STATUS),
-    ("http error", rf"(?: error)? [45]\d\d:?{_STATUS}"),
+    ("http http/1.1 http/1.0 http/2 error", rf"(?: error)? [45]\d\d:?{_STATUS}"),
+    ("http", r" [45]\d\d(?=$|:\s)"),
     ("request command query tool operation execution connection", _OVER),
     ("api", rf" (?:call|request)(?:{_OVER})| rate limit{_RAN_OUT}| quota{_RAN_OUT}| key{_UNFIT}"),
     ("tool", f" call(?:{_OVER})"),
+    ("tool", r" ['\"`]?[\w.-]+['\"`]? failed(?=: )"),
+    ("connection", r" to \S+ failed"),
+    ("database", " (?:connection|query)(?: has)? failed"),
+    ("validation", " failed(?=$|: )"),
+    ("max maximum", " (?:number of )?retries(?: was)? (?:exceeded|reached)"),
+    ("dial", r" (?:tcp|udp) [^\n]{0,200}(?:connection refused|timeout|no such host|unreachable)"),
+    ("object", r" of type \w+ is not JSON serializable"),
     ("rate", f" limit{_RAN_OUT}"),
     ("quota", _RAN_OUT),
     ("daily monthly", f" quota{_RAN_OUT}"),
@@ -166,17 +197,20 @@ _SAYING = {
 }
 _LABELS = _words(
     "error exception fatal internal unexpected unknown network api http database server tool "
-    "runtime system json parse syntax validation input output mcp fehler erreur errore fout ошибка"
+    "runtime system json parse syntax validation input output mcp sql query execution connection "
+    "request authentication rpc upstream panic fehler erreur errore erro fout ошибка"
 )
+_ABROAD = ("错", "錯", "エ", "오")  # No space stands between the words.
 _FAILING = _words(
     "failed unable i we could couldn't couldn’t can can't can’t cannot error exception unexpected "
-    "internal unknown unhandled there you command process"
+    "internal unknown unhandled there you command process encountered fehler erreur erro errore"
 )
-_SKIPPED = ("a", "an", "the", "your", "sorry,", "oops!", "oops,", "unfortunately,")
+_SKIPPED = ("a", "an", "the", "your", "sorry,", "oops!", "oops,", "unfortunately,", "i'm", "but")
 
 # A count or a field of a report; 404 and its like are no counts.
 _REPORT = re.compile(
-    r"[^:\n]{1,60}\s?:\s+(?:(?:(?![45]\d\d\b)\d+|no|-)\s*(?:$|[,;.\n(/|%])|(?:none|n/a|null)\b)",
+    r"[^:\n]{1,60}\s?:\s+(?:(?:(?![45]\d\d\b)\d+|no|-)\s*(?:$|[,;.\n(/|%])|(?:none|n/a|null|false)\b"
+    r"|[±~≈]\s?\d|\d+ of \d|\d+ (?!(?:milli)?seconds)[a-z]+s\s*(?:$|[,;.\n]))",
     re.IGNORECASE,
 )
 _LESSON = re.compile(
@@ -202,7 +236,11 @@ def reads_as_error(text: str) -> bool:
     """Whether somebody who reads the text would say that the call has failed."""
     if text.startswith("Traceback (most"):
         return True
-    if not text or len(text) > _LONGEST or text.count("\n") >= _MOST_LINES:
+    if not text:
+        return False
+    if text[0] in _BEGINS_WHOLE and _WHOLE.match(text):
+        return True
+    if len(text) > _LONGEST or text.count("\n") >= _MOST_LINES:
         return False
     start, has_level = 0, False
     if text[0] in _SIGNS and (dressed := _DECORATION.match(text)):
@@ -214,14 +252,14 @@ def reads_as_error(text: str) -> bool:
 
 def _fails(text: str, start: int) -> bool:
     """Most texts are told by their first word to be something else."""
-    words = text[start : start + 80].split(maxsplit=3)
+    words = text[start : start + 80].split(maxsplit=5)
     while len(words) > 1 and words[0].lower() in _SKIPPED:
         start = text.index(words[1], start + len(words[0]))
         words = words[1:]
     if not words:
         return False
     word = words[0].rstrip(":.,!*").lower()
-    if word in _LABELS and (found := _LABEL.match(text, start)):
+    if (word in _LABELS or word[:1] in _ABROAD) and (found := _LABEL.match(text, start)):
         return not _is_title(text[found.end() :])
     if word.endswith(("error", "exception")) and (found := _EXCEPTION.match(text, start)):
         return not _LESSON.match(text, found.end())
@@ -232,8 +270,12 @@ def _fails(text: str, start: int) -> bool:
 
 def _is_sentence(text: str, found: re.Match[str]) -> bool:
     """Whether the verb is written as in a sentence, not as in a title, and nothing is defined."""
-    verb = found[found.lastgroup or 0]
-    return (verb.islower() or verb.isupper()) and not _is_about(text[found.end() :])
+    verb, rest = found[found.lastgroup or 0], text[found.end() :]
+    if not verb.islower() and not verb.isupper():
+        return False
+    # Armies and strikers fail too, at what no program does.
+    told = found.lastgroup == "a" and not _PROGRAM_DOES.fullmatch(verb) and _STORY.match(rest)
+    return not told and not _is_about(rest)
 
 
 def _is_saying(text: str, start: int, word: str) -> bool:
