@@ -41,6 +41,12 @@ _INTERNALS = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+# Each of the above has one of these in it, in whichever case.
+_INTERNALS_CLUES = (
+    *("econnrefused", "ehostunreach", "etimedout", "server at", "tcp/ip", "for user"),
+    *("postgres", "mysql", "mariadb", "redis", "mongo", "sql server", "oracle", "rabbitmq"),
+    *("kafka", "sqlstate[", "ora-", "psycopg", "sqlalchemy.exc", "password=", "pwd="),
+)
 _PATHS = re.compile(
     r"""(?P<path>/(?:home|Users)/[^/\s'"]+/ | \b[A-Z]:\\+Users\\+[^\\\s]+\\ | /root/[\w.]
     | [/\\](?:site-packages|dist-packages|node_modules)[/\\]
@@ -97,8 +103,15 @@ def traceback_shown(it: Subject) -> Faults:
     return [
         Fault(pointer, "the reply shows a traceback")
         for pointer, text in said
-        if any(clue in text for clue in _TRACEBACK_CLUES) and _TRACEBACK.search(text)
+        if _has_one(text, _TRACEBACK_CLUES) and _TRACEBACK.search(text)
     ]
+
+
+def _has_one(text: str, clues: tuple[str, ...]) -> bool:
+    for clue in clues:  # noqa: SIM110 -- any() takes twice as long
+        if clue in text:
+            return True
+    return False
 
 
 def _led_by_one(it: Subject) -> list[tuple[str, str]]:
@@ -188,7 +201,7 @@ def internals_in_error(it: Subject) -> Faults:
     return [
         Fault(pointer, f"the error tells of the inside: {quoted(found[0].strip())}")
         for pointer, text in it.error_texts()
-        if (found := _INTERNALS.search(text))
+        if _has_one(text.lower(), _INTERNALS_CLUES) and (found := _INTERNALS.search(text))
     ]
 
 
