@@ -388,6 +388,23 @@ def test_a_file_that_cannot_be_loaded_is_answered_in_json(tmp_path: Path) -> Non
     assert b"nonsense_that_is_not_there" in result.stderr
 
 
+def test_the_log_of_a_file_that_cannot_be_loaded_shows_the_authors_own_code_alone(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "broken.py").write_text("import nonsense_that_is_not_there")
+
+    said = {}
+    for name in ("broken.py", "nope.py"):
+        command = [sys.executable, "-m", "answerback", "cgi", str(tmp_path / name)]
+        environ = os.environ | {"REQUEST_METHOD": "POST", "PATH_INFO": "/add"}
+        said[name] = subprocess.run(command, capture_output=True, env=environ, check=False).stderr
+
+    assert said["nope.py"].count(b"\n") == 1
+    assert b"there is no file" in said["nope.py"]
+    assert b'broken.py", line 1' in said["broken.py"]
+    assert not any(b"answerback/cli" in each for each in said.values())
+
+
 def test_a_clients_proxy_header_does_not_reach_a_tool(tools: Path) -> None:
     """Contract: `Proxy: http://evil` must not redirect what a tool fetches (httpoxy)."""
     response = request(tools, "/proxy", HTTP_PROXY="http://evil.example")

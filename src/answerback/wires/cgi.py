@@ -11,6 +11,7 @@ import msgspec
 from ..call import Call
 from ..dialects import Written, write
 from ..dialects.accept import choose
+from ..errors import AnswerbackError
 from ..reply import Reply, failure
 from ..shape import RESULT
 from .http import MAX_BODY, RESERVED, no_route, refuse_media, refuse_method
@@ -36,15 +37,23 @@ def serve(load: Callable[[], App], environ: Environ, out: Stdout) -> int:
     status = 0
     try:
         written = answer(load(), environ)
-    # Whatever happens, the web server is owed a document.
-    except BaseException:
-        import logging
-
-        logging.getLogger("answerback").exception("the request could not be answered")
+    except BaseException as exc:  # noqa: BLE001 -- the web server is owed a document
+        _log(exc)
         written, status = _BROKEN, 1
     out.write(_head(written) + (b"" if _method(environ) == "HEAD" else written.body))
     out.close()
     return status
+
+
+def _log(exc: BaseException) -> None:
+    import logging
+
+    log = logging.getLogger("answerback")
+    if isinstance(exc, AnswerbackError):
+        # It says what to change; where we found out tells nothing.
+        log.error("the request could not be answered: %s", exc, exc_info=exc.__cause__)
+    else:
+        log.error("the request could not be answered", exc_info=exc)
 
 
 def answer(app: App, environ: Environ) -> Written:
