@@ -50,6 +50,10 @@ async def cancelled() -> int:
     raise asyncio.CancelledError
 
 @app.tool
+def interrupted() -> int:
+    raise KeyboardInterrupt
+
+@app.tool
 def modules() -> bool:
     import sys
     return "asyncio" in sys.modules
@@ -403,6 +407,14 @@ def test_the_log_of_a_file_that_cannot_be_loaded_shows_the_authors_own_code_alon
     assert b"there is no file" in said["nope.py"]
     assert b'broken.py", line 1' in said["broken.py"]
     assert not any(b"answerback/cli" in each for each in said.values())
+
+
+def test_an_interrupt_is_no_fault_to_be_logged(tools: Path) -> None:
+    response = request(tools, "/interrupted")
+
+    assert response.status == "500 Internal Server Error"
+    assert "Traceback" not in response.stderr
+    assert response.exit == 130
 
 
 def test_a_clients_proxy_header_does_not_reach_a_tool(tools: Path) -> None:

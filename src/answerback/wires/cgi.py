@@ -26,6 +26,8 @@ Environ: TypeAlias = Mapping[str, str]
 _JSON = "application/json"
 _ROUTE = "/functions/"
 
+_INTERRUPTED = 130  # What a shell reports for SIGINT.
+
 # Written by hand: it is sent when nothing of ours can be relied on.
 _BROKEN = Written(500, b'{"error":"Internal server error"}', _JSON)
 
@@ -37,6 +39,8 @@ def serve(load: Callable[[], App], environ: Environ, out: Stdout) -> int:
     status = 0
     try:
         written = answer(load(), environ)
+    except KeyboardInterrupt:
+        written, status = _BROKEN, _INTERRUPTED
     except BaseException as exc:  # noqa: BLE001 -- the web server is owed a document
         _log(exc)
         written, status = _BROKEN, 1
