@@ -409,6 +409,14 @@ def test_the_log_of_a_file_that_cannot_be_loaded_shows_the_authors_own_code_alon
     assert not any(b"answerback/cli" in each for each in said.values())
 
 
+def test_a_limit_that_is_no_number_is_told_to_who_set_it(tools: Path) -> None:
+    response = request(tools, "/echo", b'{"text": "a"}', ANSWERBACK_MAX_BODY="4 MB")
+
+    assert response.status == "500 Internal Server Error"
+    assert "ANSWERBACK_MAX_BODY is '4 MB'; write a number of bytes" in response.stderr
+    assert "Traceback" not in response.stderr
+
+
 def test_an_interrupt_is_no_fault_to_be_logged(tools: Path) -> None:
     response = request(tools, "/interrupted")
 

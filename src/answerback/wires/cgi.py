@@ -32,6 +32,12 @@ _INTERRUPTED = 130  # What a shell reports for SIGINT.
 _BROKEN = Written(500, b'{"error":"Internal server error"}', _JSON)
 
 
+class BadSetting(AnswerbackError):
+    """The server's own environment is set to what cannot be."""
+
+    code = "BAD_SETTING"
+
+
 def serve(load: Callable[[], App], environ: Environ, out: Stdout) -> int:
     """Answer the one request, and give the exit status; the response is whole in any case."""
     # A client's `Proxy` header must not become the proxy of a tool's own requests (httpoxy).
@@ -123,7 +129,10 @@ def _bad_request(message: str) -> Reply[Any]:
 
 
 def _max_body(environ: Environ) -> int:
-    return int(environ.get("ANSWERBACK_MAX_BODY") or MAX_BODY)
+    said = environ.get("ANSWERBACK_MAX_BODY") or str(MAX_BODY)
+    if not (said.isascii() and said.isdigit()):
+        raise BadSetting(f"ANSWERBACK_MAX_BODY is {said!r}; write a number of bytes")
+    return int(said)
 
 
 def _method(environ: Environ) -> str:
