@@ -7,7 +7,7 @@ from typing import Any
 import pydantic
 import pytest
 
-from answerback import App, Contract, Limits, Reply
+from answerback import App, Contract, Limits, NotFound, Reply
 from answerback.app import only_app
 
 
@@ -116,6 +116,41 @@ def test_a_name_is_given_as_an_option_not_as_an_argument(given: Any) -> None:
     else:
         with pytest.raises(TypeError, match=r"by name: @app\.tool\(name="):
             register(given)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"title": 7},
+        {"timeout": -1},
+        {"timeout": "soon"},
+        {"examples": {"x": 7}},
+        {"raises": [ValueError]},
+        {"raises": NotFound},
+        {"icons": ["https://example.com/i.png"]},
+        {"meta": ["a"]},
+        {"input_schema": {"type": "array"}},
+    ],
+)
+def test_an_option_that_is_no_such_thing_is_refused(option: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match=f"{min(option)}=.* should be a "):
+        App("test").add_tool(add, **option)
+
+
+def test_a_resource_needs_a_uri() -> None:
+    app: Any = App("test")
+
+    with pytest.raises(TypeError, match=r"@app.resource\('config://app'\)"):
+        app.resource(add)
+    with pytest.raises(ValueError, match="'notes' is no URI"):
+        app.resource("notes")
+
+
+def test_a_prompts_name_is_given_as_an_option() -> None:
+    app: Any = App("test")
+
+    with pytest.raises(TypeError, match=r"@app.prompt\(name='greet'\)"):
+        app.prompt("greet")
 
 
 def test_an_option_that_there_is_not_is_refused_with_those_that_there_are() -> None:

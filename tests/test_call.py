@@ -4,6 +4,7 @@ import asyncio
 import re
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import msgspec
@@ -137,6 +138,20 @@ def test_what_stops_more_than_the_call_passes_through(
 
 def _path(app: App) -> Callable[[Call], Any]:
     return paths(app, in_place(on_a_loop_of_its_own)).tools
+
+
+def test_a_failure_is_answered_while_another_thread_imports_asyncio(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    app = App("test")
+    app.add_tool(failing(NotFound("nothing here")), name="tool")
+    path = _path(app)
+    # What other threads see of a module until its import has come to its end.
+    monkeypatch.setitem(sys.modules, "asyncio", ModuleType("asyncio"))
+
+    reply = without_loop(path(Call("tool")))
+
+    assert error_of(reply).code == "NOT_FOUND"
 
 
 def test_a_cancelled_call_is_cancelled_and_not_answered() -> None:

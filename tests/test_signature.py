@@ -9,7 +9,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any, Optional, Union
 
 import msgspec
 import pytest
@@ -266,3 +266,14 @@ def test_a_list_of_contexts_is_no_context() -> None:
 
     with pytest.raises(TypeError, match="parameter 'each' of tool 'odd'"):
         App("test").add_tool(odd)
+
+
+Json = Union[str, list["Json"], dict[str, "Json"]]  # noqa: UP007 - as it was long written
+
+
+def test_an_alias_that_holds_itself_is_refused_when_it_is_registered() -> None:
+    def keep(value: Json) -> int:
+        return 1
+
+    with pytest.raises(TypeError, match="holds itself with no class between; write Any"):
+        App("test").add_tool(keep)

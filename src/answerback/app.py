@@ -93,8 +93,9 @@ class App:
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
         """Register a function that gives what is at *uri*, or at all URIs of a template."""
-        from .resource import Resource, ResourceOptions
+        from .resource import Resource, ResourceOptions, check_uri
 
+        check_uri(uri)
         check_options(options, ResourceOptions)
 
         def register(fn: F) -> F:
@@ -116,6 +117,8 @@ class App:
 
         if fn is None:
             return partial(self.prompt, **options)
+        if not callable(fn):
+            raise TypeError(f"@app.prompt takes options by name: @app.prompt(name={fn!r})")
         check_options(options, Options)
         prompt = Prompt(fn, cast("Options", options), self.contract)
         if prompt.name in self.prompts:

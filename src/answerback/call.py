@@ -144,8 +144,9 @@ def _unknown(name: str, tools: Mapping[str, Tool]) -> Reply[Any]:
 
 def _stops_more_than_the_call(exc: BaseException) -> bool:
     """Not so sys.exit(), nor what a library in another language throws, which no Exception is."""
-    asyncio: Any = sys.modules.get("asyncio")
-    if asyncio is not None and isinstance(exc, asyncio.CancelledError):
+    # Not of asyncio itself, which another thread may be half way through importing.
+    exceptions = sys.modules.get("asyncio.exceptions")
+    if isinstance(exc, getattr(exceptions, "CancelledError", ())):
         return True
     return isinstance(exc, KeyboardInterrupt | GeneratorExit)
 

@@ -12,6 +12,7 @@ from .tool import Tool
 from .types.arguments import Arguments
 from .types.check import is_object
 from .types.parameter import Parameter
+from .types.problems import InvalidArguments
 
 _FORM_WORDS = frozenset(
     {"type", "title", "description", "default", "enum", "enumNames", "oneOf", "anyOf", "const"}
@@ -44,7 +45,7 @@ class Form:
 
     def question(self) -> Question:
         params = {"message": self.message, "requestedSchema": self._own_schema or self._schema()}
-        return Question("elicitation/create", params, self._key)
+        return Question("elicitation/create", params, self._key, self.wrong)
 
     def answer(self, result: Any) -> Any:
         """The value that was answered; raises Declined, or InvalidArguments."""
@@ -52,9 +53,23 @@ class Form:
         if action != "accept":
             word = "cancelled" if action == "cancel" else "declined"
             raise Declined(f"The question was {word}: {self.message}")
-        content = result.get("content") or {}
+        return self._decode(result.get("content") or {})
+
+    def wrong(self, content: dict[str, Any]) -> dict[str, str]:
+        """What does not fit, by the field it was answered in."""
+        try:
+            self._decode(content)
+        except InvalidArguments as exc:
+            return {self._field(problem.path): problem.message for problem in exc.problems}
+        return {}
+
+    def _decode(self, content: Any) -> Any:
         given = {self._name: content} if self._is_object else content
         return self._arguments.decode(msgspec.json.encode(given))[self._name]
+
+    def _field(self, path: str) -> str:
+        path = path.removeprefix(self._name).removeprefix(".") if self._is_object else path
+        return path.partition("[")[0].partition(".")[0]
 
     def _schema(self) -> dict[str, Any]:
         """Forms are flat, and know few words of JSON Schema."""

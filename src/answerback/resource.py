@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from .templates import Template
 from .tool import Options, Tool
 from .types.output import Output
 from .types.problems import InvalidOutput
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")
 
 
 class ResourceOptions(Options, total=False):
@@ -59,6 +62,14 @@ class Resource(Tool):
                 f"resource {self.uri!r} has the variables {sorted(given)}, "
                 f"and its function the parameters {sorted(wanted)}; they must be the same"
             )
+
+
+def check_uri(uri: Any) -> None:
+    """Refuse what clients could not ask for."""
+    if callable(uri):
+        raise TypeError("@app.resource takes a URI: @app.resource('config://app')")
+    if not isinstance(uri, str) or not _SCHEME.match(uri):
+        raise ValueError(f"{uri!r} is no URI; write one with a scheme, such as 'config://app'")
 
 
 def contents_of(resource: Resource, uri: str, reply: Reply[Any]) -> list[Embedded]:

@@ -202,7 +202,41 @@ def _name_of(fn: Callable[..., Any], source: Source) -> str:
 
 
 def check_options(given: Mapping[str, Any], known: type[Options]) -> None:
-    """Refuse an option that nothing would be done with."""
+    """Refuse an option that nothing, or nothing good, would be done with."""
     if unknown := given.keys() - known.__annotations__.keys():
         options = ", ".join(sorted(known.__annotations__))
         raise TypeError(f"no option is named {min(unknown)!r}; there are {options}")
+    for name, (wanted, fits) in _FITTING.items():
+        value = given.get(name)
+        if value is not None and not fits(value):
+            raise TypeError(f"{name}={value!r} should be {wanted}")
+
+
+def _are(values: Any, fits: Callable[[Any], bool]) -> bool:
+    return isinstance(values, list | tuple) and all(map(fits, values))
+
+
+def _is_failure(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, ToolError)
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+_FITTING: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "title": ("a str", lambda value: isinstance(value, str)),
+    "description": ("a str", lambda value: isinstance(value, str)),
+    "icons": ("a list of Icon", lambda value: _are(value, lambda one: isinstance(one, Icon))),
+    "meta": ("a dict", lambda value: isinstance(value, dict)),
+    "examples": (
+        "a list of argument objects, such as [{'x': 7}]",
+        lambda value: _are(value, lambda one: isinstance(one, Mapping)),
+    ),
+    "raises": ("a list of subclasses of ToolError", lambda value: _are(value, _is_failure)),
+    "timeout": ("a number of seconds greater than 0", _is_time),
+    "input_schema": (
+        "a JSON Schema with 'type': 'object'",
+        lambda value: isinstance(value, dict) and value.get("type") == "object",
+    ),
+}

@@ -110,6 +110,14 @@ def test_json_is_the_whole_argument_object(answerback: Run, tmp_path: Path) -> N
     assert given.stdout == from_file.stdout == from_stdin.stdout == '{"result":10}\n'
 
 
+def test_json_may_be_saved_as_windows_saves_it(answerback: Run, tmp_path: Path) -> None:
+    (tmp_path / "given.json").write_bytes(b'\xef\xbb\xbf{"x": 7,\r\n"y": 3}\r\n')
+
+    done = answerback("call", "tools.py", "add", "--json", "@given.json")
+
+    assert done.stdout == '{"result":10}\n'
+
+
 def test_a_word_changes_one_argument_of_the_json(answerback: Run) -> None:
     done = answerback("call", "tools.py", "add", "--json", '{"x": 7, "y": 3}', "y=4")
 

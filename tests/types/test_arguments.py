@@ -15,6 +15,7 @@ import pydantic
 import pytest
 
 from answerback.types.arguments import Arguments
+from answerback.types.output import Output
 from answerback.types.parameter import Parameter
 from answerback.types.problems import InvalidArguments, InvalidJson, Problem
 
@@ -470,6 +471,14 @@ def test_what_breaks_inside_a_class_is_not_shown() -> None:
     problems = _problems(_arguments(x=Fragile), b'{"x":{"number":3}}')
 
     assert "inner workings" not in str(problems)
+
+
+def test_the_defaults_of_a_dataclass_are_its_own_when_it_is_sent_on() -> None:
+    """Contract: an object that was an argument is written like any other of its class."""
+    orders = _one(list[Order], '[{"items": []}]')
+
+    assert vars(orders[0]) == {"items": [], "note": ""}
+    assert Output(list[Order]).encode(orders)[0] == b'[{"items":[],"note":""}]'
 
 
 def test_decoded_values_are_fresh_each_time() -> None:

@@ -29,6 +29,12 @@ class Point3(Point):
     z: int = 0
 
 
+class Shop(pydantic.BaseModel):
+    name: str
+    floors: Annotated[int, pydantic.Field(ge=1)]
+    site: pydantic.HttpUrl | None = None
+
+
 @dataclasses.dataclass
 class Stamped:
     id: uuid.UUID
@@ -344,3 +350,27 @@ def test_a_model_that_breaks_its_own_rules_is_refused(
 
     assert fault.path == path
     assert "secret" not in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ({"name": "x", "floors": "many"}, "floors: expected a valid integer, got str"),
+        ({"name": "x", "floors": 0}, "floors: expected greater than or equal to 1, got int"),
+        ({"name": "x"}, "floors: missing"),
+        ({"name": 1, "floors": 1}, "name: expected a valid string, got int"),
+        ({"name": "x", "floors": 1, "site": "hunter2"}, "site: does not fit Shop (url_parsing)"),
+        ([], "expected an object, got list"),
+        (
+            Shop.model_construct(name="x", floors="many"),
+            "floors: expected a valid integer, got str",
+        ),
+    ],
+)
+def test_what_does_not_fit_a_model_is_told_in_words_without_the_value(
+    value: Any, message: str
+) -> None:
+    with pytest.raises(InvalidOutput) as caught:
+        Output(Shop).encode(value)
+
+    assert str(caught.value) == message

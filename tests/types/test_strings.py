@@ -5,7 +5,7 @@ import enum
 import uuid
 from datetime import date
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import pytest
@@ -23,6 +23,11 @@ class Level(enum.IntEnum):
 @dataclasses.dataclass
 class Point:
     x: int
+
+
+class Pair(NamedTuple):
+    left: int
+    right: str = ""
 
 
 def _read(annotation: Any, *values: str | bytes) -> Any:
@@ -61,6 +66,10 @@ def _read(annotation: Any, *values: str | bytes) -> Any:
         (list[str], "a, b", ["a", "b"]),
         (list[int] | None, "1", [1]),
         (tuple[int, str], "1,a", [1, "a"]),
+        (Pair, "1,a", [1, "a"]),
+        (Pair, "1", [1]),
+        (Pair, "[1]", [1]),
+        (Pair, "1,a,b", "1,a,b"),
         (set[float], "1.5", [1.5]),
         (dict[str, int], '{"a": 1}', {"a": 1}),
         (dict[str, int], "a=1", "a=1"),
@@ -110,6 +119,13 @@ def test_bytes_that_are_no_text_are_refused_where_text_is_taken() -> None:
         (Point, b'{"x": 1}', {"x": 1}),
         (list[int], b"[1, 2]", [1, 2]),
         (int, b"7", 7),
+        (date, b"2020-01-01\r\n", "2020-01-01"),
+        (date | None, b"2020-01-01\n", "2020-01-01"),
+        (Literal["a", "b"], b"a\n", "a"),
+        (str, b"\xef\xbb\xbfa", "a"),
+        (bytes, b"\xef\xbb\xbfa", "77u/YQ=="),
+        (list[str], b"\xef\xbb\xbfa\r\nb", ["a", "b"]),
+        (Point, b'\xef\xbb\xbf{"x": 1}', {"x": 1}),
         (bytes | None, b"a", "YQ=="),
         (list[str], b"a\r\nb, c\n\n", ["a", "b, c"]),
         (list[str], b"", []),

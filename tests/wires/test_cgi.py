@@ -50,6 +50,10 @@ async def cancelled() -> int:
     raise asyncio.CancelledError
 
 @app.tool
+def interrupted() -> int:
+    raise KeyboardInterrupt
+
+@app.tool
 def modules() -> bool:
     import sys
     return "asyncio" in sys.modules
@@ -386,6 +390,39 @@ def test_a_file_that_cannot_be_loaded_is_answered_in_json(tmp_path: Path) -> Non
 
     assert parsed(result.stdout).json == {"error": "Internal server error"}
     assert b"nonsense_that_is_not_there" in result.stderr
+
+
+def test_the_log_of_a_file_that_cannot_be_loaded_shows_the_authors_own_code_alone(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "broken.py").write_text("import nonsense_that_is_not_there")
+
+    said = {}
+    for name in ("broken.py", "nope.py"):
+        command = [sys.executable, "-m", "answerback", "cgi", str(tmp_path / name)]
+        environ = os.environ | {"REQUEST_METHOD": "POST", "PATH_INFO": "/add"}
+        said[name] = subprocess.run(command, capture_output=True, env=environ, check=False).stderr
+
+    assert said["nope.py"].count(b"\n") == 1
+    assert b"there is no file" in said["nope.py"]
+    assert b'broken.py", line 1' in said["broken.py"]
+    assert not any(b"answerback/cli" in each for each in said.values())
+
+
+def test_a_limit_that_is_no_number_is_told_to_who_set_it(tools: Path) -> None:
+    response = request(tools, "/echo", b'{"text": "a"}', ANSWERBACK_MAX_BODY="4 MB")
+
+    assert response.status == "500 Internal Server Error"
+    assert "ANSWERBACK_MAX_BODY is '4 MB'; write a number of bytes" in response.stderr
+    assert "Traceback" not in response.stderr
+
+
+def test_an_interrupt_is_no_fault_to_be_logged(tools: Path) -> None:
+    response = request(tools, "/interrupted")
+
+    assert response.status == "500 Internal Server Error"
+    assert "Traceback" not in response.stderr
+    assert response.exit == 130
 
 
 def test_a_clients_proxy_header_does_not_reach_a_tool(tools: Path) -> None:

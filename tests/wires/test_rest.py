@@ -175,7 +175,7 @@ def test_another_method_is_refused_by_the_server_too(
         ("//functions/add", "Not found: //functions/add"),
         ("/functions/", "Not found: /functions/"),
         ("/add", "Not found: /add"),
-        ("/", "Not found: /"),
+        ("/", "Not found: /; see /functions and /openapi.json"),
     ],
 )
 def test_a_path_that_leads_nowhere_is_not_found(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +35,8 @@ def arguments_for(tool: Tool | None, words: Sequence[str], whole: str | None) ->
     pairs = [_pair(word, tool) for word in words]
     if [whole, *(text for _, text in pairs)].count("-") > 1:
         raise CannotRead("stdin can be read for one argument only")
-    given = b"{}" if whole is None else _content(whole)
+    # Windows begins files of text with a mark that is no part of the text.
+    given = b"{}" if whole is None else _content(whole).removeprefix(codecs.BOM_UTF8)
     if whole is not None and (broken := _broken(given)):
         name = f"--json {whole}" if whole == "-" or whole.startswith("@") else "--json"
         return failure(f"{name} is not JSON: {broken}", code=INVALID_JSON)

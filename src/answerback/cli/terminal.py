@@ -48,26 +48,59 @@ class Terminal:
 
 
 def prompt(question: Question) -> dict[str, Any]:
-    """An answer to each field of the form; none at all (Ctrl-D) declines."""
+    """An answer to each field of the form; none at all (Ctrl-D) declines.
+
+    What does not fit is asked for again.
+    """
     tell(question.message)
+    schema = question.params["requestedSchema"]
+    fields: dict[str, dict[str, Any]] = schema["properties"]
     content: dict[str, Any] = {}
-    for name, field in question.params["requestedSchema"]["properties"].items():
-        label = field.get("description") or field.get("title") or name
-        choices = "/".join(map(str, field.get("enum", ())))
-        if field.get("type") == "boolean":
-            choices = "yes/no"
-        _write(f"{label}{f' ({choices})' if choices else ''}: ")
-        line = sys.stdin.readline()
-        if not line:
-            return {"action": "decline"}
-        if line.strip() or "default" not in field:
-            content[name] = _read(line.strip(), field)
+    asked = list(fields)
+    while asked:
+        for name in asked:
+            line = _line(name, fields[name])
+            if line is None:
+                return {"action": "decline"}
+            content.pop(name, None)
+            if line or _is_needed(name, schema):
+                content[name] = _read(line, fields[name])
+        wrong = {} if question.wrong is None else question.wrong(content)
+        for name, message in wrong.items():
+            tell(f"{name}: {message}" if name else message)
+        asked = [name for name in fields if name in wrong or "" in wrong]
     return {"action": "accept", "content": content}
 
 
-def _read(text: str, field: dict[str, Any]) -> Any:
+def _line(name: str, field: dict[str, Any]) -> str | None:
+    """What was typed beside the field's label; None at the end of it all."""
+    label = field.get("description") or field.get("title") or name
+    choices = "/".join(map(str, field.get("enum") or field.get("items", {}).get("enum", ())))
     if field.get("type") == "boolean":
-        return {"y": True, "yes": True, "n": False, "no": False}.get(text.lower(), text)
+        choices = "yes/no"
+    if field.get("type") == "array":
+        choices += ", several with commas" if choices else "several with commas"
+    _write(f"{label}{f' ({choices})' if choices else ''}: ")
+    line = sys.stdin.readline()
+    if not line:
+        tell("")
+        return None
+    return line.strip()
+
+
+def _is_needed(name: str, schema: dict[str, Any]) -> bool:
+    return name in schema.get("required", ()) and "default" not in schema["properties"][name]
+
+
+def _read(text: str, field: dict[str, Any]) -> Any:
+    match field.get("type"):
+        case "boolean":
+            return {"y": True, "yes": True, "n": False, "no": False}.get(text.lower(), text)
+        case "array":
+            return [each for item in text.split(",") if (each := item.strip())]
+        case "integer" | "number":
+            with suppress(msgspec.MsgspecError):
+                return msgspec.json.decode(text, type=int | float)
     return text
 
 

@@ -1,12 +1,13 @@
 """Types that pydantic reads and writes. It is imported here alone, and only once it is in use."""
 
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
+from pydantic_core.core_schema import ErrorType
 
 from answerback.types.encoding import ENCODER
 from answerback.types.naming import describe
@@ -132,12 +133,34 @@ def _checked(node: Model, value: Any, path: str) -> Any:
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False)[0]
         spot = _spot(path, first["loc"])
-        raise InvalidOutput(spot, f"does not fit {describe(node)} ({first['type']})") from None
+        raise InvalidOutput(spot, _without_value(first, node)) from None
     except InvalidOutput:
         raise
     except Exception as error:
         problem = f"expected {describe(node)}, got {type(value).__name__}"
         raise InvalidOutput(path, problem) from error
+
+
+def _without_value(problem: Any, node: Model) -> str:
+    """What is wrong, in pydantic's words where these cannot hold the value."""
+    kind, words = problem["type"], problem["msg"]
+    if kind == "missing":
+        return "missing"
+    if kind not in _PLAIN_PROBLEMS:
+        return f"does not fit {describe(node)} ({kind})"
+    start = "Input should be "
+    words = words.partition(", unable")[0]
+    words = f"expected {words.removeprefix(start)}" if words.startswith(start) else words
+    return f"{words[:1].lower()}{words[1:]}, got {type(problem['input']).__name__}"
+
+
+_PLAIN_PROBLEMS = frozenset(
+    {kind for kind in get_args(ErrorType) if kind.endswith("_type")}
+    | {"int_parsing", "float_parsing", "bool_parsing", "int_from_float", "finite_number"}
+    | {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of"}
+    | {"string_too_short", "string_too_long", "too_short", "too_long"}
+    | {"literal_error", "enum", "is_instance_of", "none_required"}
+)
 
 
 def _is_instance(node: Model, value: Any) -> bool:

@@ -94,7 +94,16 @@ class Natives:
                 return foreign or self.loose(node)
             case nodes.Array(foreign=foreign) | nodes.Mapping(foreign=foreign):
                 return foreign
+            case nodes.Record(style="dataclass"):
+                return not self._canonical and _is_left_bare(node)
         return isinstance(node, nodes.Model)
+
+
+def _is_left_bare(record: nodes.Record) -> bool:
+    """Whether msgspec leaves defaults to the class, and its encoder then leaves them out."""
+    if not record.cls.__dictoffset__:
+        return False
+    return any(not field.required and hasattr(record.cls, field.name) for field in record.fields)
 
 
 def accepted(annotation: Any) -> bool:

@@ -47,6 +47,7 @@ _CONTAINERS: dict[Any, type] = {
 }
 _MAPPINGS: frozenset[Any] = frozenset({dict, abc.Mapping, abc.MutableMapping})
 _UNIONS: frozenset[Any] = frozenset({typing.Union, types.UnionType})
+_ENDLESS = "{} holds itself with no class between; write Any"
 _WRAPPERS: frozenset[Any] = frozenset({typing.Final, typing.Required, typing.NotRequired})
 
 
@@ -57,8 +58,15 @@ def read_type(annotation: Any, where: str = "") -> Node:
     try:
         return _Reader().read(annotation, where)
     except RecursionError:
-        problem = f"{name_of(annotation)} holds itself with no class between; write Any"
-        raise UnservableType(where, problem) from None
+        raise UnservableType(where, _ENDLESS.format(name_of(annotation))) from None
+
+
+def _refuse_name(bare: Any, where: str) -> None:
+    if isinstance(bare, str):
+        raise NameError(f"{where}: {bare!r} is not the name of a type that is known here")
+    if isinstance(bare, typing.ForwardRef):
+        # Names were looked up before; one is left where that would never end.
+        raise UnservableType(where, _ENDLESS.format(bare.__forward_arg__))
 
 
 def _hashable(annotation: Any) -> bool:
@@ -118,8 +126,7 @@ class _Reader:
     def _bare(self, bare: Any, where: str, extras: Extras) -> Node:
         if _hashable(bare) and bare in SCALARS:
             return _scalar(bare, where, extras)
-        if isinstance(bare, str | typing.ForwardRef):
-            raise NameError(f"{where}: {bare!r} is not the name of a type that is known here")
+        _refuse_name(bare, where)
         if isinstance(bare, typing.TypeVar):
             return self._type_var(bare, where)
         origin = typing.get_origin(bare) or bare

@@ -5,7 +5,6 @@ What cannot be read is passed on as it came, so that decoding says what is wrong
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
-from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -96,7 +95,8 @@ def _array_in(node: Node) -> Node | None:
 
 
 def _as_text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.decode("utf-8", "replace")
+    # Windows begins files of text with a mark that is no part of the text.
+    return value if isinstance(value, str) else value.decode("utf-8-sig", "replace")
 
 
 def _read(node: Node, value: str | bytes) -> Any:
@@ -106,7 +106,7 @@ def _read(node: Node, value: str | bytes) -> Any:
     if isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray):
         return b64encode(value if isinstance(value, bytes) else value.encode()).decode()
     text = _as_text(value)
-    if not isinstance(value, bytes) or isinstance(node, nodes.Scalar):
+    if not isinstance(value, bytes) or isinstance(node, nodes.Scalar | nodes.Choice):
         return _READ[type(node)](node, text)
     if isinstance(node, nodes.Array | nodes.Fixed):
         return _file_of_items(node, value)
@@ -139,7 +139,8 @@ def _scalar(node: nodes.Scalar, text: str) -> Any:
     if node.kind in (int, float):
         number = read_kindly(node.kind, text)
         return text if number is None else number
-    return text.strip() if node.kind is Decimal else text
+    # A file ends with a line break, which is part of nothing but text.
+    return text if node.kind is str else text.strip()
 
 
 def _null(node: nodes.Null, text: str) -> Any:
@@ -148,8 +149,9 @@ def _null(node: nodes.Null, text: str) -> Any:
 
 def _choice(node: nodes.Choice, text: str) -> Any:
     values = [value for value, _ in node.values]
-    if text in values:
-        return text
+    for spelling in (text, text.strip()):
+        if spelling in values:
+            return spelling
     for value in values:
         if value is None and text.strip().lower() in _NONE:
             return None
@@ -173,6 +175,15 @@ def _each(node: nodes.Array | nodes.Fixed, parts: list[str]) -> list[Any] | None
     if len(parts) != len(node.items):
         return None
     return [_read(kind, part) for kind, part in zip(node.items, parts, strict=True)]
+
+
+def _record(node: nodes.Record, text: str) -> Any:
+    if text.lstrip().startswith(("{", "[")):
+        return _json(text)
+    parts = [part.strip() for part in text.split(",")]
+    if not node.array or node.tag or not node.least <= len(parts) <= len(node.fields):
+        return text
+    return [_read(field.node, part) for field, part in zip(node.fields, parts, strict=False)]
 
 
 def _object(node: Node, text: str) -> Any:
@@ -209,6 +220,6 @@ _READ: dict[type[Node], Callable[[Any, str], Any]] = {
     nodes.Array: _array,
     nodes.Fixed: _array,
     nodes.Mapping: _object,
-    nodes.Record: _object,
+    nodes.Record: _record,
     nodes.Model: _anything,
 }

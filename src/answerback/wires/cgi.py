@@ -11,6 +11,7 @@ import msgspec
 from ..call import Call
 from ..dialects import Written, write
 from ..dialects.accept import choose
+from ..errors import AnswerbackError
 from ..reply import Reply, failure
 from ..shape import RESULT
 from .http import MAX_BODY, RESERVED, no_route, refuse_media, refuse_method
@@ -25,8 +26,16 @@ Environ: TypeAlias = Mapping[str, str]
 _JSON = "application/json"
 _ROUTE = "/functions/"
 
+_INTERRUPTED = 130  # What a shell reports for SIGINT.
+
 # Written by hand: it is sent when nothing of ours can be relied on.
 _BROKEN = Written(500, b'{"error":"Internal server error"}', _JSON)
+
+
+class BadSetting(AnswerbackError):
+    """The server's own environment is set to what cannot be."""
+
+    code = "BAD_SETTING"
 
 
 def serve(load: Callable[[], App], environ: Environ, out: Stdout) -> int:
@@ -36,15 +45,25 @@ def serve(load: Callable[[], App], environ: Environ, out: Stdout) -> int:
     status = 0
     try:
         written = answer(load(), environ)
-    # Whatever happens, the web server is owed a document.
-    except BaseException:
-        import logging
-
-        logging.getLogger("answerback").exception("the request could not be answered")
+    except KeyboardInterrupt:
+        written, status = _BROKEN, _INTERRUPTED
+    except BaseException as exc:  # noqa: BLE001 -- the web server is owed a document
+        _log(exc)
         written, status = _BROKEN, 1
     out.write(_head(written) + (b"" if _method(environ) == "HEAD" else written.body))
     out.close()
     return status
+
+
+def _log(exc: BaseException) -> None:
+    import logging
+
+    log = logging.getLogger("answerback")
+    if isinstance(exc, AnswerbackError):
+        # It says what to change; where we found out tells nothing.
+        log.error("the request could not be answered: %s", exc, exc_info=exc.__cause__)
+    else:
+        log.error("the request could not be answered", exc_info=exc)
 
 
 def answer(app: App, environ: Environ) -> Written:
@@ -110,7 +129,10 @@ def _bad_request(message: str) -> Reply[Any]:
 
 
 def _max_body(environ: Environ) -> int:
-    return int(environ.get("ANSWERBACK_MAX_BODY") or MAX_BODY)
+    said = environ.get("ANSWERBACK_MAX_BODY") or str(MAX_BODY)
+    if not (said.isascii() and said.isdigit()):
+        raise BadSetting(f"ANSWERBACK_MAX_BODY is {said!r}; write a number of bytes")
+    return int(said)
 
 
 def _method(environ: Environ) -> str:

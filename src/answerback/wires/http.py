@@ -32,4 +32,6 @@ def refuse_media(content_type: str) -> Reply[Any] | None:
 
 
 def no_route(path: str) -> Reply[Any]:
-    return failure(f"Not found: {path}", code="ROUTE_NOT_FOUND")
+    # Where a newcomer looks first.
+    where = "; see /functions and /openapi.json" if path == "/" else ""
+    return failure(f"Not found: {path}{where}", code="ROUTE_NOT_FOUND")
