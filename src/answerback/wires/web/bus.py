@@ -94,6 +94,9 @@ class Bus(Protocol):
     def number(self) -> int:
         """Which worker this is."""
 
+    def has(self, worker: int) -> bool:
+        """Whether there is such another worker."""
+
     async def tell_all(self, note: Note) -> None:
         """Tell all the others; gives back when they have heard."""
 
@@ -105,6 +108,9 @@ class Alone:
     """There are no others."""
 
     number = 0
+
+    def has(self, worker: int) -> bool:
+        return False
 
     async def tell_all(self, note: Note) -> None:
         pass
@@ -131,6 +137,9 @@ class Sockets:
         if os.path.exists(path):
             os.unlink(path)
         self._server = await asyncio.start_unix_server(lambda r, w: _listen(r, w, hear), path)
+
+    def has(self, worker: int) -> bool:
+        return worker in self._others
 
     async def tell_all(self, note: Note) -> None:
         await asyncio.gather(*(self.tell(worker, note) for worker in self._others))
