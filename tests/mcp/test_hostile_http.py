@@ -723,7 +723,7 @@ def test_a_legacy_client_that_hangs_up_has_not_cancelled(
     wait_until(lambda: says(notes, "over"))
 
 
-@pytest.mark.parametrize("tool", ["watch", "nap"])
+@pytest.mark.parametrize("tool", ["watch", "nap", "insist"])
 def test_a_legacy_client_cancels_with_a_notification(
     served: Site, tool: str, tmp_path: Path
 ) -> None:

@@ -199,7 +199,8 @@ async def _listen(
             await hear(note)
             writer.write(b"+")
             await writer.drain()
-    except (OSError, EOFError):
+    except (OSError, EOFError, asyncio.CancelledError):
+        # The last is how a loop ends; before 3.12 asyncio would log it as a fault.
         pass
     finally:
         writer.close()

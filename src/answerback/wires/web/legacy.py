@@ -174,15 +174,19 @@ class Legacy:
                 busy = RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
                 return error_frame(request.id, busy)
             self._telling.running[key] = exchange
+        frame = None
         try:
-            return await self._engine.respond(request, exchange)
+            frame = await self._engine.respond(request, exchange)
         except asyncio.CancelledError:
-            if exchange.cancelled:
-                task.uncancel()
-                return None
-            raise
+            if not exchange.cancelled:
+                raise
         finally:
             self._telling.running.pop(key, None)
+        if not exchange.cancelled:
+            return frame
+        # A tool may not let itself be cancelled; nobody waits for what it says all the same.
+        task.uncancel()
+        return None
 
     async def _part(
         self, message: Message | RpcError, visitor: Visitor, answer: Answer, caller: str

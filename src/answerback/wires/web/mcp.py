@@ -61,7 +61,7 @@ class Endpoint:
             else:
                 await self._stream_or_end(incoming)
         except Gone:
-            return
+            await incoming.leave()
         except HttpError as refused:
             frame = error_frame(refused.error.id, refused.error)
             await incoming.respond(refused.status, (*refused.headers, *IN_JSON), frame)

@@ -24,6 +24,7 @@ with needs_extra("serve"):
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 _LARGEST_HEAD = 64 * 1024
+_LAST_PATIENCE = 2.0
 _REFUSAL = (
     b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n"
     b"x-error-code: INVALID_INPUT\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
@@ -52,6 +53,13 @@ class Protocol(HttpToolsProtocol):
             self._turn.disconnected = True
             self._turn.message_event.set()
         super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        # One who is still sending may finish; one who has stopped does not hold up the end.
+        self.patience = min(self.patience, _LAST_PATIENCE)
+        if self._waiting is not None:
+            self._wait()
+        super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
