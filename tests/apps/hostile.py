@@ -86,6 +86,18 @@ async def nap(notes: str, ctx: Context, chatty: bool = False) -> str:
 
 
 @app.tool
+async def insist(notes: str) -> str:
+    """Go on to the end when somebody ends it."""
+    path = Path(notes)
+    path.write_text("began")
+    try:
+        await asyncio.sleep(PATIENCE)
+    except asyncio.CancelledError:
+        path.write_text("cancelled")
+    return "done"
+
+
+@app.tool
 def finish(notes: str, gate: str) -> str:
     """Go on until a file is there, whoever listens."""
     Path(notes).write_text("began")

@@ -312,6 +312,24 @@ def test_a_stream_is_taken_up_by_its_own_session_only(served: Site) -> None:
         stream.close()
 
 
+@pytest.mark.parametrize("last", ["7.x-0", "9999.x-0"])
+def test_one_who_comes_back_to_a_worker_that_never_was_listens_all_the_same(
+    served: Site, last: str
+) -> None:
+    session = served.initialize()
+    assert served.post(request(1, "resources/subscribe", {"uri": "note://one"}), session).status
+    stream = served.open()
+    lines = "\r\n".join(f"{name}: {value}" for name, value in session.items())
+    head = f"GET /mcp HTTP/1.1\r\nHost: localhost\r\n{lines}\r\nLast-Event-ID: {last}\r\n\r\n"
+    stream.sendall(head.encode())
+    read_until(stream, b"\r\n\r\n")
+
+    served.post(call(2, "change"), session)
+
+    # A sign of life ends so too.
+    assert b"resources/updated" in read_until(stream, b"\n\n")
+
+
 # Who may speak
 
 
@@ -439,6 +457,31 @@ def test_a_batch_of_anything_is_answered_one_by_one(served: Site) -> None:
     assert served.post([cancel(1)], {"Mcp-Protocol-Version": "2025-03-26"}).status == 202
 
 
+def test_a_batch_that_asks_nothing_has_no_events_even_where_they_are_named_first(
+    served: Site,
+) -> None:
+    wanted = {**served.initialize("2025-03-26"), "Accept": f"{EVENTS}, {JSON}"}
+
+    assert served.post([notification("x"), cancel(1)], wanted).status == 202
+
+
+def test_a_batch_that_is_cancelled_after_it_has_spoken_has_one_answer(
+    served: Site, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes"
+    session = served.initialize("2025-03-26")
+    frame = call(1, "nap", notes=str(notes), chatty=True)
+    frame["params"]["_meta"] = {"progressToken": 1}
+    line = served.post_and_leave([frame], {**session, "Connection": "close"})
+    read_until(line, b"notifications/progress")
+
+    assert served.post(cancel(1), session).status == 202
+
+    rest = read_all(line)
+    assert b"HTTP/1.1" not in rest
+    assert rest.endswith(b"0\r\n\r\n")
+
+
 def test_a_batch_of_millions_is_refused_whole() -> None:
     with site() as served:
         served.still_serves()
@@ -449,6 +492,11 @@ def test_a_batch_of_millions_is_refused_whole() -> None:
         assert (said.status, said.code) == (400, -32600)
         assert served.status("VmHWM") - before < 200 * KILOBYTE
         served.still_serves()
+
+
+@pytest.mark.parametrize("accept", ["Application/JSON", "TEXT/Event-Stream"])
+def test_what_is_accepted_may_be_said_in_capitals(served: Site, accept: str) -> None:
+    assert served.post(call(1, "add", x=1, y=2), {"Accept": accept}).status == 200
 
 
 # The version, and what stands in headers too
@@ -545,6 +593,18 @@ def test_a_modern_request_without_its_meta_is_refused_under_its_id(
 
     assert (said.status, said.code) == (400, -32602)
     assert said.frame["id"] == 1
+
+
+@pytest.mark.parametrize("method", ["tools/call", "tools/list"])
+@pytest.mark.parametrize("headers", [{}, {"Mcp-Protocol-Version": "2026-07-28"}])
+@pytest.mark.parametrize("meta", [None, 5, [], {"progressToken": {}}])
+def test_a_meta_of_the_wrong_form_is_refused_under_the_requests_id(
+    served: Site, method: str, headers: dict[str, str], meta: Any
+) -> None:
+    said = served.post(request(7, method, {"name": "add", "_meta": meta}), headers)
+
+    assert (said.status, said.code) == (400, -32602)
+    assert said.frame["id"] == 7
 
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "no/such", ""])
@@ -664,7 +724,7 @@ def test_a_legacy_client_that_hangs_up_has_not_cancelled(
     wait_until(lambda: says(notes, "over"))
 
 
-@pytest.mark.parametrize("tool", ["watch", "nap"])
+@pytest.mark.parametrize("tool", ["watch", "nap", "insist"])
 def test_a_legacy_client_cancels_with_a_notification(
     served: Site, tool: str, tmp_path: Path
 ) -> None:

@@ -311,6 +311,25 @@ def test_rest_and_memory_record_the_same_call_alike() -> None:
     assert (memory.tool, memory.digest, memory.size) == (rest.tool, rest.digest, rest.size)
 
 
+@pytest.mark.parametrize(("path", "batch"), [("/mcp", False), ("/mcp", True), ("/message", False)])
+def test_whoever_calls_over_http_is_recorded(path: str, batch: bool) -> None:
+    sink = Memory()
+    records = Records(sink)
+    app = app_with(records)
+    params = {"name": "add", "arguments": {"x": 7, "y": 3}}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+
+    async def post() -> None:
+        transport = httpx.ASGITransport(app.asgi(), client=("192.0.2.7", 5000))
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            await client.post(path, json=[call] if batch else call)
+
+    asyncio.run(post())
+    records.close()
+
+    assert [event.caller for event in sink.replies] == ["192.0.2.7"]
+
+
 def test_a_resource_is_no_failed_call_whatever_it_begins_with(served: Path) -> None:
     log = "Error: disk full\nTraceback (most recent call last):\n  File 'a.py'"
     leak = "Traceback (most recent call last): postgres://admin:Zk3vQ9pLw2@db.internal/main"

@@ -172,6 +172,14 @@ def hasty_port() -> Iterator[int]:
         await asyncio.sleep(3 * Hasty.patience)
         return "done"
 
+    @app.tool
+    async def until_left(notes: str) -> None:
+        Path(notes, "began").touch()
+        try:
+            await asyncio.sleep(60)
+        finally:
+            Path(notes, "ended").touch()
+
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(app.asgi(), http=Hasty, ws="none", log_level="warning")
     server = uvicorn.Server(config)
@@ -198,14 +206,69 @@ def test_one_who_says_nothing_at_all_is_hung_up_on(hasty_port: int) -> None:
     assert _raw(hasty_port, b"") == (b"", b"")
 
 
+@pytest.mark.parametrize("sent", [20, -5], ids=["head", "body"])
 def test_one_who_waits_for_a_long_answer_is_not_hung_up_on(
-    hasty_port: int, connect: Any, request_bytes: Any
+    hasty_port: int, connect: Any, request_bytes: Any, sent: int
 ) -> None:
     line = connect(hasty_port)
     # The second request stops half way while the first is being answered.
-    line.send(request_bytes("/functions/slow", b"{}") + request_bytes()[:20])
+    line.send(request_bytes("/functions/slow", b"{}") + request_bytes()[:sent])
 
     assert line.read().json == {"result": "done"}
+
+
+def test_a_body_that_had_to_wait_for_its_turn_has_all_its_time(
+    hasty_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(hasty_port)
+    line.send(request_bytes("/functions/slow", b"{}") + request_bytes()[:-5])
+    assert line.read().status == 200
+
+    time.sleep(Hasty.patience * 0.8)  # The pause is what is tested.
+    line.send(request_bytes()[-5:])
+
+    assert line.read().json == {"result": 10}
+
+
+def _asked_for_nothing(request_bytes: Any) -> bytes:
+    """Answered at once, for nobody reads its body."""
+    asked: bytes = request_bytes("/functions", None, "Content-Length: 9", method="GET")
+    return asked
+
+
+@pytest.mark.parametrize("after", ["", "answered", "body of what is answered"])
+def test_one_who_sends_something_but_no_request_is_hung_up_on(
+    hasty_port: int, connect: Any, request_bytes: Any, after: str
+) -> None:
+    line = connect(hasty_port)
+    if after:
+        line.send(_asked_for_nothing(request_bytes) if "body" in after else request_bytes())
+        assert line.read().status == 200
+
+    line.send(b"12345" if "body" in after else b"\r\n")
+
+    assert line.ends()
+
+
+def test_one_who_leaves_is_missed_by_what_he_asked_first_too(
+    hasty_port: int, connect: Any, request_bytes: Any, tmp_path: Path
+) -> None:
+    params = {"name": "until_left", "arguments": {"notes": str(tmp_path)}, "_meta": META}
+    body = json.dumps(MESSAGE | {"params": params}).encode()
+    line = connect(hasty_port)
+    line.send(request_bytes("/mcp", body, *MODERN[:-1], "Mcp-Name: until_left") + request_bytes())
+    _appears(tmp_path / "began")
+
+    line.close()
+
+    _appears(tmp_path / "ended")
+
+
+def _appears(path: Path) -> None:
+    until = time.monotonic() + 10
+    while not path.exists():
+        assert time.monotonic() < until, path.name
+        time.sleep(0.01)
 
 
 def test_a_body_may_take_long_as_long_as_it_goes_on(
@@ -240,6 +303,63 @@ def test_what_was_asked_before_garbage_is_still_answered(
     head, body = _raw(plain_port, request_bytes() + b"\0\0garbage\r\n\r\n")
 
     assert head.startswith(b"http/1.1 200")
+    assert b"connection: close" in head
+    assert body == b'{"result":10}'
+
+
+@pytest.mark.parametrize("before", [1, 3])
+def test_what_was_asked_before_a_broken_body_is_still_answered(
+    plain_port: int, connect: Any, request_bytes: Any, before: int
+) -> None:
+    broken = request_bytes("/functions/add", None, "Transfer-Encoding: chunked") + b"what?\r\n"
+    line = connect(plain_port)
+    line.send(request_bytes() * before + broken)
+
+    assert [line.read().json for _ in range(before)] == [{"result": 10}] * before
+    assert line.ends()
+
+
+# What follows a body.
+
+CHUNKED = "Transfer-Encoding: chunked"
+PIECES = b"d\r\n%b\r\n0\r\n" % CALL
+
+
+def test_what_follows_a_body_is_no_header(
+    plain_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(plain_port)
+    tail = b"Content-Type: text/plain\r\nHost: evil.example\r\n\r\n"
+    line.send(request_bytes("/functions/add", None, CHUNKED) + PIECES + tail)
+
+    assert line.read().json == {"result": 10}
+
+
+def test_what_follows_a_body_has_an_end(plain_port: int, connect: Any, request_bytes: Any) -> None:
+    line = connect(plain_port)
+    line.send(request_bytes("/functions/add", None, CHUNKED) + PIECES + b"X: ")
+
+    with pytest.raises(OSError, match=r"reset|pipe"):
+        line.send(b"a" * 30_000_000)
+
+
+def test_a_body_in_the_smallest_pieces_is_read(
+    plain_port: int, connect: Any, request_bytes: Any
+) -> None:
+    line = connect(plain_port)
+    line.send(request_bytes("/functions/add", None, CHUNKED))
+    line.send(b"1\r\n \r\n" * 100_000 + PIECES + b"\r\n")
+
+    assert line.read().json == {"result": 10}
+
+
+def test_an_offer_to_upgrade_from_an_old_client_is_answered_and_the_line_closed(
+    plain_port: int, request_bytes: Any
+) -> None:
+    offer = request_bytes("/functions/add", CALL, "Connection: Upgrade", "Upgrade: h2c")
+
+    head, body = _raw(plain_port, offer.replace(b"HTTP/1.1", b"HTTP/1.0"))
+
     assert b"connection: close" in head
     assert body == b'{"result":10}'
 

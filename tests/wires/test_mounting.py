@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -11,13 +12,31 @@ import httpx
 import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
+from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
 from answerback import App
 
 HERE = "http://127.0.0.1"
+PREFIX = "io.modelcontextprotocol/"
+META = {PREFIX + "protocolVersion": "2026-07-28", PREFIX + "clientCapabilities": {}}
+MODERN_CALL = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "wait", "arguments": {}, "_meta": META},
+    }
+).encode()
+MODERN_HEADERS = {
+    "Host": "127.0.0.1",
+    "Content-Type": "application/json",
+    "MCP-Protocol-Version": "2026-07-28",
+    "Mcp-Method": "tools/call",
+    "Mcp-Name": "wait",
+}
 
 
 def app_that_adds(extra: int, contract: str = "standard") -> App:
@@ -176,3 +195,48 @@ def _with_root(root: str, app: App) -> Any:
         await site({**scope, "root_path": root}, receive, send)
 
     return outer
+
+
+def test_a_prefix_that_only_begins_like_a_path_of_ours_takes_nothing_from_it() -> None:
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(app_that_adds(0).asgi(), root_path="/func")
+        async with httpx.AsyncClient(transport=transport, base_url=HERE) as client:
+            return await client.post("/functions/add", json={"x": 7, "y": 3})
+
+    assert asyncio.run(send()).json() == {"result": 10}
+
+
+@pytest.mark.parametrize("body", [b'{"x":', MODERN_CALL])
+def test_one_who_leaves_is_no_fault_to_middleware_that_wants_an_answer(body: bytes) -> None:
+    """Starlette's own raises where there is none."""
+    app = App("left")
+    began = asyncio.Event()
+
+    @app.tool
+    async def wait() -> None:
+        began.set()
+        await asyncio.sleep(60)
+
+    async def pass_on(request: Request, call_next: Any) -> Response:
+        answer: Response = await call_next(request)
+        return answer
+
+    outer = Starlette(routes=[Mount("/tools", app.asgi())])
+    outer.add_middleware(BaseHTTPMiddleware, dispatch=pass_on)
+    whole = body is MODERN_CALL
+    coming = iter([{"type": "http.request", "body": body, "more_body": not whole}])
+
+    async def receive() -> Any:
+        if (message := next(coming, None)) is not None:
+            return message
+        if whole:
+            await began.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(_: Any) -> None:
+        pass
+
+    path = "/tools/mcp" if whole else "/tools/functions/wait"
+    headers = [(name.lower().encode(), value.encode()) for name, value in MODERN_HEADERS.items()]
+    scope = {"type": "http", "method": "POST", "path": path, "headers": headers}
+    asyncio.run(asyncio.wait_for(outer({**scope, "query_string": b""}, receive, send), 10))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -12,9 +13,12 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+
+from answerback.wires.web.bus import Ended, Note, Sockets
 
 BOUND = 20.0
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
@@ -291,6 +295,41 @@ def test_ending_writes_no_traceback(
         server.process.wait(BOUND)
 
     assert rest == ""
+
+
+def test_a_worker_that_ends_while_another_has_a_line_to_it_logs_no_fault(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def hear(_: Note) -> None:
+        pass
+
+    async def talk(folder: str) -> None:
+        one, other = (Sockets(folder, number, 2) for number in range(2))
+        await one.start(hear)
+        await other.start(hear)
+        await one.tell_all(Ended(b"session"))
+        await one.close()
+        await other.close()
+
+    # A socket's path must be short.
+    with TemporaryDirectory() as folder:
+        asyncio.run(talk(folder))
+
+    assert caplog.records == []
+
+
+def test_a_request_that_stops_half_way_does_not_hold_up_the_end(
+    serve: Any, connect: Any, request_bytes: Any, waiting_app: Path
+) -> None:
+    with serve(waiting_app) as server:
+        line = connect(server.port)
+        line.send(request_bytes("/functions/pid", b"{}") + request_bytes("/functions/pid")[:-5])
+        assert line.read().status == 200
+
+        server.process.terminate()
+
+        assert server.process.wait(BOUND / 2) == 0
+        assert line.read().status == 408
 
 
 # Several.

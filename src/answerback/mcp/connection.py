@@ -119,7 +119,7 @@ class Connection:
     def _open(self, request: Request) -> Exchange | None:
         """The exchange for a request; None if it is about the session itself."""
         try:
-            meta = meta_of(request.params)
+            meta = meta_of(request)
             if is_modern(meta):
                 exchange = self._modern(request, meta)
             elif request.method in self._session:

@@ -5,14 +5,22 @@ from __future__ import annotations
 import msgspec
 
 from ..versions import MODERN, Version
-from .messages import INVALID_PARAMS, UNSUPPORTED_VERSION, Params, RpcError
+from .messages import INVALID_PARAMS, UNSUPPORTED_VERSION, Request, RpcError
 from .params import PREFIX, Common, Meta, ToolCall, read
 from .session import Client
 
 
-def meta_of(params: Params) -> Meta | None:
-    """What a request says beside its parameters."""
-    meta = params.meta if isinstance(params, ToolCall) else read(params, Common).meta
+def meta_of(request: Request) -> Meta | None:
+    """What a request says beside its parameters; raises RpcError, with the request's id."""
+    params = request.params
+    if isinstance(params, ToolCall):
+        meta = params.meta
+    else:
+        try:
+            meta = read(params, Common).meta
+        except RpcError as error:
+            error.id = request.id
+            raise
     return None if meta is msgspec.UNSET else meta
 
 

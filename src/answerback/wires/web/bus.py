@@ -105,6 +105,9 @@ class Bus(Protocol):
     def number(self) -> int:
         """Which worker this is."""
 
+    def has(self, worker: int) -> bool:
+        """Whether there is such another worker."""
+
     async def tell_all(self, note: Note) -> None:
         """Tell all the others; gives back when they have heard."""
 
@@ -116,6 +119,9 @@ class Alone:
     """There are no others."""
 
     number = 0
+
+    def has(self, worker: int) -> bool:
+        return False
 
     async def tell_all(self, note: Note) -> None:
         pass
@@ -142,6 +148,9 @@ class Sockets:
         if os.path.exists(path):
             os.unlink(path)
         self._server = await asyncio.start_unix_server(lambda r, w: _listen(r, w, hear), path)
+
+    def has(self, worker: int) -> bool:
+        return worker in self._others
 
     async def tell_all(self, note: Note) -> None:
         await asyncio.gather(*(self.tell(worker, note) for worker in self._others))
@@ -201,7 +210,8 @@ async def _listen(
             await hear(note)
             writer.write(b"+")
             await writer.drain()
-    except (OSError, EOFError):
+    except (OSError, EOFError, asyncio.CancelledError):
+        # The last is how a loop ends; before 3.12 asyncio would log it as a fault.
         pass
     finally:
         writer.close()

@@ -264,10 +264,12 @@ class Answer:
         assert self._writing is not None
         await self._writing
 
-    def abandon(self) -> None:
+    async def abandon(self) -> None:
         """The client has gone: say nothing more, whatever still runs."""
         self._closed = True
-        if self._writing is not None:
+        if self._writing is None:
+            await self._incoming.leave()
+        else:
             self._writing.cancel()
 
 

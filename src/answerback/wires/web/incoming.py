@@ -90,6 +90,10 @@ class Incoming:
         await self.send(start)
         await self.send({"type": "http.response.body", "body": body})
 
+    async def leave(self) -> None:
+        """Nobody is there any more; but what stands between us and the server wants an answer."""
+        await self.respond(204, (), b"")
+
 
 def headers_of(scope: Scope) -> Headers:
     """The headers by name; what is said twice is joined, so that neither hides the other."""

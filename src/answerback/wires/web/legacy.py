@@ -10,6 +10,7 @@ from ...mcp import params
 from ...mcp.exchange import DEAF, Exchange
 from ...mcp.messages import (
     INVALID_REQUEST,
+    Message,
     Notification,
     Request,
     Response,
@@ -79,12 +80,18 @@ class Legacy:
         if not visitor.version.batches or not texts:
             what = "The batch is empty" if not texts else "This protocol version has no batches"
             raise HttpError(400, RpcError(INVALID_REQUEST, what))
-        answer = self._answer(visitor, incoming)
-        frames = [frame for text in texts if (frame := await self._part(text, visitor, answer))]
-        if frames:
-            await answer.finish(b"[%b]" % b",".join(frames))
-        else:
+        messages = [_parsed(text) for text in texts]
+        told = [each for each in messages if isinstance(each, Notification | Response)]
+        if len(told) == len(messages):
+            for each in told:
+                await self._telling.take(each, visitor)
             await empty(incoming, 202)
+            return
+        answer = self._answer(visitor, incoming)
+        caller = incoming.caller
+        said = [await self._part(each, visitor, answer, caller) for each in messages]
+        frames = [frame for frame in said if frame is not None]
+        await answer.finish(b"[%b]" % b",".join(frames) if frames else None)
 
     async def get(self, incoming: Incoming) -> None:
         """The stream for what the server says unasked; or the rest of one that broke off."""
@@ -114,6 +121,7 @@ class Legacy:
         try:
             await write_until_gone(log, incoming, start=start)
         finally:
+            self._telling.streams.forget(log)
             self._listening.discard(log)
 
     async def delete(self, incoming: Incoming) -> None:
@@ -156,7 +164,7 @@ class Legacy:
         meta: params.Meta | None,
         visitor: Visitor,
         answer: Answer,
-        caller: str = "",
+        caller: str,
     ) -> bytes | None:
         if request.method in OF_SESSION:
             try:
@@ -177,22 +185,26 @@ class Legacy:
                 busy = RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
                 return error_frame(request.id, busy)
             self._telling.running[key] = exchange
+        frame = None
         try:
-            return await self._engine.respond(request, exchange)
+            frame = await self._engine.respond(request, exchange)
         except asyncio.CancelledError:
-            if exchange.cancelled:
-                task.uncancel()
-                return None
-            raise
+            if not exchange.cancelled:
+                raise
         finally:
             self._telling.running.pop(key, None)
+        if not exchange.cancelled:
+            return frame
+        # A tool may not let itself be cancelled; nobody waits for what it says all the same.
+        task.uncancel()
+        return None
 
-    async def _part(self, text: bytes, visitor: Visitor, answer: Answer) -> bytes | None:
+    async def _part(
+        self, message: Message | RpcError, visitor: Visitor, answer: Answer, caller: str
+    ) -> bytes | None:
         """The answer to one message of a batch."""
-        try:
-            message = parse(text)
-        except RpcError as error:
-            return error_frame(error.id, error)
+        if isinstance(message, RpcError):
+            return error_frame(message.id, message)
         if not isinstance(message, Request):
             await self._telling.take(message, visitor)
             return None
@@ -200,11 +212,18 @@ class Legacy:
             odd = RpcError(INVALID_REQUEST, "initialize is not for batches")
             return error_frame(message.id, odd)
         try:
-            meta = meta_of(message.params)
+            meta = meta_of(message)
         except RpcError as error:
             return error_frame(message.id, error)
-        return await self._frame(message, meta, visitor, answer)
+        return await self._frame(message, meta, visitor, answer, caller)
+
+
+def _parsed(text: bytes) -> Message | RpcError:
+    try:
+        return parse(text)
+    except RpcError as error:
+        return error
 
 
 def _names_events_first(incoming: Incoming) -> bool:
-    return incoming.headers.get(b"accept", b"").lstrip().startswith(b"text/event-stream")
+    return incoming.headers.get(b"accept", b"").lstrip().lower().startswith(b"text/event-stream")

@@ -61,7 +61,7 @@ class Endpoint:
             else:
                 await self._stream_or_end(incoming)
         except Gone:
-            return
+            await incoming.leave()
         except HttpError as refused:
             frame = error_frame(refused.error.id, refused.error)
             await incoming.respond(refused.status, (*refused.headers, *IN_JSON), frame)
@@ -118,7 +118,7 @@ class Endpoint:
             message = parse(body)
             if not isinstance(message, Request):
                 return empty(incoming, 202) if modern else self._legacy.take(message, incoming)
-            meta = meta_of(message.params)
+            meta = meta_of(message)
         except RpcError as error:
             raise HttpError(400, error) from None
         # By its body too, so that one who forgot the header is told so.
@@ -136,6 +136,7 @@ def _check_accept(headers: Headers) -> None:
     accept = headers.get(b"accept", b"*/*")
     if b"json" in accept or b"*/*" in accept:
         return
-    if b"event-stream" not in accept and b"application/*" not in accept:
+    accept = accept.lower()
+    if not any(part in accept for part in (b"json", b"event-stream", b"application/*")):
         what = "Not acceptable: accept application/json and text/event-stream"
         raise HttpError(406, RpcError(INVALID_REQUEST, what))

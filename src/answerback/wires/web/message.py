@@ -21,17 +21,18 @@ async def answer_message(engine: Engine, body: bytes, incoming: Incoming) -> Non
     if not isinstance(message, Request):
         await empty(incoming, 202)
         return
-    await incoming.respond(200, IN_JSON, await _frame(engine, message))
+    await incoming.respond(200, IN_JSON, await _frame(engine, message, incoming.caller))
 
 
-async def _frame(engine: Engine, request: Request) -> bytes:
+async def _frame(engine: Engine, request: Request, caller: str) -> bytes:
     try:
         if request.method == "ping":
             return result_frame(request.id, b"{}")
         if request.method == "initialize":
             return result_frame(request.id, engine.about.initialize(request.params)[1])
-        meta_of(request.params)
+        meta_of(request)
     except RpcError as error:
         return error_frame(request.id, error)
     exchange = Exchange(request.id, LATEST_LEGACY, Client(), DEAF)
+    exchange.caller = caller
     return await engine.respond(request, exchange)

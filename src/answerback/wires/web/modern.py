@@ -78,7 +78,7 @@ class Modern:
         except asyncio.CancelledError:
             if not exchange.cancelled:
                 raise
-            answer.abandon()
+            await answer.abandon()
             return None
 
     async def _frame(self, request: Request, exchange: Exchange) -> bytes:

@@ -35,6 +35,7 @@ class Functions:
         try:
             body = await incoming.body(self._max_body)
         except Gone:
+            await incoming.leave()
             return
         refused = self._refuse(incoming)
         if refused is not None:

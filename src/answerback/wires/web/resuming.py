@@ -40,10 +40,16 @@ class Streams:
         worker = id.partition(".")[0]
         if not (number.isdigit() and worker.isdigit() and len(number) < 10 and len(worker) < 5):
             return None, 0
-        if int(worker) != self._bus.number:
+        if self._bus.has(int(worker)):
             return await self._followed_log(id, int(worker), visitor, int(number)), 0
         owner, log = self._logs.get(id, (b"", None))
         return (log, int(number)) if owner == visitor.nonce else (None, 0)
+
+    def forget(self, log: Log) -> None:
+        """Its client has gone: what another worker may still say of it is for nobody."""
+        for reader, followed in list(self._followed.items()):
+            if followed is log:
+                del self._followed[reader]
 
     def hear(self, note: Follow | Said) -> None:
         if isinstance(note, Said):

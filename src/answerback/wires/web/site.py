@@ -108,4 +108,4 @@ def _path(scope: Scope) -> str:
     """The path below where the application is mounted."""
     path: str = scope["path"]
     root: str = scope.get("root_path", "")
-    return path[len(root) :] if root and path.startswith(root) else path
+    return path[len(root) :] if root and path.startswith(root + "/") else path
