@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Protocol, TypeAlias
@@ -92,7 +93,8 @@ class Incoming:
 
     async def leave(self) -> None:
         """Nobody is there any more; but what stands between us and the server wants an answer."""
-        await self.respond(204, (), b"")
+        with suppress(OSError):  # Some servers raise it, as ASGI lets them.
+            await self.respond(204, (), b"")
 
 
 def headers_of(scope: Scope) -> Headers:
