@@ -82,7 +82,7 @@ class Context:
         from .questions import Form
 
         asked = Form(message, form, key=key)
-        return asked.answer(await self._call.peer.ask(asked.question()))
+        return await asked.ask(self._call.peer)
 
     async def sample(
         self,

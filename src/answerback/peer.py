@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Literal, Protocol, get_args
 
 import msgspec
@@ -32,8 +32,6 @@ class Question(msgspec.Struct, frozen=True):
     params: dict[str, Any]
     key: str | None = None
     """What its answer goes by; without one, its place and its wording."""
-    wrong: Callable[[dict[str, Any]], dict[str, str]] | None = None
-    """What does not fit in the content of an answer, by field: a person is asked again."""
 
     @property
     def message(self) -> str:
@@ -93,6 +91,8 @@ class Abilities(msgspec.Struct, frozen=True):
     sample: bool = False
     """There is a model that can be asked."""
     roots: bool = False
+    again: bool = False
+    """The user is there in person, and is asked again where an answer does not fit."""
 
 
 class Peer(Protocol):

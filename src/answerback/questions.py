@@ -45,7 +45,17 @@ class Form:
 
     def question(self) -> Question:
         params = {"message": self.message, "requestedSchema": self._own_schema or self._schema()}
-        return Question("elicitation/create", params, self._key, self.wrong)
+        return Question("elicitation/create", params, self._key)
+
+    async def ask(self, peer: Peer) -> Any:
+        """The value that was answered; a person is asked again for what does not fit."""
+        question = self.question()
+        result = await peer.ask(question)
+        while peer.can.again and (wrong := self._wrong(result)):
+            right = {key: each for key, each in result["content"].items() if key not in wrong}
+            again = await peer.ask(_narrowed(question, wrong))
+            result = again | {"content": right | again.get("content", {})}
+        return self.answer(result)
 
     def answer(self, result: Any) -> Any:
         """The value that was answered; raises Declined, or InvalidArguments."""
@@ -53,19 +63,19 @@ class Form:
         if action != "accept":
             word = "cancelled" if action == "cancel" else "declined"
             raise Declined(f"The question was {word}: {self.message}")
-        return self._decode(result.get("content") or {})
-
-    def wrong(self, content: dict[str, Any]) -> dict[str, str]:
-        """What does not fit, by the field it was answered in."""
-        try:
-            self._decode(content)
-        except InvalidArguments as exc:
-            return {self._field(problem.path): problem.message for problem in exc.problems}
-        return {}
-
-    def _decode(self, content: Any) -> Any:
+        content = result.get("content") or {}
         given = {self._name: content} if self._is_object else content
         return self._arguments.decode(msgspec.json.encode(given))[self._name]
+
+    def _wrong(self, result: dict[str, Any]) -> dict[str, str]:
+        """What does not fit, by the field it was answered in."""
+        try:
+            self.answer(result)
+        except InvalidArguments as exc:
+            return {self._field(problem.path): problem.message for problem in exc.problems}
+        except Declined:
+            pass
+        return {}
 
     def _field(self, path: str) -> str:
         path = path.removeprefix(self._name).removeprefix(".") if self._is_object else path
@@ -93,7 +103,7 @@ async def ask_all(tool: Tool, peer: Peer) -> dict[str, Any]:
         assert mark is not None
         form = Form(mark.message, parameter.annotation, parameter.name, key=parameter.name)
         try:
-            answers[parameter.name] = form.answer(await peer.ask(form.question()))
+            answers[parameter.name] = await form.ask(peer)
         except NeedsInput as later:
             open_questions |= later.questions
         except Declined:
@@ -102,6 +112,15 @@ async def ask_all(tool: Tool, peer: Peer) -> dict[str, Any]:
     if open_questions:
         raise NeedsInput(open_questions)
     return answers
+
+
+def _narrowed(question: Question, wrong: dict[str, str]) -> Question:
+    """The same for the fields that are wrong, or for all where none is named; it says why."""
+    schema = question.params["requestedSchema"]
+    fields = {name: field for name, field in schema["properties"].items() if name in wrong}
+    message = "\n".join(f"{name}: {text}" if name else text for name, text in wrong.items())
+    narrow = schema | {"properties": fields or schema["properties"]}
+    return Question(question.method, {"message": message, "requestedSchema": narrow}, question.key)
 
 
 def _plain(schema: dict[str, Any]) -> dict[str, Any]:

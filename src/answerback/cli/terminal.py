@@ -20,7 +20,8 @@ class Terminal:
 
     def __init__(self) -> None:
         self._shown = False
-        self.can = Abilities(elicit=is_person() and sys.stdin.isatty())
+        in_person = is_person() and sys.stdin.isatty()
+        self.can = Abilities(elicit=in_person, again=in_person)
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
@@ -48,27 +49,16 @@ class Terminal:
 
 
 def prompt(question: Question) -> dict[str, Any]:
-    """An answer to each field of the form; none at all (Ctrl-D) declines.
-
-    What does not fit is asked for again.
-    """
+    """An answer to each field of the form; none at all (Ctrl-D) declines."""
     tell(question.message)
     schema = question.params["requestedSchema"]
-    fields: dict[str, dict[str, Any]] = schema["properties"]
     content: dict[str, Any] = {}
-    asked = list(fields)
-    while asked:
-        for name in asked:
-            line = _line(name, fields[name])
-            if line is None:
-                return {"action": "decline"}
-            content.pop(name, None)
-            if line or _is_needed(name, schema):
-                content[name] = _read(line, fields[name])
-        wrong = {} if question.wrong is None else question.wrong(content)
-        for name, message in wrong.items():
-            tell(f"{name}: {message}" if name else message)
-        asked = [name for name in fields if name in wrong or "" in wrong]
+    for name, field in schema["properties"].items():
+        line = _line(name, field)
+        if line is None:
+            return {"action": "decline"}
+        if line or _is_needed(name, schema):
+            content[name] = _read(line, field)
     return {"action": "accept", "content": content}
 
 
