@@ -70,6 +70,8 @@ class Engine:
 
     def tool_called(self, request: Request) -> str:
         """The tool that a request calls, if it calls one."""
+        if isinstance(request.params, params.ToolCall):
+            return request.params.name.removeprefix(self._prefix)
         if request.method != "tools/call":
             return ""
         try:
@@ -110,7 +112,7 @@ class Engine:
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {name}")
 
     async def _call_tool(self, exchange: Exchange, raw: Params) -> bytes:
-        asked = params.read(raw, params.CallTool)
+        asked = raw if isinstance(raw, params.ToolCall) else params.read(raw, params.CallTool)
         if not asked.name.startswith(self._prefix):
             raise RpcError(INVALID_PARAMS, f"Unknown tool: {asked.name}")
         name = asked.name[len(self._prefix) :]
