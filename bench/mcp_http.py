@@ -46,16 +46,17 @@ def measure() -> list[Figure]:
         serving("bench.peers.official_http:app", UVICORNS) as official,
         serving("bench.floor:app", UVICORNS) as floor,
     ):
-        inline = legacy(ours, "add_inline")
+        inline, modern_inline = legacy(ours, "add_inline"), modern(ours, "add_inline")
         jobs = {
             "ours, legacy": legacy(ours, "add"),
             "ours, legacy inline": inline,
             "ours, modern": modern(ours, "add"),
-            "ours, modern inline": modern(ours, "add_inline"),
+            "ours, modern inline": modern_inline,
             "mcp, legacy": legacy(official, "add"),
             "mcp, modern": modern(official, "add"),
             # The same bytes, so that reading them costs the same.
             "floor": (floor, *inline[1:]),
+            "modern floor": (floor, *modern_inline[1:]),
         }
         rates = {name: [] for name in jobs}  # type: dict[str, list[float]]
         for _ in range(ROUNDS):
@@ -73,6 +74,7 @@ def measure() -> list[Figure]:
         figure("HTTP 2026-07-28, def, times mcp", "ours, modern", "mcp, modern", 5),
         figure("HTTP 2026-07-28, inline, times mcp", "ours, modern inline", "mcp, modern", 5),
         figure("HTTP 2025-11-25, inline, of the floor", "ours, legacy inline", "floor", 0.6),
+        figure("HTTP 2026-07-28, inline, of the floor", "ours, modern inline", "modern floor", 0.6),
     ]
 
 
