@@ -18,7 +18,7 @@ import pytest
 from tests.records.kept import BOUND, Memory, app_with, events_in, replies_in
 
 from answerback import App, audit
-from answerback.records import JSONL, Logging, Records, SQLite
+from answerback.records import JSONL, Event, Logging, Records, SQLite
 from answerback.records.verifying import verify
 
 ROOT = Path(__file__).parent.parent.parent
@@ -274,7 +274,8 @@ def test_a_cgi_request_is_recorded_with_its_caller(served: Path) -> None:
     assert (event.wire, event.caller) == ("cgi", "192.0.2.7")
 
 
-def test_stdio_records_tools_resources_and_prompts_with_their_version(served: Path) -> None:
+def _recorded_over_stdio(served: Path) -> dict[str, Event]:
+    """A tool, a resource and a prompt, each by its kind."""
     lines = b"".join(json.dumps({"jsonrpc": "2.0", **line}).encode() + b"\n" for line in MCP_LINES)
 
     subprocess.run(
@@ -286,7 +287,12 @@ def test_stdio_records_tools_resources_and_prompts_with_their_version(served: Pa
         capture_output=True,
     )
 
-    found = {event.kind: event for event in replies_in(served.parent / "audit.db")}
+    return {event.kind: event for event in replies_in(served.parent / "audit.db")}
+
+
+def test_stdio_records_tools_resources_and_prompts_with_their_version(served: Path) -> None:
+    found = _recorded_over_stdio(served)
+
     assert set(found) == {"tool", "resource", "prompt"}
     assert {event.version for event in found.values()} == {"2025-06-18"}
     assert (found["tool"].wire, found["tool"].request) == ("mcp", "2")
@@ -336,18 +342,8 @@ def test_a_resource_is_no_failed_call_whatever_it_begins_with(served: Path) -> N
     served.write_text(
         SERVED.replace('return "one"', f"return {log!r}").replace('f"Hello {name}"', repr(leak))
     )
-    lines = b"".join(json.dumps({"jsonrpc": "2.0", **line}).encode() + b"\n" for line in MCP_LINES)
+    found = _recorded_over_stdio(served)
 
-    subprocess.run(
-        [sys.executable, served.name, "mcp"],
-        cwd=served.parent,
-        input=lines,
-        check=True,
-        timeout=BOUND,
-        capture_output=True,
-    )
-
-    found = {event.kind: event for event in replies_in(served.parent / "audit.db")}
     assert found["resource"].findings == ()
     assert {each.rule for each in found["prompt"].findings} == {"AB502"}
 

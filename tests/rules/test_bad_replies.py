@@ -11,21 +11,12 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pytest
+from tests.rules.making import NOW, PNG, USER, blocks, envelope, image, said, text
 
 from answerback import validate
 
-PNG = (
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAF"
-    "BQIAX8jx0gAAAABJRU5ErkJggg=="
-)
 JPEG = base64.b64encode(b"\xff\xd8\xff\xe0\x00\x10JFIF" + bytes(40)).decode()
 WAV = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAAB9AAACABAAZGF0YQIAAAA="
-USER = {
-    "type": "object",
-    "properties": {"id": {"type": "integer"}, "name": {"type": "string"}},
-    "required": ["id", "name"],
-}
-NOW = "2026-01-31T12:00:00Z"
 
 
 class Case(NamedTuple):
@@ -35,31 +26,6 @@ class Case(NamedTuple):
     """All the rules that find something."""
     known: Mapping[str, Any] = MappingProxyType({})
     """What `validate` is told beside the reply."""
-
-
-def text(said: str, **more: Any) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": said}], **more}
-
-
-def blocks(*content: Any, **more: Any) -> dict[str, Any]:
-    return {"content": [*content], **more}
-
-
-def said(words: str) -> dict[str, Any]:
-    return {"type": "text", "text": words}
-
-
-def image(data: str, mime: str = "image/png") -> dict[str, Any]:
-    return {"type": "image", "data": data, "mimeType": mime}
-
-
-def envelope(**changes: Any) -> dict[str, Any]:
-    whole: dict[str, Any] = {
-        "success": True,
-        "timestamp": NOW,
-        "content": [said("Instance started")],
-    }
-    return whole | changes
 
 
 def failed(**changes: Any) -> dict[str, Any]:
