@@ -93,7 +93,7 @@ class Engine:
     def answer(self, request: Request, exchange: Exchange) -> Awaitable[bytes]:
         """The result of a request that needs no session, to be awaited; raises RpcError."""
         name = request.method
-        if name == "tools/call":
+        if name == "tools/call":  # Offered in every version, and nearly all that is asked.
             return self._call_tool(exchange, request.params)
         if not self.about.offers(name, exchange.version):
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {name}")
