@@ -28,7 +28,7 @@ STATE = {
     # Which request a thread is answering.
     "mcp/exchange.py: _here",
     # Made of a type or a pattern that an author wrote, and the same whenever it is made.
-    "types/models.py: _cached_adapter",
+    "types/pydantic_types.py: _cached_adapter",
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
     "rules/outputs.py: _compiled",

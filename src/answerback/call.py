@@ -26,7 +26,7 @@ from .peer import NOBODY, NeedsInput, Peer
 from .reply import Error, Reply, failure
 from .runners import Runner
 from .tool import Tool
-from .types.naming import near
+from .types.describe import near
 from .types.problems import InvalidArguments, InvalidJson, InvalidOutput
 
 T = TypeVar("T")

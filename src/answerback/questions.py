@@ -10,9 +10,9 @@ from .errors import ToolError
 from .peer import NeedsInput, Peer, Question, ask_of
 from .tool import Tool
 from .types.arguments import Arguments
-from .types.check import is_object
 from .types.parameter import Parameter
 from .types.problems import InvalidArguments
+from .types.unservable import is_object
 
 _FORM_WORDS = frozenset(
     {"type", "title", "description", "default", "enum", "enumNames", "oneOf", "anyOf", "const"}
@@ -83,7 +83,7 @@ class Form:
 
     def _schema(self) -> dict[str, Any]:
         """Forms are flat, and know few words of JSON Schema."""
-        from .types.schema import arguments_schema, output_schema
+        from .types.json_schema import arguments_schema, output_schema
 
         if self._is_object:
             whole = output_schema(self._parameter.annotation)

@@ -14,7 +14,7 @@ from .content import BLOCKS
 from .contract import Contract
 from .reply import Reply
 from .shape import BARE, EMPTY, RESULT, SPREAD, Shape
-from .types.check import check, is_object
+from .types.unservable import check, is_object
 
 
 class Returns(msgspec.Struct, frozen=True, kw_only=True):

@@ -35,10 +35,10 @@ from jsonschema import (  # type: ignore[import-untyped]
 )
 
 from answerback.types.arguments import Arguments
+from answerback.types.json_schema import arguments_schema, output_schema
 from answerback.types.output import Output
 from answerback.types.parameter import Parameter
 from answerback.types.problems import InvalidArguments, InvalidOutput
-from answerback.types.schema import arguments_schema, output_schema
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)

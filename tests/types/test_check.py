@@ -15,8 +15,8 @@ import msgspec
 import pydantic
 import pytest
 
-from answerback.types.check import check, is_object
 from answerback.types.problems import UnservableType
+from answerback.types.unservable import check, is_object
 
 T = TypeVar("T")
 

@@ -14,12 +14,12 @@ def test_a_call_loads_nothing_heavy(heavy: str) -> None:
         "import sys\n"
         "from answerback.types.arguments import Arguments\n"
         "from answerback.types.output import Output\n"
-        "from answerback.types.check import check\n"
+        "from answerback.types.unservable import check\n"
         "from answerback.types.parameter import Parameter\n"
         "check(int, 'x')\n"
         "Arguments([Parameter(name='x', annotation=int)]).decode(b'{\"x\":1}')\n"
         "Output(int).encode(1)\n"
-        f"sys.exit({heavy!r} in sys.modules or 'answerback.types.schema' in sys.modules)\n"
+        f"sys.exit({heavy!r} in sys.modules or 'answerback.types.json_schema' in sys.modules)\n"
     )
 
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0

@@ -13,7 +13,7 @@ import pytest
 from answerback.types.arguments import Arguments
 from answerback.types.parameter import Parameter
 from answerback.types.problems import InvalidArguments
-from answerback.types.strings import from_strings
+from answerback.types.shell_values import from_strings
 
 
 class Level(enum.IntEnum):

@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerback.types.syntax import DEEPEST, is_too_deep
+from answerback.types.json_text import DEEPEST, is_too_deep
 
 TRICKY = st.recursive(
     st.text(st.sampled_from('[]{}"\\ax\n'), max_size=8) | st.none(),

@@ -13,8 +13,8 @@ from ..call import refuse_arguments
 from ..errors import INVALID_JSON, AnswerbackError
 from ..reply import Reply, failure
 from ..tool import Tool
+from ..types.json_text import load
 from ..types.problems import InvalidArguments, InvalidJson
-from ..types.syntax import load
 
 _STDIN = 0
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..types.schema import schemas
+from ..types.json_schema import schemas
 from . import forms
 
 if TYPE_CHECKING:

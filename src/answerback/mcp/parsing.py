@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
+from ..types.json_text import refuse_bad_text
 from ..types.problems import InvalidJson
-from ..types.syntax import refuse_bad_text
 from .messages import (
     INVALID_REQUEST,
     NO_PARAMS,

@@ -5,16 +5,16 @@ from typing import Any
 
 import msgspec
 
-from answerback.types import syntax
-from answerback.types.building import Builder, decode_hook
-from answerback.types.naming import LONGEST, describe, near, show
-from answerback.types.native import Natives
-from answerback.types.nodes import Node
-from answerback.types.parameter import Parameter
-from answerback.types.problems import InvalidArguments, Problem
-from answerback.types.reading import read_type
-from answerback.types.settling import settle
-from answerback.types.walk import Walk
+from . import json_text
+from .annotation_reader import read_type
+from .coerce import settle
+from .decode_hooks import Builder, decode_hook
+from .describe import LONGEST, describe, near, show
+from .msgspec_types import Natives
+from .nodes import Node
+from .parameter import Parameter
+from .problems import InvalidArguments, Problem
+from .walk import Walk
 
 
 class Arguments:
@@ -33,8 +33,8 @@ class Arguments:
         # Threads may both make one; either will do, because it is set whole.
         plan = self._plan or self._make_plan()
         # msgspec does not look at the text of values that it skips.
-        if len(raw) > syntax.DEEPEST or not raw.isascii():
-            syntax.refuse_bad_text(raw)
+        if len(raw) > json_text.DEEPEST or not raw.isascii():
+            json_text.refuse_bad_text(raw)
         try:
             values = msgspec.structs.asdict(plan.decode(raw))
         except Exception:  # noqa: BLE001 - an author's __post_init__ may raise what it likes
@@ -111,7 +111,7 @@ _UNREADABLE = object()
 
 def _load_object(raw: bytes, walk: Walk) -> dict[str, Any]:
     try:
-        given = syntax.load(raw)
+        given = json_text.load(raw)
     except msgspec.ValidationError:
         # A number too large for Python; look which arguments can still be read.
         return _load_each(raw, walk)

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from answerback.types import nodes
-from answerback.types.nodes import Node
+from . import nodes
+from .nodes import Node
 
 
 class Names:

@@ -18,7 +18,7 @@ def _encode_hook(value: Any) -> Any:
     if isinstance(value, float):
         return float.__float__(value)
     if hasattr(value, "__pydantic_serializer__"):
-        from answerback.types.models import dump
+        from .pydantic_types import dump
 
         return dump(value)
     raise UnknownToJson(f"{type(value).__name__} is not known to JSON")

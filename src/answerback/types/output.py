@@ -6,17 +6,17 @@ from typing import Any
 
 import msgspec
 
-from answerback.types import nodes
-from answerback.types.building import Builder, decode_hook
-from answerback.types.encoding import ENCODER
-from answerback.types.native import Natives
-from answerback.types.nodes import Node
-from answerback.types.problems import InvalidOutput
-from answerback.types.reading import read_type
-from answerback.types.scalars import is_loose
-from answerback.types.settling import settle
-from answerback.types.syntax import DEEPEST, is_too_deep
-from answerback.types.walk import Walk
+from . import nodes
+from .annotation_reader import read_type
+from .coerce import settle
+from .decode_hooks import Builder, decode_hook
+from .encoding import ENCODER
+from .json_text import DEEPEST, is_too_deep
+from .msgspec_types import Natives
+from .nodes import Node
+from .problems import InvalidOutput
+from .scalars import is_loose
+from .walk import Walk
 
 
 class Output:
@@ -37,7 +37,7 @@ class Output:
     def _make_check(self) -> Callable[[Any], tuple[bytes, Any]]:
         node = read_type(self._annotation, "return")
         if has_models(node):
-            from answerback.types.model_output import ModelCheck
+            from .pydantic_output import ModelCheck
 
             self._run = ModelCheck(node).run
         else:
@@ -122,7 +122,7 @@ def may_be_not_finite(encoded: bytes) -> bool:
 
 def refuse_faults(value: Any) -> None:
     """Raise InvalidOutput for what JSON cannot hold: NaN, a cycle, an unknown class."""
-    from answerback.types.faults import find_fault
+    from .unencodable import find_fault
 
     fault = find_fault(value)
     if fault is not None:

@@ -5,9 +5,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from answerback.types import nodes
-from answerback.types.nodes import Limits, Node
-from answerback.types.scalars import pattern_of
+from . import nodes
+from .nodes import Limits, Node
+from .scalars import pattern_of
 
 Schema = dict[str, Any]
 

@@ -14,7 +14,7 @@ from uuid import UUID
 
 import msgspec
 
-from answerback.types.nodes import NO_LIMITS, Limits, Scalar
+from .nodes import NO_LIMITS, Limits, Scalar
 
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?"
 # Long, and exact: no year 0, no 31st of April, and the 29th of February in leap years alone.

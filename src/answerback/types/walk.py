@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from answerback.types import nodes
-from answerback.types.naming import describe, kind_name, show
-from answerback.types.nodes import Node
-from answerback.types.problems import Problem
-from answerback.types.scalars import advice
+from . import nodes
+from .describe import describe, kind_name, show
+from .nodes import Node
+from .problems import Problem
+from .scalars import advice
 
 MOST_PROBLEMS = 50
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ....types.definitions import rename_refs
-from ....types.rendering import default_of
-from ....types.schema import schemas
+from ....types.json_schema import schemas
+from ....types.schema_renderer import default_of
 from .blocks import ROOT
 from .references import free_name, used
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from answerback.types.nodes import NO_LIMITS, NO_NOTES, Limits, Notes
+from .nodes import NO_LIMITS, NO_NOTES, Limits, Notes
 
 _NUMBERS = ("ge", "gt", "le", "lt", "multiple_of")
 _LIMITS = (*_NUMBERS, "min_length", "max_length", "pattern")

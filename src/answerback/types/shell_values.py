@@ -9,14 +9,14 @@ from typing import Any
 
 import msgspec
 
-from answerback.types import nodes
-from answerback.types.nodes import Node
-from answerback.types.parameter import Parameter
-from answerback.types.problems import InvalidArguments, Problem
-from answerback.types.reading import read_type
-from answerback.types.settling import read_kindly, settle
-from answerback.types.syntax import load
-from answerback.types.walk import Walk
+from . import nodes
+from .annotation_reader import read_type
+from .coerce import read_kindly, settle
+from .json_text import load
+from .nodes import Node
+from .parameter import Parameter
+from .problems import InvalidArguments, Problem
+from .walk import Walk
 
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})

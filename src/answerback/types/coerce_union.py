@@ -5,9 +5,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from answerback.types import nodes
-from answerback.types.nodes import Node
-from answerback.types.walk import Verdict
+from . import nodes
+from .nodes import Node
+from .walk import Verdict
 
 
 def candidates(node: nodes.Union, value: Any) -> list[Node]:

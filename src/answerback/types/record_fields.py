@@ -13,7 +13,7 @@ from msgspec._utils import (  # type: ignore[attr-defined]
     get_typeddict_info,
 )
 
-from answerback.types.nodes import Field, Node, Record
+from .nodes import Field, Node, Record
 
 Read = Callable[[Any, str], Node]
 

@@ -9,13 +9,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from answerback.types import nodes
-from answerback.types.naming import describe
-from answerback.types.nodes import Node
-from answerback.types.problems import InvalidJson, item, member
-from answerback.types.scalars import read_scalar
-from answerback.types.unions import best, candidates
-from answerback.types.walk import Verdict, Walk
+from . import nodes
+from .coerce_union import best, candidates
+from .describe import describe
+from .nodes import Node
+from .problems import InvalidJson, item, member
+from .scalars import read_scalar
+from .walk import Verdict, Walk
 
 
 def settle(node: Node, value: Any, path: str, walk: Walk) -> Any:
@@ -94,7 +94,7 @@ def _unpacked(value: Any, wanted: type, walk: Walk) -> Any:
     """The array or object that a string holds as JSON text, if that is allowed."""
     if not walk.lenient or not isinstance(value, str):
         return value
-    from answerback.types.syntax import load
+    from .json_text import load
 
     if not value.lstrip().startswith("[" if wanted is list else "{"):
         return value
@@ -214,7 +214,7 @@ def _array_record(node: nodes.Record, value: Any, path: str, walk: Walk) -> Any:
 
 
 def _model(node: nodes.Model, value: Any, path: str, walk: Walk) -> Any:
-    from answerback.types.models import settle_model
+    from .pydantic_types import settle_model
 
     return settle_model(node, value, path, walk)
 

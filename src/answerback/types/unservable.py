@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from answerback.types import nodes
-from answerback.types.nodes import Node
-from answerback.types.reading import read_type
+from . import nodes
+from .annotation_reader import read_type
+from .nodes import Node
 
 
 def check(annotation: Any, where: str) -> None:
@@ -29,7 +29,7 @@ def is_object_node(node: Node) -> bool:
         case nodes.Union(members=members):
             return all(map(is_object_node, members))
         case nodes.Model():
-            from answerback.types.models import is_object_model
+            from .pydantic_types import is_object_model
 
             return is_object_model(node)
         case nodes.Record(array=array):

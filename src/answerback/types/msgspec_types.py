@@ -10,9 +10,9 @@ from typing import Annotated, Any, Union
 
 import msgspec
 
-from answerback.types import nodes
-from answerback.types.nodes import Node
-from answerback.types.scalars import is_loose, meta_type
+from . import nodes
+from .nodes import Node
+from .scalars import is_loose, meta_type
 
 
 class _AnyInstance(type):

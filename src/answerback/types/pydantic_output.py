@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 
-from answerback.types import nodes
-from answerback.types.building import make_record
-from answerback.types.encoding import ENCODER
-from answerback.types.models import write_model
-from answerback.types.naming import describe
-from answerback.types.nodes import Node
-from answerback.types.output import Check, has_models, may_be_not_finite, refuse_faults
-from answerback.types.problems import InvalidOutput, item, member
-from answerback.types.syntax import DEEPEST, is_too_deep
+from . import nodes
+from .decode_hooks import make_record
+from .describe import describe
+from .encoding import ENCODER
+from .json_text import DEEPEST, is_too_deep
+from .nodes import Node
+from .output import Check, has_models, may_be_not_finite, refuse_faults
+from .problems import InvalidOutput, item, member
+from .pydantic_types import write_model
 
 # What is sent, and the checked value.
 Written = tuple[Any, Any]

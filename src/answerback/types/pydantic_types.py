@@ -9,11 +9,11 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 from pydantic_core.core_schema import ErrorType
 
-from answerback.types.encoding import ENCODER
-from answerback.types.naming import describe
-from answerback.types.nodes import Model
-from answerback.types.problems import InvalidOutput, item, member
-from answerback.types.walk import Walk
+from .describe import describe
+from .encoding import ENCODER
+from .nodes import Model
+from .problems import InvalidOutput, item, member
+from .walk import Walk
 
 
 @cache

@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from answerback.types import nodes
-from answerback.types.native import Natives, is_stand_in
-from answerback.types.nodes import Node
-from answerback.types.scalars import read_scalar
-from answerback.types.settling import choose
-from answerback.types.unions import candidates
-from answerback.types.walk import Walk
+from . import nodes
+from .coerce import choose
+from .coerce_union import candidates
+from .msgspec_types import Natives, is_stand_in
+from .nodes import Node
+from .scalars import read_scalar
+from .walk import Walk
 
 Hook = Callable[[type, Any], Any]
 
@@ -97,7 +97,7 @@ def _choice(node: nodes.Choice, value: Any) -> Any:
 
 
 def _model(node: nodes.Model, value: Any) -> Any:
-    from answerback.types.models import build_model
+    from .pydantic_types import build_model
 
     return build_model(node, value)
 

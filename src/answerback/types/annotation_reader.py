@@ -11,12 +11,12 @@ from uuid import UUID
 
 import msgspec
 
-from answerback.types import nodes
-from answerback.types.metadata import Extras, read_metadata
-from answerback.types.nodes import NO_LIMITS, NO_NOTES, Limits, Node
-from answerback.types.problems import UnservableType
-from answerback.types.records import read_fields, start_record, style_of
-from answerback.types.refusals import name_of, refusal
+from . import nodes
+from .annotated import Extras, read_metadata
+from .nodes import NO_LIMITS, NO_NOTES, Limits, Node
+from .problems import UnservableType
+from .record_fields import read_fields, start_record, style_of
+from .refusals import name_of, refusal
 
 SCALARS = frozenset(
     {bool, int, float, str, bytes, bytearray, datetime, date, time, timedelta, UUID, Decimal}

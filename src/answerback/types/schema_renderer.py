@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from answerback.types import nodes
-from answerback.types.definitions import Names, describe_class, rename_refs
-from answerback.types.encoding import ENCODER
-from answerback.types.faults import find_fault
-from answerback.types.nodes import Node
-from answerback.types.rendering_scalars import render_key, render_scalar, sizes
+from . import nodes
+from .definitions import Names, describe_class, rename_refs
+from .encoding import ENCODER
+from .nodes import Node
+from .rendering_scalars import render_key, render_scalar, sizes
+from .unencodable import find_fault
 
 Schema = dict[str, Any]
 
@@ -76,7 +76,7 @@ class Renderer:
 
     def model(self, node: nodes.Model) -> Schema:
         """A pydantic model, its definitions among ours."""
-        from answerback.types.models import model_schema
+        from .pydantic_types import model_schema
 
         schema = model_schema(node, mode=self.mode)
         theirs = schema.pop("$defs", {})

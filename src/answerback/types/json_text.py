@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from answerback.types.problems import InvalidJson
+from .problems import InvalidJson
 
 DEEPEST = 200
 _BRACKETS = bytes.maketrans(b"{}", b"[]")

@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from answerback.types import nodes
-from answerback.types.nodes import Node
+from . import nodes
+from .nodes import Node
 
 LONGEST = 60
 _SIGNS = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<", "multiple_of": "multiple of"}

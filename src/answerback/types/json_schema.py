@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from answerback.types.check import is_object_node
-from answerback.types.parameter import Parameter
-from answerback.types.reading import read_type
-from answerback.types.rendering import Renderer, default_of
+from .annotation_reader import read_type
+from .parameter import Parameter
+from .schema_renderer import Renderer, default_of
+from .unservable import is_object_node
 
 Schema = dict[str, Any]
 

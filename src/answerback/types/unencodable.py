@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from answerback.types.encoding import ENCODER, UnknownToJson
-from answerback.types.problems import InvalidOutput, item, member
-from answerback.types.syntax import DEEPEST
+from .encoding import ENCODER, UnknownToJson
+from .json_text import DEEPEST
+from .problems import InvalidOutput, item, member
 
 
 def find_fault(value: Any) -> InvalidOutput | None:
@@ -55,7 +55,7 @@ def _inside(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
 
 
 def _model_items(value: Any) -> Iterator[tuple[str, Any]]:
-    from answerback.types.models import dump, taken_apart
+    from .pydantic_types import dump, taken_apart
 
     dumped, held = dump(value), taken_apart(value)
     if not isinstance(dumped, dict) or not isinstance(held, dict):
