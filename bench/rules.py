@@ -11,7 +11,7 @@ from typing import Any
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
 
 from answerback import validate
-from answerback.dialects.schemas import dialect_schema
+from answerback.dialects.reply_schemas import dialect_schema
 from answerback.rules.linting import Linter, Options
 from answerback.rules.reports.plain import Lines
 

@@ -11,9 +11,9 @@ import msgspec
 
 from .content import BLOCKS, Text
 from .contract import ENVELOPE
-from .dialects import MalformedReply, blocks, envelope
-from .dialects.plain import utc
-from .dialects.text import DONE, PREFIX
+from .dialects import MalformedReply, envelope, mcp_blocks
+from .dialects.common import utc
+from .dialects.contract_text import DONE, PREFIX
 from .errors import INVALID_OUTPUT, TOOL_EXECUTION_ERROR, UNKNOWN_ERROR, ToolError
 from .reply import Error, Reply
 from .shape import BARE, RESULT
@@ -163,7 +163,7 @@ def _item(item: Any) -> Envelope:
     plain = _strict(item)[1]
     if isinstance(plain, dict) and _is_valid(plain):
         return plain
-    for read in (envelope.read_block, blocks.read_block):
+    for read in (envelope.read_block, mcp_blocks.read_block):
         try:
             return envelope.write_block(read(plain))
         except MalformedReply:

@@ -15,7 +15,7 @@ write(success(data=10), {dialect!r}, RESULT, STANDARD)
 write(failure("no"), {dialect!r}, RESULT, STANDARD)
 print(*sorted(name for name in sys.modules if name in {watched!r}))
 """
-HEAVY = ["answerback.render", "asyncio", "logging", "email", "base64", "http.client"]
+HEAVY = ["answerback.dialects.readable", "asyncio", "logging", "email", "base64", "http.client"]
 PARTS = ["blocks", "envelope", "mcp", "problem", "rest", "text"]
 
 

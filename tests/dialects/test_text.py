@@ -7,7 +7,7 @@ import pytest
 
 from answerback.content import Block, Image, Text
 from answerback.contract import ALIGNED, APPS, DIRECT, ENVELOPE, PRESETS, STANDARD, Contract
-from answerback.dialects.text import DONE, filled
+from answerback.dialects.contract_text import DONE, filled
 from answerback.reply import Reply, failure, success
 from answerback.shape import BARE, EMPTY, RESULT, Shape
 

@@ -13,7 +13,7 @@ import pytest
 from answerback import App
 from answerback.contract import Dialect
 from answerback.dialects import write
-from answerback.dialects.schemas import dialect_schema
+from answerback.dialects.reply_schemas import dialect_schema
 from answerback.rules import Finding
 from answerback.rules.subject import Circumstances
 from answerback.rules.validation import check

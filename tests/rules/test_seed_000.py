@@ -10,7 +10,7 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
 from answerback import validate
-from answerback.dialects.schemas import dialect_schema, seed_schema
+from answerback.dialects.reply_schemas import dialect_schema, seed_schema
 from answerback.rules.repair import repair
 from answerback.rules.subject import Circumstances
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..content import Audio, Block, Embedded, Image, Link, Text
-from ..render import render
+from ..dialects.readable import render
 from ..reply import Error, Reply
 from ..shape import EMPTY, Shape
 

@@ -21,7 +21,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     if given.seed and given.dialect != "envelope":
         parser.error("--seed goes with envelope only")
-    from ..dialects.schemas import dialect_schema, seed_schema
+    from ..dialects.reply_schemas import dialect_schema, seed_schema
 
     schema = seed_schema() if given.seed else dialect_schema(given.dialect)
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n")

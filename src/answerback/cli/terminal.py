@@ -112,7 +112,7 @@ def _bar(note: Progress) -> str:
 
 def _text(data: Any) -> str:
     # Imported here: most tools say nothing beside their reply.
-    from ..render import render
+    from ..dialects.readable import render
 
     return render(data if isinstance(data, str) else _encode(data))
 

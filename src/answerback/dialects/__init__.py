@@ -15,8 +15,8 @@ from ..contract import STANDARD, Contract, Dialect
 from ..reply import Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
-from .plain import MalformedReply
-from .written import JSON, Written, in_json
+from .common import MalformedReply
+from .http_reply import JSON, Written, in_json
 
 __all__ = ["MalformedReply", "Written", "project", "read", "write"]
 

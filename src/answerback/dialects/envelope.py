@@ -15,8 +15,7 @@ from ..contract import STANDARD, Contract
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
-from .blocks import MEDIA, project_block
-from .plain import (
+from .common import (
     OURS,
     MalformedReply,
     decoded_object,
@@ -33,7 +32,8 @@ from .plain import (
     utc,
     write_error,
 )
-from .text import filled, message_in
+from .contract_text import filled, message_in
+from .mcp_blocks import MEDIA, project_block
 
 FILLED_IN = OURS + "filled-in"
 """In a block's `_meta`: it has an `altText` only because the envelope asks for one."""

@@ -12,8 +12,7 @@ from ..errors import UNKNOWN_ERROR
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import Version
-from .blocks import project_block, read_block, write_block
-from .plain import (
+from .common import (
     OURS,
     MalformedReply,
     decoded_object,
@@ -31,7 +30,8 @@ from .plain import (
     utc,
     write_error,
 )
-from .text import filled, message_in
+from .contract_text import filled, message_in
+from .mcp_blocks import project_block, read_block, write_block
 
 ERROR = OURS + "error"
 TIMESTAMP = OURS + "timestamp"

@@ -15,8 +15,8 @@ from ..reply import Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
 from . import rest
-from .plain import KINDS, decoded_object, encode, given, kind_of, plain, read_error, retryable
-from .written import ERROR_CODE, Written, in_json
+from .common import KINDS, decoded_object, encode, given, kind_of, plain, read_error, retryable
+from .http_reply import ERROR_CODE, Written, in_json
 
 PROBLEM = "application/problem+json"
 OWN = ("type", "title", "status", "detail", "code", "details", "retryable", "hint")

@@ -15,8 +15,8 @@ from ..errors import UNKNOWN_ERROR
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
-from .plain import KINDS, MalformedReply, decoded, encode, encoded_data, kind_of, plain_data
-from .written import ERROR_CODE, JSON, Written, in_json, is_token, token
+from .common import KINDS, MalformedReply, decoded, encode, encoded_data, kind_of, plain_data
+from .http_reply import ERROR_CODE, JSON, Written, in_json, is_token, token
 
 FORM = "X-Answerback-Form"
 """Says that a body is not data: `content` (blocks), `image` or `audio` (their bytes)."""
@@ -35,7 +35,7 @@ def write(
         case (Image(url=None) | Audio(url=None) as media,):
             headers = ((FORM, _noun(media)), ("X-Content-Type-Options", "nosniff"))
             return Written(200, media.data, _safe_mime(media), headers)
-    from .blocks import write_block
+    from .mcp_blocks import write_block
 
     blocks = [write_block(block) for block in _content(reply)]
     return Written(200, encode({"content": blocks}), JSON, ((FORM, "content"),))
@@ -80,8 +80,8 @@ def project(
 
 
 def _content(reply: Reply[Any]) -> tuple[Block, ...]:
-    from .blocks import project_block
-    from .text import DONE
+    from .contract_text import DONE
+    from .mcp_blocks import project_block
 
     blocks = reply.content or (Text(DONE),)
     return tuple(project_block(block, LATEST_LEGACY) for block in blocks)
@@ -101,7 +101,7 @@ def _safe_mime(media: Image | Audio) -> str:
 
 
 def _read_content(found: Any) -> Reply[Any]:
-    from .blocks import read_block
+    from .mcp_blocks import read_block
 
     match found:
         case {"content": list(blocks)}:

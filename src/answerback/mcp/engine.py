@@ -9,7 +9,7 @@ import msgspec
 
 from ..call import Call, Outcome, settled
 from ..dialects import mcp as dialect
-from ..dialects.blocks import project_block, write_block
+from ..dialects.mcp_blocks import project_block, write_block
 from ..reply import Reply
 from ..shape import RESULT
 from ..types.problems import InvalidOutput

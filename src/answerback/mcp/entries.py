@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..content import Icon
-from ..dialects.blocks import project_annotations
+from ..dialects.mcp_blocks import project_annotations
 from ..prompt import Prompt
 from ..resource import Resource
 from ..tool import Options, Tool

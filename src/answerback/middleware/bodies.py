@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..dialects.plain import KINDS
+from ..dialects.common import KINDS
 from .replies import (
     Checked,
     Checker,

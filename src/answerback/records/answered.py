@@ -12,7 +12,7 @@ import msgspec
 
 from ..call import Call, Outcome
 from ..content import Audio, Block, Embedded, Image, Text
-from ..dialects.blocks import write_block
+from ..dialects.mcp_blocks import write_block
 from ..reply import Reply
 from .event import ASKED, CANCELLED, ISSUE, REPLY, Event, Issue
 

@@ -162,7 +162,7 @@ def _place(pointer: str, reply: Reply[Any]) -> str:
 
 def _place_in_content(index: int, rest: list[str], reply: Reply[Any]) -> str:
     """The dialect adds one text, of the error or of the data, if it is not there already."""
-    from ..dialects.text import filled
+    from ..dialects.contract_text import filled
 
     written = filled(reply, shape_of(reply), STANDARD)
     added = len(written) > len(reply.content)

@@ -152,7 +152,7 @@ def _not_an_object(
 
 def shape_of(reply: Reply[Any]) -> Shape:
     """How its data is wrapped, as far as a reply alone can tell: an object is sent as it is."""
-    from ..dialects.plain import encoded_data
+    from ..dialects.common import encoded_data
 
     if reply.data is msgspec.UNSET or encoded_data(reply).startswith(b"{"):
         return BARE

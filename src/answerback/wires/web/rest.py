@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ...call import Call, settled
 from ...dialects import Written, write
 from ...dialects.accept import choose
-from ...dialects.written import JSON
+from ...dialects.http_reply import JSON
 from ...reply import Reply
 from ...shape import RESULT
 from ..http import refuse_media, refuse_method

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ....dialects.schemas import form_schemas
+from ....dialects.reply_schemas import form_schemas
 from .blocks import ROOT, record, ref
 
 if TYPE_CHECKING:

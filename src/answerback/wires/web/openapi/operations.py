@@ -9,8 +9,8 @@ import msgspec
 
 from ....content import Audio, Image
 from ....dialects.accept import NAMED
+from ....dialects.http_reply import ERROR_CODE, JSON
 from ....dialects.rest import FORM
-from ....dialects.written import ERROR_CODE, JSON
 from ....types.encoding import ENCODER
 from .bodies import error_schema, success_schema
 from .statuses import WORDS, error_statuses

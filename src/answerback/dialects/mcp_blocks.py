@@ -11,16 +11,7 @@ import msgspec
 
 from ..content import Annotations, Audio, Block, Embedded, Image, Link, Text
 from ..versions import Version
-from .plain import (
-    OURS,
-    MalformedReply,
-    encode,
-    given,
-    made,
-    our_meta,
-    own_meta,
-    plain,
-)
+from .common import OURS, MalformedReply, encode, given, made, our_meta, own_meta, plain
 
 MEDIA: dict[str, type[Image] | type[Audio]] = {"image": Image, "audio": Audio}
 AUDIO_URI = "urn:answerback:audio"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..content import Block, Text
-from .plain import encode, encoded_data
+from .common import encode, encoded_data
 
 if TYPE_CHECKING:
     from ..contract import Contract, ErrorStyle
@@ -83,7 +83,7 @@ def _led_by(text: str, content: tuple[Block, ...]) -> tuple[Block, ...]:
 def _readable(encoded: bytes) -> str:
     if encoded == b"null":
         return DONE
-    from ..render import render
+    from .readable import render
 
     return render(msgspec.json.decode(encoded)) or DONE
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerback.render import render
+from answerback.dialects.readable import render
 
 
 def test_seed_000_an_instance_reads_as_its_name_and_status() -> None:

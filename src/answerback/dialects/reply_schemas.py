@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..types.json_schema import schemas
-from . import forms
+from . import wire_types
 
 if TYPE_CHECKING:
     from ..contract import Dialect
@@ -16,14 +16,14 @@ Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _FORMS = (
-    forms.Content,
-    forms.McpResult,
-    forms.McpError,
-    forms.Envelope,
-    forms.EnvelopeError,
-    forms.Failure,
-    forms.RestError,
-    forms.Problem,
+    wire_types.Content,
+    wire_types.McpResult,
+    wire_types.McpError,
+    wire_types.Envelope,
+    wire_types.EnvelopeError,
+    wire_types.Failure,
+    wire_types.RestError,
+    wire_types.Problem,
 )
 _OF: dict[Dialect, tuple[str, ...]] = {
     "mcp": ("McpResult", "McpError"),
