@@ -23,7 +23,7 @@ STATE = {
     # A table that is read as it is needed, from modules that are loaded as they are needed.
     "dialects/__init__.py: _load",
     # How anything is encoded: worked out at its first use, and the same ever after.
-    "enforce.py: _ANYTHING",
+    "calls/reply_check.py: _ANYTHING",
     "wrapping.py: _anything",
     # Which request a thread is answering.
     "mcp/exchange.py: _here",

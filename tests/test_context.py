@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from answerback import App, Context, Reply
-from answerback.call import Call, settled
+from answerback.calls.pipeline import Call, settled
 from answerback.peer import LEVELS, Abilities, Level, Log, Progress, Question
 from answerback.wires.memory import call
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from answerback import App
-from answerback.tool import Tool
+from answerback.tools.tool import Tool
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 APPS = sorted(path.stem for path in EXAMPLES.glob("*.py") if "app.run()" in path.read_text())

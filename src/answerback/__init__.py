@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from .content import Annotations, Audio, Embedded, Icon, Image, Link, Text
     from .context import Context
     from .contract import Contract
+    from .elicitation import Declined
     from .errors import (
         Conflict,
         Forbidden,
@@ -20,11 +21,10 @@ if TYPE_CHECKING:
     )
     from .limits import Limits
     from .peer import Ask, Header
-    from .prompt import Message
-    from .questions import Declined
     from .records import audit
     from .reply import Reply, failure, success
     from .rules import validate
+    from .tools.prompt import Message
     from .wrapping import wrap
 
 __version__ = "0.1.0"
@@ -39,7 +39,7 @@ _HOME = {
     "Conflict": "errors",
     "Context": "context",
     "Contract": "contract",
-    "Declined": "questions",
+    "Declined": "elicitation",
     "Embedded": "content",
     "Forbidden": "errors",
     "Header": "peer",
@@ -48,7 +48,7 @@ _HOME = {
     "InvalidInput": "errors",
     "Limits": "limits",
     "Link": "content",
-    "Message": "prompt",
+    "Message": "tools.prompt",
     "NotFound": "errors",
     "RateLimited": "errors",
     "Reply": "reply",

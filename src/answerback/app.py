@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 
-from .changes import Change, Changes
 from .contract import Contract, contract_named
 from .limits import DEFAULT_LIMITS, Limits
-from .tool import Options, Tool, ToolOptions, check_options
+from .registry import Change, Changes
+from .tools.tool import Options, Tool, ToolOptions, check_options
 from .wires.http import MAX_BODY, RESERVED
 
 if TYPE_CHECKING:
-    from .paths import Paths
-    from .prompt import Prompt
+    from .calls.handlers import Paths
     from .records import Records, Sink
     from .reply import Reply
-    from .resource import Resource, ResourceOptions
+    from .tools.prompt import Prompt
+    from .tools.resource import Resource, ResourceOptions
     from .wires.web.site import Site
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -93,7 +93,7 @@ class App:
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
         """Register a function that gives what is at *uri*, or at all URIs of a template."""
-        from .resource import Resource, ResourceOptions, check_uri
+        from .tools.resource import Resource, ResourceOptions, check_uri
 
         check_uri(uri)
         check_options(options, ResourceOptions)
@@ -113,7 +113,7 @@ class App:
     def prompt(self, /, **options: Unpack[Options]) -> Callable[[F], F]: ...
     def prompt(self, fn: Any = None, /, **options: Any) -> Any:
         """Register a function that makes messages. With or without options."""
-        from .prompt import Prompt
+        from .tools.prompt import Prompt
 
         if fn is None:
             return partial(self.prompt, **options)
@@ -166,9 +166,9 @@ class App:
     @cached_property
     def paths(self) -> Paths:
         """The ways through, for wires with a running loop."""
-        from .paths import paths
-        from .runners import on_loop
-        from .threads import Pool
+        from .calls.handlers import paths
+        from .calls.runners import on_loop
+        from .calls.thread_pool import Pool
 
         return paths(self, on_loop(Pool(self.limits.threads)))
 

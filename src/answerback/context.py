@@ -10,7 +10,7 @@ import msgspec
 from .peer import Abilities, Level, Log, NeedsInput, Progress, Question
 
 if TYPE_CHECKING:
-    from .call import Call
+    from .calls.pipeline import Call
 
 T = TypeVar("T")
 
@@ -79,7 +79,7 @@ class Context:
         In modern MCP the function is run again from its start once there is an answer:
         what stands before the question runs twice. *key* names the question there.
         """
-        from .questions import Form
+        from .elicitation import Form
 
         asked = Form(message, form, key=key)
         return await asked.ask(self._call.peer)

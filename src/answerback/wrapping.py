@@ -65,7 +65,7 @@ def _failed_call(fn: Callable[..., Any], exc: BaseException) -> Envelope:
 
 def _told(fn: Callable[..., Any], exc: BaseException) -> Error | None:
     """What the caller may know of it."""
-    from .enforce import checked_error
+    from .calls.reply_check import checked_error
 
     match exc:
         case ToolError():

@@ -139,4 +139,4 @@ def test_durations_are_measured_in_the_buckets_of_the_convention(telemetry: Tele
     assert point.count == 1
     assert point.explicit_bounds == (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
     assert point.attributes["mcp.method.name"] == "tools/call"
-    assert found["answerback.call.duration"].data.data_points[0].count == 1
+    assert found["answerback.calls.pipeline.duration"].data.data_points[0].count == 1

@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from ..call import refuse_arguments
+from ..calls.pipeline import refuse_arguments
 from ..errors import INVALID_JSON, AnswerbackError
 from ..reply import Reply, failure
-from ..tool import Tool
+from ..tools.tool import Tool
 from ..types.json_text import load
 from ..types.problems import InvalidArguments, InvalidJson
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ..tool import Tool
+from ..tools.tool import Tool
 from .samples import example
 from .words import kind, usage
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..tool import Tool
+from ..tools.tool import Tool
 
 _FORMS = {
     "date": "date",

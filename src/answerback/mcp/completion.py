@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
 import msgspec
 
-from ..call import Call, settled
-from ..tool import Tool
+from ..calls.pipeline import Call, settled
+from ..tools.tool import Tool
 from .messages import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..app import App
+    from ..calls.handlers import Paths
     from ..contract import Contract
-    from ..paths import Paths
     from .exchange import Exchange
     from .params import Complete
 

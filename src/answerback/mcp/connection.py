@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..call import without_loop
+from ..calls.pipeline import without_loop
 from . import params
 from .engine import log_fault
 from .exchange import Exchange, Link

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..call import Call, Outcome, settled
+from ..calls.pipeline import Call, Outcome, settled
 from ..dialects import mcp as dialect
 from ..dialects.mcp_blocks import project_block, write_block
 from ..reply import Reply
@@ -32,11 +32,11 @@ from .messages import (
 
 if TYPE_CHECKING:
     from ..app import App
+    from ..calls.handlers import Paths
     from ..content import Embedded
-    from ..paths import Paths
-    from ..resource import Resource
     from ..seal import Sealer
-    from ..tool import Tool
+    from ..tools.resource import Resource
+    from ..tools.tool import Tool
     from ..versions import Version
 
 _encode = msgspec.json.Encoder().encode
@@ -170,7 +170,7 @@ class Engine:
             if reply.error.row.status == 404:
                 raise _no_resource(uri, exchange.version)
             raise RpcError(_code(reply.error.row.status), reply.error.message)
-        from ..resource import contents_of
+        from ..tools.resource import contents_of
 
         try:
             bodies = contents_of(resource, uri, reply)

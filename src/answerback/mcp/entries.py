@@ -9,9 +9,9 @@ import msgspec
 
 from ..content import Icon
 from ..dialects.mcp_blocks import project_annotations
-from ..prompt import Prompt
-from ..resource import Resource
-from ..tool import Options, Tool
+from ..tools.prompt import Prompt
+from ..tools.resource import Resource
+from ..tools.tool import Options, Tool
 from ..versions import Version
 
 

@@ -15,7 +15,7 @@ from .messages import Id, notification_frame
 from .session import Client, reaches
 
 if TYPE_CHECKING:
-    from ..call import Call
+    from ..calls.pipeline import Call
 
 
 class Link(Protocol):

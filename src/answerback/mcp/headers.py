@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..tool import Tool
+from ..tools.tool import Tool
 from .messages import HEADER_MISMATCH, Request, RpcError
 from .params import CallTool, ToolCall, read
 

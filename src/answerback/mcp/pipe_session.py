@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..changes import Change
+from ..registry import Change
 from ..versions import LATEST_LEGACY
 from . import params
 from .exchange import Exchange, Link

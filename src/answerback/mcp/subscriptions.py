@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..changes import Change
+from ..registry import Change
 from .messages import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..call import Call, Outcome
+from ..calls.pipeline import Call, Outcome
 from ..content import Audio, Block, Embedded, Image, Text
 from ..dialects.mcp_blocks import write_block
 from ..reply import Reply

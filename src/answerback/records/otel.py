@@ -48,7 +48,7 @@ class OpenTelemetry:
             explicit_bucket_boundaries_advisory=_BUCKETS,
         )
         self._others = meter.create_histogram(
-            "answerback.call.duration",
+            "answerback.calls.pipeline.duration",
             unit="s",
             description="How long calls took that came by other wires than MCP.",
             explicit_bucket_boundaries_advisory=_BUCKETS,

@@ -13,7 +13,7 @@ from .event import Event
 from .writer import END_SECONDS, Writer
 
 if TYPE_CHECKING:
-    from ..call import Call, Handler, Outcome
+    from ..calls.pipeline import Call, Handler, Outcome
     from .sink import Sink
 
 

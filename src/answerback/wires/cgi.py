@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from ..call import Call
+from ..calls.pipeline import Call
 from ..dialects import Written, write
 from ..dialects.accept import choose
 from ..errors import AnswerbackError

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ..app import App
-    from ..tool import Tool
+    from ..tools.tool import Tool
 
 
 def listing(app: App) -> list[dict[str, Any]]:

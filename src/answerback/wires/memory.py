@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..call import Call, settled
+from ..calls.pipeline import Call, settled
 from ..peer import NOBODY, Peer
 
 if TYPE_CHECKING:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..call import Call, settled, without_loop
-from ..paths import paths
-from ..runners import in_place, on_a_loop_of_its_own
+from ..calls.handlers import paths
+from ..calls.pipeline import Call, settled, without_loop
+from ..calls.runners import in_place, on_a_loop_of_its_own
 
 if TYPE_CHECKING:
     from ..app import App

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..calls.handlers import paths
+from ..calls.runners import Runner, in_place
 from ..errors import ToolError
 from ..mcp.connection import Connection, Job
 from ..mcp.engine import Engine, log_fault
@@ -29,9 +31,7 @@ from ..mcp.messages import (
     error_frame,
     request_frame,
 )
-from ..paths import paths
 from ..peer import NeedsInput
-from ..runners import Runner, in_place
 from .stdout import Stdout
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from ..app import App
     from ..seal import Sealer
-    from ..tool import Tool
+    from ..tools.tool import Tool
 
 MAX_MESSAGE = 10 * 1024 * 1024
 BRIEF = 0.002
@@ -339,7 +339,7 @@ def _decline(answer: Future[msgspec.Raw]) -> None:
     """There will be no answer; unless there is one already."""
     from concurrent.futures import InvalidStateError
 
-    from ..questions import Declined
+    from ..elicitation import Declined
 
     with suppress(InvalidStateError):
         answer.set_exception(Declined("The client did not answer"))

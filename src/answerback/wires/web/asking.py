@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
+from ...elicitation import Declined
 from ...mcp.messages import Id, request_frame
 from ...mcp.rounds import LIFETIME
-from ...questions import Declined
 from .bus import Answered
 from .events import Log
 

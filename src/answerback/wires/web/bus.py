@@ -13,9 +13,9 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from ...changes import Change
 from ...mcp.messages import Id
 from ...peer import Level
+from ...registry import Change
 
 _PATIENCE = 2.0
 """Seconds to wait for another worker; one that has died does not answer."""

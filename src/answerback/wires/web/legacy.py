@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from ...changes import Change
 from ...mcp import params
 from ...mcp.exchange import DEAF, Exchange
 from ...mcp.messages import (
@@ -21,6 +20,7 @@ from ...mcp.messages import (
 from ...mcp.modern import meta_of
 from ...mcp.parsing import parse
 from ...mcp.subscriptions import change_frame
+from ...registry import Change
 from ...versions import LEGACY
 from .bus import Bus
 from .events import KEEP_ALIVE, Answer, Log, write_until_gone

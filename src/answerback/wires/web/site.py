@@ -10,8 +10,8 @@ from collections.abc import Awaitable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from ...changes import Change
 from ...errors import needs_extra
+from ...registry import Change
 from ...seal import sealer_from_environment
 from ..http import RESERVED
 from .bus import ALONE, Bus, Changed, Sockets

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...changes import Change
 from ...mcp import headers as routing
 from ...mcp.exchange import Exchange
 from ...mcp.messages import INVALID_REQUEST, Request, RpcError
 from ...mcp.session import DEFAULT_LEVEL, Client, Session
 from ...mcp.sessions import Sessions
 from ...mcp.tickets import Ticket
+from ...registry import Change
 from ...versions import ASSUMED_LEGACY, LEGACY, Version
 from .bus import Ended, Levelled, Subscribed
 from .incoming import Headers

@@ -17,7 +17,7 @@ from .statuses import WORDS, error_statuses
 
 if TYPE_CHECKING:
     from ....contract import Contract, Dialect
-    from ....tool import Tool
+    from ....tools.tool import Tool
 
 Schema = dict[str, Any]
 

@@ -12,7 +12,7 @@ from .blocks import ROOT
 from .references import free_name, used
 
 if TYPE_CHECKING:
-    from ....tool import Tool
+    from ....tools.tool import Tool
 
 Schema = dict[str, Any]
 Components = dict[str, Schema]

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ....docstrings import parse
 from ....errors import CODES, ToolError, look_up
-from ....signature import source_of
+from ....tools.docstrings import parse
+from ....tools.signature import source_of
 
 if TYPE_CHECKING:
-    from ....tool import Tool
+    from ....tools.tool import Tool
 
 ALWAYS = {
     400: "Invalid request",

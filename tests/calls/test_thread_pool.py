@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from answerback import App, Limits
+from answerback.calls.thread_pool import Pool
 from answerback.peer import NeedsInput, Question
-from answerback.threads import Pool
 
 BOUND = 10.0
 

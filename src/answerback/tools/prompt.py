@@ -7,12 +7,12 @@ from typing import Any, Literal
 
 import msgspec
 
-from .content import BLOCKS, Block, Text
-from .contract import Contract
-from .enforce import check_content
-from .reply import Reply
+from ..calls.reply_check import check_content
+from ..content import BLOCKS, Block, Text
+from ..contract import Contract
+from ..reply import Reply
+from ..types.problems import InvalidOutput
 from .tool import Options, Tool
-from .types.problems import InvalidOutput
 
 
 class Message(msgspec.Struct, frozen=True):

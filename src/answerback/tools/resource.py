@@ -8,13 +8,13 @@ from typing import Any
 
 import msgspec
 
-from .content import Annotations, Embedded
-from .contract import Contract
-from .reply import Reply
-from .templates import Template
+from ..content import Annotations, Embedded
+from ..contract import Contract
+from ..reply import Reply
+from ..types.output import Output
+from ..types.problems import InvalidOutput
 from .tool import Options, Tool
-from .types.output import Output
-from .types.problems import InvalidOutput
+from .uri_template import Template
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")
 

@@ -8,7 +8,7 @@ import msgspec
 
 from .errors import ToolError
 from .peer import NeedsInput, Peer, Question, ask_of
-from .tool import Tool
+from .tools.tool import Tool
 from .types.arguments import Arguments
 from .types.parameter import Parameter
 from .types.problems import InvalidArguments

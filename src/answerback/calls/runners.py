@@ -6,11 +6,11 @@ from collections.abc import Callable, Coroutine
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .errors import TimedOut
-from .tool import Tool
+from ..errors import TimedOut
+from ..tools.tool import Tool
 
 if TYPE_CHECKING:
-    from .threads import Pool
+    from .thread_pool import Pool
 
 Runner: TypeAlias = Callable[[Tool, dict[str, Any]], Any]
 """Gives what the tool gives back, or a coroutine of it."""

@@ -10,11 +10,11 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import msgspec
 
-from .content import BLOCKS
-from .contract import Contract
-from .reply import Reply
-from .shape import BARE, EMPTY, RESULT, SPREAD, Shape
-from .types.unservable import check, is_object
+from ..content import BLOCKS
+from ..contract import Contract
+from ..reply import Reply
+from ..shape import BARE, EMPTY, RESULT, SPREAD, Shape
+from ..types.unservable import check, is_object
 
 
 class Returns(msgspec.Struct, frozen=True, kw_only=True):

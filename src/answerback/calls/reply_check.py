@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .content import BLOCKS, Audio, Block, Image, Text
-from .reply import Error, Reply
-from .shape import EMPTY
-from .tool import Tool
-from .types.output import Output
-from .types.problems import InvalidOutput
+from ..content import BLOCKS, Audio, Block, Image, Text
+from ..reply import Error, Reply
+from ..shape import EMPTY
+from ..tools.tool import Tool
+from ..types.output import Output
+from ..types.problems import InvalidOutput
 
 T = TypeVar("T")
 

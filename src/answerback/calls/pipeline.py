@@ -10,10 +10,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from .context import Context
-from .contract import Contract
-from .enforce import checked_error, reply_to
-from .errors import (
+from ..context import Context
+from ..contract import Contract
+from ..errors import (
     INPUT_REQUIRED,
     INVALID_ARGUMENTS,
     INVALID_JSON,
@@ -22,12 +21,13 @@ from .errors import (
     TOOL_NOT_FOUND,
     ToolError,
 )
-from .peer import NOBODY, NeedsInput, Peer
-from .reply import Error, Reply, failure
+from ..peer import NOBODY, NeedsInput, Peer
+from ..reply import Error, Reply, failure
+from ..tools.tool import Tool
+from ..types.describe import near
+from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
+from .reply_check import checked_error, reply_to
 from .runners import Runner
-from .tool import Tool
-from .types.describe import near
-from .types.problems import InvalidArguments, InvalidJson, InvalidOutput
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ def _busy(most: int) -> Reply[Any]:
 
 
 async def _ask(tool: Tool, call: Call) -> dict[str, Any]:
-    from .questions import ask_all
+    from ..elicitation import ask_all
 
     return await ask_all(tool, call.peer)
 

@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 import msgspec
 
-from .content import Icon
-from .contract import Contract
-from .errors import ToolError
-from .peer import header_of
-from .returns import Returns, read_returns
-from .shape import Shape
+from ..content import Icon
+from ..contract import Contract
+from ..errors import ToolError
+from ..peer import header_of
+from ..shape import Shape
+from ..types.arguments import Arguments
+from ..types.output import Output
+from ..types.parameter import Parameter
+from ..types.unservable import check
+from .return_type import Returns, read_returns
 from .signature import (
     Signature,
     Source,
@@ -23,10 +27,6 @@ from .signature import (
     read_signature,
     source_of,
 )
-from .types.arguments import Arguments
-from .types.output import Output
-from .types.parameter import Parameter
-from .types.unservable import check
 
 if TYPE_CHECKING:
     from .docstrings import Docstring
@@ -136,7 +136,7 @@ class Tool:
 
     def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
         """The argument object for `name=value` strings, each read by its argument's type."""
-        from .types.shell_values import from_strings
+        from ..types.shell_values import from_strings
 
         return from_strings(self.signature.parameters, pairs)
 
@@ -173,7 +173,7 @@ class Tool:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        from .types.json_schema import arguments_schema
+        from ..types.json_schema import arguments_schema
 
         own = self.options.get("input_schema")
         if own is not None:
@@ -187,7 +187,7 @@ class Tool:
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
         """The schema of what is sent, or None where the annotation does not say."""
-        from .types.json_schema import output_schema
+        from ..types.json_schema import output_schema
 
         if not self.returns.declared:
             return None

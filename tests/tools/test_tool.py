@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from answerback import App, Reply
-from answerback.tool import Tool
+from answerback.tools.tool import Tool
 
 
 def answer(fn: Callable[..., Any], /, **arguments: Any) -> Reply[Any]:

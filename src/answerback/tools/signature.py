@@ -9,10 +9,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from .context import Context
-from .errors import UndefinedAnnotation
-from .peer import ask_of
-from .types.parameter import Parameter
+from ..context import Context
+from ..errors import UndefinedAnnotation
+from ..peer import ask_of
+from ..types.parameter import Parameter
 
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
 

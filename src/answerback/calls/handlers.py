@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .call import Handler, pipeline
+from .pipeline import Handler, pipeline
 from .runners import Runner
 
 if TYPE_CHECKING:
-    from .app import App
-    from .records import Records
-    from .reply import Reply
-    from .tool import Tool
+    from ..app import App
+    from ..records import Records
+    from ..reply import Reply
+    from ..tools.tool import Tool
 
 
 class Paths(msgspec.Struct, frozen=True):
@@ -47,6 +47,6 @@ def _recorded(ways: Paths, records: Records) -> Paths:
 
 def _prompt_reply(tool: Tool, value: Any) -> Reply[Any]:
     # Only an app whose prompts are used pays for loading what they need.
-    from .prompt import prompt_reply
+    from ..tools.prompt import prompt_reply
 
     return prompt_reply(tool, value)

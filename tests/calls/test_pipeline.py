@@ -24,11 +24,11 @@ from answerback import (
     Unauthenticated,
     Unavailable,
 )
-from answerback.call import Call, settled, without_loop
-from answerback.paths import paths
+from answerback.calls.handlers import paths
+from answerback.calls.pipeline import Call, settled, without_loop
+from answerback.calls.runners import in_place, on_a_loop_of_its_own
 from answerback.peer import NeedsInput, Question
 from answerback.reply import Error
-from answerback.runners import in_place, on_a_loop_of_its_own
 
 PASSWORD = "postgres://admin:hunter2@db"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerback.docstrings import Docstring, parse
+from answerback.tools.docstrings import Docstring, parse
 
 GOOGLE = """Transfer money between two accounts.
 

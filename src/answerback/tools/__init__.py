@@ -1,0 +1,1 @@
+"""A function and what was worked out about it: tools, resources and prompts."""
