@@ -26,7 +26,7 @@ STATE = {
     "calls/reply_check.py: _ANYTHING",
     "wrapping.py: _anything",
     # Which request a thread is answering.
-    "mcp/exchange.py: _here",
+    "mcp/mcp_peer.py: _here",
     # Made of a type or a pattern that an author wrote, and the same whenever it is made.
     "types/pydantic_types.py: _cached_adapter",
     "types/scalars.py: _compiled",

@@ -34,8 +34,8 @@ from tests.fuzz.posts import (
 
 from answerback import App, Context
 from answerback.mcp.session import Client
-from answerback.mcp.tickets import LIFETIME, Ticket
-from answerback.seal import Sealer
+from answerback.mcp.session_id import LIFETIME, Ticket
+from answerback.mcp.signing import Sealer
 from answerback.versions import LEGACY
 
 OURS, OLD, FOREIGN = Sealer(b"one"), Sealer(b"two"), Sealer(b"other")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..app import App
     from ..calls.handlers import Paths
     from ..contract import Contract
-    from .exchange import Exchange
+    from .mcp_peer import Exchange
     from .params import Complete
 
 MOST = 100

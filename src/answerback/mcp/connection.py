@@ -12,7 +12,8 @@ import msgspec
 from ..calls.pipeline import without_loop
 from . import params
 from .engine import log_fault
-from .exchange import Exchange, Link
+from .jsonrpc import parse, parse_batch
+from .mcp_peer import Exchange, Link
 from .messages import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -26,7 +27,6 @@ from .messages import (
     result_frame,
 )
 from .modern import is_modern, meta_of, require, version_of
-from .parsing import parse, parse_batch
 from .pipe_session import PipeSession
 from .subscriptions import Subscription
 

@@ -14,10 +14,9 @@ from ..reply import Reply
 from ..shape import RESULT
 from ..types.problems import InvalidOutput
 from . import params
-from .about import About
 from .completion import complete
-from .exchange import Exchange
-from .lists import LISTS, one_page
+from .listing import LISTS, one_page
+from .mcp_peer import Exchange
 from .messages import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -29,15 +28,16 @@ from .messages import (
     error_frame,
     result_frame,
 )
+from .server_info import About
 
 if TYPE_CHECKING:
     from ..app import App
     from ..calls.handlers import Paths
     from ..content import Embedded
-    from ..seal import Sealer
     from ..tools.resource import Resource
     from ..tools.tool import Tool
     from ..versions import Version
+    from .signing import Sealer
 
 _encode = msgspec.json.Encoder().encode
 
@@ -140,7 +140,7 @@ class Engine:
         retry = raw if isinstance(raw, params.ToolCall) else params.read(raw, params.Retry)
         if retry.responses or retry.state is not None:
             # Only one who is asked pays for what sealing needs.
-            from .rounds import recall
+            from .input_required import recall
 
             recall(exchange, retry, _bound(kind, call), self._sealer())
 
@@ -153,7 +153,7 @@ class Engine:
             return outcome
         if not exchange.version.modern:
             return settled(outcome)
-        from .rounds import input_required
+        from .input_required import input_required
 
         asking = input_required(exchange, outcome, _bound(kind, call), self._sealer())
         return self.about.finish(asking, exchange.version)

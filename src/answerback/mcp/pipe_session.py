@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from ..registry import Change
 from ..versions import LATEST_LEGACY
 from . import params
-from .exchange import Exchange, Link
+from .mcp_peer import Exchange, Link
 from .messages import Id, Params, Request, RpcError
 from .session import Client, Session
 from .subscriptions import change_frame, subscribed_uri
 
 if TYPE_CHECKING:
     from ..app import App
-    from .about import About
+    from .server_info import About
 
 _DONE = b"{}"
 

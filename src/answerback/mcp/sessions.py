@@ -6,7 +6,7 @@ import time
 from collections import OrderedDict
 
 from ..peer import Level
-from .tickets import LIFETIME
+from .session_id import LIFETIME
 
 MOST = 10_000
 """Beyond so many, the one that was quiet longest is forgotten."""

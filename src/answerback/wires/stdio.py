@@ -22,7 +22,7 @@ from ..calls.runners import Runner, in_place
 from ..errors import ToolError
 from ..mcp.connection import Connection, Job
 from ..mcp.engine import Engine, log_fault
-from ..mcp.exchange import current
+from ..mcp.mcp_peer import current
 from ..mcp.messages import (
     INVALID_REQUEST,
     Id,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from ..app import App
-    from ..seal import Sealer
+    from ..mcp.signing import Sealer
     from ..tools.tool import Tool
 
 MAX_MESSAGE = 10 * 1024 * 1024
@@ -192,7 +192,7 @@ class _Sentry:
 
 @cache
 def _sealer() -> Sealer:
-    from ..seal import sealer_from_environment
+    from ..mcp.signing import sealer_from_environment
 
     return sealer_from_environment()[0]
 

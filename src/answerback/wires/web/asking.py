@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from ...elicitation import Declined
+from ...mcp.input_required import LIFETIME
 from ...mcp.messages import Id, request_frame
-from ...mcp.rounds import LIFETIME
 from .bus import Answered
 from .events import Log
 

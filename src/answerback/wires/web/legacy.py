@@ -6,7 +6,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from ...mcp import params
-from ...mcp.exchange import DEAF, Exchange
+from ...mcp.jsonrpc import parse
+from ...mcp.mcp_peer import DEAF, Exchange
 from ...mcp.messages import (
     INVALID_REQUEST,
     Message,
@@ -18,7 +19,6 @@ from ...mcp.messages import (
     result_frame,
 )
 from ...mcp.modern import meta_of
-from ...mcp.parsing import parse
 from ...mcp.subscriptions import change_frame
 from ...registry import Change
 from ...versions import LEGACY
@@ -33,7 +33,7 @@ from .visitors import SESSION, Visitor, Visitors
 if TYPE_CHECKING:
     from ...app import App
     from ...mcp.engine import Engine
-    from ...seal import Sealer
+    from ...mcp.signing import Sealer
 
 
 class Legacy:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...mcp import headers as routing
 from ...mcp.engine import Engine
+from ...mcp.jsonrpc import parse, parse_batch
 from ...mcp.messages import (
     INVALID_REQUEST,
     Request,
@@ -14,7 +15,6 @@ from ...mcp.messages import (
     error_frame,
 )
 from ...mcp.modern import is_modern, meta_of
-from ...mcp.parsing import parse, parse_batch
 from ...reply import Reply
 from ...versions import LEGACY
 from ..http import refuse_media
@@ -30,7 +30,7 @@ from .vigil import Watchman
 
 if TYPE_CHECKING:
     from ...app import App
-    from ...seal import Sealer
+    from ...mcp.signing import Sealer
 
 _LEGACY = frozenset(name.encode() for name in LEGACY)
 

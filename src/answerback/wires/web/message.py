@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...mcp.engine import Engine
-from ...mcp.exchange import DEAF, Exchange
+from ...mcp.jsonrpc import parse
+from ...mcp.mcp_peer import DEAF, Exchange
 from ...mcp.messages import Request, RpcError, error_frame, result_frame
 from ...mcp.modern import meta_of
-from ...mcp.parsing import parse
 from ...mcp.session import Client
 from ...versions import LATEST_LEGACY
 from .incoming import IN_JSON, Incoming

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ...mcp import headers as routing
 from ...mcp import params
 from ...mcp.engine import log_fault
-from ...mcp.exchange import DEAF, Exchange
+from ...mcp.mcp_peer import DEAF, Exchange
 from ...mcp.messages import (
     INTERNAL_ERROR,
     Request,

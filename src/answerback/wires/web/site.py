@@ -11,8 +11,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from ...errors import needs_extra
+from ...mcp.signing import sealer_from_environment
 from ...registry import Change
-from ...seal import sealer_from_environment
 from ..http import RESERVED
 from .bus import ALONE, Bus, Changed, Sockets
 from .guard import Guard

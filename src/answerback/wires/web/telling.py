@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from ...mcp import params
-from ...mcp.exchange import Exchange
+from ...mcp.mcp_peer import Exchange
 from ...mcp.messages import Id, Notification, Request, Response, RpcError
 from ...mcp.subscriptions import subscribed_uri
 from .asking import Questions

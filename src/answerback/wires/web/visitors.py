@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...mcp import headers as routing
-from ...mcp.exchange import Exchange
+from ...mcp.mcp_peer import Exchange
 from ...mcp.messages import INVALID_REQUEST, Request, RpcError
 from ...mcp.session import DEFAULT_LEVEL, Client, Session
+from ...mcp.session_id import Ticket
 from ...mcp.sessions import Sessions
-from ...mcp.tickets import Ticket
 from ...registry import Change
 from ...versions import ASSUMED_LEGACY, LEGACY, Version
 from .bus import Ended, Levelled, Subscribed
@@ -22,8 +22,8 @@ from .refusals import HttpError
 
 if TYPE_CHECKING:
     from ...mcp.params import Meta
+    from ...mcp.signing import Sealer
     from ...peer import Level
-    from ...seal import Sealer
     from .events import Answer
 
 SESSION = b"mcp-session-id"

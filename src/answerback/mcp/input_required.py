@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from ..peer import NeedsInput
-from ..seal import Sealer
-from .exchange import Exchange
+from .mcp_peer import Exchange
 from .messages import INVALID_PARAMS, MISSING_CAPABILITY, RpcError
 from .params import Retry, ToolCall
 from .session import missing
+from .signing import Sealer
 
 _PURPOSE = b"round"
 LIFETIME = 600

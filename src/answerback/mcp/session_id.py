@@ -9,9 +9,9 @@ from typing import Self
 
 import msgspec
 
-from ..seal import Sealer
 from ..versions import LEGACY, Version
 from .session import Client
+from .signing import Sealer
 
 _PURPOSE = b"session"
 _LAYOUT = struct.Struct("!BBHI8s8s")

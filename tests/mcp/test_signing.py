@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerback.mcp.session import Client
-from answerback.mcp.tickets import LIFETIME, Ticket
-from answerback.seal import Sealer, sealer_from_environment
+from answerback.mcp.session_id import LIFETIME, Ticket
+from answerback.mcp.signing import Sealer, sealer_from_environment
 from answerback.versions import LEGACY
 
 OURS = Sealer(b"ours")
