@@ -19,7 +19,7 @@ SECONDS = 1.5
 ROUNDS = 5
 BODY = '{"x":7,"y":3}'
 # What speaks HTTP: ours is what `serve` has, and others are run with what uvicorn has.
-OURS = "answerback.wires.web.protocol:Protocol"
+OURS = "answerback.wires.server.uvicorn_protocol:Protocol"
 UVICORNS = "auto"
 
 

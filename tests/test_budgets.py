@@ -35,11 +35,11 @@ STATE = {
     "rules/wording.py: _saying",
     "mcp/params.py: _decoder",
     # The process's own key, which everything that it seals is opened with again.
-    "wires/stdio.py: _sealer",
+    "wires/stdio/stdio_server.py: _sealer",
     # The first lines of answers, of which few differ; and not without bounds.
-    "wires/web/incoming.py: _head",
+    "wires/asgi/request.py: _head",
     # The document of an App, for as long as there is the App.
-    "wires/web/openapi/document.py: _made",
+    "wires/http/openapi/document.py: _made",
 }
 STATEFUL = {
     "ContextVar",

@@ -10,7 +10,7 @@ from .contract import Contract, contract_named
 from .limits import DEFAULT_LIMITS, Limits
 from .registry import Change, Changes
 from .tools.tool import Options, Tool, ToolOptions, check_options
-from .wires.http import MAX_BODY, RESERVED
+from .wires.http.refusals import MAX_BODY, RESERVED
 
 if TYPE_CHECKING:
     from .calls.handlers import Paths
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .reply import Reply
     from .tools.prompt import Prompt
     from .tools.resource import Resource, ResourceOptions
-    from .wires.web.site import Site
+    from .wires.asgi.application import Site
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -179,8 +179,8 @@ class App:
 
         *hosts* are the names it answers to, *origins* those whose pages may call it.
         """
-        from .wires.web import asgi
-        from .wires.web.options import WebOptions
+        from .wires.asgi import asgi
+        from .wires.http.options import WebOptions
 
         return asgi(self, WebOptions(max_body=max_body, hosts=tuple(hosts), origins=tuple(origins)))
 

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from answerback.wires.http.refusals.guard import Guard
+from answerback.wires.http.refusals.options import WebOptions
 
 from answerback import App
 from answerback.errors import AnswerbackError
 from answerback.reply import Reply
-from answerback.wires.web.guard import Guard
-from answerback.wires.web.incoming import headers_of
-from answerback.wires.web.options import WebOptions
+from answerback.wires.asgi.request import headers_of
 
 Ask = Callable[..., Any]
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"

@@ -17,7 +17,7 @@ import pytest
 import uvicorn
 
 from answerback import App
-from answerback.wires.web.protocol import Protocol
+from answerback.wires.server.uvicorn_protocol import Protocol
 
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
 CALL = b'{"x":7,"y":3}'

@@ -19,6 +19,7 @@ import httpx
 import msgspec
 import pydantic
 import pytest
+from answerback.wires.http.refusals.openapi import document, document_json
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
 from msgspec import Meta
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -42,7 +43,6 @@ from answerback.contract import PRESETS, Contract
 from answerback.dialects import write
 from answerback.dialects.accept import NAMED
 from answerback.wires.listing import listing
-from answerback.wires.web.openapi import document, document_json
 
 CONTRACTS = list(PRESETS)
 REST = [name for name, preset in PRESETS.items() if preset.http == "rest"]
@@ -719,7 +719,7 @@ def test_printing_the_document_loads_nothing_heavy(heavy: str) -> None:
     example = Path(__file__).parents[2] / "examples" / "aligned.py"
     probe = f"""
 import runpy, sys
-from answerback.wires.web.openapi import document_json
+from answerback.wires.http.refusals.openapi import document_json
 document_json(runpy.run_path({str(example)!r})["app"])
 sys.exit({heavy!r} in sys.modules)
 """

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from answerback.wires.web.bus import Ended, Note, Sockets
+from answerback.wires.asgi.worker_bus import Ended, Note, Sockets
 
 BOUND = 20.0
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"

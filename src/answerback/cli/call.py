@@ -11,7 +11,7 @@ from ..contract import Dialect
 from ..dialects import write
 from ..reply import Error, Reply
 from ..shape import RESULT
-from ..wires.once import call_once
+from ..wires.single_call import call_once
 from ..wires.stdout import Stdout, take_stdout
 from .given import arguments_for
 from .program import Program, tell

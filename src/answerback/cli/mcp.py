@@ -18,7 +18,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     given = program.parser_with_target("mcp").parse_args(arguments)
     out = take_stdout()
     app = program.load(given.target)
-    from ..wires.stdio import Stdio
+    from ..wires.stdio.stdio_server import Stdio
 
     if os.isatty(0):
         tell(_BY_HAND)

@@ -14,7 +14,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     target = program.parser_with_target("openapi", usage="").parse_args(arguments).target
     out = take_stdout()
     app = program.load(target)
-    from ..wires.web.openapi import document_json
+    from ..wires.http.openapi import document_json
 
     out.write(msgspec.json.format(document_json(app), indent=2) + b"\n")
     return 0

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
-from ..wires.http import MAX_BODY
-from ..wires.web.options import ServeOptions, WebOptions
+from ..wires.http.options import ServeOptions, WebOptions
+from ..wires.http.refusals import MAX_BODY
 from .program import Program, tell
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = program.load(given.target)
     if given.audit is not None:
         app.records = _records_in(given.audit, given.audit_keep)
-    from ..wires.web.server import serve
+    from ..wires.server.uvicorn_server import serve
 
     return serve(app, options)
 

@@ -14,8 +14,8 @@ from ..dialects.accept import choose
 from ..errors import AnswerbackError
 from ..reply import Reply, failure
 from ..shape import RESULT
-from .http import MAX_BODY, RESERVED, no_route, refuse_media, refuse_method
-from .once import call_once
+from .http.refusals import MAX_BODY, RESERVED, no_route, refuse_media, refuse_method
+from .single_call import call_once
 from .stdout import Stdout
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def _functions(app: App, environ: Environ) -> bytes:
 
 
 def _openapi(app: App, environ: Environ) -> bytes:
-    from .web.openapi import document_json
+    from .http.openapi import document_json
 
     return document_json(app, environ.get("SCRIPT_NAME", ""))
 

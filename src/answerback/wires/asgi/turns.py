@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from .bus import Listens
+from .worker_bus import Listens
 
 
 class Turns:

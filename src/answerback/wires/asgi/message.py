@@ -9,8 +9,8 @@ from ...mcp.messages import Request, RpcError, error_frame, result_frame
 from ...mcp.modern import meta_of
 from ...mcp.session import Client
 from ...versions import LATEST_LEGACY
-from .incoming import IN_JSON, Incoming
-from .refusals import HttpError, empty
+from .http_error import HttpError, empty
+from .request import IN_JSON, Incoming
 
 
 async def answer_message(engine: Engine, body: bytes, incoming: Incoming) -> None:

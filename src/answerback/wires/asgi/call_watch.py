@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 
-from .events import gone
-from .incoming import Receive
+from .request import Receive
+from .sse import gone
 
 SOON = 0.1
 """Seconds between two looks; what is there at the second one takes long."""

@@ -17,7 +17,7 @@ import asyncio
 from typing import Any
 
 from ...errors import needs_extra
-from .incoming import DIRECT
+from ..asgi.request import DIRECT
 
 with needs_extra("serve"):
     import httptools

@@ -11,8 +11,8 @@ import msgspec
 from ...elicitation import Declined
 from ...mcp.input_required import LIFETIME
 from ...mcp.messages import Id, request_frame
-from .bus import Answered
-from .events import Log
+from .sse import Log
+from .worker_bus import Answered
 
 
 class Questions:

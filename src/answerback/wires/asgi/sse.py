@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from .incoming import IN_JSON, Incoming, Receive, Send
+from .request import IN_JSON, Incoming, Receive, Send
 
 KEEP_ALIVE = 15.0
 """Seconds of silence after which a sign of life is sent."""

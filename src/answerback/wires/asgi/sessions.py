@@ -8,23 +8,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...mcp import headers as routing
 from ...mcp.mcp_peer import Exchange
 from ...mcp.messages import INVALID_REQUEST, Request, RpcError
 from ...mcp.session import DEFAULT_LEVEL, Client, Session
 from ...mcp.session_id import Ticket
-from ...mcp.sessions import Sessions
 from ...registry import Change
 from ...versions import ASSUMED_LEGACY, LEGACY, Version
-from .bus import Ended, Levelled, Subscribed
-from .incoming import Headers
-from .refusals import HttpError
+from . import mirrored_headers as routing
+from .http_error import HttpError
+from .request import Headers
+from .session_store import Sessions
+from .worker_bus import Ended, Levelled, Subscribed
 
 if TYPE_CHECKING:
     from ...mcp.params import Meta
     from ...mcp.signing import Sealer
     from ...peer import Level
-    from .events import Answer
+    from .sse import Answer
 
 SESSION = b"mcp-session-id"
 _LONGEST_ID = 100

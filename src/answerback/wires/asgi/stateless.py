@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from ...mcp import headers as routing
 from ...mcp import params
 from ...mcp.engine import log_fault
 from ...mcp.mcp_peer import DEAF, Exchange
@@ -19,9 +18,10 @@ from ...mcp.messages import (
 from ...mcp.modern import require, version_of
 from ...mcp.subscriptions import Subscription
 from ...versions import LATEST_LEGACY
-from .events import KEEP_ALIVE, Answer, Log, write_until_gone
-from .incoming import IN_JSON, Incoming
-from .vigil import Vigil, Watchman
+from . import mirrored_headers as routing
+from .call_watch import Vigil, Watchman
+from .request import IN_JSON, Incoming
+from .sse import KEEP_ALIVE, Answer, Log, write_until_gone
 
 if TYPE_CHECKING:
     from ...app import App

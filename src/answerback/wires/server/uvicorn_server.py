@@ -15,18 +15,18 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from ...errors import AnswerbackError, needs_extra
-from . import asgi
-from .bus import Sockets
-from .options import ServeOptions
-from .protocol import Protocol
-from .workers import prefork
+from ..asgi import asgi
+from ..asgi.worker_bus import Sockets
+from ..http.options import ServeOptions
+from .prefork import prefork
+from .uvicorn_protocol import Protocol
 
 with needs_extra("serve"):
     import uvicorn
 
 if TYPE_CHECKING:
     from ...app import App
-    from .site import Site
+    from ..asgi.application import Site
 
 _DRAIN_SECONDS = 30
 # What is done by then was nothing to wait for.

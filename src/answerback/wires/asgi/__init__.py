@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ...app import App
-    from .options import WebOptions
-    from .site import Site
+    from ..http.options import WebOptions
+    from .application import Site
 
 
 def asgi(app: App, options: WebOptions) -> Site:
-    from .site import Site
+    from .application import Site
 
     return Site(app, options)

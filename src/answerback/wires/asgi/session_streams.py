@@ -6,10 +6,10 @@ import asyncio
 import os
 from collections import OrderedDict
 
-from .bus import Bus, Follow, Said
-from .events import Log
-from .incoming import Headers
-from .visitors import Visitor
+from .request import Headers
+from .sessions import Visitor
+from .sse import Log
+from .worker_bus import Bus, Follow, Said
 
 _MOST = 256
 """So many streams can be resumed; an older one is forgotten."""

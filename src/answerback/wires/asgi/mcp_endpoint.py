@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any
 
-from ...mcp import headers as routing
 from ...mcp.engine import Engine
 from ...mcp.jsonrpc import parse, parse_batch
 from ...mcp.messages import (
@@ -17,16 +16,17 @@ from ...mcp.messages import (
 from ...mcp.modern import is_modern, meta_of
 from ...reply import Reply
 from ...versions import LEGACY
-from ..http import refuse_media
-from .bus import Bus, Changed, Note
-from .guard import Guard
-from .incoming import IN_JSON, Gone, Headers, Incoming
-from .legacy import Legacy
+from ..http.guard import Guard
+from ..http.options import WebOptions
+from ..http.refusals import refuse_media
+from . import mirrored_headers as routing
+from .call_watch import Watchman
+from .http_error import HttpError, empty
 from .message import answer_message
-from .modern import Modern
-from .options import WebOptions
-from .refusals import HttpError, empty
-from .vigil import Watchman
+from .request import IN_JSON, Gone, Headers, Incoming
+from .stateful import Legacy
+from .stateless import Modern
+from .worker_bus import Bus, Changed, Note
 
 if TYPE_CHECKING:
     from ...app import App

@@ -11,10 +11,10 @@ from ...dialects import write
 from ...errors import needs_extra
 from ...reply import Reply, failure
 from ...shape import RESULT
-from ..http import no_route, refuse_method
+from ..asgi.request import headers_of
 from ..listing import health, listing
 from .guard import Guard
-from .incoming import headers_of
+from .refusals import no_route, refuse_method
 
 with needs_extra("serve"):
     from starlette.applications import Starlette

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 
 from ...mcp.messages import RpcError
-from .incoming import Incoming
+from .request import Incoming
 
 
 class HttpError(Exception):

@@ -10,10 +10,10 @@ from ...dialects.accept import choose
 from ...dialects.http_reply import JSON
 from ...reply import Reply
 from ...shape import RESULT
-from ..http import refuse_media, refuse_method
+from ..asgi.request import IN_JSON, Gone, Headers, Incoming, Pairs
 from .guard import Guard
-from .incoming import IN_JSON, Gone, Headers, Incoming, Pairs
 from .options import WebOptions
+from .refusals import refuse_media, refuse_method
 
 if TYPE_CHECKING:
     from ...app import App

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 
-from ..peer import Level
-from .session_id import LIFETIME
+from ...mcp.session_id import LIFETIME
+from ...peer import Level
 
 MOST = 10_000
 """Beyond so many, the one that was quiet longest is forgotten."""

@@ -10,8 +10,11 @@ from ...mcp import params
 from ...mcp.mcp_peer import Exchange
 from ...mcp.messages import Id, Notification, Request, Response, RpcError
 from ...mcp.subscriptions import subscribed_uri
-from .asking import Questions
-from .bus import (
+from .pending_questions import Questions
+from .session_streams import Streams
+from .sessions import Visitor, Visitors
+from .turns import Turns
+from .worker_bus import (
     Answered,
     Bus,
     Cancelled,
@@ -23,9 +26,6 @@ from .bus import (
     Said,
     Subscribed,
 )
-from .resuming import Streams
-from .turns import Turns
-from .visitors import Visitor, Visitors
 
 if TYPE_CHECKING:
     from ...app import App

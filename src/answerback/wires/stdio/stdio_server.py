@@ -17,30 +17,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..calls.handlers import paths
-from ..calls.runners import Runner, in_place
-from ..errors import ToolError
-from ..mcp.connection import Connection, Job
-from ..mcp.engine import Engine, log_fault
-from ..mcp.mcp_peer import current
-from ..mcp.messages import (
-    INVALID_REQUEST,
-    Id,
-    Response,
-    RpcError,
-    error_frame,
-    request_frame,
-)
-from ..peer import NeedsInput
-from .stdout import Stdout
+from ...calls.handlers import paths
+from ...calls.runners import Runner, in_place
+from ...errors import ToolError
+from ...mcp.connection import Connection, Job
+from ...mcp.engine import Engine, log_fault
+from ...mcp.mcp_peer import current
+from ...mcp.messages import INVALID_REQUEST, Id, Response, RpcError, error_frame, request_frame
+from ...peer import NeedsInput
+from ..stdout import Stdout
 
 if TYPE_CHECKING:
     import asyncio
     from concurrent.futures import Future
 
-    from ..app import App
-    from ..mcp.signing import Sealer
-    from ..tools.tool import Tool
+    from ...app import App
+    from ...mcp.signing import Sealer
+    from ...tools.tool import Tool
 
 MAX_MESSAGE = 10 * 1024 * 1024
 BRIEF = 0.002
@@ -192,7 +185,7 @@ class _Sentry:
 
 @cache
 def _sealer() -> Sealer:
-    from ..mcp.signing import sealer_from_environment
+    from ...mcp.signing import sealer_from_environment
 
     return sealer_from_environment()[0]
 
@@ -339,7 +332,7 @@ def _decline(answer: Future[msgspec.Raw]) -> None:
     """There will be no answer; unless there is one already."""
     from concurrent.futures import InvalidStateError
 
-    from ..elicitation import Declined
+    from ...elicitation import Declined
 
     with suppress(InvalidStateError):
         answer.set_exception(Declined("The client did not answer"))

@@ -22,13 +22,13 @@ from ...mcp.modern import meta_of
 from ...mcp.subscriptions import change_frame
 from ...registry import Change
 from ...versions import LEGACY
-from .bus import Bus
-from .events import KEEP_ALIVE, Answer, Log, write_until_gone
-from .incoming import IN_JSON, Incoming
-from .refusals import HttpError, empty
-from .telling import OF_SESSION, Telling
-from .vigil import Vigil, Watchman
-from .visitors import SESSION, Visitor, Visitors
+from .call_watch import Vigil, Watchman
+from .http_error import HttpError, empty
+from .request import IN_JSON, Incoming
+from .session_sync import OF_SESSION, Telling
+from .sessions import SESSION, Visitor, Visitors
+from .sse import KEEP_ALIVE, Answer, Log, write_until_gone
+from .worker_bus import Bus
 
 if TYPE_CHECKING:
     from ...app import App

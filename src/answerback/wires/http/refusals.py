@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..reply import Reply, failure
+from ...reply import Reply, failure
 
 MAX_BODY = 4 * 1024 * 1024
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from ...errors import needs_extra
 from ...mcp.signing import sealer_from_environment
 from ...registry import Change
-from ..http import RESERVED
-from .bus import ALONE, Bus, Changed, Sockets
-from .guard import Guard
-from .incoming import DIRECT, Incoming, Receive, Scope, Send
-from .options import WebOptions
-from .pages import Pages
-from .rest import Functions
+from ..http.guard import Guard
+from ..http.options import WebOptions
+from ..http.pages import Pages
+from ..http.refusals import RESERVED
+from ..http.routes import Functions
+from .request import DIRECT, Incoming, Receive, Scope, Send
+from .worker_bus import ALONE, Bus, Changed, Sockets
 
 with needs_extra("serve"):
     from starlette.middleware.cors import CORSMiddleware
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ...app import App
-    from .mcp import Endpoint
+    from .mcp_endpoint import Endpoint
 
 
 class Site:
@@ -91,7 +91,7 @@ class Site:
 
     @cached_property
     def _mcp(self) -> Endpoint:
-        from .mcp import Endpoint
+        from .mcp_endpoint import Endpoint
 
         return Endpoint(self._app, self._guard, self._options, self._sealer, self._bus)
 

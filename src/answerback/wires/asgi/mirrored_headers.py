@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from ..tools.tool import Tool
-from .messages import HEADER_MISMATCH, Request, RpcError
-from .params import CallTool, ToolCall, read
+from ...mcp.messages import HEADER_MISMATCH, Request, RpcError
+from ...mcp.params import CallTool, ToolCall, read
+from ...tools.tool import Tool
 
 VERSION = b"mcp-protocol-version"
 METHOD = b"mcp-method"

@@ -1,0 +1,1 @@
+"""HTTP as REST and CGI share it: routes, refusals, pages and the OpenAPI document."""

@@ -1,0 +1,1 @@
+"""The HTTP server: uvicorn, worker processes, start and end."""
