@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from answerback.records import Records, SQLite
-from answerback.records.reading import Kept, decode, read
+from answerback.records.reader import Kept, decode, read
 from answerback.records.statistics import Summary, summarise
 
 from .report import Figure

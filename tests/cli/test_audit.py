@@ -14,7 +14,7 @@ from tests.records.kept import app_with
 from answerback.cli.audit import run
 from answerback.cli.program import Program
 from answerback.records import Records, SQLite
-from answerback.records.reading import CannotRead
+from answerback.records.reader import CannotRead
 
 Capture = pytest.CaptureFixture[str]
 

@@ -23,7 +23,7 @@ from tests.records.kept import Memory
 from answerback import validate
 from answerback.middleware import asgi, wsgi
 from answerback.records import JSONL, Records
-from answerback.records.reading import Kept, decode, read
+from answerback.records.reader import Kept, decode, read
 
 GOOD = {
     "success": True,

@@ -17,7 +17,7 @@ from mcp.server.mcpserver import MCPServer
 from answerback.middleware import fastmcp, sdk
 from answerback.records import JSONL, Records
 from answerback.records.event import Event
-from answerback.records.reading import Kept, decode, read
+from answerback.records.reader import Kept, decode, read
 
 TEXT = "Internal server error: Invalid response format"
 

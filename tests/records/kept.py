@@ -8,7 +8,7 @@ from pathlib import Path
 
 from answerback import App
 from answerback.records import Entry, Event, Records
-from answerback.records.reading import Kept, decode, read
+from answerback.records.reader import Kept, decode, read
 
 BOUND = 20.0
 

@@ -17,8 +17,8 @@ from tests.records.kept import BOUND, Memory, app_with, events_in, replies_in
 
 from answerback import App, Reply
 from answerback.records import JSONL, Records, SQLite
-from answerback.records.answered import Answered
-from answerback.records.verifying import verify
+from answerback.records.call_record import Answered
+from answerback.records.verify import verify
 
 
 def call(app: App, times: int = 1) -> None:

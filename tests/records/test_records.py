@@ -19,7 +19,7 @@ from tests.records.kept import BOUND, Memory, app_with, events_in, replies_in
 
 from answerback import App, audit
 from answerback.records import JSONL, Event, Logging, Records, SQLite
-from answerback.records.verifying import verify
+from answerback.records.verify import verify
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -96,7 +96,7 @@ def test_what_is_too_large_to_keep_is_named_instead() -> None:
 
 
 def test_the_digest_is_of_what_was_meant_and_not_of_how_it_was_spaced() -> None:
-    from answerback.records.answered import digest
+    from answerback.records.call_record import digest
 
     assert digest(b'{"x":1,"y":2}') == digest(b'{ "y": 2, "x": 1 }')
     assert digest(b'{"x":1,"y":2}') != digest(b'{"x":2,"y":1}')

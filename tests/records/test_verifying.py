@@ -12,8 +12,8 @@ import pytest
 from tests.records.kept import app_with
 
 from answerback.records import JSONL, Records, SQLite
-from answerback.records.reading import CannotRead
-from answerback.records.verifying import verify
+from answerback.records.reader import CannotRead
+from answerback.records.verify import verify
 
 Tamper = Callable[[sqlite3.Connection], object]
 

@@ -15,7 +15,7 @@ from tests.rules.test_good_replies import GOOD
 
 from answerback import Image, Reply, failure, success, validate
 from answerback.contract import Dialect
-from answerback.records.answered import reply_json
+from answerback.records.call_record import reply_json
 from answerback.reply import Error
 from answerback.rules.catalogue import RULES
 from answerback.rules.replies import findings_in

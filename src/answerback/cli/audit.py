@@ -11,9 +11,9 @@ import msgspec
 
 from ..dialects.readable import render
 from ..records.event import Event
-from ..records.reading import Kept, decode, read
+from ..records.reader import Kept, decode, read
 from ..records.statistics import Row, Summary, summarise
-from ..records.verifying import Verdict, verify
+from ..records.verify import Verdict, verify
 from .program import Program, tell
 
 SUMMARY = "show what was answered, and prove that the records of it are whole"

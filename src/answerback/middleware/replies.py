@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import MissingExtraError
-from ..records.answered import Answered
+from ..records.call_record import Answered
 
 if TYPE_CHECKING:
     from ..contract import Dialect

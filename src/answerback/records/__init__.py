@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .audited import audit
+    from .audit_decorator import audit
     from .event import Event
     from .jsonl import JSONL
-    from .logs import Logging
+    from .logging_sink import Logging
     from .otel import OpenTelemetry
-    from .records import Records
+    from .recorder import Records
     from .sink import Entry, Sink, Store
     from .sqlite import SQLite
 
@@ -34,13 +34,13 @@ _HOME = {
     "Entry": "sink",
     "Event": "event",
     "JSONL": "jsonl",
-    "Logging": "logs",
+    "Logging": "logging_sink",
     "OpenTelemetry": "otel",
-    "Records": "records",
+    "Records": "recorder",
     "SQLite": "sqlite",
     "Sink": "sink",
     "Store": "sink",
-    "audit": "audited",
+    "audit": "audit_decorator",
 }
 
 

@@ -10,7 +10,7 @@ from time import sleep
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from .event import Event
-from .pen import Pen
+from .hash_chain import Pen
 from .queue import Queue, Taken
 from .sink import Sink
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .answered import KEPT_BYTES, Answered, answered, event_of, reply_json
+from .call_record import KEPT_BYTES, Answered, answered, event_of, reply_json
 from .event import Event
 from .writer import END_SECONDS, Writer
 
@@ -106,7 +106,7 @@ class Records:
             return ()
         if self._ask is None:
             # Not while an app starts, for the rules take a while to load; and not at each reply.
-            from .checking import findings_in
+            from .masking import findings_in
 
             self._ask = findings_in
         return self._ask(item.reply, item.version, item.kind)
@@ -134,7 +134,7 @@ class Records:
 
 def _keep(name: str, body: bytes, kept: dict[str, Any], omitted: list[str]) -> None:
     """All or nothing: a secret that is cut in two is no longer known for one."""
-    from .checking import masked
+    from .masking import masked
 
     if not body or len(body) > KEPT_BYTES:
         omitted.append(name)

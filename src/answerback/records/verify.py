@@ -8,7 +8,7 @@ import msgspec
 
 from .chain import link
 from .event import ENDED, STARTED
-from .reading import Kept, Torn, decode, read
+from .reader import Kept, Torn, decode, read
 
 
 class Head(msgspec.Struct):

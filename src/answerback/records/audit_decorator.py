@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from .answered import Answered, event_of, size_of
+from .call_record import Answered, event_of, size_of
 from .event import ISSUE
 
 if TYPE_CHECKING:
-    from .records import Records
+    from .recorder import Records
     from .sink import Sink
 
 P = ParamSpec("P")
@@ -77,7 +77,7 @@ def _refuse_others(fn: Any, name: Any, records: Any) -> None:
 
 
 def _keeps(value: Any) -> bool:
-    from .records import Records
+    from .recorder import Records
 
     # A path can be opened too, and is a place for records only in the hands of a sink.
     is_sink = hasattr(value, "open") and not isinstance(value, type | os.PathLike)
@@ -85,7 +85,7 @@ def _keeps(value: Any) -> bool:
 
 
 def _records(given: Any) -> Records | None:
-    from .records import Records
+    from .recorder import Records
 
     return given if given is None or isinstance(given, Records) else Records(given)
 
@@ -166,8 +166,8 @@ class _Note:
 def _log_findings(item: Answered) -> None:
     import logging
 
-    from .checking import findings_in
-    from .logs import LOGGER, log_event
+    from .logging_sink import LOGGER, log_event
+    from .masking import findings_in
 
     event = event_of(item, findings_in(item.reply), {})
     if event.event == ISSUE:
