@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 
 from answerback import validate
 from answerback.dialects.reply_schemas import dialect_schema
-from answerback.rules.linting import Linter, Options
+from answerback.rules.lint.linter import Linter, Options
 from answerback.rules.reports.plain import Lines
 
 from .report import Figure

@@ -31,8 +31,8 @@ STATE = {
     "types/pydantic_types.py: _cached_adapter",
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
-    "rules/outputs.py: _compiled",
-    "rules/wording.py: _saying",
+    "rules/checks/ab32_output_schema.py: _compiled",
+    "rules/detectors/failure_text.py: _saying",
     "mcp/params.py: _decoder",
     # The process's own key, which everything that it seals is opened with again.
     "wires/stdio/stdio_server.py: _sealer",

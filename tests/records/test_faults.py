@@ -260,7 +260,7 @@ def test_a_fault_in_checking_costs_the_findings_and_not_the_record(
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("answerback.rules.replies.findings_in", broken)
+    monkeypatch.setattr("answerback.rules.own_replies.findings_in", broken)
     sink = Memory()
     records = Records(sink)
 

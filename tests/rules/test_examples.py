@@ -15,7 +15,7 @@ from answerback.contract import Dialect
 from answerback.dialects import write
 from answerback.dialects.reply_schemas import dialect_schema
 from answerback.rules import Finding
-from answerback.rules.subject import Circumstances
+from answerback.rules.reply_view import Circumstances
 from answerback.rules.validation import check
 from answerback.shape import BARE
 from answerback.versions import LATEST_LEGACY, VERSIONS, Version

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerback.rules import pieces as reading
-from answerback.rules.conversation import Conversation
-from answerback.rules.lines import BROKEN, NOTHING
-from answerback.rules.locating import excerpt, locate
-from answerback.rules.pieces import pieces
+from answerback.rules.lint import json_pieces as reading
+from answerback.rules.lint.conversation import Conversation
+from answerback.rules.lint.json_locate import excerpt, locate
+from answerback.rules.lint.json_pieces import pieces
+from answerback.rules.lint.lines import BROKEN, NOTHING
 
 REPLY = {"content": [{"type": "text", "text": 'a "quoted" {brace} [bracket] \\ and ü'}]}
 JSON = st.recursive(

@@ -18,8 +18,8 @@ from answerback.contract import Dialect
 from answerback.records.call_record import reply_json
 from answerback.reply import Error
 from answerback.rules.catalogue import RULES
-from answerback.rules.replies import findings_in
-from answerback.rules.subject import visited
+from answerback.rules.own_replies import findings_in
+from answerback.rules.reply_view import visited
 
 DSN = "postgres://admin:Zk3vQ9pLw2@db.internal/main"
 EXAMPLES = [example.made() for rule in RULES.values() for example in (rule.bad, rule.good)]

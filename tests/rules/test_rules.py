@@ -10,9 +10,9 @@ import pytest
 
 from answerback.rules.catalogue import FAMILIES, RULES, named, selected
 from answerback.rules.finding import Example, Rule
-from answerback.rules.pages import findings_of, pages
 from answerback.rules.repair import repair
-from answerback.rules.subject import Circumstances
+from answerback.rules.reply_view import Circumstances
+from answerback.rules.rule_pages import findings_of, pages
 from answerback.versions import VERSIONS
 
 DOCS = Path(__file__).parent.parent.parent / "docs" / "rules"
@@ -92,7 +92,7 @@ def test_names_are_used_once() -> None:
 
 
 def test_the_pages_in_docs_are_those_of_the_rules() -> None:
-    """`python -m answerback.rules.pages` writes them."""
+    """`python -m answerback.rules.rule_pages` writes them."""
     there = {path.name: path.read_text() for path in DOCS.glob("*.md")}
 
     assert there == pages()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from answerback import validate
-from answerback.rules.secrets import MASK, mask, may_hold_secrets, secrets_in
+from answerback.rules.detectors.secrets import MASK, mask, may_hold_secrets, secrets_in
 
 SECRETS = [
     "hV7-t9aQ",

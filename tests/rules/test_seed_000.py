@@ -12,7 +12,7 @@ import pytest
 from answerback import validate
 from answerback.dialects.reply_schemas import dialect_schema, seed_schema
 from answerback.rules.repair import repair
-from answerback.rules.subject import Circumstances
+from answerback.rules.reply_view import Circumstances
 
 NOW = "2026-01-31T12:00:00.000Z"
 TEXT = {"type": "text", "text": "Instance 'vscode-instance-1' started successfully"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from answerback import validate
-from answerback.rules.subject import Circumstances
+from answerback.rules.reply_view import Circumstances
 from answerback.rules.validation import check
 
 WEATHER = {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from answerback.rules.linting import Hit, Linter, Options, Tally
+from answerback.rules.lint.linter import Hit, Linter, Options, Tally
 
 ROOT = Path(__file__).parent.parent.parent
 MODULES = Path(os.environ.get("NODE_MODULES", ROOT / "node_modules"))

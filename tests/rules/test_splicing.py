@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from answerback.rules.splicing import spliced
+from answerback.rules.lint.json_patch import spliced
 
 JSON = st.recursive(
     st.none()

@@ -11,7 +11,8 @@ import pytest
 
 from answerback import Image, Reply, failure, success, validate
 from answerback.errors import MissingExtraError
-from answerback.rules import Finding, outputs
+from answerback.rules import Finding
+from answerback.rules.checks import ab32_output_schema
 
 WEATHER = {"temperature": 22.5, "humidity": 65}
 
@@ -99,7 +100,7 @@ def test_a_reference_to_another_machine_is_not_followed() -> None:
 
 def test_without_the_extra_a_schema_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
-    outputs._compiled.cache_clear()
+    ab32_output_schema._compiled.cache_clear()
 
     with pytest.raises(MissingExtraError, match=r"pip install 'answerback\[lint\]'"):
         validate(text("{}", structuredContent={}), schema={"type": "object"})

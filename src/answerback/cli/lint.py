@@ -13,7 +13,7 @@ from ..errors import AnswerbackError, MissingExtraError
 from .program import Program, tell
 
 if TYPE_CHECKING:
-    from ..rules.linting import Linter, Options, Report
+    from ..rules.lint.linter import Linter, Options, Report
 
 _STDIN = "-"
 _LONG = 20 * 1024 * 1024
@@ -37,7 +37,7 @@ class CannotLint(AnswerbackError):
 def run(program: Program, arguments: Sequence[str]) -> int:
     """Exit status 1 if there are errors, 2 if there is a file in which nothing could be checked."""
     given = _parser(program).parse_args(arguments)
-    from ..rules.linting import Linter
+    from ..rules.lint.linter import Linter
 
     options = _options(given)
     # What is repaired on stdin goes to stdout, so that it can be piped on.
@@ -91,7 +91,7 @@ def _parser(program: Program) -> ArgumentParser:
 
 def _options(given: Namespace) -> Options:
     from ..rules.catalogue import selected
-    from ..rules.linting import Options
+    from ..rules.lint.linter import Options
     from ..versions import VERSIONS
 
     try:
@@ -174,7 +174,7 @@ def _lint_file(
     if not fix:
         linter.lint(name, file, None, read)
         return
-    from ..rules.linting import rewrite
+    from ..rules.lint.linter import rewrite
 
     rewrite(name, lambda copy: linter.lint(name, file, copy, read))
 

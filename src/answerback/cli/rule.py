@@ -33,7 +33,7 @@ def _told(word: str | None) -> str:
 
 def explained(word: str) -> str:
     from ..rules.catalogue import named, no_such_rule
-    from ..rules.pages import in_words
+    from ..rules.rule_pages import in_words
 
     rule = named(word)
     if rule is None:

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from ..reply import Reply
-from ..rules import Finding, replies, validate
-from ..rules.secrets import MASK, mask
+from ..rules import Finding, own_replies, validate
+from ..rules.detectors.secrets import MASK, mask
 from ..versions import VERSIONS
 
 # What is called so is a secret whatever it looks like.
@@ -30,7 +30,7 @@ _OF_EITHER = frozenset({"success", "content", "isError", "structuredContent"})
 def findings_in(reply: Any, version: str = "", kind: str = "tool") -> Sequence[Finding]:
     """What the rules find in a Reply, or in what another framework answered."""
     if isinstance(reply, Reply):
-        found = replies.findings_in(reply)
+        found = own_replies.findings_in(reply)
         if found and kind != "tool" and reply.ok:
             return [each for each in found if not each.rule.startswith(_OF_CALLS)]
         return found

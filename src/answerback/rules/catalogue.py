@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from . import contents, envelope, failures, items, leaks, outputs, result, sizes, structure
+from .checks import (
+    ab1_content,
+    ab1_envelope,
+    ab1_result,
+    ab2_failures,
+    ab3_text_and_data,
+    ab4_blocks,
+    ab5_leaks,
+    ab6_size,
+    ab32_output_schema,
+)
 from .finding import Faults, Rule
 
 if TYPE_CHECKING:
@@ -32,7 +42,17 @@ def _rules_in(modules: Iterable[ModuleType]) -> list[Rule]:
     return [each for module in modules for each in vars(module).values() if isinstance(each, Rule)]
 
 
-_MODULES = (contents, envelope, failures, items, leaks, outputs, result, sizes, structure)
+_MODULES = (
+    ab1_content,
+    ab1_envelope,
+    ab1_result,
+    ab2_failures,
+    ab3_text_and_data,
+    ab32_output_schema,
+    ab4_blocks,
+    ab5_leaks,
+    ab6_size,
+)
 RULES = {each.id: each for each in sorted(_rules_in(_MODULES), key=lambda each: each.id)}
 
 RULE_OF = {each.check: each for each in RULES.values()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .catalogue import RULES
 from .finding import Finding
-from .subject import Circumstances
+from .reply_view import Circumstances
 from .validation import check
 
 if TYPE_CHECKING:

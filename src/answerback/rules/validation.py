@@ -14,11 +14,11 @@ from ..reply import Reply
 from ..shape import BARE, RESULT, Shape
 from ..versions import LATEST_LEGACY, VERSIONS, Version
 from .catalogue import RULE_OF, Plan, plan_for
+from .checks.ab1_result import not_an_object, not_json
+from .detectors.secrets import may_hold_secrets, secrets_in
 from .finding import Fault, Faults, Finding
-from .result import not_an_object, not_json
-from .secrets import may_hold_secrets, secrets_in
-from .subject import NOTHING_KNOWN, Circumstances, Subject
-from .words import kind
+from .json_values import kind
+from .reply_view import NOTHING_KNOWN, Circumstances, Subject
 
 if TYPE_CHECKING:
     from ..contract import Dialect

@@ -6,7 +6,7 @@ from tempfile import TemporaryFile
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
-from ..linting import Hit, Tally
+from ..lint.linter import Hit, Tally
 
 _CHUNK = 1024 * 1024
 

@@ -7,7 +7,7 @@ from typing import IO
 import msgspec
 
 from ..finding import Severity
-from ..linting import Hit, Tally
+from ..lint.linter import Hit, Tally
 
 _GITHUB: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
 

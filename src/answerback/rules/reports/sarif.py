@@ -8,7 +8,7 @@ import msgspec
 
 from ..catalogue import RULES
 from ..finding import Rule
-from ..linting import Hit, Tally
+from ..lint.linter import Hit, Tally
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 

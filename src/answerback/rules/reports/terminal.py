@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...errors import needs_extra
 from ..finding import Severity
-from ..linting import Hit, Tally
-from ..locating import excerpt, locate
+from ..lint.json_locate import excerpt, locate
+from ..lint.linter import Hit, Tally
 from .plain import summary
 
 with needs_extra("lint"):

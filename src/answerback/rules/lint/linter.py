@@ -11,21 +11,21 @@ from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ..errors import AnswerbackError, MissingExtraError
-from .catalogue import RULES
+from ...errors import AnswerbackError, MissingExtraError
+from ..catalogue import RULES
+from ..checks.ab1_result import not_json
+from ..finding import Fault, Finding
+from ..repair import can_repair, repair
+from ..validation import check
 from .conversation import Answer, Conversation
-from .finding import Fault, Finding
+from .json_locate import locate
+from .json_patch import spliced
+from .json_pieces import pieces
 from .lines import BROKEN, NOTHING, Piece
-from .locating import locate
-from .pieces import pieces
-from .repair import can_repair, repair
-from .result import not_json
-from .splicing import spliced
-from .validation import check
 
 if TYPE_CHECKING:
-    from ..contract import Dialect
-    from ..versions import Version
+    from ...contract import Dialect
+    from ...versions import Version
 
 _HEAD = 64
 _LOCATED = 1024 * 1024

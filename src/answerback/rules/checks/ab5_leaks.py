@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .examples import MCP_FAILURE, said
-from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Fault, Faults, Scope, rule
-from .secrets import Secret, mask
-from .subject import Subject
-from .words import parent_of, quoted
+from ..detectors.secrets import Secret, mask
+from ..examples import MCP_FAILURE, said
+from ..finding import ENVELOPE, MCP, PROBLEM, REST, About, Fault, Faults, Scope, rule
+from ..json_values import parent_of, quoted
+from ..reply_view import Subject
 
 _TRACEBACK = re.compile(
     r"""Traceback\ \(most\ recent\ call\ last\):\s+File\ "

@@ -6,11 +6,11 @@ import re
 from datetime import datetime
 from typing import Any
 
-from .examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, said, shown
-from .finding import ENVELOPE, MCP, About, Fault, Faults, Scope, rule
-from .media import agrees, decoded, mended, sort_of
-from .subject import MEDIA, Subject
-from .words import block_at, parent_of, quoted
+from ..detectors.media_types import agrees, decoded, mended, sort_of
+from ..examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, said, shown
+from ..finding import ENVELOPE, MCP, About, Fault, Faults, Scope, rule
+from ..json_values import block_at, parent_of, quoted
+from ..reply_view import MEDIA, Subject
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,")

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from .validation import decoded
+from ..validation import decoded
 
 NOTHING: Any = msgspec.UNSET
 """A piece without JSON: blanks, punctuation, lines of a log."""

@@ -1,6 +1,6 @@
 """The page of each rule, for `docs/rules/` and for a terminal, made from the rule itself.
 
-`python -m answerback.rules.pages FOLDER` writes them all.
+`python -m answerback.rules.rule_pages FOLDER` writes them all.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from .catalogue import FAMILIES, RULES
 from .finding import Example, Rule
-from .subject import Circumstances
+from .reply_view import Circumstances
 from .validation import check
 
 _LONGEST = 160

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .examples import MCP_DATA, MCP_FAILURE, MCP_TEXT, said
-from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Example, Fault, Faults, Scope, rule
-from .subject import Subject
-from .words import kind, parent_of
+from ..examples import MCP_DATA, MCP_FAILURE, MCP_TEXT, said
+from ..finding import ENVELOPE, MCP, PROBLEM, REST, About, Example, Fault, Faults, Scope, rule
+from ..json_values import kind, parent_of
+from ..reply_view import Subject
 
 _SPELLING = {
     "is_error": "isError",

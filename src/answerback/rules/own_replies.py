@@ -15,12 +15,12 @@ from ..content import Text
 from ..contract import STANDARD
 from ..reply import Error, Reply
 from ..shape import RESULT
-from .admitting import ABOUT_FAILURE
 from .catalogue import RULE_OF, Checks, plan_for
+from .checks.ab3_text_and_data import RESULT_MEMBERS
+from .detectors.failure_json import ABOUT_FAILURE
+from .detectors.secrets import may_hold_secrets
 from .finding import Finding
-from .secrets import may_hold_secrets
-from .structure import RESULT_MEMBERS
-from .subject import NOTHING_KNOWN, Subject
+from .reply_view import NOTHING_KNOWN, Subject
 from .validation import shape_of, validate
 
 # Of one text, and the data that it says, these can find nothing: the dialect writes it so.

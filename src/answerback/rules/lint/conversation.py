@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ..versions import VERSIONS, Version
-from .subject import Circumstances
+from ...versions import VERSIONS, Version
+from ..reply_view import Circumstances
 
 if TYPE_CHECKING:
-    from ..contract import Dialect
+    from ...contract import Dialect
 
 _CALL, _LIST, _OPEN = "tools/call", "tools/list", "initialize"
 _REPLY_MEMBERS = frozenset({"content", "structuredContent", "isError", "success", "tools"})

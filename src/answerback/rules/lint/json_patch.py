@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from .json_locate import Part, parts
 from .lines import loosely
-from .locating import Part, parts
 
 _FIRST_LINE = re.compile(rb"(\r?\n)([ \t]*)\S")
 _LAST_LINE = re.compile(rb"\n([ \t]*)\S[^\n]*\Z")

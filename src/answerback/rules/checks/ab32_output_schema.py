@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from ..errors import needs_extra
-from .examples import MCP_DATA, MCP_FAILURE, WEATHER_SCHEMA, said
-from .finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
-from .subject import Subject, escape
+from ...errors import needs_extra
+from ..examples import MCP_DATA, MCP_FAILURE, WEATHER_SCHEMA, said
+from ..finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
+from ..reply_view import Subject, escape
 
 _MOST = 5
 _UNSET = msgspec.UNSET

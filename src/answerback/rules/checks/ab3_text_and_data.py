@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
-from .examples import MCP_DATA, MCP_TEXT, said, shown
-from .finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
-from .items import text_for
-from .subject import Subject, escape, visited
-from .words import block_at, kind, parent_of
+from ..examples import MCP_DATA, MCP_TEXT, said, shown
+from ..finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
+from ..json_values import block_at, kind, parent_of
+from ..reply_view import Subject, escape, visited
+from .ab1_content import text_for
 
 _OPTIONAL = {
     "mcp": ("structuredContent", "isError", "_meta", "resultType"),

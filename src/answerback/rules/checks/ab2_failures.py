@@ -7,13 +7,13 @@ from typing import Any
 
 from msgspec import UNSET
 
-from .admitting import tells_of_failure, unfenced
-from .examples import ENVELOPE_FAILURE, MCP_FAILURE, said
-from .finding import ENVELOPE, MCP, PROBLEM, REST, About, Example, Fault, Faults, Scope, rule
-from .retelling import retold
-from .subject import Subject, parse
-from .wording import reads_as_error
-from .words import quoted
+from ..detectors.failure_json import tells_of_failure, unfenced
+from ..detectors.failure_message import retold
+from ..detectors.failure_text import reads_as_error
+from ..examples import ENVELOPE_FAILURE, MCP_FAILURE, said
+from ..finding import ENVELOPE, MCP, PROBLEM, REST, About, Example, Fault, Faults, Scope, rule
+from ..json_values import quoted
+from ..reply_view import Subject, parse
 
 _VAGUE = re.compile(
     r"""(?:error:?\s*)?(?:

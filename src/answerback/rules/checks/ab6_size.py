@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .examples import MCP_DATA, MCP_IMAGE, PNG, said, shown
-from .finding import ENVELOPE, MCP, About, Fault, Faults, Scope, rule
-from .subject import Subject
+from ..examples import MCP_DATA, MCP_IMAGE, PNG, said, shown
+from ..finding import ENVELOPE, MCP, About, Fault, Faults, Scope, rule
+from ..reply_view import Subject
 
 TOKENS = 25_000
 """What Claude Code takes from a tool before it cuts the reply off."""

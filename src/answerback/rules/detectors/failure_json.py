@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from .wording import STATUSES, reads_as_error
+from .failure_text import STATUSES, reads_as_error
 
 # What an object holds that is about a failure and nothing else.
 ABOUT_FAILURE = frozenset(

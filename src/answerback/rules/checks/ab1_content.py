@@ -6,11 +6,11 @@ from typing import Any
 
 import msgspec
 
-from ..versions import VERSIONS
-from .examples import ENVELOPE_SUCCESS, MCP_IMAGE, MCP_TEXT, shown
-from .finding import ENVELOPE, MCP, About, Example, Fault, Faults, Scope, rule
-from .subject import Subject
-from .words import block_at, kind
+from ...versions import VERSIONS
+from ..examples import ENVELOPE_SUCCESS, MCP_IMAGE, MCP_TEXT, shown
+from ..finding import ENVELOPE, MCP, About, Example, Fault, Faults, Scope, rule
+from ..json_values import block_at, kind
+from ..reply_view import Subject
 
 _TEXT = (str,)
 _NUMBER = (int, float)

@@ -12,11 +12,11 @@ from typing import Any
 
 import msgspec
 
-from .examples import ENVELOPE_FAILURE, ENVELOPE_SUCCESS
-from .finding import ENVELOPE, About, Example, Fault, Faults, Scope, rule
-from .items import text_for
-from .subject import Subject
-from .words import kind, quoted
+from ..examples import ENVELOPE_FAILURE, ENVELOPE_SUCCESS
+from ..finding import ENVELOPE, About, Example, Fault, Faults, Scope, rule
+from ..json_values import kind, quoted
+from ..reply_view import Subject
+from .ab1_content import text_for
 
 _DATE_TIME = re.compile(
     r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt ]"

@@ -1,0 +1,1 @@
+"""The rules themselves, one module for each family of rule ids."""

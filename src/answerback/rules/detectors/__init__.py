@@ -1,0 +1,1 @@
+"""Recognises failure texts, secrets and media types; knows nothing of rules."""

@@ -1,0 +1,1 @@
+"""Checks files and logs of replies, and repairs them in place."""
