@@ -13,9 +13,9 @@ from ..reply import Error, Reply
 from ..shape import RESULT
 from ..wires.single_call import call_once
 from ..wires.stdout import Stdout, take_stdout
-from .given import arguments_for
+from .call_arguments import arguments_for
 from .program import Program, tell
-from .terminal import Terminal, is_person
+from .terminal_peer import Terminal, is_person
 
 if TYPE_CHECKING:
     from ..app import App
@@ -50,7 +50,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     name, *pairs = words
     name = name.encode("utf-8", "replace").decode()
     if given.help and name in app.tools:
-        from .manual import manual
+        from .tool_help import manual
 
         out.write(f"{manual(app.tools[name], program.line('call', target))}\n".encode())
         return 0
@@ -112,7 +112,7 @@ def _show(app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: 
     written = write(reply, dialect or "rest", shape, app.contract)
     raw = not written.media_type.endswith("json")
     if out.is_terminal and (raw or dialect is None):
-        from .readable import readable
+        from .readable_reply import readable
 
         out.write(f"{readable(reply, shape)}\n".encode())
     else:
@@ -125,7 +125,7 @@ def _tell_error(
 ) -> int:
     """Words for a person, who gets *advice* too; for a program the body, in the last line."""
     if dialect is None and is_person():
-        from .readable import readable_error
+        from .readable_reply import readable_error
 
         tell(readable_error(error, advice))
         return error.row.exit

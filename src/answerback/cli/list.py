@@ -26,7 +26,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 def listed(app: App) -> str:
     """A line for each tool; one that is long has its description in the next line."""
-    from .words import usage
+    from .schema_words import usage
 
     rows = [(usage(tool), tool.description.partition("\n")[0]) for tool in app.tools.values()]
     if not rows:

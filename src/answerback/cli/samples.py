@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .words import form_of, literal, resolved
+from .schema_words import form_of, literal, resolved
 
 _FORMS = {
     "date": "2026-01-31",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .bodies import MOST_BYTES, PAGES, Bodies, Sent
-from .replies import Clock
+from .checker import Clock
+from .http_checker import MOST_BYTES, PAGES, Bodies, Sent
 
 if TYPE_CHECKING:
     from ..contract import Dialect

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import needs_extra
-from .replies import TEXTS, Checked, Checker, Clock, mcp_refusal
+from .checker import TEXTS, Checked, Checker, Clock, mcp_refusal
 from .sdk import plain
 
 with needs_extra("fastmcp"):

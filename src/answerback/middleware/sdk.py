@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..versions import VERSIONS
-from .replies import Checked, Checker, Clock, mcp_refusal
+from .checker import Checked, Checker, Clock, mcp_refusal
 
 if TYPE_CHECKING:
     from ..records import Records

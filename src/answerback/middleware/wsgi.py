@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from .bodies import PAGES, Bodies, Sent
-from .replies import Clock
+from .checker import Clock
+from .http_checker import PAGES, Bodies, Sent
 
 if TYPE_CHECKING:
     from ..contract import Dialect

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..dialects.common import KINDS
-from .replies import (
+from .checker import (
     Checked,
     Checker,
     Clock,

@@ -8,7 +8,7 @@ import msgspec
 
 from ..tools.tool import Tool
 from .samples import example
-from .words import kind, usage
+from .schema_words import kind, usage
 
 
 def manual(tool: Tool, line: str) -> str:
