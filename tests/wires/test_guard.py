@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answerback.wires.http.refusals.guard import Guard
-from answerback.wires.http.refusals.options import WebOptions
+from answerback.wires.http.guard import Guard
+from answerback.wires.http.options import WebOptions
 
 from answerback import App
 from answerback.errors import AnswerbackError

@@ -19,7 +19,7 @@ import httpx
 import msgspec
 import pydantic
 import pytest
-from answerback.wires.http.refusals.openapi import document, document_json
+from answerback.wires.http.openapi import document, document_json
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
 from msgspec import Meta
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -719,7 +719,7 @@ def test_printing_the_document_loads_nothing_heavy(heavy: str) -> None:
     example = Path(__file__).parents[2] / "examples" / "aligned.py"
     probe = f"""
 import runpy, sys
-from answerback.wires.http.refusals.openapi import document_json
+from answerback.wires.http.openapi import document_json
 document_json(runpy.run_path({str(example)!r})["app"])
 sys.exit({heavy!r} in sys.modules)
 """
