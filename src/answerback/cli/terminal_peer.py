@@ -46,7 +46,9 @@ class Terminal:
         encoding, errors = sys.stdin.encoding, sys.stdin.errors
         return open(self._stdin, encoding=encoding, errors=errors, closefd=False)
 
-    def hang_up(self) -> None:
+    cancelled = False
+
+    def close_stream(self) -> None:
         pass
 
     def finish(self) -> None:
