@@ -16,9 +16,9 @@ from ..reply import Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
 from .common import MalformedReply
-from .http_reply import JSON, Written, in_json
+from .http_reply import JSON, HttpReply, in_json
 
-__all__ = ["MalformedReply", "Written", "project", "read", "write"]
+__all__ = ["HttpReply", "MalformedReply", "project", "read", "write"]
 
 
 def write(
@@ -27,17 +27,17 @@ def write(
     shape: Shape,
     contract: Contract,
     version: Version = LATEST_LEGACY,
-) -> Written:
+) -> HttpReply:
     """The reply in *dialect*; its status is the same in all of them."""
     written = _load(dialect).write(reply, shape, contract, version)
-    if isinstance(written, Written):
+    if isinstance(written, HttpReply):
         return written
     own = dialect == contract.http
     return in_json(reply, written, JSON if own else f"application/vnd.answerback.{dialect}+json")
 
 
 def read(
-    written: Written, dialect: Dialect, shape: Shape = BARE, contract: Contract = STANDARD
+    written: HttpReply, dialect: Dialect, shape: Shape = BARE, contract: Contract = STANDARD
 ) -> Reply[Any]:
     """The reply that was written, by us or by others; raises MalformedReply."""
     source = written.body if dialect in ("mcp", "envelope") else written

@@ -13,7 +13,7 @@ ERROR_CODE = "X-Error-Code"
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
-class Written(msgspec.Struct, frozen=True):
+class HttpReply(msgspec.Struct, frozen=True):
     """A reply as it goes over HTTP-like wires."""
 
     status: int
@@ -27,12 +27,12 @@ class Written(msgspec.Struct, frozen=True):
         return next((value for key, value in self.headers if key.lower() == name), None)
 
 
-def in_json(reply: Reply[Any], body: bytes, media_type: str = JSON) -> Written:
+def in_json(reply: Reply[Any], body: bytes, media_type: str = JSON) -> HttpReply:
     """*body* with the status and the headers of the reply, which no dialect changes."""
     if reply.error is None:
-        return Written(200, body, media_type)
+        return HttpReply(200, body, media_type)
     code = (ERROR_CODE, token(reply.error.code))
-    return Written(reply.error.row.status, body, media_type, (code,))
+    return HttpReply(reply.error.row.status, body, media_type, (code,))
 
 
 def token(text: str) -> str:

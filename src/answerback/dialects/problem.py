@@ -16,7 +16,7 @@ from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
 from . import rest
 from .common import KINDS, decoded_object, encode, given, kind_of, plain, read_error, retryable
-from .http_reply import ERROR_CODE, Written, in_json
+from .http_reply import ERROR_CODE, HttpReply, in_json
 
 PROBLEM = "application/problem+json"
 OWN = ("type", "title", "status", "detail", "code", "details", "retryable", "hint")
@@ -24,7 +24,7 @@ OWN = ("type", "title", "status", "detail", "code", "details", "retryable", "hin
 
 def write(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
-) -> Written:
+) -> HttpReply:
     """The error as a problem, or the success as in rest."""
     error = reply.error
     if error is None:
@@ -36,7 +36,7 @@ def write(
     return in_json(reply, encode(body | given(details=error.details, hint=error.hint)), PROBLEM)
 
 
-def read(written: Written, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
+def read(written: HttpReply, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
     """The reply that an HTTP answer is, whoever wrote it; raises MalformedReply."""
     if not written.media_type.lower().startswith(PROBLEM):
         return rest.read(written, shape, contract)

@@ -16,7 +16,7 @@ from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
 from .common import KINDS, MalformedReply, decoded, encode, encoded_data, kind_of, plain_data
-from .http_reply import ERROR_CODE, JSON, Written, in_json, is_token, token
+from .http_reply import ERROR_CODE, JSON, HttpReply, in_json, is_token, token
 
 FORM = "X-Answerback-Form"
 """Says that a body is not data: `content` (blocks), `image` or `audio` (their bytes)."""
@@ -25,23 +25,23 @@ OCTETS = "application/octet-stream"
 
 def write(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
-) -> Written:
+) -> HttpReply:
     """The reply as an HTTP answer; neither contract nor version changes it."""
     if reply.error is not None:
         return in_json(reply, encode({"error": reply.error.message}))
     if reply.data is not msgspec.UNSET:
-        return Written(200, shape.wrap(encoded_data(reply)), JSON)
+        return HttpReply(200, shape.wrap(encoded_data(reply)), JSON)
     match reply.content:
         case (Image(url=None) | Audio(url=None) as media,):
             headers = ((FORM, _noun(media)), ("X-Content-Type-Options", "nosniff"))
-            return Written(200, media.data, _safe_mime(media), headers)
+            return HttpReply(200, media.data, _safe_mime(media), headers)
     from .mcp_blocks import write_block
 
     blocks = [write_block(block) for block in _content(reply)]
-    return Written(200, encode({"content": blocks}), JSON, ((FORM, "content"),))
+    return HttpReply(200, encode({"content": blocks}), JSON, ((FORM, "content"),))
 
 
-def read(written: Written, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
+def read(written: HttpReply, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
     """The reply that an HTTP answer is, whoever wrote it; raises MalformedReply."""
     if written.status >= 400:
         return Reply(error=_read_error(written))
@@ -109,7 +109,7 @@ def _read_content(found: Any) -> Reply[Any]:
     raise MalformedReply("the body must have a list of content")
 
 
-def _read_error(written: Written) -> Error:
+def _read_error(written: HttpReply) -> Error:
     code = written.header(ERROR_CODE) or KINDS.get(written.status, UNKNOWN_ERROR)
     kind = kind_of(code, written.status)
     try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from ..calls.pipeline import Call
-from ..dialects import Written, write
+from ..dialects import HttpReply, write
 from ..dialects.accept import choose
 from ..errors import AnswerbackError
 from ..reply import Reply, failure
@@ -29,7 +29,7 @@ _ROUTE = "/functions/"
 _INTERRUPTED = 130  # What a shell reports for SIGINT.
 
 # Written by hand: it is sent when nothing of ours can be relied on.
-_BROKEN = Written(500, b'{"error":"Internal server error"}', _JSON)
+_BROKEN = HttpReply(500, b'{"error":"Internal server error"}', _JSON)
 
 
 class BadSetting(AnswerbackError):
@@ -66,13 +66,13 @@ def _log(exc: BaseException) -> None:
         log.error("the request could not be answered", exc_info=exc)
 
 
-def answer(app: App, environ: Environ) -> Written:
+def answer(app: App, environ: Environ) -> HttpReply:
     path = _path(environ)
     if path in _PAGES:
         refused = refuse_method(_method(environ), "GET, HEAD")
         if refused is not None:
             return _say(app, refused, environ, allow="GET, HEAD")
-        return Written(200, _PAGES[path](app, environ), _JSON)
+        return HttpReply(200, _PAGES[path](app, environ), _JSON)
     name = _function_at(path, app)
     if not name:
         return _say(app, no_route(path), environ)
@@ -155,7 +155,7 @@ def _function_at(path: str, app: App) -> str:
 
 def _say(
     app: App, reply: Reply[Any], environ: Environ, name: str = "", allow: str = "POST"
-) -> Written:
+) -> HttpReply:
     tool = app.tools.get(name)
     dialect = choose(environ.get("HTTP_ACCEPT"), app.contract, failed=not reply.ok)
     # An error has no shape, and may be that the annotations could not be read.
@@ -166,7 +166,7 @@ def _say(
     return msgspec.structs.replace(written, headers=(*written.headers, ("Allow", allow)))
 
 
-def _head(written: Written) -> bytes:
+def _head(written: HttpReply) -> bytes:
     from http import HTTPStatus
 
     lines = [

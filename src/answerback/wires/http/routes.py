@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...calls.pipeline import Call, settled
-from ...dialects import Written, write
+from ...dialects import HttpReply, write
 from ...dialects.accept import choose
 from ...dialects.http_reply import JSON
 from ...reply import Reply
@@ -57,7 +57,7 @@ class Functions:
             return refused
         return refuse_method(incoming.method, "POST") or refuse_media(media.decode("latin-1"))
 
-    def _write(self, name: str, reply: Reply[Any], headers: Headers) -> Written:
+    def _write(self, name: str, reply: Reply[Any], headers: Headers) -> HttpReply:
         contract = self._app.contract
         dialect = contract.http
         if b"accept" in headers:
@@ -69,7 +69,7 @@ class Functions:
         return write(reply, dialect, shape, contract)
 
 
-def _headers(written: Written) -> Pairs:
+def _headers(written: HttpReply) -> Pairs:
     """What goes before the body, but for its length."""
     if written.media_type == JSON and not written.headers:
         return IN_JSON
