@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -23,6 +24,16 @@ def test_data_beside_content_is_sent_alone() -> None:
     found = written(success("ten", 10, content=[Image(b"png", "image/png")], meta={"a": 1}))
 
     assert found == HttpReply(200, b'{"result":10}', JSON)
+
+
+def test_data_is_written_without_entering_another_module_than_shape(
+    modules_entered: Callable[[Callable[[], object]], set[str]],
+) -> None:
+    reply = Reply(data=10, encoded=b"10")
+
+    entered = modules_entered(lambda: rest.write(reply, RESULT, STANDARD))
+
+    assert entered == {"answerback.dialects.rest", "answerback.shape"}
 
 
 @pytest.mark.parametrize(

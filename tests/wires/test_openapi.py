@@ -41,7 +41,7 @@ from answerback import (
 )
 from answerback.contract import PRESETS, Contract
 from answerback.dialects import write
-from answerback.dialects.accept import NAMED
+from answerback.dialects.accept import MEDIA_TYPES
 from answerback.wires.listing import listing
 
 CONTRACTS = list(PRESETS)
@@ -363,9 +363,9 @@ def test_what_is_sent_is_as_the_document_says(
     reply = asyncio.run(app.call(name, **arguments))
     own = {"application/json": app.contract.http}
 
-    for media_type, dialect in {**own, **NAMED}.items():
+    for media_type, dialect in {**own, **MEDIA_TYPES}.items():
         if (dialect == "problem" and reply.ok) or (
-            dialect == app.contract.http and media_type in NAMED
+            dialect == app.contract.http and media_type in MEDIA_TYPES
         ):
             continue
         written = write(reply, dialect, tool.shape, app.contract)
