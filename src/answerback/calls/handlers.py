@@ -47,6 +47,6 @@ def _recorded(ways: Paths, records: Records) -> Paths:
 
 def _prompt_reply(tool: Tool, value: Any) -> Reply[Any]:
     # Only an app whose prompts are used pays for loading what they need.
-    from ..tools.prompt import prompt_reply
+    from .prompt_reply import prompt_reply
 
     return prompt_reply(tool, value)

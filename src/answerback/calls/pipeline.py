@@ -21,7 +21,7 @@ from ..errors import (
     TOOL_NOT_FOUND,
     ToolError,
 )
-from ..peer import NOBODY, NeedsInput, Peer
+from ..peer import NO_PEER, NeedsInput, Peer
 from ..reply import Error, Reply, failure
 from ..tools.tool import Tool
 from ..types.describe import near
@@ -37,7 +37,7 @@ class Call(msgspec.Struct, eq=False):
 
     name: str
     arguments: bytes = b"{}"
-    peer: Peer = NOBODY
+    peer: Peer = NO_PEER
     wire: str = "memory"
     cancelled: bool = False
     """Set by the wire when nobody waits for the outcome any more."""
@@ -106,7 +106,7 @@ def _busy(most: int) -> Reply[Any]:
 
 
 async def _ask(tool: Tool, call: Call) -> dict[str, Any]:
-    from ..elicitation import ask_all
+    from .questions import ask_all
 
     return await ask_all(tool, call.peer)
 

@@ -21,7 +21,7 @@ class Terminal:
     def __init__(self) -> None:
         self._shown = False
         in_person = is_person() and sys.stdin.isatty()
-        self.can = Abilities(elicit=in_person, again=in_person)
+        self.can = Abilities(elicit=in_person, ask_again=in_person)
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):

@@ -11,8 +11,8 @@ import msgspec
 
 from ..context import Context
 from ..errors import UndefinedAnnotation
-from ..peer import ask_of
 from ..types.parameter import Parameter
+from .markers import ask_of
 
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
 

@@ -12,12 +12,12 @@ import msgspec
 from ..content import Icon
 from ..contract import Contract
 from ..errors import ToolError
-from ..peer import header_of
 from ..shape import Shape
 from ..types.arguments import Arguments
 from ..types.output import Output
 from ..types.parameter import Parameter
 from ..types.unservable import check
+from .markers import header_of
 from .return_type import Returns, read_returns
 from .signature import (
     Signature,
