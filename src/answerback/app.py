@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
 from .contract import Contract, contract_named
 from .limits import DEFAULT_LIMITS, Limits
 from .registry import Change, Changes
-from .tools.tool import Options, Tool, ToolOptions, check_options
+from .tools.options import CommonOptions, ToolOptions, check_options
+from .tools.tool import Tool
 from .wires.http.refusals import MAX_BODY, RESERVED
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class App:
     @overload
     def prompt(self, fn: F, /) -> F: ...
     @overload
-    def prompt(self, /, **options: Unpack[Options]) -> Callable[[F], F]: ...
+    def prompt(self, /, **options: Unpack[CommonOptions]) -> Callable[[F], F]: ...
     def prompt(self, fn: Any = None, /, **options: Any) -> Any:
         """Register a function that makes messages. With or without options."""
         from .tools.prompt import Prompt
@@ -119,8 +120,8 @@ class App:
             return partial(self.prompt, **options)
         if not callable(fn):
             raise TypeError(f"@app.prompt takes options by name: @app.prompt(name={fn!r})")
-        check_options(options, Options)
-        prompt = Prompt(fn, cast("Options", options), self.contract)
+        check_options(options, CommonOptions)
+        prompt = Prompt(fn, cast("CommonOptions", options), self.contract)
         if prompt.name in self.prompts:
             raise ValueError(f"there is a prompt {prompt.name!r} already")
         self.prompts[prompt.name] = prompt

@@ -43,7 +43,7 @@ def arguments_for(tool: Tool | None, words: Sequence[str], whole: str | None) ->
     if not pairs:
         return given
     try:
-        named = tool.from_strings([(name, _value(text)) for name, text in pairs])
+        named = tool.signature.from_strings([(name, _value(text)) for name, text in pairs])
     except InvalidArguments as exc:
         return refuse_arguments(exc)
     return _merged(given, named)

@@ -192,7 +192,7 @@ class Engine:
         prompt = self._app.prompts.get(asked.name)
         if prompt is None:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
-        arguments = _encode(prompt.from_strings(list(asked.arguments.items())))
+        arguments = _encode(prompt.signature.from_strings(list(asked.arguments.items())))
         call = Call(prompt.name, arguments, exchange, wire="mcp", caller=exchange.caller)
         self._begin("prompt", call, exchange, raw)
         reply = self._settled("prompt", call, exchange, await self._paths.prompts(call))

@@ -10,7 +10,8 @@ import msgspec
 from ..content import BLOCKS, Block
 from ..contract import Contract
 from ..types.problems import InvalidOutput
-from .tool import Options, Tool
+from .options import CommonOptions
+from .tool import Tool
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -23,7 +24,7 @@ class Message(msgspec.Struct, frozen=True):
 class Prompt(Tool):
     """A function that returns a string, a block, a Message, or a list of them."""
 
-    def __init__(self, fn: Callable[..., Any], options: Options, contract: Contract) -> None:
+    def __init__(self, fn: Callable[..., Any], options: CommonOptions, contract: Contract) -> None:
         super().__init__(fn, {"lenient": True, **options}, contract)
 
 

@@ -57,7 +57,7 @@ def check_params(tool: Tool, request: Request, headers: Mapping[bytes, bytes]) -
         given = msgspec.json.decode(read(request.params, CallTool).arguments)
     except ValueError:
         return  # Not ours to complain about: the arguments are decoded later.
-    for path, header in tool.header_params.items():
+    for path, header in tool.signature.header_params.items():
         value = _at(given, path)
         name = PARAM + header.lower().encode()
         found = headers.get(name)

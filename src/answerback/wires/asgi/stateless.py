@@ -102,7 +102,7 @@ class Modern:
         exchange.caller = incoming.caller
         if request.method == "tools/call":
             tool = self._app.tools.get(self._engine.tool_called(request))
-            if tool is not None and tool.header_params:
+            if tool is not None and tool.signature.header_params:
                 routing.check_params(tool, request, headers)
         return exchange
 

@@ -92,7 +92,7 @@ def _media_types(contract: Contract, *, failed: bool) -> dict[str, Dialect]:
 
 def _request(tool: Tool, arguments: Schema) -> Schema:
     media: Schema = {"schema": arguments}
-    examples = tool.options.get("examples", ())
+    examples = tool.settings.examples
     if examples:
         media["examples"] = {
             f"example{number}": {"value": _plain(tool, example)}

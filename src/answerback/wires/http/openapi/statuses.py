@@ -33,7 +33,7 @@ WORDS = ALWAYS | {
 def error_statuses(tool: Tool) -> dict[int, str]:
     """Each error status of *tool*, in order, with what the author or else we say of it."""
     source: Any = source_of(tool.fn).function
-    found = {find_code(error.code, error.kind).status for error in tool.options.get("raises", ())}
+    found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
     for function in _own_functions(source):
         found |= _in_code(function)
     words = {status: WORDS.get(status, "Failed") for status in found}
