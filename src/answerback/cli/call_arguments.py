@@ -44,7 +44,7 @@ def arguments_for(
     if not pairs:
         return given
     try:
-        named = tool.from_strings([(name, _value(text, stdin)) for name, text in pairs])
+        named = tool.signature.from_strings([(name, _value(text, stdin)) for name, text in pairs])
     except InvalidArguments as exc:
         return Reply(error=invalid_arguments(exc))
     return _merged(given, named)

@@ -24,7 +24,7 @@ class Terminal:
         self._stdin = stdin
         self._shown = False
         in_person = is_person() and os.isatty(stdin)
-        self.can = Abilities(elicit=in_person, again=in_person)
+        self.can = Abilities(elicit=in_person, ask_again=in_person)
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
