@@ -109,7 +109,7 @@ def _read(found: dict[str, Any]) -> Reply[Any]:
     import msgspec
 
     from .dialects import Written, read
-    from .middleware.replies import dialect_of
+    from .dialects.detect import dialect_of
 
     return read(Written(200, msgspec.json.encode(found), "application/json"), dialect_of(found))
 
