@@ -55,7 +55,7 @@ class App:
         self.changes = Changes()
         self._lenient = lenient
         self.limits = limits
-        self.records = None if records is None else _records(records)
+        self.records = records
 
     @overload
     def tool(self, fn: F, /) -> F: ...
@@ -75,7 +75,7 @@ class App:
         check_options(options, ToolOptions)
         said: ToolOptions = {"lenient": self._lenient, "timeout": self.limits.seconds, **options}
         tool = Tool(fn, said, self.contract)
-        self._refuse_name(tool.name)
+        _refuse_name(self, tool.name)
         self.tools[tool.name] = tool
         self.changes.tell(Change("tools"))
         return tool
@@ -84,12 +84,6 @@ class App:
         """Serve a tool no longer; clients that listen are told."""
         del self.tools[name]
         self.changes.tell(Change("tools"))
-
-    def _refuse_name(self, name: str) -> None:
-        if name in self.tools:
-            raise ValueError(f"there is a tool {name!r} already; give one another name")
-        if self.contract.route == "/" and name in RESERVED:
-            raise ValueError(f"/{name} is a route of the server's; give the tool another name")
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
         """Register a function that gives what is at *uri*, or at all URIs of a template."""
@@ -163,6 +157,17 @@ class App:
 
         return await call(self, name, ENCODER.encode(arguments))
 
+    @property
+    def records(self) -> Records | None:
+        """Keeps each reply; set it before the app is served."""
+        return self._records
+
+    @records.setter
+    def records(self, given: Sink | Records | None) -> None:
+        self._records = None if given is None else _records(given)
+        # The handlers hold the records they were built with.
+        self.__dict__.pop("paths", None)
+
     @cached_property
     def paths(self) -> Paths:
         """The ways through, for wires with a running loop."""
@@ -189,6 +194,13 @@ class App:
         from .cli import run_app
 
         run_app(self, arguments)
+
+
+def _refuse_name(app: App, name: str) -> None:
+    if name in app.tools:
+        raise ValueError(f"there is a tool {name!r} already; give one another name")
+    if app.contract.route == "/" and name in RESERVED:
+        raise ValueError(f"/{name} is a route of the server's; give the tool another name")
 
 
 def _records(given: Sink | Records) -> Records:
