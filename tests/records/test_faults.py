@@ -11,6 +11,7 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from tests.records.kept import BOUND, Memory, app_with, events_in, replies_in
@@ -18,6 +19,7 @@ from tests.records.kept import BOUND, Memory, app_with, events_in, replies_in
 from answerback import App, Reply
 from answerback.records import JSONL, Records, SQLite
 from answerback.records.answered import Answered
+from answerback.records.reading import read
 from answerback.records.verifying import verify
 
 
@@ -161,6 +163,173 @@ def test_a_file_that_is_moved_or_removed_is_made_anew_and_no_record_goes_nowhere
     assert verify(str(path)).holds
     assert "moved or removed" in caplog.text
     assert not moved or len(replies_in(tmp_path / "old-")) == 3
+
+
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+def test_a_file_that_is_moved_alone_keeps_its_records_and_the_new_one_has_the_rest(
+    sink: type[SQLite | JSONL], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, old = tmp_path / "audit", tmp_path / "audit.1"
+    records = Records(sink(path))
+    app = app_with(records)
+    call(app, 100)
+    assert records.flush(BOUND)
+    path.rename(old)
+
+    call(app, 100)
+    assert records.flush(BOUND)
+    records.close()
+
+    assert [len(replies_in(old)), len(replies_in(path))] == [100, 100]
+    assert verify(str(old)).holds
+    assert verify(str(path)).holds
+    assert "0 were lost; 100 from before are in the file that was there" in caplog.text
+
+
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+def test_records_that_go_with_a_removed_file_are_told_as_lost(
+    sink: type[SQLite | JSONL], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "audit"
+    records = Records(sink(path))
+    app = app_with(records)
+    call(app, 3)
+    assert records.flush(BOUND)
+    path.unlink()
+
+    call(app, 4)
+    assert records.flush(BOUND)
+    records.close()
+
+    assert "3 were lost, 3 of them with the file that was removed" in caplog.text
+    assert len(replies_in(path)) == 4
+
+
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+def test_a_file_that_is_removed_before_the_end_is_told_as_lost(
+    sink: type[SQLite | JSONL], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "audit"
+    records = Records(sink(path))
+    call(app_with(records), 3)
+    assert records.flush(BOUND)
+    path.unlink()
+
+    records.close()
+
+    assert f"3 records were lost: {path} was removed" in caplog.text
+
+
+def test_records_are_written_while_a_reader_has_not_read_to_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "audit.db"
+    records = Records(SQLite(path))
+    app = app_with(records)
+    call(app, 600)
+    assert records.flush(BOUND)
+    reader = read(str(path))
+    next(reader)
+
+    call(app, 50)
+    written = records.flush(BOUND)
+    rest = sum(1 for _ in reader)
+    records.close()
+
+    assert written
+    assert rest == 650
+
+
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+def test_the_last_records_are_written_although_the_file_was_moved_just_before_the_end(
+    sink: type[SQLite | JSONL], tmp_path: Path
+) -> None:
+    path, old = tmp_path / "audit", tmp_path / "audit.1"
+    records = Records(sink(path))
+    app = app_with(records)
+    call(app, 3)
+    assert records.flush(BOUND)
+    path.rename(old)
+
+    call(app, 4)
+    records.close()
+
+    assert [len(replies_in(old)), len(replies_in(path))] == [3, 4]
+
+
+def test_a_batch_that_is_committed_while_its_file_is_moved_is_written_once(tmp_path: Path) -> None:
+    path, old = tmp_path / "audit.db", tmp_path / "audit.1.db"
+    journal = tmp_path / "audit.db-journal"
+    records = Records(SQLite(path))
+    app = app_with(records)
+    call(app, 600)
+    assert records.flush(BOUND)
+    with closing(sqlite3.connect(path)) as reader:
+        # An open query keeps the writer at its commit, with the journal on the disk.
+        reader.execute("SELECT body FROM records").fetchone()
+        call(app, 50)
+        until = monotonic() + BOUND
+        while not journal.exists():
+            assert monotonic() < until
+        path.rename(old)
+        journal.unlink()  # As another process does that makes the file anew.
+
+    assert records.flush(BOUND)
+    call(app, 5)
+    records.close()
+
+    assert [len(replies_in(old)), len(replies_in(path))] == [650, 5]
+    assert verify(str(old)).holds
+    assert verify(str(path)).holds
+
+
+def test_a_chain_that_was_not_begun_when_its_file_was_moved_begins_in_the_new_one(
+    tmp_path: Path,
+) -> None:
+    path, old = tmp_path / "audit.db", tmp_path / "audit.1.db"
+    first, second = Records(SQLite(path)), Records(SQLite(path))
+    call(app_with(first), 3)
+    first.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        call(app_with(second), 4)
+        assert not second.flush(0.5)
+        path.rename(old)
+        other.execute("ROLLBACK")
+
+    assert second.flush(BOUND)
+    second.close()
+
+    assert [len(replies_in(old)), len(replies_in(path))] == [3, 4]
+    assert verify(str(path)).broken == ""
+
+
+HALF_WRITTEN = """
+import os, signal, sqlite3, sys
+
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE records SET body = 'half written'")
+connection.executemany(
+    "INSERT INTO records (chain, seq, hash, body) VALUES ('x', 1, 'x', ?)", [("x" * 4000,)] * 50
+)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_batch_that_a_killed_process_half_wrote_is_taken_back_when_the_file_is_read(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "audit.db"
+    records = Records(SQLite(path))
+    call(app_with(records), 30)
+    records.close()
+    subprocess.run([sys.executable, "-c", HALF_WRITTEN, str(path)], check=False, timeout=BOUND)
+    assert (tmp_path / "audit.db-journal").stat().st_size
+
+    verdict = verify(str(path))
+
+    assert verdict.holds
+    assert len(replies_in(path)) == 30
 
 
 @pytest.mark.parametrize("sink", [SQLite, JSONL])

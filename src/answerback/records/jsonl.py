@@ -88,6 +88,7 @@ class _File:
 
     def close(self) -> None:
         os.close(self._fd)
+        self._place.close()
 
 
 @contextmanager

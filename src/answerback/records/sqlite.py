@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from .place import Place
@@ -52,13 +53,17 @@ class SQLite:
         import sqlite3
 
         # As SQLite makes a file everybody may read it, and who called what is not for everybody.
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        # One that is there is left alone: closing it here would drop the locks on it that another
+        # connection of this process holds.
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         connection = sqlite3.connect(self.path, timeout=_WAIT_MS / 1000, isolation_level=None)
         try:
-            # A process that is killed loses nothing it has committed; a power cut may lose the
-            # last of it, and leaves the rest whole.
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
+            # All that is committed is in the file itself, so that the file can be moved while it is
+            # written. With a write-ahead log it would be in a second file, which stays behind, and
+            # two processes could share that log's index for two different files.
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("PRAGMA synchronous = FULL")
             found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'")
             if found.fetchone() is None:
                 connection.executescript(_SCHEMA)
@@ -99,11 +104,24 @@ class _File:
                     for value in (each.chain, each.seq, each.hash, each.body.decode())
                 ]
                 execute(_INSERT + ",".join([_ROW] * len(rows)), values)
-            execute("COMMIT")
+            self._commit()
         except BaseException:
             if self._connection.in_transaction:
                 execute("ROLLBACK")
+            # SQLite refuses to write a file that was moved, but does not say that it was.
+            self._place.check()
             raise
+
+    def _commit(self) -> None:
+        import sqlite3
+
+        try:
+            self._connection.execute("COMMIT")
+        except sqlite3.OperationalError as exc:
+            # The file was moved just now, and the process that made the new one deleted the
+            # journal. Without a journal the batch is committed.
+            if exc.sqlite_errorname != "SQLITE_IOERR_DELETE_NOENT":
+                raise
 
     def _parts(self, batch: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
         start = 0
@@ -114,3 +132,4 @@ class _File:
 
     def close(self) -> None:
         self._connection.close()
+        self._place.close()
