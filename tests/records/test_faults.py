@@ -11,7 +11,6 @@ import sys
 import threading
 from contextlib import closing
 from pathlib import Path
-from time import monotonic
 
 import pytest
 from tests.records.kept import BOUND, Memory, app_with, events_in, replies_in
@@ -255,32 +254,6 @@ def test_the_last_records_are_written_although_the_file_was_moved_just_before_th
     assert [len(replies_in(old)), len(replies_in(path))] == [3, 4]
 
 
-def test_a_batch_that_is_committed_while_its_file_is_moved_is_written_once(tmp_path: Path) -> None:
-    path, old = tmp_path / "audit.db", tmp_path / "audit.1.db"
-    journal = tmp_path / "audit.db-journal"
-    records = Records(SQLite(path))
-    app = app_with(records)
-    call(app, 600)
-    assert records.flush(BOUND)
-    with closing(sqlite3.connect(path)) as reader:
-        # An open query keeps the writer at its commit, with the journal on the disk.
-        reader.execute("SELECT body FROM records").fetchone()
-        call(app, 50)
-        until = monotonic() + BOUND
-        while not journal.exists():
-            assert monotonic() < until
-        path.rename(old)
-        journal.unlink()  # As another process does that makes the file anew.
-
-    assert records.flush(BOUND)
-    call(app, 5)
-    records.close()
-
-    assert [len(replies_in(old)), len(replies_in(path))] == [650, 5]
-    assert verify(str(old)).holds
-    assert verify(str(path)).holds
-
-
 def test_a_chain_that_was_not_begun_when_its_file_was_moved_begins_in_the_new_one(
     tmp_path: Path,
 ) -> None:
@@ -300,6 +273,53 @@ def test_a_chain_that_was_not_begun_when_its_file_was_moved_begins_in_the_new_on
 
     assert [len(replies_in(old)), len(replies_in(path))] == [3, 4]
     assert verify(str(path)).broken == ""
+
+
+WRITES = """
+import asyncio, sys
+from tests.records.kept import app_with
+from answerback.records import Records, {sink}
+
+records = Records({sink}(sys.argv[1]), check=False)
+app = app_with(records)
+
+async def calls():
+    for number in range(50):
+        await app.call("add", x=number, y=1)
+
+for _ in range(60):
+    asyncio.run(calls())
+    assert records.flush(20)
+records.close(20)
+"""
+
+
+@pytest.mark.parametrize("sink", ["SQLite", "JSONL"])
+def test_a_file_that_is_moved_often_while_three_processes_write_it_loses_nothing(
+    sink: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "audit"
+    command = [sys.executable, "-c", WRITES.format(sink=sink), str(path)]
+    writers = [subprocess.Popen(command) for _ in range(3)]
+    moved: list[Path] = []
+
+    for writer in writers:
+        while not has_ended(writer):
+            if path.exists():
+                moved.append(path.rename(tmp_path / f"audit.{len(moved)}"))
+    files = [*moved, path] if path.exists() else moved
+
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    assert [verify(str(file)).broken for file in files] == [""] * len(files)
+    assert sum(len(replies_in(file)) for file in files) == 3 * 60 * 50
+
+
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(0.03)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 HALF_WRITTEN = """

@@ -39,10 +39,10 @@ class Pen:
         """Write *events*; after a failure, what failed is written first, and *events* not again."""
         if self._store is None:
             self._store = self._opened()
-        if not self._unwritten:
-            before = self._before(self._store, lost)
-            self._unwritten = self._chain.extend(one_after_another(before, events))
         try:
+            if not self._unwritten:
+                before = self._before(self._store, lost)
+                self._unwritten = self._chain.extend(one_after_another(before, events))
             self._store.write(self._unwritten)
         except BaseException as exc:
             self._removed = isinstance(exc, FileRemoved)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 
 
 class FileMoved(FileNotFoundError):
@@ -53,3 +55,32 @@ class Place:
             return None if flags is None else os.open(self._path, flags)
         except OSError:
             return None
+
+
+@contextmanager
+def locked(fd: int) -> Iterator[None]:
+    """Hold a lock on an open file. Windows has no such lock: one process to a file there."""
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+@contextmanager
+def folder_locked(path: str) -> Iterator[None]:
+    """Hold a lock on the folder of *path*; the lock is the same before and after a move."""
+    if os.name == "nt":  # Windows does not move a file that is open.
+        yield
+        return
+    folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    with ExitStack() as stack:
+        stack.callback(os.close, folder)
+        with suppress(OSError):  # Some network file systems have no such lock.
+            stack.enter_context(locked(folder))
+        yield

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
-from .place import Place
+from .place import Place, folder_locked
 from .sink import Entry
 
 if TYPE_CHECKING:
@@ -50,6 +50,10 @@ class SQLite:
         return self.path
 
     def open(self) -> _File:
+        with folder_locked(self.path):
+            return self._open()
+
+    def _open(self) -> _File:
         import sqlite3
 
         # As SQLite makes a file everybody may read it, and who called what is not for everybody.
@@ -60,8 +64,7 @@ class SQLite:
         connection = sqlite3.connect(self.path, timeout=_WAIT_MS / 1000, isolation_level=None)
         try:
             # All that is committed is in the file itself, so that the file can be moved while it is
-            # written. With a write-ahead log it would be in a second file, which stays behind, and
-            # two processes could share that log's index for two different files.
+            # written. With a write-ahead log it would be in a second file, which stays behind.
             connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("PRAGMA synchronous = FULL")
             found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'")
@@ -70,58 +73,61 @@ class SQLite:
         except BaseException:
             connection.close()
             raise
-        return _File(connection, Place(self.path))
+        return _File(connection, self.path)
 
 
 class _File:
-    def __init__(self, connection: Connection, place: Place) -> None:
+    def __init__(self, connection: Connection, path: str) -> None:
         from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
 
         self._connection = connection
-        self._place = place
+        self._path = path
+        self._place = Place(path)
         most = connection.getlimit(SQLITE_LIMIT_VARIABLE_NUMBER)
         self._sizes = [size for size in _ROWS if size * 4 <= most]
 
     def newest(self) -> str:
-        found = self._connection.execute("SELECT hash FROM records ORDER BY id DESC LIMIT 1")
-        row = found.fetchone()
-        return str(row[0]) if row else ""
+        rows = self._read("SELECT hash FROM records ORDER BY id DESC LIMIT 1")
+        return str(rows[0][0]) if rows else ""
 
     def holds(self, hashed: str) -> bool:
         latest = "SELECT hash FROM records ORDER BY id DESC LIMIT 10000"
-        found = self._connection.execute(f"SELECT 1 FROM ({latest}) WHERE hash = ?", (hashed,))
-        return found.fetchone() is not None
+        return bool(self._read(f"SELECT 1 FROM ({latest}) WHERE hash = ?", hashed))
 
     def write(self, batch: Sequence[Entry]) -> None:
-        self._place.check()
-        execute = self._connection.execute
-        execute("BEGIN IMMEDIATE")
-        try:
-            for rows in self._parts(batch):
-                values = [
-                    value
-                    for each in rows
-                    for value in (each.chain, each.seq, each.hash, each.body.decode())
-                ]
-                execute(_INSERT + ",".join([_ROW] * len(rows)), values)
-            self._commit()
-        except BaseException:
-            if self._connection.in_transaction:
-                execute("ROLLBACK")
-            # SQLite refuses to write a file that was moved, but does not say that it was.
-            self._place.check()
-            raise
-
-    def _commit(self) -> None:
-        import sqlite3
-
-        try:
-            self._connection.execute("COMMIT")
-        except sqlite3.OperationalError as exc:
-            # The file was moved just now, and the process that made the new one deleted the
-            # journal. Without a journal the batch is committed.
-            if exc.sqlite_errorname != "SQLITE_IOERR_DELETE_NOENT":
+        with self._in_place():
+            execute = self._connection.execute
+            try:
+                execute("BEGIN IMMEDIATE")
+                for rows in self._parts(batch):
+                    values = [
+                        value
+                        for each in rows
+                        for value in (each.chain, each.seq, each.hash, each.body.decode())
+                    ]
+                    execute(_INSERT + ",".join([_ROW] * len(rows)), values)
+                execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    execute("ROLLBACK")
+                # SQLite refuses to write a file that was moved, but does not say that it was.
+                self._place.check()
                 raise
+
+    def _read(self, query: str, *values: str) -> list[Any]:
+        with self._in_place():
+            return self._connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        """Keep other processes from making the file anew meanwhile; raises FileMoved if they did.
+
+        SQLite finds a journal by the path of its file. Beside a new file, a connection to the one
+        that was moved would take the new file's journal for its own, and undo it in the old file.
+        """
+        with folder_locked(self._path):
+            self._place.check()
+            yield
 
     def _parts(self, batch: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
         start = 0

@@ -163,12 +163,14 @@ class _Run(Generic[T]):
     def _write(self, pen: Pen, items: list[T], lost: int) -> bool:
         """Write until it is written, or time to end."""
         pause = _FIRST_PAUSE
+        moved = False
         while True:
             try:
                 pen.write(self._events(items), lost)
             except Exception as exc:  # noqa: BLE001 -- whatever ails a sink, calls are answered
                 self._fell_ill(exc)
-                if isinstance(exc, FileMoved):
+                if isinstance(exc, FileMoved) and not moved:
+                    moved = True
                     continue
                 if self._ending:
                     pen.give_up()
