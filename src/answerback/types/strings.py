@@ -14,9 +14,8 @@ from answerback.types.nodes import Node
 from answerback.types.parameter import Parameter
 from answerback.types.problems import InvalidArguments, Problem
 from answerback.types.reading import read_type
-from answerback.types.settling import read_kindly, settle
+from answerback.types.settling import fits, read_kindly
 from answerback.types.syntax import load
-from answerback.types.walk import Walk
 
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
@@ -197,9 +196,7 @@ def _anything(node: nodes.Anything | nodes.Model, text: str) -> Any:
 def _union(node: nodes.Union, value: str | bytes) -> Any:
     for member in _tried(node):
         read = _read(member, value)
-        trial = Walk()
-        settle(member, read, "", trial)
-        if not trial.problems:
+        if fits(member, read):
             return read
     return _as_text(value)
 
