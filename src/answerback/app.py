@@ -75,7 +75,7 @@ class App:
         check_options(options, ToolOptions)
         said: ToolOptions = {"lenient": self._lenient, "timeout": self.limits.seconds, **options}
         tool = Tool(fn, said, self.contract)
-        self._refuse_name(tool.name)
+        _refuse_name(self, tool.name)
         self.tools[tool.name] = tool
         self.changes.tell(Change("tools"))
         return tool
@@ -84,12 +84,6 @@ class App:
         """Serve a tool no longer; clients that listen are told."""
         del self.tools[name]
         self.changes.tell(Change("tools"))
-
-    def _refuse_name(self, name: str) -> None:
-        if name in self.tools:
-            raise ValueError(f"there is a tool {name!r} already; give one another name")
-        if self.contract.route == "/" and name in RESERVED:
-            raise ValueError(f"/{name} is a route of the server's; give the tool another name")
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
         """Register a function that gives what is at *uri*, or at all URIs of a template."""
@@ -184,11 +178,24 @@ class App:
 
         return asgi(self, WebOptions(max_body=max_body, hosts=tuple(hosts), origins=tuple(origins)))
 
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI 3.1 document of the tools; the caller may change it."""
+        from .wires.http.openapi import document
+
+        return document(self)
+
     def run(self, arguments: Sequence[str] | None = None) -> None:
         """Be a command-line program: `python calculator.py COMMAND`."""
         from .cli import run_app
 
         run_app(self, arguments)
+
+
+def _refuse_name(app: App, name: str) -> None:
+    if name in app.tools:
+        raise ValueError(f"there is a tool {name!r} already; give one another name")
+    if app.contract.route == "/" and name in RESERVED:
+        raise ValueError(f"/{name} is a route of the server's; give the tool another name")
 
 
 def _records(given: Sink | Records) -> Records:
