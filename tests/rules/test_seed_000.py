@@ -153,7 +153,7 @@ def test_seed_000_an_error_that_was_thrown_is_no_reply() -> None:
     assert [each.rule for each in validate(b"Error: Instance not found")] == ["AB100"]
 
 
-# Every document of a kind on which the seed's schema and ours differ; docs/seeds.md says why.
+# Every document of a kind on which the seed's schema and ours differ; docs/conventions.md says why.
 ONLY_OURS_TAKES: list[dict[str, Any]] = [
     GOOD | {"data": [1, 2]},
     GOOD | {"data": None},
