@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -342,3 +343,28 @@ def test_a_tool_that_never_returns_blocks_neither_the_loop_nor_the_end(tmp_path:
     )
 
     assert (done.returncode, done.stdout) == (0, "5\n")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_child_runs_plain_functions_though_the_parent_ran_one(tmp_path: Path) -> None:
+    program = tmp_path / "forking.py"
+    program.write_text(
+        "import asyncio, os\n"
+        "from answerback import App, Limits\n"
+        "app = App('forking', limits=Limits(threads=1))\n"
+        "app.add_tool(lambda: os.getpid(), name='pid')\n"
+        "def call():\n"
+        "    return asyncio.run(asyncio.wait_for(app.call('pid'), 5)).data\n"
+        "assert call() == os.getpid()\n"
+        "child = os.fork()\n"
+        "answered = call() == os.getpid()\n"
+        "if not child:\n"
+        "    os._exit(0 if answered else 1)\n"
+        "print(answered, os.waitpid(child, 0)[1])\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=20
+    )
+
+    assert done.stdout == "True 0\n", done.stderr

@@ -34,7 +34,13 @@ def on_loop(pool: Pool) -> Runner:
 
 
 async def _in_thread(pool: Pool, tool: Tool, kwargs: dict[str, Any]) -> Any:
-    value = await pool.run(tool.fn, kwargs)
+    running = pool.run(tool.fn, kwargs)
+    try:
+        value = await running
+    except BaseException:
+        if running.cancelled():
+            pool.make_room()
+        raise
     # A plain function may hand on what an async one gave it, as many decorators do.
     return await value if isinstance(value, CoroutineType) else value
 

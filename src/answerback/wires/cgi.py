@@ -38,13 +38,16 @@ class BadSetting(AnswerbackError):
     code = "BAD_SETTING"
 
 
-def serve(load: Callable[[], App], environ: Environ, out: Stdout) -> int:
-    """Answer the one request, and give the exit status; the response is whole in any case."""
+def serve(load: Callable[[], App], environ: Environ, out: Stdout, source: int) -> int:
+    """Answer the one request, and give the exit status; the response is whole in any case.
+
+    The body is read from the file descriptor *source*.
+    """
     # A client's `Proxy` header must not become the proxy of a tool's own requests (httpoxy).
     os.environ.pop("HTTP_PROXY", None)
     status = 0
     try:
-        written = answer(load(), environ)
+        written = answer(load(), environ, source)
     except KeyboardInterrupt:
         written, status = _BROKEN, _INTERRUPTED
     except BaseException as exc:  # noqa: BLE001 -- the web server is owed a document
@@ -66,7 +69,7 @@ def _log(exc: BaseException) -> None:
         log.error("the request could not be answered", exc_info=exc)
 
 
-def answer(app: App, environ: Environ) -> Written:
+def answer(app: App, environ: Environ, source: int) -> Written:
     path = _path(environ)
     if path in _PAGES:
         refused = refuse_method(_method(environ), "GET, HEAD")
@@ -76,22 +79,22 @@ def answer(app: App, environ: Environ) -> Written:
     name = _function_at(path, app)
     if not name:
         return _say(app, no_route(path), environ)
-    return _say(app, _reply(app, name, environ), environ, name)
+    return _say(app, _reply(app, name, environ, source), environ, name)
 
 
-def _reply(app: App, name: str, environ: Environ) -> Reply[Any]:
+def _reply(app: App, name: str, environ: Environ, source: int) -> Reply[Any]:
     refused = refuse_method(_method(environ), "POST") or refuse_media(
         environ.get("CONTENT_TYPE", "")
     )
     if refused is not None:
         return refused
-    body = _read_body(environ)
+    body = _read_body(environ, source)
     if isinstance(body, Reply):
         return body
     return call_once(app, Call(name, body or b"{}", wire="cgi"))
 
 
-def _read_body(environ: Environ) -> bytes | Reply[Any]:
+def _read_body(environ: Environ, source: int) -> bytes | Reply[Any]:
     """The body, or the reply to one that cannot be read."""
     length = environ.get("CONTENT_LENGTH", "")
     if not length and "HTTP_TRANSFER_ENCODING" in environ:
@@ -109,16 +112,16 @@ def _read_body(environ: Environ) -> bytes | Reply[Any]:
             code="TOO_LARGE",
             hint="send less, or set ANSWERBACK_MAX_BODY to more where the server runs this",
         )
-    body = _read(size)
+    body = _read(source, size)
     if len(body) < size:
         return _bad_request(f"Body ended after {len(body)} of {size} bytes")
     return body
 
 
-def _read(size: int) -> bytes:
+def _read(source: int, size: int) -> bytes:
     """Read *size* bytes and no more: a server need not close stdin, so its end may never come."""
     parts = []
-    while size and (part := os.read(0, min(size, 1 << 20))):
+    while size and (part := os.read(source, min(size, 1 << 20))):
         parts.append(part)
         size -= len(part)
     return b"".join(parts)

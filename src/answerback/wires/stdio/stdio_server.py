@@ -47,7 +47,7 @@ MAX_SENDING = 64
 class Stdio:
     """Serves one client until it closes its end."""
 
-    def __init__(self, app: App, out: Stdout, source: int = 0) -> None:
+    def __init__(self, app: App, out: Stdout, source: int) -> None:
         self._ended = threading.Event()
         self._pipe = _Pipe(out, self._ended.set)
         self._lines = _Lines(source)
