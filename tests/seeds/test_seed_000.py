@@ -210,9 +210,7 @@ def test_seed_000_client_integration_reads_the_text(ask: Callable[..., Any], url
     assert reply.content[0] == Text("Instance CPU usage over time:")
 
 
-def test_seed_000_client_integration_reads_the_code(
-    ask: Callable[..., Any], url: str
-) -> None:
+def test_seed_000_client_integration_reads_the_code(ask: Callable[..., Any], url: str) -> None:
     answer = ask(f"{url}/get_instance", b'{"instanceId": "instance-9"}')
 
     reply = read(Written(answer.status, answer.body, "application/json"), "envelope")
