@@ -188,7 +188,7 @@ async def test_elicitation_sep1330_enums(ctx: Context) -> str:
 async def test_reconnection(ctx: Context) -> str:
     """Close the connection; the client reconnects for the result."""
     ctx.log("Closing the connection")
-    ctx.hang_up()
+    ctx.close_stream()
     await asyncio.sleep(4 * PAUSE)
     return "Reconnection test completed successfully"
 

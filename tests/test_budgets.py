@@ -27,17 +27,15 @@ STATE = {
     # How anything is encoded: worked out at its first use, and the same ever after.
     "calls/reply_check.py: _ANYTHING",
     "wrapping.py: _anything",
-    # Which request a thread is answering.
-    "mcp/mcp_peer.py: _here",
     # Made of a type or a pattern that an author wrote, and the same whenever it is made.
     "types/pydantic_types.py: _cached_adapter",
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",
     "rules/detectors/failure_text.py: _saying",
-    "mcp/params.py: _decoder",
-    # The process's own key, which everything that it seals is opened with again.
-    "wires/stdio/stdio_server.py: _sealer",
+    "mcp/jsonrpc.py: _decoder",
+    # The key of this process, which signs its tokens.
+    "wires/stdio/stdio_server.py: _signer",
     # The first lines of answers, of which few differ; and not without bounds.
     "wires/asgi/request.py: _head",
     # The document of an App, for as long as there is the App.
@@ -177,7 +175,7 @@ def state_of(path: Path) -> set[str]:
     values = dict(map(assigned, tree.body))
     held = {name for name, value in values.items() if name and called(value) in STATEFUL}
     held |= {node.name for node in tree.body if isinstance(node, Function) and is_cached(node)}
-    # `del KINDS[…]` as the module is loaded is part of making it.
+    # `del CODE_BY_STATUS[…]` runs while the module is loaded and is part of building the table.
     made = ast.Module([node for node in tree.body if not isinstance(node, ast.Delete)], [])
     held |= set(changed(made, set(values)))
     return {f"{name_of(path)}: {name}" for name in held}

@@ -24,7 +24,7 @@ class Terminal:
         self._stdin = stdin
         self._shown = False
         in_person = is_person() and os.isatty(stdin)
-        self.can = Abilities(elicit=in_person, again=in_person)
+        self.can = Abilities(elicit=in_person, ask_again=in_person)
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
@@ -46,7 +46,9 @@ class Terminal:
         encoding, errors = sys.stdin.encoding, sys.stdin.errors
         return open(self._stdin, encoding=encoding, errors=errors, closefd=False)
 
-    def hang_up(self) -> None:
+    cancelled = False
+
+    def close_stream(self) -> None:
         pass
 
     def finish(self) -> None:
