@@ -13,7 +13,7 @@ from answerback.dialects import MalformedReply, mcp
 from answerback.reply import Reply, failure, success
 from answerback.shape import BARE, RESULT, Shape
 from answerback.versions import (
-    LATEST_LEGACY,
+    LATEST_STATEFUL,
     V2024_11_05,
     V2025_03_26,
     V2025_06_18,
@@ -24,12 +24,12 @@ from answerback.versions import (
 
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 OLD = [V2024_11_05, V2025_03_26]
-USUAL = (RESULT, STANDARD, LATEST_LEGACY)
+USUAL = (RESULT, STANDARD, LATEST_STATEFUL)
 
 
 def written(
     reply: Reply[Any],
-    version: Version = LATEST_LEGACY,
+    version: Version = LATEST_STATEFUL,
     shape: Shape = RESULT,
     contract: Contract = STANDARD,
 ) -> Any:
@@ -119,7 +119,7 @@ def test_old_versions_get_only_the_members_they_know(version: Version) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS.values())
-def test_the_modern_era_alone_says_what_type_a_result_is(version: Version) -> None:
+def test_the_stateless_era_alone_says_what_type_a_result_is(version: Version) -> None:
     for reply in (success(data=1), success("hi", data=1), failure("no")):
         assert written(reply, version).get("resultType") == (
             "complete" if version is V2026_07_28 else None
@@ -184,7 +184,7 @@ def test_an_authors_meta_cannot_pass_for_ours() -> None:
 
 @pytest.mark.parametrize("data", [[1, 2], "text", 5, None])
 def test_data_without_an_object_around_it_is_still_sent_as_an_object(data: Any) -> None:
-    body = mcp.write(success(data=data), BARE, STANDARD, LATEST_LEGACY)
+    body = mcp.write(success(data=data), BARE, STANDARD, LATEST_STATEFUL)
 
     assert json.loads(body)["structuredContent"] == {"result": data}
     assert mcp.read(body, BARE).data == data

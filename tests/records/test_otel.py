@@ -51,7 +51,7 @@ def telemetry() -> Iterator[Telemetry]:
 
 
 def over_mcp(app: App, method: str, **params: Any) -> None:
-    """One request without a session, as legacy clients may send it."""
+    """One request without a session, as stateful clients may send it."""
     frame = {"jsonrpc": "2.0", "id": 5, "method": method, "params": params}
     headers = {
         "Accept": "application/json, text/event-stream",

@@ -11,7 +11,7 @@ import pytest
 
 from answerback import App, Embedded, Image, Link, Reply, Text, success
 from answerback.dialects import mcp, write
-from answerback.versions import LATEST_LEGACY
+from answerback.versions import LATEST_STATEFUL
 
 PIXEL = Image(b"\x89PNG", "image/png")
 
@@ -55,7 +55,7 @@ def giving(annotation: Any, value: Any, contract: str = "standard") -> tuple[App
 def sent(app: App, reply: Reply[Any]) -> Any:
     """The structured content of the MCP result, and its texts."""
     tool = app.tools["tool"]
-    result = msgspec.json.decode(mcp.write(reply, tool.shape, app.contract, LATEST_LEGACY))
+    result = msgspec.json.decode(mcp.write(reply, tool.shape, app.contract, LATEST_STATEFUL))
     return result.get("structuredContent"), [block.get("text") for block in result["content"]]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from ..contract import STANDARD, Contract, Dialect
 from ..reply import Reply
 from ..shape import BARE, Shape
-from ..versions import LATEST_LEGACY, Version
+from ..versions import LATEST_STATEFUL, Version
 from .common import MalformedReply
 from .http_reply import JSON, HttpReply, json_reply
 
@@ -28,7 +28,7 @@ def write(
     dialect: Dialect,
     shape: Shape,
     contract: Contract,
-    version: Version = LATEST_LEGACY,
+    version: Version = LATEST_STATEFUL,
 ) -> HttpReply:
     """Write the reply in *dialect*; the status does not depend on the dialect."""
     written = _load(dialect).write(reply, shape, contract, version)
@@ -52,7 +52,7 @@ def project(
     dialect: Dialect,
     shape: Shape,
     contract: Contract,
-    version: Version = LATEST_LEGACY,
+    version: Version = LATEST_STATEFUL,
 ) -> Reply[Any]:
     """Return the part of the reply that *dialect* carries: `read` returns this for it."""
     carried: Reply[Any] = _load(dialect).project(reply, shape, contract, version)

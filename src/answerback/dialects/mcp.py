@@ -73,7 +73,7 @@ def write(
             moment = reply.timestamp
             timestamp = encode(moment if moment.tzinfo is UTC else to_utc(moment))
             info = _SERVER_INFO_MEMBER % server_info if server_info else b""
-            return _DATA_ALONE[version.modern] % (text, wrapped, timestamp, info)
+            return _DATA_ALONE[version.stateless] % (text, wrapped, timestamp, info)
     result = _result(reply, shape, contract, version)
     if server_info:
         result["_meta"][SERVER_INFO] = msgspec.Raw(server_info)

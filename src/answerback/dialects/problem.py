@@ -14,7 +14,7 @@ from ..contract import STANDARD, Contract
 from ..errors import UNKNOWN_ERROR
 from ..reply import Reply
 from ..shape import BARE, Shape
-from ..versions import LATEST_LEGACY, Version
+from ..versions import LATEST_STATEFUL, Version
 from . import rest
 from .common import (
     CODE_BY_STATUS,
@@ -33,7 +33,7 @@ _MEMBERS = ("type", "title", "status", "detail", "code", "details", "retryable",
 
 
 def write(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
 ) -> HttpReply:
     """Return an error as problem details, a success as in rest."""
     error = reply.error
@@ -68,7 +68,7 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
 
 
 def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
 ) -> Reply[Any]:
     """Return the part of the reply that is carried; `read` sets the timestamp to its own time."""
     if reply.error is None:

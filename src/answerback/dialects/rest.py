@@ -15,7 +15,7 @@ from ..contract import STANDARD, Contract
 from ..errors import UNKNOWN_ERROR
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
-from ..versions import LATEST_LEGACY, Version
+from ..versions import LATEST_STATEFUL, Version
 from .common import (
     CODE_BY_STATUS,
     MalformedReply,
@@ -32,7 +32,7 @@ OCTETS = "application/octet-stream"
 
 
 def write(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
 ) -> HttpReply:
     """Return the reply for HTTP; it does not depend on the contract or the version."""
     if reply.error is not None:
@@ -71,7 +71,7 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
 
 
 def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
 ) -> Reply[Any]:
     """Return the part of the reply that is carried; `read` sets the timestamp to its own time."""
     timestamp = reply.timestamp
@@ -93,7 +93,7 @@ def _content(reply: Reply[Any]) -> tuple[Block, ...]:
     from .mcp_blocks import project_block
 
     blocks = reply.content or (Text(DONE),)
-    return tuple(project_block(block, LATEST_LEGACY) for block in blocks)
+    return tuple(project_block(block, LATEST_STATEFUL) for block in blocks)
 
 
 def _media_kind(media: Image | Audio) -> str:

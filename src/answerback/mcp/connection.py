@@ -11,7 +11,7 @@ import msgspec
 from ..calls.failures import log_internal_error
 from ..calls.pipeline import run_without_loop
 from ..registry import Change, Registry
-from ..versions import LATEST_LEGACY, MODERN, Version
+from ..versions import LATEST_STATEFUL, STATELESS, Version
 from .engine import Engine
 from .jsonrpc import (
     INTERNAL_ERROR,
@@ -90,7 +90,7 @@ class Connection:
         if peer is None:
             self._send(result_frame(request.id, self._session.answer(request)))
             return None
-        if request.method == "subscriptions/listen" and peer.version.modern:
+        if request.method == "subscriptions/listen" and peer.version.stateless:
             self._subscribe(request, peer)
             return None
         if not self._engine.answers_at_once(request):
@@ -151,7 +151,7 @@ class Connection:
 
     def _stateless_peer(self, request: Request, found: Meta | None) -> McpPeer:
         meta, client = require_meta(found)
-        version = MODERN.get(str(meta.version))
+        version = STATELESS.get(str(meta.version))
         if version is None:
             raise unsupported_version(meta)
         if request.method in self._session.methods:
@@ -164,7 +164,7 @@ class Connection:
         session = self._session.state
         if session is None:
             # Before `initialize` requests are served too, so that one can try them at a shell.
-            return self._make_peer(request.id, LATEST_LEGACY, ClientCapabilities())
+            return self._make_peer(request.id, LATEST_STATEFUL, ClientCapabilities())
         peer = self._make_peer(request.id, session.version, session.client)
         peer.level = session.level
         return peer

@@ -9,13 +9,13 @@ from typing import Self
 
 import msgspec
 
-from ..versions import LEGACY, Version
+from ..versions import STATEFUL, Version
 from .session import ClientCapabilities
 from .signing import Signer
 
 _PURPOSE = b"session"
 _LAYOUT = struct.Struct("!BBHI8s8s")
-_VERSIONS = tuple(LEGACY.values())
+_VERSIONS = tuple(STATEFUL.values())
 _BITS = ("form", "url", "sampling", "roots")
 LIFETIME = 24 * 3600
 

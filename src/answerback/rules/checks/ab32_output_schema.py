@@ -178,8 +178,8 @@ def input_schema_missing(it: Subject, tool: dict[str, Any], index: int) -> Fault
 def output_schema_not_an_object(it: Subject, tool: dict[str, Any], index: int) -> Faults:
     """Before 2026-07-28 an outputSchema is of an object; clients refuse the list of tools."""
     schema = tool.get("outputSchema")
-    modern = it.version.modern if it.version is not None else "resultType" in it.found
-    if schema is None or modern or (isinstance(schema, dict) and schema.get("type") == "object"):
+    stateless = it.version.stateless if it.version is not None else "resultType" in it.found
+    if schema is None or stateless or (isinstance(schema, dict) and schema.get("type") == "object"):
         return ()
     message = f"the outputSchema of {tool.get('name', index)} has no type: object at its root"
     return [Fault(f"/tools/{index}/outputSchema", message)]

@@ -325,8 +325,8 @@ def data_not_object_in_version(it: Subject) -> Faults:
     if data is _UNSET or data is None or isinstance(data, dict):
         return ()
     version = it.version
-    modern = version.modern if version is not None else "resultType" in it.found
-    if modern or (version is not None and not version.structured):
+    stateless = version.stateless if version is not None else "resultType" in it.found
+    if stateless or (version is not None and not version.structured):
         return ()
     return [Fault("/structuredContent", f"structuredContent is {kind(data)}, not an object")]
 

@@ -23,7 +23,7 @@ from ...mcp.session import ClientCapabilities
 from ...mcp.signing import Signer
 from ...registry import Registry
 from ...reply import Reply
-from ...versions import LATEST_LEGACY, LEGACY
+from ...versions import LATEST_STATEFUL, STATEFUL
 from ..http.refusals import refuse_media
 from .http_error import HttpError
 from .in_flight import InFlight
@@ -33,7 +33,7 @@ from .stateful import Stateful
 from .stateless import Stateless
 from .worker_bus import RegistryChanged, WorkerBus, WorkerMessage
 
-_STATEFUL_VERSIONS = frozenset(name.encode() for name in LEGACY)
+_STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
 
 
 class McpEndpoint:
@@ -137,7 +137,7 @@ class McpEndpoint:
             meta_of(request)
         except RpcError as error:
             return error_frame(request.id, error)
-        peer = McpPeer(request.id, LATEST_LEGACY, ClientCapabilities())
+        peer = McpPeer(request.id, LATEST_STATEFUL, ClientCapabilities())
         peer.caller = http.caller
         return await self._engine.respond(request, peer)
 

@@ -21,7 +21,7 @@ from ...mcp.params import Meta
 from ...mcp.signing import Signer
 from ...mcp.subscriptions import change_frame
 from ...registry import Change, Registry
-from ...versions import LEGACY
+from ...versions import STATEFUL
 from .http_error import HttpError
 from .in_flight import BatchPeer, HttpPeer, InFlight
 from .request import IN_JSON, HttpRequest
@@ -156,7 +156,7 @@ class Stateful:
         if client.session is None:
             peer.begin_stream()
             return
-        peer.prime = client.version is LEGACY["2025-11-25"]
+        peer.prime = client.version is STATEFUL["2025-11-25"]
         peer.begin_stream(self.sync.resumable.new(client))
 
     async def _answer_session(self, request: Request, client: HttpClient) -> bytes:

@@ -28,7 +28,7 @@ from ...mcp.session import require_meta, unsupported_version
 from ...mcp.subscriptions import Subscription
 from ...registry import Registry
 from ...tools.tool import Tool
-from ...versions import LATEST_LEGACY, MODERN
+from ...versions import LATEST_STATEFUL, STATELESS
 from .in_flight import HttpPeer, InFlight
 from .request import IN_JSON, HttpRequest
 from .sessions import VERSION_HEADER as VERSION
@@ -81,7 +81,7 @@ class Stateless:
             _refuse_duplicates(http.scope["headers"])
         meta, client = require_meta(found)
         _check_routing(request, str(meta.version), headers)
-        version = MODERN.get(str(meta.version))
+        version = STATELESS.get(str(meta.version))
         if version is None:
             raise unsupported_version(meta)
         params = request.params
@@ -107,7 +107,7 @@ class Stateless:
 
     def close(self) -> None:
         """End every subscription with its result."""
-        info = self._engine.server_info.server_info(LATEST_LEGACY)
+        info = self._engine.server_info.server_info(LATEST_STATEFUL)
         for stream, subscription in self._subscriptions.items():
             stream.append(subscription.last_frame(info))
             stream.end()
