@@ -132,7 +132,7 @@ class Engine:
         return dialect.write(reply, call.shape, contract, version, server_info=server_info)
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
-        """Give the peer the answers that the client sent with this request and before."""
+        """Give the peer the answers that its client sent, now and with earlier requests."""
         retry = read_params(raw, Retry)
         if retry.responses or retry.state is not None:
             # Imported here, because only a question needs signed state.

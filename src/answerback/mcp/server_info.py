@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
+from ..dialects.mcp import SERVER_INFO
 from ..registry import Registry
-from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, Version
+from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, Version
 from .jsonrpc import Params, read_params
-from .params import PREFIX, Initialize
+from .params import Initialize
 from .session import ClientCapabilities, Session
 
-SERVER_INFO = PREFIX + "serverInfo"
 _encode = msgspec.json.Encoder().encode
 
 
@@ -24,7 +24,7 @@ class ServerInfo:
         self._registry = registry
 
     def initialize(self, raw: Params) -> tuple[Session, bytes]:
-        """Open a session; a client that asks for an unknown version gets our newest."""
+        """Open a session; a client that asks for an unknown version gets 2025-11-25."""
         asked = read_params(raw, Initialize)
         version = STATEFUL.get(asked.version, LATEST_STATEFUL)
         result: dict[str, Any] = {
@@ -44,7 +44,7 @@ class ServerInfo:
         return self.encode_result(result | self._instructions(), version, cacheable=True)
 
     def capabilities(self, version: Version) -> dict[str, Any]:
-        """Exactly what is served; the methods of other capabilities are not found."""
+        """The capabilities that are served; a method of any other capability is not found."""
         found: dict[str, Any] = {"tools": {"listChanged": True}}
         if self._registry.resources:
             found["resources"] = {"listChanged": True, "subscribe": True}
@@ -92,7 +92,7 @@ class ServerInfo:
     @cached_property
     def json(self) -> bytes:
         """The JSON of the server info, which stands in the `_meta` of each stateless result."""
-        return _encode(self.server_info(LATEST_STATEFUL))
+        return _encode(self.server_info(V2026_07_28))
 
     def _instructions(self) -> dict[str, str]:
         description = self._registry.description

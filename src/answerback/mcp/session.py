@@ -27,7 +27,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, capabilities: dict[str, Any], *, elicitation: bool = True) -> ClientCapabilities:
-        """Bare `elicitation: {}` means forms only; *elicitation* is whether the version has it."""
+        """Bare `elicitation: {}` means forms. *elicitation* is False if the version lacks it."""
         if not capabilities:
             return _NO_CAPABILITIES
         asks = capabilities.get("elicitation") if elicitation else None
