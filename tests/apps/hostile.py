@@ -1,4 +1,4 @@
-"""What an attacker, or a client with bad luck, would call."""
+"""Tools for hostile or unlucky clients: slow, cancelled, asking, exiting."""
 
 import asyncio
 import os
@@ -11,7 +11,8 @@ from answerback import App, Ask, Context, Header
 
 app = App("hostile", version="1.0.0")
 
-PATIENCE = 20.0
+MAX_SECONDS = 20.0
+"""A tool that waits gives up after this time."""
 
 
 @app.tool(inline=True)
@@ -28,7 +29,7 @@ def add_in_thread(x: int, y: int) -> int:
 
 @app.tool
 async def add_async(x: int, y: int) -> int:
-    """Add two numbers on the loop."""
+    """Add two numbers on the event loop."""
     return x + y
 
 
@@ -36,82 +37,82 @@ async def add_async(x: int, y: int) -> int:
 def region(
     where: Annotated[str, Header("Region")], number: Annotated[int, Header("Number")]
 ) -> str:
-    """Take arguments that also stand in headers."""
+    """Return arguments that headers mirror."""
     return f"{where} {number}"
 
 
 @app.tool
-def watch(notes: str, ctx: Context) -> str:
-    """Write down that it began, and how it ended."""
-    return _watch(Path(notes), ctx, chatty=False)
+def poll_cancelled(state_file: str, ctx: Context) -> str:
+    """Run until the call is cancelled, and write to a file whether it was."""
+    return _poll(Path(state_file), ctx, progress=False)
 
 
 @app.tool
-def chatter(notes: str, ctx: Context) -> str:
-    """The same, and tell of it all the while, even when nobody listens any more."""
-    return _watch(Path(notes), ctx, chatty=True)
+def report_progress(state_file: str, ctx: Context) -> str:
+    """The same with progress and log messages, some of them after the cancellation."""
+    return _poll(Path(state_file), ctx, progress=True)
 
 
-def _watch(notes: Path, ctx: Context, *, chatty: bool) -> str:
-    notes.write_text("began")
-    until, step = time.monotonic() + PATIENCE, 0
+def _poll(state: Path, ctx: Context, *, progress: bool) -> str:
+    state.write_text("began")
+    until, step = time.monotonic() + MAX_SECONDS, 0
     while time.monotonic() < until and not ctx.cancelled:
         step += 1
-        if chatty:
+        if progress:
             ctx.progress(step)
         time.sleep(0.002)
-    if chatty:
+    if progress:
         for more in range(1, 6):
             ctx.progress(step + more)
-            ctx.log("still at it", "error")
-    notes.write_text("cancelled" if ctx.cancelled else "over")
+            ctx.log("still running", "error")
+    state.write_text("cancelled" if ctx.cancelled else "ended")
     return "done"
 
 
 @app.tool
-async def nap(notes: str, ctx: Context, chatty: bool = False) -> str:
-    """Sleep on the loop, and write down whether somebody ended it."""
-    path = Path(notes)
-    path.write_text("began")
+async def sleep_async(state_file: str, ctx: Context, progress: bool = False) -> str:
+    """Sleep on the event loop, and write to a file whether the call was cancelled."""
+    state = Path(state_file)
+    state.write_text("began")
     try:
-        for step in range(int(PATIENCE * 50)):
-            if chatty:
+        for step in range(int(MAX_SECONDS * 50)):
+            if progress:
                 ctx.progress(step)
             await asyncio.sleep(0.02)
     except asyncio.CancelledError:
-        path.write_text("cancelled")
+        state.write_text("cancelled")
         raise
-    path.write_text("over")
+    state.write_text("ended")
     return "done"
 
 
 @app.tool
-async def insist(notes: str) -> str:
-    """Go on to the end when somebody ends it."""
-    path = Path(notes)
-    path.write_text("began")
+async def ignore_cancellation(state_file: str) -> str:
+    """Return a result although the call was cancelled."""
+    state = Path(state_file)
+    state.write_text("began")
     try:
-        await asyncio.sleep(PATIENCE)
+        await asyncio.sleep(MAX_SECONDS)
     except asyncio.CancelledError:
-        path.write_text("cancelled")
+        state.write_text("cancelled")
     return "done"
 
 
 @app.tool
-def finish(notes: str, gate: str) -> str:
-    """Go on until a file is there, whoever listens."""
-    Path(notes).write_text("began")
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and not os.path.exists(gate):
+def wait_for_file(state_file: str, until_file: str, ctx: Context) -> str:
+    """Run until *until_file* exists, and write to a file whether the call was cancelled."""
+    Path(state_file).write_text("began")
+    until = time.monotonic() + MAX_SECONDS
+    while time.monotonic() < until and not os.path.exists(until_file):
         time.sleep(0.005)
-    Path(notes).write_text("over")
+    Path(state_file).write_text("cancelled" if ctx.cancelled else "ended")
     return "done"
 
 
 @app.tool
 async def wait_for(path: str) -> bool:
-    """Wait, on the loop, until a file is there."""
-    until = time.monotonic() + PATIENCE
+    """Wait on the event loop until a file exists."""
+    until = time.monotonic() + MAX_SECONDS
     while time.monotonic() < until and not os.path.exists(path):
         await asyncio.sleep(0.005)
     return os.path.exists(path)
@@ -119,45 +120,45 @@ async def wait_for(path: str) -> bool:
 
 @app.tool
 def flood(ctx: Context, count: int, size: int) -> int:
-    """Tell of progress, much of it."""
+    """Send many progress notifications."""
     for step in range(count):
         ctx.progress(step, message="x" * size)
     return count
 
 
 @app.tool
-def big(size: int) -> str:
-    """Give much back."""
+def long_text(size: int) -> str:
+    """Return a long text."""
     return "x" * size
 
 
 @app.tool
-async def leave_async() -> int:
-    """Try to end the program from the loop."""
+async def exit_async() -> int:
+    """Call sys.exit on the event loop."""
     sys.exit("hunter2")
 
 
 @app.tool
-def interrupt() -> int:
-    """Raise what would end the program."""
+def raise_interrupt() -> int:
+    """Raise KeyboardInterrupt."""
     raise KeyboardInterrupt("hunter2")
 
 
 @app.tool
-async def give_up() -> int:
-    """Raise what only the loop should raise."""
+async def raise_cancelled() -> int:
+    """Raise CancelledError although nothing cancelled the call."""
     raise asyncio.CancelledError("hunter2")
 
 
 @app.tool
-def sure(really: Annotated[bool, Ask("Really?")]) -> bool:
-    """Ask before it runs."""
+def ask_before(really: Annotated[bool, Ask("Really?")]) -> bool:
+    """Ask the user before the tool runs."""
     return really
 
 
 @app.tool
 async def ask_name(ctx: Context, greeting: str = "Hello") -> str:
-    """Ask while it runs."""
+    """Ask the user while the tool runs."""
     return f"{greeting}, {await ctx.elicit('Who are you?', str)}!"
 
 
@@ -169,13 +170,13 @@ async def ask_model(ctx: Context) -> str:
 
 @app.tool
 async def ask_roots(ctx: Context) -> int:
-    """Ask where it may work."""
+    """Ask the client for its roots."""
     return len(await ctx.roots())
 
 
 @app.tool
-def change(times: int = 1) -> str:
-    """Tell those who listen that something changed."""
+def change_resource(times: int = 1) -> str:
+    """Notify subscribers that `note://one` changed."""
     for _ in range(times):
         app.resource_changed("note://one")
     return "changed"
@@ -189,25 +190,25 @@ def note() -> str:
 
 @app.resource("note://{shelf}/{number}")
 def shelf(shelf: str, number: int) -> dict[str, Any]:
-    """A note by its place."""
+    """A note by its shelf and number."""
     return {"shelf": shelf, "number": number}
 
 
 @app.prompt
 def greet(name: str, tone: Literal["kind", "curt"] = "kind") -> str:
-    """Greet somebody."""
+    """Greet a person."""
     return f"Greet {name}, and be {tone}."
 
 
 @app.prompt(name="ask_name")
 async def ask_name_for_a_prompt(ctx: Context) -> str:
-    """Ask what the tool of the same name asks."""
+    """Ask the same question as the tool of this name."""
     return await ctx.elicit("Who are you?", str)
 
 
 @app.completion("greet", "name")
 def complete_name(value: str) -> list[str]:
-    """Names that begin so."""
+    """The names that begin with *value*."""
     return [name for name in ("ada", "alan", "grace") if name.startswith(value)]
 
 

@@ -1,4 +1,4 @@
-"""Good messages of every method in every version, and ways to spoil them."""
+"""Valid messages of every method in every version, and strategies that make them malformed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.fuzz.pipes import Json, notification, request
+from tests.fuzz.stdio_client import Json, notification, request
 
 STATEFUL = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
@@ -22,7 +22,7 @@ _COMPLETE = {
     "argument": {"name": "name", "value": "a"},
     "context": {"arguments": {"tone": "kind"}},
 }
-_OPENING = {
+_INITIALIZE = {
     "protocolVersion": "2025-06-18",
     "capabilities": {"elicitation": {"form": {}}, "sampling": {}, "roots": {"listChanged": True}},
     "clientInfo": {"name": "fuzz", "version": "1", "title": "Fuzz"},
@@ -38,7 +38,7 @@ _BOTH: dict[str, Json] = {
     "completion/complete": _COMPLETE,
 }
 _STATEFUL_ONLY: dict[str, Json] = {
-    "initialize": _OPENING,
+    "initialize": _INITIALIZE,
     "ping": {},
     "logging/setLevel": {"level": "debug"},
     "resources/subscribe": _NOTE,
@@ -50,7 +50,7 @@ _STATELESS_ONLY: dict[str, Json] = {
         "notifications": {"toolsListChanged": True, "resourceSubscriptions": ["note://one"]}
     },
 }
-_NOT_ANSWERED: list[Json] = [
+_WITHOUT_RESPONSE: list[Json] = [
     notification("notifications/initialized"),
     notification("notifications/cancelled", requestId=ID, reason="no more"),
     notification("notifications/progress", progressToken=1, progress=0.5),
@@ -72,22 +72,23 @@ def meta(version: str) -> dict[str, Json]:
     }
 
 
-def good_frames(version: str) -> list[Json]:
+def valid_frames(version: str) -> list[Json]:
+    """A request of each method of the version, and messages that get no response."""
     methods = _BOTH | (_STATELESS_ONLY if version == STATELESS else _STATEFUL_ONLY)
     requests = [
         request(ID, method, {**params, "_meta": meta(version)})
         for method, params in methods.items()
     ]
     if version == STATELESS:
-        retry = {"name": "ask_name", "inputResponses": {"1": {"action": "accept"}}}
-        more = {**retry, "requestState": "forged", "_meta": meta(version)}
-        requests.append(request(ID, "tools/call", more))
-    return copy.deepcopy(requests + _NOT_ANSWERED)
+        answered = {"name": "ask_name", "inputResponses": {"1": {"action": "accept"}}}
+        retry = {**answered, "requestState": "forged", "_meta": meta(version)}
+        requests.append(request(ID, "tools/call", retry))
+    return copy.deepcopy(requests + _WITHOUT_RESPONSE)
 
 
 @dataclass(frozen=True)
-class Raw:
-    """A text that stands in the message as it is."""
+class RawJson:
+    """A text that is written into a message unchanged."""
 
     text: str
 
@@ -117,7 +118,7 @@ _LEAVES = st.one_of(
     st.sampled_from([0.5, -1.5, 1e308, 1e-320]),
     st.sampled_from(_ODD_TEXTS),
     st.text(max_size=8),
-    st.sampled_from(_ODD_RAWS).map(Raw),
+    st.sampled_from(_ODD_RAWS).map(RawJson),
 )
 JUNK: st.SearchStrategy[Json] = st.recursive(
     _LEAVES,
@@ -129,9 +130,9 @@ JUNK: st.SearchStrategy[Json] = st.recursive(
 
 
 def encoded(value: Json) -> str:
-    """As JSON, but for what is to stand there raw."""
+    """The JSON of a value, with each RawJson written unchanged."""
     match value:
-        case Raw():
+        case RawJson():
             return value.text
         case dict():
             pairs = (f"{json.dumps(name)}:{encoded(each)}" for name, each in value.items())
@@ -142,49 +143,49 @@ def encoded(value: Json) -> str:
             return json.dumps(value)
 
 
-def places(value: Json, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The ways to all that is in a message, but not to the message itself."""
+def paths_in(value: Json, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of all members and items of a message, at any depth."""
     found: list[tuple[Any, ...]] = []
-    inside = (
+    members = (
         value.items()
         if isinstance(value, dict)
         else enumerate(value)
         if isinstance(value, list)
         else ()
     )
-    for key, each in inside:
-        found += [(*way, key), *places(each, (*way, key))]
+    for key, each in members:
+        found += [(*path, key), *paths_in(each, (*path, key))]
     return found
 
 
 @st.composite
-def spoiled_frames(draw: st.DrawFn, version: str) -> Json:
-    """A good message with something in it replaced, taken out, renamed or added."""
-    frame = draw(st.sampled_from(good_frames(version)))
+def malformed_frames(draw: st.DrawFn, version: str) -> Json:
+    """A valid message with members replaced, removed, renamed or added."""
+    frame = draw(st.sampled_from(valid_frames(version)))
     for _ in range(draw(st.integers(1, 3))):
-        ways = places(frame)
-        if not ways:
+        paths = paths_in(frame)
+        if not paths:
             break
-        *way, last = draw(st.sampled_from(ways))
-        holder = frame
-        for step in way:
-            holder = holder[step]
-        what = draw(st.sampled_from(["replace", "replace", "replace", "remove", "rename", "add"]))
-        if what == "replace":
-            holder[last] = draw(JUNK)
-        elif what == "remove" or not isinstance(holder, dict):
-            holder.pop(last)
-        elif what == "rename":
-            holder[draw(st.text(max_size=6))] = holder.pop(last)
+        *path, last = draw(st.sampled_from(paths))
+        parent = frame
+        for step in path:
+            parent = parent[step]
+        action = draw(st.sampled_from(["replace", "replace", "replace", "remove", "rename", "add"]))
+        if action == "replace":
+            parent[last] = draw(JUNK)
+        elif action == "remove" or not isinstance(parent, dict):
+            parent.pop(last)
+        elif action == "rename":
+            parent[draw(st.text(max_size=6))] = parent.pop(last)
         else:
-            holder[draw(st.text(max_size=6))] = draw(JUNK)
+            parent[draw(st.text(max_size=6))] = draw(JUNK)
     return frame
 
 
 @st.composite
-def broken_texts(draw: st.DrawFn, version: str) -> bytes:
-    """The bytes of a message, with some lost, changed or put in."""
-    text = bytearray(encoded(draw(st.sampled_from(good_frames(version)))).encode())
+def corrupted_texts(draw: st.DrawFn, version: str) -> bytes:
+    """The bytes of a valid message, with some removed, changed or inserted."""
+    text = bytearray(encoded(draw(st.sampled_from(valid_frames(version)))).encode())
     for _ in range(draw(st.integers(1, 4))):
         at = draw(st.integers(0, len(text)))
         match draw(st.sampled_from(["cut", "drop", "flip", "insert"])):
@@ -199,8 +200,8 @@ def broken_texts(draw: st.DrawFn, version: str) -> bytes:
     return bytes(text)
 
 
-def read_as_python_does(text: bytes) -> Json:
-    """The message, by another reader than the one that is tested; None if it is no JSON."""
+def parse_with_json_module(text: bytes) -> Json:
+    """The message, decoded independently of the tested parser; None for invalid JSON."""
     try:
         decoded = text.decode("utf-8", "strict")
         return json.loads(decoded, parse_constant=_refuse, parse_int=_number)
@@ -213,12 +214,12 @@ def _refuse(name: str) -> Json:
 
 
 def _number(digits: str) -> Json:
-    # Python refuses to read thousands of digits; no id has so many.
+    # Python refuses to convert thousands of digits; no id has so many.
     return int(digits) if len(digits) < 4000 else float("inf")
 
 
 def readable_id(message: Json) -> Json:
-    """The id that an answer must carry; None if there is none."""
+    """The id that a response must have; None if the message has no valid one."""
     id = message.get("id") if isinstance(message, dict) else None
-    is_one = isinstance(id, str | int) and not isinstance(id, bool)
-    return id if is_one else None
+    is_valid = isinstance(id, str | int) and not isinstance(id, bool)
+    return id if is_valid else None

@@ -1,4 +1,4 @@
-"""Whatever is posted, each message gets the right status and code, and the server goes on."""
+"""Each posted message, valid or malformed, gets the right status and error code."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from tests.fuzz.frames import (
     STATEFUL,
     STATELESS,
     VERSIONS,
-    broken_texts,
+    corrupted_texts,
     encoded,
-    good_frames,
-    read_as_python_does,
+    malformed_frames,
+    parse_with_json_module,
     readable_id,
-    spoiled_frames,
+    valid_frames,
 )
-from tests.fuzz.pipes import Json
-from tests.fuzz.posts import Said, Site, routing, site
-from tests.fuzz.timed import examples, for_a_while
+from tests.fuzz.http_client import HttpResponse, ServedApp, mirrored_headers, served_app
+from tests.fuzz.stdio_client import Json
+from tests.fuzz.timed import examples, holds
 
 STATUS = {
     -32700: {400},
@@ -32,79 +32,80 @@ STATUS = {
     -32021: {400},
     -32022: {400},
 }
-"""The statuses with which each error may come; -32603 would be a mistake of ours."""
+"""The HTTP statuses of each error code; -32603 would be a bug of the server."""
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Site]:
-    with site() as server:
+def served() -> Iterator[ServedApp]:
+    with served_app() as server:
         yield server
-        server.still_serves()
-        assert server.complaints() == ""
+        assert server.still_serves()
+        assert server.log() == ""
 
 
 @pytest.fixture(scope="module")
-def sessions(served: Site) -> dict[str, dict[str, str]]:
+def sessions(served: ServedApp) -> dict[str, dict[str, str]]:
     return {version: served.initialize(version, elicitation={}) for version in STATEFUL}
 
 
-def check(said: Said, body: bytes) -> None:
-    message = read_as_python_does(body)
-    id = readable_id(message)
-    assert said.status in (200, 202, 400, 404)
-    assert (said.status == 202) == (said.frames == [])
-    for frame in said.frames:
+def check(response: HttpResponse, body: bytes) -> None:
+    """The response to a request with that body has the right status, id and error code."""
+    id = readable_id(parse_with_json_module(body))
+    assert response.status in (200, 202, 400, 404)
+    assert (response.status == 202) == (response.frames == [])
+    for frame in response.frames:
         if isinstance(frame, list) or "method" in frame:
             continue
         assert frame.get("id", id) == id
         if "error" in frame:
-            assert said.status in STATUS[frame["error"]["code"]], frame["error"]
+            assert response.status in STATUS[frame["error"]["code"]], frame["error"]
         else:
-            assert said.status == 200
+            assert response.status == 200
             assert "id" in frame
 
 
 def headers_for(
-    version: str, frame: Json, sessions: dict[str, dict[str, str]], *, plain: bool
+    version: str, frame: Json, sessions: dict[str, dict[str, str]], *, in_session: bool
 ) -> dict[str, str]:
-    """Of a session or of none; in the stateless era those that fit the frame."""
+    """Headers of the stateful era, with or without a session; else those that mirror the frame."""
     if version == STATELESS:
-        return routing(frame)
-    return {"Mcp-Protocol-Version": version} if plain else sessions[version]
+        return mirrored_headers(frame)
+    return sessions[version] if in_session else {"Mcp-Protocol-Version": version}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_spoiled_message_is_answered_as_it_deserves(
-    served: Site, sessions: dict[str, dict[str, str]], version: str
+def test_a_malformed_message_is_answered_with_a_matching_status_code_and_id(
+    served: ServedApp, sessions: dict[str, dict[str, str]], version: str
 ) -> None:
     @examples(150)
-    @given(spoiled_frames(version), st.booleans(), st.sampled_from(good_frames(version)))
-    def holds(frame: Json, plain: bool, other: Json) -> None:
-        mirrored = other if plain and version == STATELESS else frame
+    @given(malformed_frames(version), st.booleans(), st.sampled_from(valid_frames(version)))
+    def property(frame: Json, in_session: bool, other: Json) -> None:
+        mirrored = frame if in_session or version != STATELESS else other
         body = encoded(frame).encode("utf-8", "surrogatepass")
-        headers = headers_for(version, mirrored, sessions, plain=plain)
+        headers = headers_for(version, mirrored, sessions, in_session=in_session)
+        subscribes = frame.get("method") == "subscriptions/listen"
 
-        said = served.send(body, headers, listens=frame.get("method") == "subscriptions/listen")
+        response = served.send(body, headers, first_event_only=subscribes)
 
-        check(said, body)
+        check(response, body)
 
-    for_a_while(holds)
+    assert holds(property)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_broken_text_is_answered_as_it_deserves(
-    served: Site, sessions: dict[str, dict[str, str]], version: str
+def test_a_corrupted_text_is_answered_with_a_matching_status_code_and_id(
+    served: ServedApp, sessions: dict[str, dict[str, str]], version: str
 ) -> None:
     @examples(100)
-    @given(broken_texts(version), st.sampled_from(good_frames(version)))
-    def holds(body: bytes, frame: Json) -> None:
-        headers = headers_for(version, frame, sessions, plain=False)
+    @given(corrupted_texts(version), st.sampled_from(valid_frames(version)))
+    def property(body: bytes, frame: Json) -> None:
+        headers = headers_for(version, frame, sessions, in_session=True)
 
-        said = served.send(body, headers, listens=b"listen" in body)
+        response = served.send(body, headers, first_event_only=b"listen" in body)
 
-        check(said, body)
+        check(response, body)
 
-    for_a_while(holds)
+    assert holds(property)
 
 
 ODD_HEADERS = st.dictionaries(
@@ -130,18 +131,18 @@ ODD_HEADERS = st.dictionaries(
 )
 
 
-def test_odd_headers_are_the_client_s_fault_and_never_the_server_s(served: Site) -> None:
+def test_odd_headers_never_cause_a_server_error(served: ServedApp) -> None:
     @examples(150)
     @given(
         ODD_HEADERS,
-        st.sampled_from(VERSIONS).flatmap(lambda version: st.sampled_from(good_frames(version))),
+        st.sampled_from(VERSIONS).flatmap(lambda version: st.sampled_from(valid_frames(version))),
         st.sampled_from(["POST", "POST", "POST", "GET", "DELETE", "PUT", "OPTIONS", "HEAD"]),
     )
-    def holds(headers: dict[str, str], frame: Json, method: str) -> None:
+    def property(headers: dict[str, str], frame: Json, method: str) -> None:
         body = encoded(frame).encode() if method == "POST" else b""
 
-        said = served.send(body, headers, method=method, listens=True)
+        response = served.send(body, headers, method=method, first_event_only=True)
 
-        assert said.status in (200, 202, 204, 400, 404, 405, 406, 415), said.status
+        assert response.status in (200, 202, 204, 400, 404, 405, 406, 415), response.status
 
-    for_a_while(holds)
+    assert holds(property)

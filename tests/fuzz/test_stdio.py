@@ -1,4 +1,4 @@
-"""Whatever is sent over a pipe, each message gets what it must get, and the server goes on."""
+"""Each line on stdio, valid or malformed, gets the right response, and the server continues."""
 
 from __future__ import annotations
 
@@ -9,104 +9,106 @@ from hypothesis import given
 from tests.fuzz.frames import (
     STATEFUL,
     VERSIONS,
-    broken_texts,
+    corrupted_texts,
     encoded,
-    good_frames,
-    read_as_python_does,
+    malformed_frames,
+    parse_with_json_module,
     readable_id,
-    spoiled_frames,
+    valid_frames,
 )
-from tests.fuzz.pipes import Json, Pipe, cancel, pipe
-from tests.fuzz.timed import examples, for_a_while
+from tests.fuzz.stdio_client import Json, StdioClient, cancel, stdio_client
+from tests.fuzz.timed import examples, holds
 
 ERRORS = {-32700, -32600, -32601, -32602, -32002, -32021, -32022}
-"""What a client may be told of its own mistakes; -32603 would be a mistake of ours."""
+"""The error codes for a client's mistakes; -32603 would be a bug of the server."""
 
 
 @pytest.fixture(scope="module")
-def client() -> Iterator[Pipe]:
-    with pipe() as server:
-        yield server
-        server.still_serves()
-        assert "fault of Answerback" not in server.stderr()
-        assert server.end() == 0
+def client() -> Iterator[StdioClient]:
+    with stdio_client() as client:
+        yield client
+        assert client.still_serves()
+        assert "internal error" not in client.stderr()
+        assert client.close_and_wait() == 0
 
 
-def send(client: Pipe, text: bytes) -> None:
-    """Send a line, and see that what comes back is right for it."""
+def check(client: StdioClient, text: bytes) -> None:
+    """Send a line; the server sends the right response for it and nothing else."""
     line = text.replace(b"\n", b" ")
     client.write(line + b"\n")
-    message = read_as_python_does(line)
+    message = parse_with_json_module(line)
     id = readable_id(message)
     if id is not None and "method" in message:
-        _expect_answer(client, id)
-    said = client.settle()
-    answers = [frame for frame in said if isinstance(frame, list) or "method" not in frame]
+        _check_response(client, id)
+    received = client.drain()
+    responses = [frame for frame in received if isinstance(frame, list) or "method" not in frame]
     if message is None:
-        assert len(answers) == (1 if line.strip() else 0)
-    for answer in answers:
-        _check_error(answer, id)
-    assert len(answers) <= 1
+        assert len(responses) == (1 if line.strip() else 0)
+    for response in responses:
+        _check_error(response, id)
+    assert len(responses) <= 1
 
 
-def _expect_answer(client: Pipe, id: Json) -> None:
-    """One answer and no more; or, for a subscription, that it began."""
+def _check_response(client: StdioClient, id: Json) -> None:
+    """Receive the one response to a request, or the acknowledgement of a subscription."""
     while True:
-        said = client.receive()
-        if said.get("method") == "notifications/subscriptions/acknowledged":
+        message = client.receive()
+        if message.get("method") == "notifications/subscriptions/acknowledged":
             client.send(cancel(id))
             return
-        if "method" in said and "id" in said:
-            # Without its version the call is a stateful one, and its client may be asked.
-            client.send({"jsonrpc": "2.0", "id": said["id"], "result": {"action": "decline"}})
-        if "method" not in said:
-            assert said.get("id", id) == id
-            if "error" in said:
-                _check_error(said, id)
+        if "method" in message and "id" in message:
+            # A call without a version is a stateful one, so the server may ask its client.
+            client.send({"jsonrpc": "2.0", "id": message["id"], "result": {"action": "decline"}})
+        if "method" not in message:
+            assert message.get("id", id) == id
+            if "error" in message:
+                _check_error(message, id)
             else:
-                assert "id" in said
+                assert "id" in message
             return
 
 
-def _check_error(answer: Json, id: Json) -> None:
-    assert answer["error"]["code"] in ERRORS, answer["error"]
-    assert answer.get("id", id) == id
+def _check_error(response: Json, id: Json) -> None:
+    assert response["error"]["code"] in ERRORS, response["error"]
+    assert response.get("id", id) == id
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_good_message_of_every_method_is_answered_well(client: Pipe, version: str) -> None:
-    _open(client, version)
+def test_a_valid_request_of_every_method_gets_a_result(client: StdioClient, version: str) -> None:
+    _initialize(client, version)
 
-    for frame in good_frames(version):
+    for frame in valid_frames(version):
         if "method" in frame and "id" in frame and frame["method"] != "subscriptions/listen":
             client.send(frame)
-            said = client.answer(frame["id"])
-            assert "result" in said or "requestState" in frame["params"], frame["method"]
+            response = client.receive_response(frame["id"])
+            assert "result" in response or "requestState" in frame["params"], frame["method"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_spoiled_message_is_answered_as_it_deserves(client: Pipe, version: str) -> None:
+def test_a_malformed_message_gets_one_response_with_its_id(
+    client: StdioClient, version: str
+) -> None:
     @examples(200)
-    @given(spoiled_frames(version))
-    def holds(frame: Json) -> None:
-        _open(client, version)
-        send(client, encoded(frame).encode("utf-8", "surrogatepass"))
+    @given(malformed_frames(version))
+    def property(frame: Json) -> None:
+        _initialize(client, version)
+        check(client, encoded(frame).encode("utf-8", "surrogatepass"))
 
-    for_a_while(holds)
+    assert holds(property)
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_broken_text_is_answered_as_it_deserves(client: Pipe, version: str) -> None:
+def test_a_corrupted_line_gets_one_response_with_its_id(client: StdioClient, version: str) -> None:
     @examples(200)
-    @given(broken_texts(version))
-    def holds(text: bytes) -> None:
-        _open(client, version)
-        send(client, text)
+    @given(corrupted_texts(version))
+    def property(text: bytes) -> None:
+        _initialize(client, version)
+        check(client, text)
 
-    for_a_while(holds)
+    assert holds(property)
 
 
-def _open(client: Pipe, version: str) -> None:
+def _initialize(client: StdioClient, version: str) -> None:
     if version in STATEFUL:
         client.initialize(version, elicitation={})
-    client.others.clear()
+    client.other_messages.clear()

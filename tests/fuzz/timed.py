@@ -1,4 +1,4 @@
-"""How long a property is tested: a little, always alike; or as long as the environment says."""
+"""How long each property is tested: a fixed number of examples, or ANSWERBACK_FUZZ seconds."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 
 LONG = float(os.environ.get("ANSWERBACK_FUZZ", "0"))
-"""Seconds for each property, with ever new examples; 0 for the short run."""
+"""Seconds for each property, with new examples each time; 0 for the short run."""
 
 
 def examples(count: int) -> Callable[[Any], Any]:
-    """So many examples, always the same; the long run has ever new ones."""
+    """Settings for *count* examples, the same in each run; a long run has new ones each time."""
     return settings(
         derandomize=not LONG,
         database=None,
@@ -25,9 +25,10 @@ def examples(count: int) -> Callable[[Any], Any]:
     )
 
 
-def for_a_while(holds: Callable[[], None]) -> None:
-    """Once; in the long run again and again until the time is up."""
+def holds(check: Callable[[], None]) -> bool:
+    """Run a property once, or in a long run until its time is up; fails if it does not hold."""
     until = time.monotonic() + LONG
-    holds()
+    check()
     while time.monotonic() < until:
-        holds()
+        check()
+    return True

@@ -1,0 +1,29 @@
+"""Signers and session ids for tests that forge tokens; the served app has the first two keys."""
+
+from __future__ import annotations
+
+import time
+
+import msgspec
+
+from answerback.mcp.session import ClientCapabilities
+from answerback.mcp.session_id import SessionId
+from answerback.mcp.signing import Signer
+from answerback.versions import V2025_11_25
+
+OURS, OLD, FOREIGN = Signer(b"one"), Signer(b"two"), Signer(b"other")
+
+
+def session_id(age: int = 0) -> SessionId:
+    """A session id that was issued *age* seconds ago."""
+    fresh = SessionId.issue(V2025_11_25, ClientCapabilities(form=True), home=0)
+    return msgspec.structs.replace(fresh, issued=int(time.time()) - age)
+
+
+def with_other_character(token: str, place: int) -> str:
+    """The token with the character at *place* changed."""
+    other = "A" if token[place] != "A" else "B"
+    return token[:place] + other + token[place + 1 :]
+
+
+VALID_ID = session_id().sign(OURS)
