@@ -1,4 +1,4 @@
-"""The content types of seed 004 with the seed's own values, and a resource that is not there."""
+"""The content types of seed 004 with the seed's values, and a resource that fails."""
 
 from answerback import (
     Annotations,
@@ -48,7 +48,7 @@ def link() -> Link:
 
 @app.tool
 def embedded() -> Embedded:
-    """A resource that is."""
+    """A resource that is embedded."""
     return Embedded(
         "file:///project/src/main.rs",
         title="Project Rust Main File",
@@ -60,13 +60,15 @@ def embedded() -> Embedded:
 @app.tool
 def annotated() -> Text:
     """Text with all annotations."""
-    told = Annotations(audience=("user",), priority=0.9, last_modified="2025-05-03T14:30:00Z")
-    return Text("Important result", annotations=told)
+    annotations = Annotations(
+        audience=("user",), priority=0.9, last_modified="2025-05-03T14:30:00Z"
+    )
+    return Text("Important result", annotations=annotations)
 
 
 @app.tool
 async def endless(ctx: Context) -> str:
-    """Say that it runs, and run until it is cancelled."""
+    """Report progress, then run until the call is cancelled."""
     import asyncio
 
     ctx.progress(1)
@@ -76,7 +78,7 @@ async def endless(ctx: Context) -> str:
 
 @app.resource("seed://away")
 def away() -> str:
-    """A resource that cannot be had."""
+    """A resource that is unavailable."""
     raise Unavailable("the disk is away")
 
 

@@ -1,7 +1,7 @@
-"""Runs the official conformance suite, and reads what it found.
+"""Runs the official conformance suite and reads its results.
 
-Its exit status looks at the scored scenarios only, and at failures only; so the files that it
-writes are read here. The tasks extension is not served: what `tasks-*` finds is not counted.
+The exit status of the suite reflects only failures in scored scenarios, so the files that it
+writes are read instead. The scenarios `tasks-*` are not counted: the extension is not served.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 
 import msgspec
 from tests.conftest import serving
-from tests.mcp.judges import CONFORMANCE, SUITE, node_command, node_environment
+from tests.mcp.official_tools import CONFORMANCE, SUITE, node_command, node_environment
 
 REQUIREMENTS = ("2025-11-25", "2026-07-28")
-BAD = frozenset({"FAILURE", "WARNING", "SKIPPED"})
+PROBLEMS = frozenset({"FAILURE", "WARNING", "SKIPPED"})
 _DIRECTORY = re.compile(r"server-(?P<scenario>.+?)-\d{4}-\d\d-\d\dT.*")
 
 
@@ -28,11 +28,11 @@ class Check(msgspec.Struct, rename="camel"):
     error_message: str | None = None
 
 
-class Verdict(msgspec.Struct):
-    """What one set of requirements came to, scenario by scenario."""
+class ConformanceResult(msgspec.Struct):
+    """The results of one set of requirements, by scenario."""
 
     scenarios: dict[str, list[Check]]
-    said: str
+    output: str
 
     @property
     def checks(self) -> list[tuple[str, Check]]:
@@ -48,19 +48,19 @@ class Verdict(msgspec.Struct):
         return Counter(check.status for _, check in self.checks)
 
     @property
-    def complaints(self) -> list[str]:
+    def problems(self) -> list[str]:
         return [
             f"{check.status} {scenario}: {check.id}: {check.error_message}"
             for scenario, check in self.checks
-            if check.status in BAD
+            if check.status in PROBLEMS
         ]
 
     def status_of(self, id: str) -> set[str]:
         return {check.status for _, check in self.checks if check.id == id}
 
 
-def judge(url: str, requirements: str) -> Verdict:
-    """Run one frozen set of requirements against the server at *url*."""
+def run_suite(url: str, requirements: str) -> ConformanceResult:
+    """Run the requirements of one protocol version against the server at *url*."""
     with tempfile.TemporaryDirectory() as out:
         command = node_command(SUITE, "server", "--url", url, "--requirements", requirements)
         done = subprocess.run(
@@ -76,19 +76,19 @@ def judge(url: str, requirements: str) -> Verdict:
             if (name := _DIRECTORY.fullmatch(file.parent.name)) is not None
         }
     assert found, f"the suite did not run: {done.stdout}{done.stderr}"
-    return Verdict(found, done.stdout)
+    return ConformanceResult(found, done.stdout)
 
 
 def main() -> int:
     failed = False
     with serving(CONFORMANCE) as server:
         for requirements in REQUIREMENTS:
-            verdict = judge(f"{server.url}/mcp", requirements)
-            counts = verdict.counts
+            result = run_suite(f"{server.url}/mcp", requirements)
+            counts = result.counts
             failed = failed or counts["FAILURE"] > 0
             tally = ", ".join(f"{count} {status.lower()}" for status, count in counts.items())
-            sys.stdout.write(f"{requirements}: {len(verdict.scenarios)} scenarios: {tally}\n")
-            sys.stdout.writelines(f"  {complaint}\n" for complaint in verdict.complaints)
+            sys.stdout.write(f"{requirements}: {len(result.scenarios)} scenarios: {tally}\n")
+            sys.stdout.writelines(f"  {problem}\n" for problem in result.problems)
     return int(failed)
 
 

@@ -8,12 +8,12 @@ import pytest
 from tests.conftest import serving
 from tests.fuzz.http_client import ServedApp, served_app
 from tests.fuzz.stdio_client import StdioClient, stdio_client
-from tests.mcp.judges import JUDGED
+from tests.mcp.official_tools import FOR_CLIENTS
 
 
 @pytest.fixture(scope="session")
-def judged_url() -> Iterator[str]:
-    with serving(JUDGED) as server:
+def for_clients_url() -> Iterator[str]:
+    with serving(FOR_CLIENTS) as server:
         yield f"{server.url}/mcp"
 
 

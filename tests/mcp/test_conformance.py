@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 from tests.conftest import serving
-from tests.mcp.conformance import Verdict, judge
-from tests.mcp.judges import CONFORMANCE
+from tests.mcp.conformance import ConformanceResult, run_suite
+from tests.mcp.official_tools import CONFORMANCE
 
 
 @pytest.fixture(scope="module")
@@ -17,25 +17,27 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def stateful(url: str) -> Verdict:
-    return judge(url, "2025-11-25")
+def stateful(url: str) -> ConformanceResult:
+    return run_suite(url, "2025-11-25")
 
 
 @pytest.fixture(scope="module")
-def stateless(url: str) -> Verdict:
-    return judge(url, "2026-07-28")
+def stateless(url: str) -> ConformanceResult:
+    return run_suite(url, "2026-07-28")
 
 
-def test_the_stateful_requirements_are_met_to_the_last_check(stateful: Verdict) -> None:
-    assert stateful.complaints == []
+def test_every_check_of_the_stateful_era_2025_11_25_succeeds(stateful: ConformanceResult) -> None:
+    assert stateful.problems == []
     assert stateful.counts["SUCCESS"] == 84
-    assert "Total: 84 passed, 0 failed" in stateful.said
+    assert "Total: 84 passed, 0 failed" in stateful.output
 
 
-def test_the_stateless_requirements_are_met_but_for_the_tasks_extension(stateless: Verdict) -> None:
-    assert stateless.complaints == []
+def test_every_check_of_the_stateless_era_2026_07_28_succeeds_without_the_tasks_extension(
+    stateless: ConformanceResult,
+) -> None:
+    assert stateless.problems == []
     assert stateless.counts["SUCCESS"] >= 152
 
 
-def test_white_space_around_a_name_in_a_header_is_no_mismatch(stateless: Verdict) -> None:
+def test_white_space_around_a_header_value_is_accepted(stateless: ConformanceResult) -> None:
     assert stateless.status_of("sep-2243-server-accepts-whitespace-header-value") == {"SUCCESS"}

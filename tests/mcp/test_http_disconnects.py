@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import MutableMapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,7 +128,7 @@ def _connect_and_disconnect(served: ServedApp, folder: Path, rounds: int) -> Non
         for connection in connections:
             connection.recv(100)
             connection.close()
-        wait_until(lambda state=state: file_holds(state, "cancelled"))
+        wait_until(partial(file_holds, state, "cancelled"))
 
 
 def test_a_disconnected_client_leaves_no_task() -> None:

@@ -1,7 +1,7 @@
 """The Inspector's command line, 2.12.0, in both eras, over stdio and HTTP.
 
-It declares no elicitation and shows no progress, so neither can be read through it: a tool
-that asks fails there, as it must for a client that cannot be asked.
+It declares no elicitation and shows no progress, so neither can be tested with it: a tool that
+asks the user fails, as it must for a client without that capability.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pytest
 from tests.conftest import load_app
-from tests.mcp.judges import INSPECTOR, JUDGED, node_command, node_environment
-from tests.mcp.seen import PIXEL, VERSION, Era
+from tests.mcp.client_report import PIXEL, VERSION, Era
+from tests.mcp.official_tools import FOR_CLIENTS, INSPECTOR, node_command, node_environment
 
 ERAS = pytest.mark.parametrize("era", ["stateful", "stateless"])
 
@@ -34,9 +34,9 @@ Inspect: TypeAlias = Callable[..., Printed]
 
 
 @pytest.fixture(params=["stdio", "http"])
-def inspect(request: pytest.FixtureRequest, judged_url: str, tmp_path: Path) -> Inspect:
-    stdio = [sys.executable, str(JUDGED), "mcp"]
-    target = stdio if request.param == "stdio" else [judged_url]
+def inspect(request: pytest.FixtureRequest, for_clients_url: str, tmp_path: Path) -> Inspect:
+    stdio = [sys.executable, str(FOR_CLIENTS), "mcp"]
+    target = stdio if request.param == "stdio" else [for_clients_url]
 
     def run(era: Era, method: str, *options: str) -> Printed:
         flags = [
@@ -63,11 +63,11 @@ def inspect(request: pytest.FixtureRequest, judged_url: str, tmp_path: Path) -> 
 
 
 @ERAS
-def test_the_inspector_negotiates_the_era_it_is_told(inspect: Inspect, era: Era) -> None:
+def test_the_inspector_negotiates_the_version_of_its_era(inspect: Inspect, era: Era) -> None:
     printed = inspect(era, "initialize")
 
     assert printed.out["result"]["protocolVersion"] == VERSION[era]
-    assert printed.out["result"]["serverInfo"]["name"] == "judged"
+    assert printed.out["result"]["serverInfo"]["name"] == "for-clients"
 
 
 @ERAS
@@ -77,7 +77,9 @@ def test_the_inspector_lists_the_tools_and_finds_their_schemas_portable(
     printed = inspect(era, "tools/list", "--strict")
 
     assert printed.status == 0, printed.err
-    assert [tool["name"] for tool in printed.out["result"]["tools"]] == list(load_app(JUDGED).tools)
+    assert [tool["name"] for tool in printed.out["result"]["tools"]] == list(
+        load_app(FOR_CLIENTS).tools
+    )
 
 
 @ERAS
@@ -99,7 +101,7 @@ def test_the_inspector_reads_an_image(inspect: Inspect) -> None:
     assert printed.out["result"]["content"] == [image]
 
 
-def test_the_inspector_says_an_error_by_its_exit_status(inspect: Inspect) -> None:
+def test_the_inspector_reports_an_error_by_its_exit_status(inspect: Inspect) -> None:
     printed = inspect(
         "stateless", "tools/call", "--tool-name", "fail", "--tool-arg", "city=Atlantis"
     )
@@ -110,7 +112,7 @@ def test_the_inspector_says_an_error_by_its_exit_status(inspect: Inspect) -> Non
     assert "tool_is_error" in printed.err
 
 
-def test_the_inspector_cannot_be_asked_and_is_told_so(inspect: Inspect) -> None:
+def test_the_inspector_gets_an_error_for_a_tool_that_asks_the_user(inspect: Inspect) -> None:
     printed = inspect("stateless", "tools/call", "--tool-name", "greet")
 
     assert printed.status == 1

@@ -1,8 +1,7 @@
-"""Every message we send is valid, for every version, over every example and test app.
+"""Every message that the server sends is valid, in every version, for every example and test app.
 
-Two judges: the models of mcp-types, always; and the official JSON Schemas, which are not ours
-to commit: where the folder that holds them is not there, that half cannot run, and only the
-models judge.
+The models of mcp-types validate each message, and so do the official JSON Schemas if they are
+there: they are not part of this repository.
 """
 
 from __future__ import annotations
@@ -16,17 +15,17 @@ from typing import Any
 
 import pytest
 from tests.conftest import load_app, serving
-from tests.mcp.judges import ROOT
-from tests.mcp.samples import sample
-from tests.mcp.schemas import SCHEMAS, model_faults, schema_faults
-from tests.mcp.wire import PREFIX, STATELESS, Client, Heard, over_http, over_stdio
+from tests.mcp.message_faults import SCHEMAS, model_faults, schema_faults
+from tests.mcp.official_tools import ROOT
+from tests.mcp.recording_client import PREFIX, STATELESS, Client, Received, over_http, over_stdio
+from tests.mcp.schema_samples import sample
 
 from answerback.versions import VERSIONS
 
 APPS = [
     *sorted(path for path in (ROOT / "examples").glob("*.py") if "= App(" in path.read_text()),
     ROOT / "tests" / "apps" / "everything.py",
-    ROOT / "tests" / "apps" / "rich.py",
+    ROOT / "tests" / "apps" / "every_member.py",
 ]
 ARGUMENTS: dict[str, Any] = {
     "wait_for": {"path": str(ROOT)},
@@ -35,20 +34,20 @@ ARGUMENTS: dict[str, Any] = {
     "open_instance": {"instanceId": "instance-1"},
     "weather": {"location": "Oslo"},
 }
-"""For tools that would take, or do, little with the plainest arguments there are."""
+"""Arguments of tools that would fail, or wait, with the simplest arguments of their schema."""
 NEVER_SENT = {-32800, -32801, -32802}
-"""Codes of seed 004 that are not MCP's."""
+"""Codes in seed 004 that MCP does not have."""
 
 
 def converse(client: Client) -> None:
-    """Have the server say all that it can say."""
+    """Make the server send every kind of message."""
     capabilities = client.open()["result"]["capabilities"]
     if client.version != STATELESS:
-        client.ask("ping")
-        client.ask("logging/setLevel", {"level": "debug"})
+        client.request("ping")
+        client.request("logging/setLevel", {"level": "debug"})
     names = call_tools(client)
     if "change" in names:
-        hear_of_changes(client)
+        receive_changes(client)
     if "resources" in capabilities:
         read_resources(client)
     if "prompts" in capabilities:
@@ -64,72 +63,79 @@ def call_tools(client: Client) -> list[str]:
     for tool in tools:
         name = tool["name"]
         for arguments in (ARGUMENTS.get(name, sample(tool["inputSchema"])), {"no such": 1}):
-            client.ask("tools/call", {"name": name, "arguments": arguments}, meta=meta)
+            client.request("tools/call", {"name": name, "arguments": arguments}, meta=meta)
     return [tool["name"] for tool in tools]
 
 
 def read_resources(client: Client) -> None:
     for resource in client.pages("resources/list", "resources"):
-        client.ask("resources/read", {"uri": resource["uri"]})
+        client.request("resources/read", {"uri": resource["uri"]})
     for template in client.pages("resources/templates/list", "resourceTemplates"):
         uri = template["uriTemplate"]
-        client.ask("resources/read", {"uri": uri.replace("{", "").replace("}", "")})
-        client.ask("resources/read", {"uri": re.sub(r"{\w+}", "3", uri)})
+        client.request("resources/read", {"uri": uri.replace("{", "").replace("}", "")})
+        client.request("resources/read", {"uri": re.sub(r"{\w+}", "3", uri)})
         complete(client, {"type": "ref/resource", "uri": uri}, "kind")
-    client.ask("resources/read", {"uri": "rich://nowhere"})
+    client.request("resources/read", {"uri": "test://missing"})
 
 
-def hear_of_changes(client: Client) -> None:
+def receive_changes(client: Client) -> None:
     """Each list changes twice, and one resource once."""
-    wanted: dict[str, Any] = {
-        f"{what}ListChanged": True for what in ("tools", "resources", "prompts")
+    changes: dict[str, Any] = {
+        f"{kind}ListChanged": True for kind in ("tools", "resources", "prompts")
     }
-    wanted |= {"resourceSubscriptions": ["rich://text"]}
+    changes |= {"resourceSubscriptions": ["test://text"]}
     if client.version != STATELESS:
-        client.ask("resources/subscribe", {"uri": "rich://text"})
-    client.listen(wanted, lambda: client.ask("tools/call", {"name": "change"}), 7)
+        client.request("resources/subscribe", {"uri": "test://text"})
+    client.subscribe(changes, lambda: client.request("tools/call", {"name": "change"}), 7)
     if client.version != STATELESS:
-        client.ask("resources/unsubscribe", {"uri": "rich://text"})
+        client.request("resources/unsubscribe", {"uri": "test://text"})
 
 
 def get_prompts(client: Client) -> None:
     for prompt in client.pages("prompts/list", "prompts"):
-        given = {argument["name"]: "given:it" for argument in prompt.get("arguments", [])}
-        client.ask("prompts/get", {"name": prompt["name"], "arguments": given})
-        client.ask("prompts/get", {"name": prompt["name"], "arguments": {"no such": "1"}})
-        for name in given:
+        arguments = {argument["name"]: "given:it" for argument in prompt.get("arguments", [])}
+        client.request("prompts/get", {"name": prompt["name"], "arguments": arguments})
+        client.request("prompts/get", {"name": prompt["name"], "arguments": {"no such": "1"}})
+        for name in arguments:
             complete(client, {"type": "ref/prompt", "name": prompt["name"]}, name)
-    client.ask("prompts/get", {"name": "no such prompt"})
+    client.request("prompts/get", {"name": "no such prompt"})
     complete(client, {"type": "ref/prompt", "name": "no such prompt"}, "a")
 
 
 def complete(client: Client, ref: Any, argument: str) -> None:
-    asked = {"ref": ref, "argument": {"name": argument, "value": "t"}}
-    client.ask("completion/complete", asked)
+    params = {"ref": ref, "argument": {"name": argument, "value": "t"}}
+    client.request("completion/complete", params)
 
 
 def fail(client: Client) -> None:
-    client.ask("no/such/method")
-    client.ask("tools/call", {"name": "no such tool"})
-    client.ask("tools/call", {"name": 7})
-    client.ask("tools/list", {"cursor": "no such cursor"})
-    client.ask("initialize" if client.version == STATELESS else "server/discover", {"a": 1})
-    for broken in (b"{", b"[]", b"7", b'{"jsonrpc":"2.0","id":1}', b'{"jsonrpc":"1.0","id":"a"}'):
-        client.send(broken)
+    client.request("no/such/method")
+    client.request("tools/call", {"name": "no such tool"})
+    client.request("tools/call", {"name": 7})
+    client.request("tools/list", {"cursor": "no such cursor"})
+    client.request("initialize" if client.version == STATELESS else "server/discover", {"a": 1})
+    for malformed in (
+        b"{",
+        b"[]",
+        b"7",
+        b'{"jsonrpc":"2.0","id":1}',
+        b'{"jsonrpc":"1.0","id":"a"}',
+    ):
+        client.send_text(malformed)
     if client.version == STATELESS:
         discover: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "server/discover"}
-        client.send(json.dumps(discover | {"params": {}}).encode())
+        client.send_text(json.dumps(discover | {"params": {}}).encode())
         meta = {PREFIX + "protocolVersion": "1999-01-01", PREFIX + "clientCapabilities": {}}
-        client.send(json.dumps(discover | {"params": {"_meta": meta}}).encode())
+        client.send_text(json.dumps(discover | {"params": {"_meta": meta}}).encode())
     else:
         client.batch(("tools/list", {}), ("ping", {}), ("no/such/method", {}))
 
 
-def faults(heard: list[Heard], version: str, *, closed: bool) -> list[str]:
+def faults(received: list[Received], version: str, *, closed: bool) -> list[str]:
+    """The errors in the messages of a server."""
     found: list[str] = []
-    for message, method in heard:
+    for message, method in received:
         if "result" in message and method is None:
-            found.append(f"{version}: an answer to nothing: {message}")
+            found.append(f"{version}: a response without a request: {message}")
             continue
         found += model_faults(message, version, method)
         if SCHEMAS.is_dir():
@@ -138,15 +144,15 @@ def faults(heard: list[Heard], version: str, *, closed: bool) -> list[str]:
     return sorted(set(found))
 
 
-def check(client: Client, path: Path) -> None:
-    # The envelope contract adds its own members to a result, which the protocol leaves open.
+def faults_of(client: Client, path: Path) -> list[str]:
+    """The errors in all messages that the client received from the app at *path*."""
+    # The envelope contract adds its own members to a result, which the protocol allows.
     closed = not load_app(path).contract.envelope_in_mcp
+    return faults(client.received, client.version, closed=closed)
 
-    found = faults(client.heard, client.version, closed=closed)
-    assert not found, "\n".join(found)
-    codes = {m["error"]["code"] for m, _ in client.heard if "error" in m}
-    assert codes
-    assert not codes & NEVER_SENT
+
+def error_codes(client: Client) -> set[int]:
+    return {message["error"]["code"] for message, _ in client.received if "error" in message}
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -155,7 +161,9 @@ def test_every_message_on_stdio_is_valid(path: Path, version: str) -> None:
     with over_stdio(path, version) as client:
         converse(client)
 
-    check(client, path)
+    assert faults_of(client, path) == []
+    assert error_codes(client)
+    assert not error_codes(client) & NEVER_SENT
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +187,9 @@ def test_every_message_over_http_is_valid(
     with over_http(url_of(path), version) as client:
         converse(client)
 
-    check(client, path)
+    assert faults_of(client, path) == []
+    assert error_codes(client)
+    assert not error_codes(client) & NEVER_SENT
 
 
 STATEFUL_ONLY = {
@@ -215,9 +225,11 @@ STATELESS_ONLY = {"server/discover", "notifications/subscriptions/acknowledged"}
     ("version", "kinds"),
     [("2025-11-25", BOTH | STATEFUL_ONLY), ("2026-07-28", BOTH | STATELESS_ONLY)],
 )
-def test_the_conversation_brings_every_kind_of_message(version: str, kinds: set[str]) -> None:
-    with over_stdio(ROOT / "tests" / "apps" / "rich.py", version) as client:
+def test_the_validated_conversation_has_every_kind_of_message(
+    version: str, kinds: set[str]
+) -> None:
+    with over_stdio(ROOT / "tests" / "apps" / "every_member.py", version) as client:
         converse(client)
 
-    seen = {m.get("method", method) for m, method in client.heard if "error" not in m}
-    assert seen == kinds
+    found = {m.get("method", method) for m, method in client.received if "error" not in m}
+    assert found == kinds

@@ -11,8 +11,8 @@ import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
-from tests.mcp.judges import JUDGED
-from tests.mcp.seen import ANSWER, Era, Seen, expected
+from tests.mcp.client_report import ANSWER, ClientReport, Era, expected
+from tests.mcp.official_tools import FOR_CLIENTS
 
 Wire = Literal["stdio", "http"]
 
@@ -28,15 +28,15 @@ def text_of(block: types.ContentBlock) -> str:
     return block.text
 
 
-async def look(target: str | StdioServerParameters, mode: str) -> Seen:
+async def report(target: str | StdioServerParameters, mode: str) -> ClientReport:
     steps: list[tuple[float, float, str]] = []
-    own = uuid4().hex
-    hearing: list[asyncio.Task[Any]] = []
+    name = uuid4().hex
+    confirming: list[asyncio.Task[Any]] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         steps.append((progress, total or 0, message or ""))
         if progress == total:
-            hearing.append(asyncio.create_task(client.call_tool("heard", {"name": own})))
+            confirming.append(asyncio.create_task(client.call_tool("confirm", {"name": name})))
 
     async with Client(
         target, mode=mode, elicitation_callback=accept, read_timeout_seconds=20
@@ -46,17 +46,17 @@ async def look(target: str | StdioServerParameters, mode: str) -> Seen:
         structured = await client.call_tool("add", {"x": 2, "y": 3})
         image = (await client.call_tool("picture")).content[0]
         error = await client.call_tool("fail", {"city": "Atlantis"})
-        slow = await client.call_tool("slow", {"name": own}, progress_callback=on_progress)
-        await asyncio.gather(*hearing)
+        slow = await client.call_tool("slow", {"name": name}, progress_callback=on_progress)
+        await asyncio.gather(*confirming)
         greeted = await client.call_tool("greet")
         welcomed = await client.call_tool("welcome")
-        resource = (await client.read_resource("judged://note")).contents[0]
+        resource = (await client.read_resource("test://note")).contents[0]
         prompt = (await client.get_prompt("review", {"what": "this"})).messages[0]
 
         assert client.server_info is not None
         assert isinstance(image, types.ImageContent)
         assert isinstance(resource, types.TextResourceContents)
-        return Seen(
+        return ClientReport(
             version=client.protocol_version,
             era="stateless" if client.session.discover_result is not None else "stateful",
             server=f"{client.server_info.name} {client.server_info.version}",
@@ -66,9 +66,9 @@ async def look(target: str | StdioServerParameters, mode: str) -> Seen:
             image=(image.mime_type, image.data),
             error=(error.is_error, text_of(error.content[0])),
             progress=steps,
-            in_the_end=text_of(slow.content[0]),
+            slow_result=text_of(slow.content[0]),
             asked_while_running=text_of(greeted.content[0]),
-            asked_before=text_of(welcomed.content[0]),
+            asked_before_running=text_of(welcomed.content[0]),
             resource=resource.text,
             prompt=text_of(prompt.content),
         )
@@ -76,12 +76,12 @@ async def look(target: str | StdioServerParameters, mode: str) -> Seen:
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
 @pytest.mark.parametrize(("mode", "era"), [("auto", "stateless"), ("legacy", "stateful")])
-def test_the_python_client_reads_everything(
-    judged_url: str, wire: Wire, mode: str, era: Era
+def test_the_python_client_reads_every_kind_of_result(
+    for_clients_url: str, wire: Wire, mode: str, era: Era
 ) -> None:
-    stdio = StdioServerParameters(command=sys.executable, args=[str(JUDGED), "mcp"])
-    target: Any = judged_url if wire == "http" else stdio
+    stdio = StdioServerParameters(command=sys.executable, args=[str(FOR_CLIENTS), "mcp"])
+    target: Any = for_clients_url if wire == "http" else stdio
 
-    seen = asyncio.run(look(target, mode))
+    found = asyncio.run(report(target, mode))
 
-    assert seen == expected(era)
+    assert found == expected(era)

@@ -1,4 +1,4 @@
-"""Seed 001, scenarios 1 and 2: one JSON in an MCP result, read by the official client."""
+"""Seed 001, scenarios 1 and 2: the text of an MCP result is JSON, read by the official client."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import sys
 import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters
-from tests.mcp.judges import ROOT
+from tests.mcp.official_tools import ROOT
 
 EXAMPLE = str(ROOT / "examples" / "aligned.py")
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
 
 def call(mode: str, name: str, arguments: dict[str, object]) -> tuple[bool, str]:
-    """Call by the `mcp` subcommand, as the seed does: whether it failed, and its first text."""
+    """Call a tool of `aligned.py mcp`, as the seed does; whether it failed, and its text."""
 
     async def run() -> types.CallToolResult:
         server = StdioServerParameters(command=sys.executable, args=[EXAMPLE, "mcp"])

@@ -1,4 +1,4 @@
-"""Seed 003, its three fields over MCP: by the official client, and by `POST /message`."""
+"""Seed 003, its three fields over MCP, with the official client and with `POST /message`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from mcp import Client
 from tests.conftest import serving
-from tests.mcp.judges import ROOT
+from tests.mcp.official_tools import ROOT
 from tests.seeds.quotes import ERROR_003 as ERROR
 from tests.seeds.quotes import SUCCESS_003 as SUCCESS
 
@@ -56,7 +56,7 @@ def test_seed_003_a_client_reads_the_three_fields(url: str, mode: str) -> None:
     assert by_client(url, mode, "NonexistentCity12345") == ERROR
 
 
-def test_seed_003_a_message_without_a_handshake_reads_the_same(url: str) -> None:
+def test_seed_003_a_message_without_a_handshake_gets_the_same_fields(url: str) -> None:
     assert by_message(url, "Oslo") == SUCCESS
     assert by_message(url, "NonexistentCity12345") == ERROR
 

@@ -1,4 +1,4 @@
-"""Seed 004, what MCP asks of a tool: codes, content types, annotations and the form of errors."""
+"""Seed 004 over MCP: error codes, content types, annotations and the form of errors."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.mcp.judges import ROOT
-from tests.mcp.wire import Client, over_stdio
+from tests.mcp.official_tools import ROOT
+from tests.mcp.recording_client import Client, over_stdio
 from tests.seeds import quotes
 
 CONTENTS = ROOT / "tests" / "apps" / "contents_004.py"
 TOOLS = ROOT / "tests" / "seeds" / "tools_004.py"
 ERAS = ["2025-11-25", "2026-07-28"]
 NEVER_SENT = (-32800, -32801, -32802)
-"""The seed's list calls them MCP's; no version of MCP knows them."""
+"""The seed lists them as MCP's; no version of MCP has them."""
 
 
 @pytest.fixture(params=ERAS)
@@ -25,11 +25,11 @@ def client(request: pytest.FixtureRequest) -> Iterator[Client]:
     with over_stdio(CONTENTS, request.param) as client:
         client.open()
         yield client
-    assert not {m["error"]["code"] for m, _ in client.heard if "error" in m} & {*NEVER_SENT}
+    assert not {m["error"]["code"] for m, _ in client.received if "error" in m} & {*NEVER_SENT}
 
 
 def block(client: Client, name: str) -> Any:
-    (found,) = client.ask("tools/call", {"name": name})["result"]["content"]
+    (found,) = client.request("tools/call", {"name": name})["result"]["content"]
     return found
 
 
@@ -61,8 +61,8 @@ def test_seed_004_annotations(client: Client) -> None:
     assert block(client, "annotated") == quotes.ANNOTATED_004
 
 
-def test_seed_004_an_unknown_tool_is_an_error_of_the_protocol(client: Client) -> None:
-    response = client.ask("tools/call", {"name": "invalid_tool_name"})
+def test_seed_004_an_unknown_tool_is_a_protocol_error(client: Client) -> None:
+    response = client.request("tools/call", {"name": "invalid_tool_name"})
 
     assert response == {
         "jsonrpc": "2.0",
@@ -79,23 +79,23 @@ def test_seed_004_an_unknown_tool_is_an_error_of_the_protocol(client: Client) ->
         (b'{"jsonrpc": "2.0", "id": 3}', -32600),
     ],
 )
-def test_seed_004_what_is_no_request_has_its_code(client: Client, text: bytes, code: int) -> None:
-    assert client.send(text)["error"]["code"] == code
+def test_seed_004_a_malformed_request_has_its_code(client: Client, text: bytes, code: int) -> None:
+    assert client.send_text(text)["error"]["code"] == code
 
 
 def test_seed_004_an_unknown_method_has_its_code(client: Client) -> None:
-    assert client.ask("tools/no_such")["error"]["code"] == -32601
+    assert client.request("tools/no_such")["error"]["code"] == -32601
 
 
-def test_seed_004_a_failure_that_is_no_tools_is_an_internal_error(client: Client) -> None:
-    assert client.ask("resources/read", {"uri": "seed://away"})["error"]["code"] == -32603
+def test_seed_004_a_failing_resource_is_an_internal_error(client: Client) -> None:
+    assert client.request("resources/read", {"uri": "seed://away"})["error"]["code"] == -32603
 
 
 @pytest.mark.parametrize("version", ERAS)
-def test_seed_004_a_tools_error_is_a_result_and_its_text_the_message(version: str) -> None:
+def test_seed_004_the_error_of_a_tool_is_a_result_with_its_message_as_text(version: str) -> None:
     with over_stdio(TOOLS, version) as client:
         client.open()
-        response = client.ask(
+        response = client.request(
             "tools/call", {"name": "get_weather", "arguments": {"location": "Oslo"}}
         )
 
@@ -107,27 +107,27 @@ def test_seed_004_a_tools_error_is_a_result_and_its_text_the_message(version: st
     assert "structuredContent" not in result
 
 
-def test_seed_004_a_cancelled_request_is_answered_with_silence(client: Client) -> None:
-    """Not with -32800: after a cancellation nothing more is said of a request."""
+def test_seed_004_a_cancelled_request_gets_no_response(client: Client) -> None:
+    """The seed names -32800 for it; MCP wants no response after a cancellation."""
     running = client.start("tools/call", {"name": "endless"}, meta={"progressToken": "t"})
     assert next(running)["method"] == "notifications/progress"
 
-    client.tell({"method": "notifications/cancelled", "params": {"requestId": client.last_id}})
+    client.notify({"method": "notifications/cancelled", "params": {"requestId": client.last_id}})
 
     cancelled = client.last_id
     assert block(client, "text")["text"] == "The result text"
-    assert cancelled not in [message.get("id") for message, _ in client.heard]
+    assert cancelled not in [message.get("id") for message, _ in client.received]
 
 
-def test_seed_004_what_is_too_large_is_an_invalid_request(client: Client) -> None:
-    """Not -32801."""
+def test_seed_004_a_request_that_is_too_large_is_an_invalid_request(client: Client) -> None:
+    """The seed names -32801 for it, which MCP does not have."""
     huge = {"jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {"a": "x" * 11_000_000}}
 
-    assert client.send(json.dumps(huge).encode())["error"]["code"] == -32600
+    assert client.send_text(json.dumps(huge).encode())["error"]["code"] == -32600
 
 
 @pytest.mark.parametrize("code", NEVER_SENT)
-def test_seed_004_codes_that_are_not_mcps_are_nowhere_in_the_source(code: int) -> None:
+def test_seed_004_codes_that_mcp_lacks_are_not_in_the_source(code: int) -> None:
     source: list[Path] = sorted((ROOT / "src").rglob("*.py"))
 
     assert source

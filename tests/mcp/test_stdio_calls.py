@@ -6,6 +6,7 @@ import json
 import select
 import signal
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,13 @@ def test_a_call_cancelled_as_soon_as_it_is_sent_gets_no_response(
 
     assert client.drain() == []
     for number in range(100):
-        state = tmp_path / str(number)
-        wait_until(lambda state=state: not state.exists() or file_holds(state, "cancelled"))
+        wait_until(partial(_is_missing_or_cancelled, tmp_path / str(number)))
     assert client.drain() == []
+
+
+def _is_missing_or_cancelled(state: Path) -> bool:
+    """Whether a call never began or was cancelled."""
+    return not state.exists() or file_holds(state, "cancelled")
 
 
 def test_cancelling_a_finished_or_unknown_request_is_ignored(client: StdioClient) -> None:

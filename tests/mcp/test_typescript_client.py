@@ -9,20 +9,20 @@ from typing import Literal
 
 import msgspec
 import pytest
-from tests.mcp.judges import JUDGED, node_command, node_environment
-from tests.mcp.seen import Era, Seen, expected
+from tests.mcp.client_report import ClientReport, Era, expected
+from tests.mcp.official_tools import FOR_CLIENTS, node_command, node_environment
 
-CLIENT = Path(__file__).parent / "client.mjs"
+CLIENT = Path(__file__).parent / "typescript_client.mjs"
 
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
 @pytest.mark.parametrize(
     ("mode", "era"), [("legacy", "stateful"), ("auto", "stateless"), ("2026-07-28", "stateless")]
 )
-def test_the_typescript_client_reads_everything(
-    judged_url: str, tmp_path: Path, wire: Literal["stdio", "http"], mode: str, era: Era
+def test_the_typescript_client_reads_every_kind_of_result(
+    for_clients_url: str, tmp_path: Path, wire: Literal["stdio", "http"], mode: str, era: Era
 ) -> None:
-    target = [judged_url] if wire == "http" else [sys.executable, str(JUDGED), "mcp"]
+    target = [for_clients_url] if wire == "http" else [sys.executable, str(FOR_CLIENTS), "mcp"]
 
     done = subprocess.run(
         node_command(CLIENT, mode, *target),
@@ -32,4 +32,4 @@ def test_the_typescript_client_reads_everything(
     )
 
     assert done.stderr.decode() == ""
-    assert msgspec.json.decode(done.stdout, type=Seen) == expected(era)
+    assert msgspec.json.decode(done.stdout, type=ClientReport) == expected(era)

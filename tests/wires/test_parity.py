@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.conftest import Server, serving
-from tests.mcp.wire import Client, over_http, over_stdio
+from tests.mcp.recording_client import Client, over_http, over_stdio
 
 from answerback import App, Reply
 from answerback.dialects import HttpReply, read, write
@@ -225,7 +225,7 @@ def mcp(
 def test_a_call_gets_the_same_reply_over_mcp_in_either_era(
     everything: App, mcp: Client, name: str, arguments: dict[str, Any], code: str | None
 ) -> None:
-    response = mcp.ask("tools/call", {"name": name, "arguments": arguments})
+    response = mcp.request("tools/call", {"name": name, "arguments": arguments})
 
     if code == "TOOL_NOT_FOUND":
         assert response["error"] == {"code": -32602, "message": f"Unknown tool: {name}"}

@@ -1,11 +1,11 @@
-"""What the official clients are shown: one tool for each thing that a client must read."""
+"""The app that the official clients call: one tool for each kind of result."""
 
 import asyncio
 from typing import Annotated, TypedDict
 
 from answerback import App, Ask, Context, Image, NotFound
 
-app = App("judged", version="3.2.1", title="The judged")
+app = App("for-clients", version="3.2.1", title="For clients")
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -42,44 +42,44 @@ def picture() -> Image:
 
 @app.tool
 def fail(city: str) -> str:
-    """Fail, as an author does."""
+    """Fail with an error of the author."""
     raise NotFound(f"no city {city!r}", code="CITY_UNKNOWN")
 
 
-_heard: dict[str, asyncio.Event] = {}
+_confirmed: dict[str, asyncio.Event] = {}
 
 
 @app.tool
 async def slow(name: str, ctx: Context) -> str:
-    """Say how far it has come, and end when the client says that it has heard."""
-    _heard[name] = asyncio.Event()
+    """Report progress, and end when the client has confirmed it."""
+    _confirmed[name] = asyncio.Event()
     for step in (1, 2, 3):
         ctx.progress(step, 3, f"step {step}")
         await asyncio.sleep(0)
-    await asyncio.wait_for(_heard[name].wait(), 10)
+    await asyncio.wait_for(_confirmed[name].wait(), 10)
     return "done"
 
 
 @app.tool
-async def heard(name: str) -> None:
-    """Let `slow` end."""
-    _heard[name].set()
+async def confirm(name: str) -> None:
+    """Confirm the progress of `slow`, which then ends."""
+    _confirmed[name].set()
 
 
 @app.tool
 async def greet(ctx: Context) -> str:
-    """Ask for a name while it runs."""
+    """Ask for a name while the tool runs."""
     answer = await ctx.elicit("What is your name?", Named)
     return f"Hello, {answer['name']}!"
 
 
 @app.tool
 def welcome(name: Annotated[str, Ask("Who is there?")]) -> str:
-    """Ask for a name before it runs."""
+    """Ask for a name before the tool runs."""
     return f"Welcome, {name}!"
 
 
-@app.resource("judged://note", mime="text/plain")
+@app.resource("test://note", mime="text/plain")
 def note() -> str:
     """A note."""
     return "noted"
@@ -87,7 +87,7 @@ def note() -> str:
 
 @app.prompt
 def review(what: str) -> str:
-    """Have something reviewed."""
+    """Ask for a review."""
     return f"Please review {what}."
 
 

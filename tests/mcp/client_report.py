@@ -1,4 +1,4 @@
-"""What every official client must read from tests/apps/judged.py, whichever way it came."""
+"""The report of a client on tests/apps/for_clients.py, which must be the same from every client."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from typing import Any, Literal
 
 import msgspec
 from tests.conftest import load_app
-from tests.mcp.judges import JUDGED
+from tests.mcp.official_tools import FOR_CLIENTS
 
 Era = Literal["stateful", "stateless"]
 VERSION: dict[Era, str] = {"stateful": "2025-11-25", "stateless": "2026-07-28"}
 ANSWER = {"name": "Ada"}
-"""What each client's user says when asked."""
+"""The answer of each client's user to a question."""
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBg"
     "AAAABQABpfZFQAAAAABJRU5ErkJggg=="
 )
 
 
-class Seen(msgspec.Struct):
-    """What a client made of the server, in words that no client has for itself alone."""
+class ClientReport(msgspec.Struct):
+    """What a client received from the server; the fields do not depend on the client."""
 
     version: str
     era: str
@@ -30,28 +30,28 @@ class Seen(msgspec.Struct):
     image: tuple[str, str]
     error: tuple[bool, str]
     progress: list[tuple[float, float, str]]
-    in_the_end: str
+    slow_result: str
     asked_while_running: str
-    asked_before: str
+    asked_before_running: str
     resource: str
     prompt: str
 
 
-def expected(era: Era) -> Seen:
-    app = load_app(JUDGED)
-    return Seen(
+def expected(era: Era) -> ClientReport:
+    app = load_app(FOR_CLIENTS)
+    return ClientReport(
         version=VERSION[era],
         era=era,
-        server="judged 3.2.1",
+        server="for-clients 3.2.1",
         tools=list(app.tools),
         text="Hello, žluťoučký kůň!",
         structured={"total": 5, "terms": [2, 3]},
         image=("image/png", PIXEL),
         error=(True, "no city 'Atlantis'"),
         progress=[(1, 3, "step 1"), (2, 3, "step 2"), (3, 3, "step 3")],
-        in_the_end="done",
+        slow_result="done",
         asked_while_running="Hello, Ada!",
-        asked_before="Welcome, Ada!",
+        asked_before_running="Welcome, Ada!",
         resource="noted",
         prompt="Please review this.",
     )

@@ -1,4 +1,4 @@
-"""A value that a JSON Schema of ours allows: the plainest one."""
+"""The simplest value that a JSON Schema of ours allows."""
 
 from __future__ import annotations
 

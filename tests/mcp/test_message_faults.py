@@ -1,11 +1,11 @@
-"""The judge of our messages is judged: it finds what one version may not say."""
+"""The validation of messages detects members and results that a version does not have."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from tests.mcp.schemas import SCHEMAS, model_faults, schema_faults
+from tests.mcp.message_faults import SCHEMAS, model_faults, schema_faults
 
 TEXT = {"content": [{"type": "text", "text": "a"}]}
 TOOL = {"name": "a", "inputSchema": {"type": "object"}}
@@ -22,13 +22,14 @@ CASES: list[tuple[str, str, str, dict[str, Any]]] = [
 ]
 
 needs_schemas = pytest.mark.skipif(
-    not SCHEMAS.is_dir(), reason="the official schemas are not ours to commit, and not here"
+    not SCHEMAS.is_dir(),
+    reason="the official schemas are missing; they are not part of this repository",
 )
 
 
 @needs_schemas
 @pytest.mark.parametrize(("what", "version", "method", "result"), CASES)
-def test_the_closed_schemas_find_what_a_version_cannot_say(
+def test_the_closed_schemas_refuse_members_that_a_version_lacks(
     what: str, version: str, method: str, result: dict[str, Any]
 ) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "result": result}
@@ -37,7 +38,7 @@ def test_the_closed_schemas_find_what_a_version_cannot_say(
 
 
 @needs_schemas
-def test_a_request_that_a_version_does_not_know_is_a_fault() -> None:
+def test_a_request_that_a_version_lacks_is_a_fault() -> None:
     params = {"message": "?", "requestedSchema": {"type": "object", "properties": {}}}
     message = {"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": params}
 
@@ -46,7 +47,7 @@ def test_a_request_that_a_version_does_not_know_is_a_fault() -> None:
     assert not schema_faults(message, "2025-06-18", None, closed=True)
 
 
-def test_the_models_find_a_result_of_the_wrong_era() -> None:
+def test_the_models_refuse_a_stateful_result_in_the_stateless_era() -> None:
     message = {"jsonrpc": "2.0", "id": 1, "result": TEXT}
 
     assert model_faults(message, "2026-07-28", "tools/call")

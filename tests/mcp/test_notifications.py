@@ -1,4 +1,4 @@
-"""What a tool says beside its reply is the same on stdio and over HTTP."""
+"""The log messages and progress of a tool are the same on stdio and over HTTP."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ from collections.abc import Iterator
 
 import pytest
 from tests.conftest import serving
-from tests.mcp.judges import ROOT
-from tests.mcp.wire import PREFIX, STATELESS, Client, Json, over_http, over_stdio
+from tests.mcp.official_tools import ROOT
+from tests.mcp.recording_client import PREFIX, STATELESS, Client, Json, over_http, over_stdio
 
-RICH = ROOT / "tests" / "apps" / "rich.py"
+APP = ROOT / "tests" / "apps" / "every_member.py"
 STATEFUL = "2025-11-25"
 
 
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
-    with serving(RICH) as server:
+    with serving(APP) as server:
         yield server.url
 
 
-def notes(client: Client, meta: Json = None, level: str | None = None) -> list[Json]:
+def notifications(client: Client, meta: Json = None, level: str | None = None) -> list[Json]:
+    """The notifications that a call sends: each method, and its level or progress."""
     client.open()
     if level is not None:
-        client.ask("logging/setLevel", {"level": level})
-    client.ask("tools/call", {"name": "chatty"}, meta=meta)
+        client.request("logging/setLevel", {"level": level})
+    client.request("tools/call", {"name": "notifying"}, meta=meta)
     return [
         (message["method"], message["params"].get("level", message["params"].get("progress")))
-        for message, _ in client.heard
+        for message, _ in client.received
         if "method" in message
     ]
 
@@ -46,12 +47,12 @@ PROGRESS = [("notifications/progress", 0.5), ("notifications/progress", 1)]
         (STATELESS, {"progressToken": ""}, None, PROGRESS),
     ],
 )
-def test_notes_are_the_same_on_both_wires(
+def test_notifications_are_the_same_on_stdio_and_http(
     url: str, version: str, meta: Json, level: str | None, expected: list[Json]
 ) -> None:
-    with over_stdio(RICH, version) as piped:
-        on_stdio = notes(piped, meta, level)
-    with over_http(url, version) as called:
-        over_the_web = notes(called, meta, level)
+    with over_stdio(APP, version) as client:
+        on_stdio = notifications(client, meta, level)
+    with over_http(url, version) as client:
+        on_http = notifications(client, meta, level)
 
-    assert on_stdio == over_the_web == expected
+    assert on_stdio == on_http == expected

@@ -1,7 +1,7 @@
-"""Whether a message of ours is one: by the official schemas, and by the mcp-types models.
+"""Validates messages with the official JSON Schemas and with the models of mcp-types.
 
-The schemas leave every object open, so that what a version does not know passes. They are
-read twice: as they stand, and closed, so that nothing leaves which that version has no word for.
+The schemas allow additional members in every object, so a member that a version lacks passes.
+Messages are validated with the schemas as they are, and with closed ones that refuse such members.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 Json = Any
 SCHEMAS = Path(__file__).parent.parent.parent.parent / "shared" / "mcp-schemas"
-"""The official schemas: not ours to commit, so they may not be here."""
+"""The official schemas. They are not part of this repository, so they may be missing."""
 _RESULTS = {
     "initialize": "InitializeResult",
     "ping": "EmptyResult",
@@ -39,26 +39,26 @@ _RESULTS = {
 _OPEN = frozenset(
     {"_meta", "inputSchema", "outputSchema", "structuredContent", "data", "requestedSchema"}
 )
-"""What is in them is not the protocol's, or is JSON Schema, which has more words."""
+"""Members whose content the protocol does not define, or which are JSON Schemas themselves."""
 _OPEN_KINDS = ("MetaObject", "JSONObject", "Schema", "SchemaDefinition")
 _TITLED = ("TextResourceContents", "BlobResourceContents")
-"""The specification's pages show a title there, which its schemas forget."""
+"""The specification shows a title in these; its schemas lack it."""
 
 
 def is_error_without_id(message: Json) -> bool:
-    """An answer to what had no readable id.
+    """Whether a message is the error for a request whose id could not be read.
 
-    The schemas of 2025-11-25 and 2026-07-28 permit it, and no `null`. The older schemas
-    have no word for such an answer, and the models of mcp-types take only `null`.
+    The schemas of 2025-11-25 and 2026-07-28 allow the id to be missing, but not `null`. The
+    older schemas require an id, and the models of mcp-types require `null`.
     """
     return "error" in message and "id" not in message
 
 
 def schema_faults(message: Json, version: str, method: str | None, *, closed: bool) -> list[str]:
-    """What that version's JSON Schema has against a message."""
+    """The errors that the JSON Schema of a version finds in a message."""
     if is_error_without_id(message) and version < "2025-11-25":
         message = message | {"id": 0}
-    validator = _validator(version, _kind(message, version, method), closed)
+    validator = _validator(version, _definition(message, version, method), closed)
     return [
         f"{version} {message.get('method') or method}: {fault.message[:300]} "
         f"at {'/'.join(map(str, fault.instance_path))}"
@@ -67,7 +67,7 @@ def schema_faults(message: Json, version: str, method: str | None, *, closed: bo
 
 
 def model_faults(message: Json, version: str, method: str | None) -> list[str]:
-    """What the models of mcp-types have against a message."""
+    """The errors that the models of mcp-types find in a message."""
     if is_error_without_id(message):
         message = message | {"id": None}
     try:
@@ -86,8 +86,8 @@ def model_faults(message: Json, version: str, method: str | None) -> list[str]:
     return []
 
 
-def _kind(message: Json, version: str, method: str | None) -> str:
-    """The name of the definition that a message falls under."""
+def _definition(message: Json, version: str, method: str | None) -> str:
+    """The name of the definition that a message must match."""
     if "error" in message:
         return "JSONRPCErrorResponse" if version >= "2025-11-25" else "JSONRPCError"
     if "method" in message:
@@ -141,23 +141,23 @@ def _validator(version: str, kind: str, closed: bool) -> Any:
 
 
 def _closed(node: Json, name: str) -> Json:
-    """The schema with every object of known members closed."""
+    """The schema, with no additional members in objects that list theirs."""
     if isinstance(node, list):
         return [_closed(each, "") for each in node]
     if not isinstance(node, dict) or name in _OPEN or name.endswith(_OPEN_KINDS):
         return node
-    shut = {
+    closed = {
         key: {member: _closed(each, member) for member, each in value.items()}
         if key == "properties"
         else _closed(value, "")
         for key, value in node.items()
     }
-    if shut.get("properties") and shut.get("additionalProperties", {}) in ({}, True):
-        shut["additionalProperties"] = False
+    if closed.get("properties") and closed.get("additionalProperties", {}) in ({}, True):
+        closed["additionalProperties"] = False
     if name in _TITLED:
-        shut["properties"] = shut["properties"] | {"title": {"type": "string"}}
-    # These say by their methods that they are of JSON-RPC, and by its name which version.
-    if name.endswith(("Notification", "Request")) and "properties" in shut:
+        closed["properties"] = closed["properties"] | {"title": {"type": "string"}}
+    # These definitions leave out the members of JSON-RPC, which every message has.
+    if name.endswith(("Notification", "Request")) and "properties" in closed:
         frame = {"jsonrpc": {"const": "2.0"}, "id": {"type": ["integer", "string"]}}
-        shut["properties"] = frame | shut["properties"]
-    return shut
+        closed["properties"] = frame | closed["properties"]
+    return closed

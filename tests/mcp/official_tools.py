@@ -1,4 +1,4 @@
-"""The official judges that `make setup` brings, and how each is started."""
+"""The official conformance suite and Inspector, which `make setup` installs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ NODE = MODULES / ".bin" / "node"
 SUITE = MODULES / "@modelcontextprotocol" / "conformance" / "dist" / "index.js"
 INSPECTOR = MODULES / ".bin" / "mcp-inspector"
 
-JUDGED = ROOT / "tests" / "apps" / "judged.py"
+FOR_CLIENTS = ROOT / "tests" / "apps" / "for_clients.py"
 CONFORMANCE = ROOT / "examples" / "conformance.py"
 
 
 def node_command(script: Path, *arguments: str) -> list[str]:
-    """Run *script* with the pinned Node; the one on the machine may be too old for it."""
-    assert NODE.exists(), "the npm packages are not here; run: make setup"
+    """The command that runs *script* with the pinned Node; the system's may be too old."""
+    assert NODE.exists(), "the npm packages are not installed; run: make setup"
     return [str(NODE), str(script), *arguments]
 
 
 def node_environment(home: Path) -> dict[str, str]:
-    """The pinned Node first on the path, and a home that may be written to."""
+    """An environment with the pinned Node first on the path and a home that can be written to."""
     path = f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"
     return {"PATH": path, "HOME": str(home), "NO_COLOR": "1"}
