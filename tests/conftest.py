@@ -1,4 +1,4 @@
-"""What tests share: the app with every case in it, and a server that serves it."""
+"""Fixtures of all tests: the app with every case, the examples, and a served app."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def everything() -> App:
 
 @pytest.fixture(scope="session")
 def example() -> Callable[[str], App]:
-    """Loads an example anew, so that what one test changes another does not see."""
+    """Loads a fresh copy of an example, so that tests do not share its changes."""
     return lambda name: load_app(ROOT / "examples" / f"{name}.py")
 
 
 class Server:
-    """A served file, its address, and what it wrote on stderr."""
+    """The process that serves an app, its address, and its stderr."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -61,6 +61,7 @@ class Server:
 
 @contextmanager
 def serving(path: Path, *flags: str) -> Iterator[Server]:
+    """Serve the app at *path* on a free port, and end the server afterwards."""
     command = [sys.executable, str(path), "serve", "--port", "0", *flags]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     try:

@@ -1,4 +1,4 @@
-"""What a machine holds the source to: sizes, reasons for exceptions, no state in modules."""
+"""Limits on the source: sizes, reasons for ignored rules, and no state in modules."""
 
 import ast
 import re
@@ -11,23 +11,23 @@ SRC = Path(answerback.__file__).parent
 MODULES = sorted(SRC.rglob("*.py"))
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
-# Each is state that outlives a call, and each has its reason.
+# State that outlives a call, each with its reason.
 STATE = {
-    # Public names are kept once they were loaded.
+    # Public names are loaded at first use, and then kept.
     "__init__.py: globals()",
     "records/__init__.py: globals()",
-    # Who writes, so that a process that forks can tell them.
+    # The open writers: a process that forks must notify them.
     "records/writer.py: _WRITERS",
     # The thread pools: a forked child resets them, because it has none of their threads.
     "calls/thread_pool.py: _POOLS",
-    # Whether a target is being loaded concerns one thread of control, and ends with it.
+    # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
-    # A table that is read as it is needed, from modules that are loaded as they are needed.
+    # The module of each dialect, imported at first use.
     "dialects/__init__.py: _load",
-    # How anything is encoded: worked out at its first use, and the same ever after.
+    # The encoders of values without a declared type, built at first use.
     "calls/reply_check.py: _ANYTHING",
     "wrapping.py: _anything",
-    # Made of a type or a pattern that an author wrote, and the same whenever it is made.
+    # Caches whose values depend on their keys alone.
     "types/pydantic_types.py: _cached_adapter",
     "types/pydantic_types.py: _cached_hasty_validator",
     "types/scalars.py: _compiled",
@@ -35,14 +35,14 @@ STATE = {
     "rules/checks/ab32_output_schema.py: _compiled",
     "rules/detectors/failure_text.py: _saying",
     "mcp/jsonrpc.py: _decoder",
-    # The key of this process, which signs its tokens.
+    # The key with which this process signs tokens.
     "wires/stdio/stdio_server.py: _signer",
-    # The first lines of answers, of which few differ; and not without bounds.
+    # The status line and headers of responses, in a bounded cache: few differ.
     "wires/asgi/request.py: _head",
-    # The document of an App, for as long as there is the App.
+    # The OpenAPI document of each App, kept as long as the App exists.
     "wires/http/openapi/document.py: _made",
 }
-STATEFUL = {
+MUTABLE = {
     "ContextVar",
     "Counter",
     "Lock",
@@ -58,7 +58,7 @@ STATEFUL = {
     "local",
     "set",
 }
-CHANGING = {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove"} | {
+MUTATING_METHODS = {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove"} | {
     "setdefault",
     "update",
     "appendleft",
@@ -80,13 +80,13 @@ def length(node: ast.stmt) -> int:
     return node.end_lineno - node.lineno + 1
 
 
-def test_no_module_outgrows_its_budget() -> None:
+def test_no_module_is_longer_than_500_lines() -> None:
     sizes = {name_of(path): len(path.read_text().splitlines()) for path in MODULES}
 
     assert {name: size for name, size in sizes.items() if size > 500} == {}
 
 
-def test_no_function_outgrows_its_budget() -> None:
+def test_no_function_is_longer_than_50_lines() -> None:
     sizes = {
         f"{name_of(path)}: {node.name}": length(node)
         for path in MODULES
@@ -101,7 +101,7 @@ def methods(node: ast.ClassDef) -> set[str]:
     return {each.name for each in node.body if isinstance(each, Function)}
 
 
-def test_no_class_outgrows_its_budget() -> None:
+def test_no_class_has_more_than_15_methods() -> None:
     sizes = {
         f"{name_of(path)}: {node.name}": len(methods(node))
         for path in MODULES
@@ -112,15 +112,15 @@ def test_no_class_outgrows_its_budget() -> None:
     assert {name: size for name, size in sizes.items() if size > 15} == {}
 
 
-EXCEPTION = re.compile(r"#\s*(noqa|type:\s*ignore)\b")
+IGNORED = re.compile(r"#\s*(noqa|type:\s*ignore)\b")
 NAMED = re.compile(r"# (noqa: [A-Z]+\d+|type: ignore\[[a-z-]+(, [a-z-]+)*\])(?P<more>.*)")
 
 
 def unexplained(path: Path) -> Iterator[str]:
-    """Exceptions to a rule that do not name it, or have no reason beside or above them."""
+    """Comments that ignore a rule without its name, or without a reason beside or above."""
     before = ""
     for number, line in enumerate(path.read_text().splitlines(), 1):
-        if EXCEPTION.search(line):
+        if IGNORED.search(line):
             named = NAMED.search(line)
             reason = named is not None and (
                 re.fullmatch(r"\s*(-+|#) \S.*", named["more"]) or before.strip().startswith("#")
@@ -130,7 +130,7 @@ def unexplained(path: Path) -> Iterator[str]:
         before = line
 
 
-def test_every_exception_to_a_rule_names_it_and_gives_a_reason() -> None:
+def test_every_ignored_rule_is_named_and_has_a_reason() -> None:
     assert [where for path in MODULES for where in unexplained(path)] == []
 
 
@@ -153,12 +153,12 @@ def assigned(node: ast.stmt) -> tuple[str, ast.expr | None]:
 def is_cached(node: ast.stmt) -> bool:
     if not isinstance(node, Function):
         return False
-    words = {ast.unparse(each).partition("(")[0] for each in node.decorator_list}
-    return bool(words & {"cache", "lru_cache", "functools.cache", "functools.lru_cache"})
+    decorators = {ast.unparse(each).partition("(")[0] for each in node.decorator_list}
+    return bool(decorators & {"cache", "lru_cache", "functools.cache", "functools.lru_cache"})
 
 
 def changed(tree: ast.Module, names: set[str]) -> Iterator[str]:
-    """Those of *names* that some line of the module changes."""
+    """The names among *names* that a line of the module changes."""
     for node in ast.walk(tree):
         match node:
             case ast.Global(names=rebound):
@@ -168,19 +168,19 @@ def changed(tree: ast.Module, names: set[str]) -> Iterator[str]:
             case ast.Subscript(value=ast.Call() as call, ctx=ast.Store()):
                 yield from {"globals()"} & {ast.unparse(call)}
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
-                yield from {name} & names if method in CHANGING else ()
+                yield from {name} & names if method in MUTATING_METHODS else ()
 
 
 def state_of(path: Path) -> set[str]:
     tree = ast.parse(path.read_text())
     values = dict(map(assigned, tree.body))
-    held = {name for name, value in values.items() if name and called(value) in STATEFUL}
+    held = {name for name, value in values.items() if name and called(value) in MUTABLE}
     held |= {node.name for node in tree.body if isinstance(node, Function) and is_cached(node)}
-    # `del CODE_BY_STATUS[…]` runs while the module is loaded and is part of building the table.
+    # `del CODE_BY_STATUS[…]` runs while the module is loaded, to build the table.
     made = ast.Module([node for node in tree.body if not isinstance(node, ast.Delete)], [])
     held |= set(changed(made, set(values)))
     return {f"{name_of(path)}: {name}" for name in held}
 
 
-def test_modules_hold_no_state_but_what_is_listed_here_with_its_reason() -> None:
+def test_modules_hold_only_the_state_that_is_listed_here_with_its_reason() -> None:
     assert set().union(*map(state_of, MODULES)) == STATE

@@ -1,4 +1,4 @@
-"""What is loaded when: start-up is what users of stdio and CGI feel most."""
+"""Which modules are imported when: users of stdio and CGI wait for each start-up."""
 
 import json
 import os
@@ -35,10 +35,12 @@ if __name__ == "__main__":
 """
 
 
-def run(*words: str, stdin: str = "", env: Mapping[str, str] | None = None) -> tuple[str, set[str]]:
-    """What the program wrote, and what of the heavy it had loaded when it ended."""
-    ended = subprocess.run(
-        [sys.executable, *words],
+def run(
+    *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None
+) -> tuple[str, set[str]]:
+    """Run Python; its output, and the heavy modules that were loaded when it ended."""
+    process = subprocess.run(
+        [sys.executable, *arguments],
         input=stdin,
         capture_output=True,
         text=True,
@@ -46,11 +48,11 @@ def run(*words: str, stdin: str = "", env: Mapping[str, str] | None = None) -> t
         check=True,
         env={**os.environ, **(env or {})},
     )
-    return ended.stdout, set(ended.stderr.split()) & HEAVY
+    return process.stdout, set(process.stderr.split()) & HEAVY
 
 
 @pytest.fixture(scope="module")
-def of_msgspec() -> set[str]:
+def loaded_by_msgspec() -> set[str]:
     return run("-c", f"import msgspec, datetime, functools, typing, re, contextlib; {SHOW}")[1]
 
 
@@ -61,7 +63,7 @@ def calculator(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_probe_sees_what_is_loaded() -> None:
+def test_the_probe_reports_loaded_modules() -> None:
     assert "asyncio" in run("-c", f"import asyncio; {SHOW}")[1]
 
 
@@ -73,38 +75,42 @@ def test_the_probe_sees_what_is_loaded() -> None:
         "from answerback import App, Context, Image, NotFound, Reply, Text, failure, success",
     ],
 )
-def test_importing_loads_nothing_heavy(line: str, of_msgspec: set[str]) -> None:
+def test_importing_answerback_loads_no_heavy_module(line: str, loaded_by_msgspec: set[str]) -> None:
     _, loaded = run("-c", f"{line}; {SHOW}")
 
-    assert loaded - of_msgspec == set()
+    assert loaded - loaded_by_msgspec == set()
 
 
-def test_importing_the_package_alone_does_not_even_load_msgspec() -> None:
-    ended = subprocess.run(
+def test_importing_the_package_alone_does_not_load_msgspec() -> None:
+    process = subprocess.run(
         [sys.executable, "-c", f"import answerback; {SHOW}"], capture_output=True, check=True
     )
 
-    assert b" msgspec" not in ended.stderr
+    assert b" msgspec" not in process.stderr
 
 
-def test_registering_a_tool_loads_nothing_heavy(calculator: str, of_msgspec: set[str]) -> None:
+def test_registering_a_tool_loads_no_heavy_module(
+    calculator: str, loaded_by_msgspec: set[str]
+) -> None:
     line = f"import runpy; runpy.run_path({calculator!r})"
-    _, of_runpy = run("-c", f"import runpy; {SHOW}")
+    _, loaded_by_runpy = run("-c", f"import runpy; {SHOW}")
 
     _, loaded = run("-c", line)
 
-    assert loaded - of_msgspec - of_runpy == set()
+    assert loaded - loaded_by_msgspec - loaded_by_runpy == set()
 
 
-def test_a_call_of_a_plain_tool_loads_no_asyncio(calculator: str, of_msgspec: set[str]) -> None:
-    said, loaded = run(calculator, "call", "add", "x=7", "y=3")
+def test_a_call_of_a_plain_tool_loads_no_asyncio(
+    calculator: str, loaded_by_msgspec: set[str]
+) -> None:
+    output, loaded = run(calculator, "call", "add", "x=7", "y=3")
 
-    assert said == '{"result":10}\n'
-    assert loaded - of_msgspec - {"argparse"} == set()
+    assert output == '{"result":10}\n'
+    assert loaded - loaded_by_msgspec - {"argparse"} == set()
 
 
-def test_a_cgi_request_for_a_plain_tool_loads_nothing_but_the_status_names(
-    calculator: str, of_msgspec: set[str]
+def test_a_cgi_request_for_a_plain_tool_loads_no_heavy_module_but_http(
+    calculator: str, loaded_by_msgspec: set[str]
 ) -> None:
     body = '{"x": 7, "y": 3}'
     env = {
@@ -114,14 +120,14 @@ def test_a_cgi_request_for_a_plain_tool_loads_nothing_but_the_status_names(
         "CONTENT_LENGTH": str(len(body)),
     }
 
-    said, loaded = run(calculator, stdin=body, env=env)
+    output, loaded = run(calculator, stdin=body, env=env)
 
-    assert said.endswith('{"result":10}')
-    assert loaded - of_msgspec - {"http"} == set()
+    assert output.endswith('{"result":10}')
+    assert loaded - loaded_by_msgspec - {"http"} == set()
 
 
 def test_mcp_over_stdio_loads_no_asyncio_and_no_http_for_plain_tools(
-    calculator: str, of_msgspec: set[str]
+    calculator: str, loaded_by_msgspec: set[str]
 ) -> None:
     client = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": NAMED}
     call = {"name": "add", "arguments": {"x": 7, "y": 3}}
@@ -132,11 +138,13 @@ def test_mcp_over_stdio_loads_no_asyncio_and_no_http_for_plain_tools(
         {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": call},
     ]
 
-    said, loaded = run(calculator, "mcp", stdin="".join(f"{json.dumps(line)}\n" for line in lines))
+    output, loaded = run(
+        calculator, "mcp", stdin="".join(f"{json.dumps(line)}\n" for line in lines)
+    )
 
-    replies = {reply["id"]: reply for reply in map(json.loads, said.splitlines())}
+    replies = {reply["id"]: reply for reply in map(json.loads, output.splitlines())}
     assert replies[3]["result"]["structuredContent"] == {"result": 10}
-    assert loaded - of_msgspec - {"argparse"} == set()
+    assert loaded - loaded_by_msgspec - {"argparse"} == set()
 
 
 NAMED = {"name": "test", "version": "1"}

@@ -8,7 +8,7 @@ import pytest
 
 import answerback
 
-# DESIGN 3, and the subclasses of ToolError that its section 5 tells of.
+# The designed names, and the subclasses of ToolError.
 DESIGNED = {
     "Annotations",
     "App",
@@ -36,30 +36,30 @@ DESIGNED = {
     "validate",
     "wrap",
 }
-# It comes with the client, which is not here yet.
+# Designed, but not built yet: it comes with the client.
 LATER = {"read"}
-# What MCP's features cannot be used without (questions and the answer "no", headers, icons,
-# the messages of prompts), and how many calls an App lets in.
+# Names that MCP's features need (questions and their refusal, headers, icons, prompt messages),
+# and the limits of an App.
 MORE = {"Ask", "Declined", "Header", "Icon", "Limits", "Message"}
 
 
-def test_the_names_are_those_of_the_design() -> None:
+def test_the_public_names_are_those_of_the_design() -> None:
     assert set(answerback.__all__) == (DESIGNED - LATER) | MORE
 
 
-def test_no_public_name_is_a_module_s_too() -> None:
-    """Or whoever imports the module first would change what the name means."""
+def test_no_public_name_is_also_the_name_of_a_module() -> None:
+    """Otherwise importing the module would replace the name in the package."""
     modules = {module.name for module in pkgutil.iter_modules(answerback.__path__)}
 
     assert modules & set(answerback.__all__) == set()
 
 
-def test_the_names_are_sorted_and_each_is_there_once() -> None:
+def test_the_public_names_are_sorted_and_unique() -> None:
     assert list(answerback.__all__) == sorted(set(answerback.__all__))
 
 
 @pytest.mark.parametrize("name", answerback.__all__)
-def test_every_name_can_be_imported_and_is_the_one_of_its_module(name: str) -> None:
+def test_every_public_name_is_the_object_of_its_module(name: str) -> None:
     value = getattr(answerback, name)
 
     assert value.__module__.startswith("answerback.")
@@ -67,14 +67,14 @@ def test_every_name_can_be_imported_and_is_the_one_of_its_module(name: str) -> N
 
 
 @pytest.mark.parametrize("name", answerback.__all__)
-def test_every_name_says_what_it_is(name: str) -> None:
+def test_every_public_name_has_a_docstring(name: str) -> None:
     value = getattr(answerback, name)
-    written = inspect.getdoc(value) or ""
+    docstring = inspect.getdoc(value) or ""
 
-    assert written or name in UNDOCUMENTED
+    assert docstring or name in UNDOCUMENTED
 
 
-# Their names say all there is to say.
+# Their names need no explanation.
 UNDOCUMENTED = {"Context", "Text"}
 
 
@@ -86,19 +86,19 @@ def test_every_public_error_is_a_tool_error() -> None:
     assert all(issubclass(error, answerback.ToolError) for error in errors)
 
 
-def test_dir_shows_the_names_before_they_are_used() -> None:
+def test_dir_lists_the_public_names_before_their_first_use() -> None:
     assert set(answerback.__all__) <= set(dir(answerback))
     assert dir(answerback) == sorted(dir(answerback))
 
 
-def test_another_name_is_an_attribute_error_as_in_any_module() -> None:
+def test_an_unknown_name_raises_attribute_error_and_import_error() -> None:
     with pytest.raises(AttributeError, match="module 'answerback' has no attribute 'Apq'"):
         _ = answerback.Apq
     with pytest.raises(ImportError):
         exec("from answerback import Apq", {})
 
 
-def test_the_version_is_the_distribution_s() -> None:
+def test_the_version_is_that_of_the_distribution() -> None:
     from importlib.metadata import version
 
     assert answerback.__version__ == version("answerback")

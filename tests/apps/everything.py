@@ -1,4 +1,4 @@
-"""The cases that every wire must answer alike: good returns, bad returns, failures, prints."""
+"""The cases that every wire must answer equally: valid and invalid results, failures, output."""
 
 import os
 import subprocess
@@ -73,7 +73,7 @@ def add_inline(x: int, y: int) -> int:
 
 @app.tool
 async def add_async(x: int, y: int) -> int:
-    """Add two numbers on the loop."""
+    """Add two numbers on the event loop."""
     return x + y
 
 
@@ -91,18 +91,18 @@ def shift(point: Point, by: Annotated[float, Meta(ge=0)] = 1.0) -> Point:
 
 @app.tool
 def tree(depth: Annotated[int, Meta(ge=0, le=5)]) -> Node:
-    """A tree as deep as asked for."""
+    """Return a tree of that depth."""
     return Node(f"level {depth}", [tree(depth - 1)] if depth else [])
 
 
 @app.tool
 def nothing() -> None:
-    """Give nothing back."""
+    """Return nothing."""
 
 
 @app.tool
 def empty() -> list[int]:
-    """Give an empty list back."""
+    """Return an empty list."""
     return []
 
 
@@ -114,25 +114,25 @@ def paint(colour: Colour, on: date, tags: list[str] | None = None) -> dict[str, 
 
 @app.tool
 def own_text() -> Reply[Point]:
-    """Give text and data."""
+    """Return text and data."""
     return success("The point is at 1, 2.", Point(1, 2))
 
 
 @app.tool
 def only_text() -> Reply[Any]:
-    """Give text and no data."""
+    """Return text without data."""
     return success("Just words.")
 
 
 @app.tool
 def failing() -> Reply[int]:
-    """Give a failure back."""
+    """Return a failure."""
     return failure("the stove is cold", code="STOVE_COLD", details={"degrees": 4}, hint="light it")
 
 
 @app.tool
 def blocks() -> list[Text | Link | Embedded]:
-    """Give content back."""
+    """Return content blocks."""
     return [
         Text("three blocks"),
         Link("https://example.com/a", "a", description="an a", metadata={"n": 1}),
@@ -142,43 +142,43 @@ def blocks() -> list[Text | Link | Embedded]:
 
 @app.tool
 def picture() -> Image:
-    """Give a picture back."""
+    """Return an image."""
     return Image(PIXEL, "image/png")
 
 
 @app.tool
 def sound() -> Audio:
-    """Give a sound back."""
+    """Return audio."""
     return Audio(b"RIFF\x00\x00", "audio/wav")
 
 
 @app.tool
 def missing_city(city: str) -> str:
-    """Fail with a code of its own, as not found."""
+    """Fail with NotFound and a code of its own."""
     raise NotFound(f"no city {city!r}", code="CITY_UNKNOWN", details={"city": city})
 
 
 @app.tool
 def conflicting() -> None:
-    """Fail as a conflict."""
+    """Fail with Conflict."""
     raise Conflict("somebody else was faster")
 
 
 @app.tool
 def limited() -> None:
-    """Fail as rate limited."""
+    """Fail with RateLimited."""
     raise RateLimited("slow down", hint="wait a second")
 
 
 @app.tool
 def away() -> None:
-    """Fail as unavailable."""
+    """Fail with Unavailable."""
     raise Unavailable("the database is away", retryable=False)
 
 
 @app.tool
 def plainly() -> None:
-    """Fail without a subclass."""
+    """Fail with ToolError itself."""
     raise ToolError("it did not work")
 
 
@@ -196,38 +196,38 @@ def leak() -> int:
 
 @app.tool
 async def leak_async() -> int:
-    """Fail with a secret in the message, on the loop."""
+    """Fail with a secret in the message, on the event loop."""
     raise RuntimeError("cannot connect to postgres://admin:hunter2@db/prod")
 
 
 @app.tool
 def leave() -> int:
-    """Try to end the whole program."""
+    """Call sys.exit."""
     sys.exit("hunter2")
 
 
 @app.tool
 def wrong_shape() -> list[Point]:
-    """Give back what it does not declare."""
+    """Return a list that differs from its return type."""
     return [Point(1, 2), {"x": "hunter2", "y": 2}]  # type: ignore[list-item]
 
 
 @app.tool
 def undeclared_key() -> User:
-    """Give back a key that its type does not declare."""
+    """Return a key that its return type does not declare."""
     user = {"name": "ada", "password": "hunter2"}
     return user  # type: ignore[return-value]
 
 
 @app.tool
 def unserialisable() -> dict[str, Any]:
-    """Give back what JSON has no word for."""
+    """Return an object that cannot be JSON."""
     return {"items": [1, {"socket": object()}]}
 
 
 @app.tool
 def cycle() -> list[Any]:
-    """Give back a list that holds itself."""
+    """Return a list that contains itself."""
     ring: list[Any] = [1]
     ring.append(ring)
     return ring
@@ -235,25 +235,25 @@ def cycle() -> list[Any]:
 
 @app.tool
 def not_a_number() -> dict[str, float | None]:
-    """Give back NaN where null would do."""
+    """Return NaN where the type allows null."""
     return {"a": 1.5, "b": float("nan")}
 
 
 @app.tool
 def infinite() -> float:
-    """Give back infinity."""
+    """Return infinity."""
     return float("inf")
 
 
 @app.tool
 def reply_without_data() -> Reply[int]:
-    """Forget the data that it declares."""
+    """Return a reply without the data that it declares."""
     return success("done")
 
 
 @app.tool
 def loud() -> str:
-    """Print, in three ways, before it answers."""
+    """Print in three ways, then return."""
     print("printed by python")  # noqa: T201 -- what is tested
     subprocess.run(["echo", "printed by a child"], check=True)
     os.write(1, b"printed on fd 1\n")
@@ -262,7 +262,7 @@ def loud() -> str:
 
 @app.tool
 def large() -> str:
-    """Give back five megabytes."""
+    """Return five megabytes."""
     return "x" * 5_000_000
 
 
@@ -276,7 +276,7 @@ def context(ctx: Context, steps: int = 2) -> str:
 
 @app.tool
 def wait_for(path: str, seconds: float = 5) -> bool:
-    """Wait until a file is there."""
+    """Wait until a file exists."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if os.path.exists(path):

@@ -1,4 +1,4 @@
-"""What we seal opens for us alone, for the same purpose, and only as it was."""
+"""Signed tokens verify only with the same key, for the same purpose, and unchanged."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ quick = settings(max_examples=200, derandomize=True, deadline=None)
 
 @quick
 @given(st.binary(max_size=200), st.binary(max_size=20))
-def test_what_was_sealed_opens_as_it_was(payload: bytes, purpose: bytes) -> None:
+def test_a_signed_payload_is_returned_by_verify(payload: bytes, purpose: bytes) -> None:
     assert OURS.verify(OURS.sign(payload, purpose), purpose) == payload
 
 
 @quick
 @given(st.binary(max_size=60), st.data())
-def test_a_token_with_any_bit_changed_does_not_open(payload: bytes, data: st.DataObject) -> None:
-    sealed = bytearray(_bytes_of(OURS.sign(payload, SESSION)))
-    bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
-    sealed[bit // 8] ^= 1 << bit % 8
+def test_a_token_with_any_bit_changed_does_not_verify(payload: bytes, data: st.DataObject) -> None:
+    signed = bytearray(_bytes_of(OURS.sign(payload, SESSION)))
+    bit = data.draw(st.integers(0, len(signed) * 8 - 1))
+    signed[bit // 8] ^= 1 << bit % 8
 
-    assert OURS.verify(_token_of(bytes(sealed)), SESSION) is None
+    assert OURS.verify(_token_of(bytes(signed)), SESSION) is None
 
 
 @quick
 @given(st.binary(max_size=60), st.data())
-def test_a_token_cut_short_or_made_longer_does_not_open(
+def test_a_token_cut_short_or_made_longer_does_not_verify(
     payload: bytes, data: st.DataObject
 ) -> None:
     token = OURS.sign(payload, SESSION)
@@ -51,12 +51,12 @@ def test_a_token_cut_short_or_made_longer_does_not_open(
 
 @quick
 @given(st.text(max_size=80))
-def test_nothing_that_others_write_opens(token: str) -> None:
+def test_any_other_text_does_not_verify(token: str) -> None:
     assert OURS.verify(token, SESSION) is None
 
 
-def test_a_token_has_one_spelling_only() -> None:
-    """Else a session that is over could come back under another name."""
+def test_only_one_spelling_of_a_token_verifies() -> None:
+    """Otherwise the id of an ended session would be valid again in another spelling."""
     token = OURS.sign(b"payload", SESSION)
     last = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
@@ -67,18 +67,18 @@ def test_a_token_has_one_spelling_only() -> None:
     assert [other for other in others if OURS.verify(other, SESSION) is not None] == []
 
 
-def test_a_token_opens_for_its_purpose_only() -> None:
+def test_a_token_verifies_only_for_its_purpose() -> None:
     token = OURS.sign(b"payload", SESSION)
 
     assert OURS.verify(token, b"round") is None
     assert OURS.verify(token, b"") is None
 
 
-def test_a_token_of_another_key_does_not_open() -> None:
+def test_a_token_signed_with_another_key_does_not_verify() -> None:
     assert OURS.verify(Signer(b"theirs").sign(b"payload", SESSION), SESSION) is None
 
 
-def test_an_old_key_still_opens_and_no_longer_seals() -> None:
+def test_an_old_key_still_verifies_and_no_longer_signs() -> None:
     old = Signer(b"old").sign(b"payload", SESSION)
     both = Signer(b"new", b"old")
 
@@ -87,16 +87,16 @@ def test_an_old_key_still_opens_and_no_longer_seals() -> None:
     assert Signer(b"new").verify(old, SESSION) is None
 
 
-def test_two_keys_that_are_known_by_the_same_byte_both_open() -> None:
+def test_two_keys_with_the_same_id_byte_both_verify() -> None:
     first = _bytes_of(OURS.sign(b"", SESSION))[0]
-    alike = next(
+    same_byte = next(
         secret
         for secret in (b"%d" % number for number in itertools.count())
         if _bytes_of(Signer(secret).sign(b"", SESSION))[0] == first
     )
-    token = Signer(alike).sign(b"payload", SESSION)
+    token = Signer(same_byte).sign(b"payload", SESSION)
 
-    assert Signer(b"ours", alike).verify(token, SESSION) == b"payload"
+    assert Signer(b"ours", same_byte).verify(token, SESSION) == b"payload"
     assert OURS.verify(token, SESSION) is None
 
 
@@ -104,16 +104,16 @@ def test_two_keys_that_are_known_by_the_same_byte_both_open() -> None:
 def test_the_keys_come_from_the_environment(secrets: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANSWERBACK_SECRET", secrets)
 
-    sealer, is_own = signer_from_environment()
+    signer, is_own = signer_from_environment()
 
     assert not is_own
-    assert sealer.verify(Signer(b"one").sign(b"payload", SESSION), SESSION) == b"payload"
-    opened = sealer.verify(Signer(b"two").sign(b"payload", SESSION), SESSION)
-    assert (opened is not None) == ("two" in secrets)
+    assert signer.verify(Signer(b"one").sign(b"payload", SESSION), SESSION) == b"payload"
+    verified = signer.verify(Signer(b"two").sign(b"payload", SESSION), SESSION)
+    assert (verified is not None) == ("two" in secrets)
 
 
 @pytest.mark.parametrize("secrets", ["", ",", " , "])
-def test_without_a_secret_each_process_makes_its_own(
+def test_without_a_secret_each_process_makes_its_own_key(
     secrets: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ANSWERBACK_SECRET", secrets)
@@ -125,9 +125,6 @@ def test_without_a_secret_each_process_makes_its_own(
     assert Signer(b"").verify(one.sign(b"payload", SESSION), SESSION) is None
 
 
-# SessionIds
-
-
 @quick
 @given(
     st.sampled_from(sorted(STATEFUL)),
@@ -135,33 +132,33 @@ def test_without_a_secret_each_process_makes_its_own(
     st.integers(0, 65535),
     st.binary(max_size=8),
 )
-def test_a_ticket_says_what_was_agreed(
+def test_a_session_id_keeps_version_capabilities_worker_and_subject(
     version: str, client: ClientCapabilities, home: int, subject: bytes
 ) -> None:
-    ticket = SessionId.issue(STATEFUL[version], client, home, subject)
+    id = SessionId.issue(STATEFUL[version], client, home, subject)
 
-    assert SessionId.verify(ticket.sign(OURS), OURS) == ticket
+    assert SessionId.verify(id.sign(OURS), OURS) == id
 
 
 @pytest.mark.parametrize(
-    ("age", "is_good"),
+    ("age", "is_valid"),
     [(0, True), (LIFETIME - 5, True), (LIFETIME + 2, False), (-30, True), (-120, False)],
 )
-def test_a_ticket_is_good_for_its_time(age: int, is_good: bool) -> None:
+def test_a_session_id_is_valid_for_its_lifetime(age: int, is_valid: bool) -> None:
     fresh = SessionId.issue(STATEFUL["2025-11-25"], ClientCapabilities(), 0)
-    ticket = msgspec.structs.replace(fresh, issued=int(time.time()) - age)
+    id = msgspec.structs.replace(fresh, issued=int(time.time()) - age)
 
-    assert (SessionId.verify(ticket.sign(OURS), OURS) is not None) == is_good
+    assert (SessionId.verify(id.sign(OURS), OURS) is not None) == is_valid
 
 
 @quick
 @given(st.binary(max_size=60))
-def test_what_we_sealed_but_is_no_ticket_is_none(payload: bytes) -> None:
+def test_a_signed_payload_of_another_length_is_not_a_session_id(payload: bytes) -> None:
     if len(payload) != 24:
         assert SessionId.verify(OURS.sign(payload, SESSION), OURS) is None
 
 
-def test_no_two_tickets_are_alike() -> None:
+def test_no_two_session_ids_are_equal() -> None:
     ids = {
         SessionId.issue(STATEFUL["2025-11-25"], ClientCapabilities(), 0).sign(OURS)
         for _ in range(1000)
@@ -174,5 +171,5 @@ def _bytes_of(token: str) -> bytes:
     return urlsafe_b64decode(token + "=" * (-len(token) % 4))
 
 
-def _token_of(sealed: bytes) -> str:
-    return urlsafe_b64encode(sealed).rstrip(b"=").decode()
+def _token_of(signed: bytes) -> str:
+    return urlsafe_b64encode(signed).rstrip(b"=").decode()

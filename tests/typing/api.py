@@ -33,7 +33,7 @@ class Point:
 
 @app.tool
 def add(x: int, y: int = 1) -> int:
-    """The decorator gives the function back with its own type."""
+    """The decorator returns the function with its own type."""
     return x + y
 
 
