@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from ..wires.cgi import serve
-from ..wires.stdout import take_stdin, take_stdout
+from ..wires.standard_streams import take_stdin, take_stdout
 from .program import Program, tell
 
 _BY_HAND = """\
