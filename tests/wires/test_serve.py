@@ -147,8 +147,8 @@ def test_a_port_in_use_is_told_in_one_line(flags: tuple[str, ...]) -> None:
     [
         (("--host", "203.0.113.1"), "try another --host"),
         (("--host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid"),
-        (("--allow-host", "https://tools.example.com"), "is no host to allow"),
-        (("--allow-origin", "app.example.com"), "is no origin to allow"),
+        (("--allow-host", "https://tools.example.com"), "cannot be allowed as a host"),
+        (("--allow-origin", "app.example.com"), "cannot be allowed as an origin"),
     ],
 )
 def test_what_cannot_be_served_is_told_in_one_line(flags: tuple[str, ...], said: str) -> None:
