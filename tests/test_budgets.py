@@ -32,7 +32,7 @@ STATE = {
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",
-    "rules/detectors/failure_text.py: _saying",
+    "rules/detectors/failure_text.py: _phrase_pattern",
     "mcp/params.py: _decoder",
     # The process's own key, which everything that it seals is opened with again.
     "wires/stdio/stdio_server.py: _sealer",
