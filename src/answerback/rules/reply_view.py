@@ -38,7 +38,10 @@ JsonText: TypeAlias = tuple[int, str, Any]
 
 
 class ReplyView:
-    """One reply in one dialect; a check never changes it."""
+    """One reply in one dialect; a check never changes it.
+
+    `blocks`, `texts` and `media` pair an index in `content` with the block, its text or its base64.
+    """
 
     __slots__ = (
         "_error_texts",
