@@ -44,7 +44,7 @@ def _example(tool: Tool) -> str:
     """The first example of the author's own, else one made up of the required arguments."""
     import shlex
 
-    given = next(iter(tool.options.get("examples", ())), None)
+    given = next(iter(tool.settings.examples), None)
     if given is not None:
         return f"{tool.name} --json {shlex.quote(msgspec.json.encode(given).decode())}"
     required = tool.input_schema.get("required", [])

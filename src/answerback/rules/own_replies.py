@@ -169,9 +169,9 @@ def _reply_pointer(pointer: str, reply: Reply[Any]) -> str:
 
 def _content_pointer(index: int, rest: list[str], reply: Reply[Any]) -> str:
     """The dialect adds a text block of the error or the data, unless the content has it."""
-    from ..dialects.contract_text import filled
+    from ..dialects.contract_text import content_with_text
 
-    written = filled(reply, shape_of(reply), STANDARD)
+    written = content_with_text(reply, shape_of(reply), STANDARD)
     added = len(written) > len(reply.content)
     is_first = added and written[1:] == reply.content
     if added and index == (0 if is_first else len(reply.content)):
