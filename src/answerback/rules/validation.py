@@ -10,6 +10,7 @@ import msgspec
 
 from ..contract import ENVELOPE, STANDARD
 from ..contract import Dialect as _Dialect
+from ..dialects.detect import dialect_of
 from ..reply import Reply
 from ..shape import BARE, RESULT, Shape
 from ..versions import LATEST_LEGACY, VERSIONS, Version
@@ -34,9 +35,9 @@ def validate(
 ) -> tuple[Finding, ...]:
     """The findings in a reply: about the whole of it, then about each block, then about secrets.
 
-    The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect, an
-    object with `success` is an envelope and any other an MCP result. *schema* is the tool's
-    output schema (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
+    The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect,
+    `dialects.detect` tells an envelope from an MCP result. *schema* is the tool's output schema
+    (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
     """
     if dialect is not None and dialect not in DIALECTS:
         there = ", ".join(DIALECTS)
@@ -67,7 +68,8 @@ def check(
     if not isinstance(reply, dict):
         return _check_non_object(reply, dialect, context)
     if dialect is None:
-        dialect = dialect_of(reply)
+        # Only MCP has requests with a method.
+        dialect = dialect_of(reply) if context.method is None else "mcp"
     view = ReplyView(reply, dialect, context)
     findings: list[Finding] = []
     has_schema = context.schema is not None or context.listed
@@ -85,12 +87,6 @@ def check(
     if may_hold_secrets(view.text_to_scan):
         _check_secrets(view, plan, findings)
     return tuple(findings)
-
-
-def dialect_of(found: dict[str, Any]) -> Dialect:
-    """An object with `success` is an envelope; so is an MCP result that has the envelope's members
-    as well, unless it says `isError`."""
-    return "envelope" if "success" in found and "isError" not in found else "mcp"
 
 
 def decode_json(source: bytes | str) -> Any:
