@@ -33,7 +33,7 @@ STATE = {
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",
-    "rules/detectors/failure_text.py: _saying",
+    "rules/detectors/failure_text.py: _phrase_pattern",
     "mcp/jsonrpc.py: _decoder",
     # The key of this process, which signs its tokens.
     "wires/stdio/stdio_server.py: _signer",
