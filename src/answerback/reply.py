@@ -18,7 +18,7 @@ T = TypeVar("T")
 class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why a call failed.
 
-    `kind` is a code in the table of codes; it gives a code that is not there its status.
+    `kind` is a code in the table of codes, whose status an error with an unknown code has.
     """
 
     code: str

@@ -116,7 +116,7 @@ class Tool:
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
-        """The schema of the data as it is sent, or None if the annotation does not tell."""
+        """The schema of the wrapped data; None if the return annotation has no data type."""
         from .tool_schemas import make_output_schema
 
         return make_output_schema(self)
