@@ -18,6 +18,8 @@ STATE = {
     "records/__init__.py: globals()",
     # Who writes, so that a process that forks can tell them.
     "records/writer.py: _WRITERS",
+    # The thread pools: a forked child resets them, because it has none of their threads.
+    "calls/thread_pool.py: _POOLS",
     # Whether a target is being loaded concerns one thread of control, and ends with it.
     "cli/program.py: LOADING",
     # A table that is read as it is needed, from modules that are loaded as they are needed.

@@ -155,7 +155,73 @@ def test_threads_that_do_not_return_are_logged_and_replaced(
     never.set()
 
     assert reply.data == 7
-    assert "2 threads have not come back" in caplog.text
+    assert "2 threads still run calls that timed out or were cancelled" in caplog.text
+
+
+class Hanging:
+    """An app with one thread and a tool that hangs until it is released."""
+
+    def __init__(self, seconds: float) -> None:
+        self.app = App("hanging", limits=Limits(threads=1))
+        self.running, self.release = threading.Event(), threading.Event()
+        self.app.add_tool(self.hang, name="hang", timeout=seconds)
+        self.app.add_tool(lambda: 7, name="fine")
+
+    def hang(self) -> None:
+        self.running.set()
+        self.release.wait(20)
+
+    async def fine_while_one_hangs(self) -> tuple[Any, Any]:
+        """Call `fine` while `hang` holds a thread; gives both replies."""
+        self.running.clear()
+        hung = asyncio.ensure_future(self.app.call("hang"))
+        await asyncio.to_thread(self.running.wait, 10)
+        fine = await asyncio.wait_for(self.app.call("fine"), 10)
+        return await hung, fine
+
+
+def test_a_call_that_waits_for_a_thread_gets_the_one_that_replaces_a_lost_one() -> None:
+    hanging = Hanging(seconds=0.5)
+
+    hung, fine = asyncio.run(hanging.fine_while_one_hangs())
+    hanging.release.set()
+
+    assert hung.error.code == "TIMED_OUT"
+    assert fine.data == 7
+
+
+def test_a_call_that_waits_when_the_last_thread_is_lost_is_refused() -> None:
+    hanging = Hanging(seconds=0.5)
+
+    async def lose_both() -> tuple[Any, Any]:
+        await hanging.app.call("hang")
+        return await hanging.fine_while_one_hangs()
+
+    hung, fine = asyncio.run(lose_both())
+    hanging.release.set()
+
+    assert hung.error.code == "TIMED_OUT"
+    assert fine.error.code == "UNAVAILABLE"
+    assert fine.error.row.status == 503
+    assert fine.error.retryable is True
+
+
+def test_a_call_that_comes_when_all_threads_are_lost_is_refused_and_the_log_says_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    hanging = Hanging(seconds=0.05)
+
+    async def lose_both() -> list[Any]:
+        await hanging.app.call("hang")
+        await hanging.app.call("hang")
+        calls = [hanging.app.call("fine") for _ in range(3)]
+        return await asyncio.wait_for(asyncio.gather(*calls), 10)
+
+    refused = asyncio.run(lose_both())
+    hanging.release.set()
+
+    assert [reply.error.code for reply in refused] == ["UNAVAILABLE"] * 3
+    assert caplog.text.count("calls are refused until one of them returns") == 1
 
 
 @pytest.mark.parametrize("wrong", [{"threads": 0}, {"calls": 0}, {"seconds": 0}])

@@ -64,13 +64,17 @@ class Abilities(msgspec.Struct, frozen=True):
 
 class Peer(Protocol):
     @property
+    def cancelled(self) -> bool:
+        """Whether the client no longer waits for the outcome."""
+
+    @property
     def can(self) -> Abilities: ...
 
     def notify(self, note: Progress | Log) -> None:
         """Send a notification; never blocks, and may be called from any thread."""
 
-    def hang_up(self) -> None:
-        """Close the connection; the client may reconnect for the outcome."""
+    def close_stream(self) -> None:
+        """Close the response's stream; the client may resume it."""
 
     async def ask(self, question: Question) -> Any:
         """Ask, and return MCP's result; raises NeedsInput if the answer comes with a later call."""
@@ -80,6 +84,7 @@ class NoPeer:
     """The peer of a call that has none: drops progress and sends log messages to `logging`."""
 
     can = Abilities()
+    cancelled = False
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
@@ -89,7 +94,7 @@ class NoPeer:
             level = logging.INFO if note.level == "notice" else level
             logging.getLogger("answerback.tools").log(level, "%s", note.data)
 
-    def hang_up(self) -> None:
+    def close_stream(self) -> None:
         pass
 
     async def ask(self, question: Question) -> Any:

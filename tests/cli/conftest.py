@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 import pytest
 
 TOOLS = '''
-import os, subprocess
+import os, subprocess, sys
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Literal
@@ -95,6 +95,10 @@ def noisy() -> str:
     os.write(1, b"written to fd 1\\n")
     subprocess.run(["echo", "printed by a subprocess"])
     return "quiet"
+
+@app.tool
+def read_stdin() -> str:
+    return subprocess.run(["cat"], stdout=subprocess.PIPE).stdout.decode() + sys.stdin.read()
 
 @app.tool
 def steps(ctx: Context) -> str:

@@ -57,6 +57,12 @@ def test_an_argument_can_be_what_comes_on_stdin(answerback: Run) -> None:
     assert json.loads(done.stdout) == {"result": "Tromsø"}
 
 
+def test_a_tool_that_reads_stdin_reads_nothing(answerback: Run) -> None:
+    done = answerback("call", "tools.py", "read_stdin", stdin=b"not for the tool")
+
+    assert done.stdout == '{"result":""}\n'
+
+
 @pytest.mark.parametrize(
     ("word", "text"),
     [("text=@@file", "@file"), ("text=a=b", "a=b"), ("text=", ""), ("text=-1", "-1")],

@@ -82,7 +82,7 @@ def test_a_file_that_runs_its_own_app_helps_in_its_own_name(tools: Path) -> None
     version = run_itself(tools, "--version")
 
     assert f"python {tools} call" in done.stdout
-    assert "tools 1.2.3: 17 tools" in done.stdout
+    assert "tools 1.2.3: 18 tools" in done.stdout
     assert "add x=INTEGER" in listed.stdout
     assert "did you mean list?" in wrong.stderr
     assert version.stdout.endswith(f"tools 1.2.3 (answerback {__version__})\n")

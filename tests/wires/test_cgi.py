@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 ALIGNED = ROOT / "examples" / "aligned.py"
 
 TOOLS = """
-import os, subprocess
+import os, subprocess, sys
 from answerback import App, Image, NotFound
 
 print("printed as the module is loaded")
@@ -23,6 +23,10 @@ def noisy() -> str:
     os.write(1, b"written to fd 1")
     subprocess.run(["echo", "printed by a subprocess"])
     return "quiet"
+
+@app.tool
+def read_stdin() -> str:
+    return subprocess.run(["cat"], stdout=subprocess.PIPE).stdout.decode() + sys.stdin.read()
 
 @app.tool
 def picture() -> Image:
@@ -148,6 +152,12 @@ def test_nothing_that_is_printed_reaches_the_client(tools: Path) -> None:
     assert response.json == {"result": "quiet"}
     for words in ("as the module is loaded", "printed\n", "to fd 1", "by a subprocess"):
         assert words in response.stderr
+
+
+def test_a_tool_that_reads_stdin_reads_nothing(tools: Path) -> None:
+    response = request(tools, "/read_stdin", b"{}, and more", CONTENT_LENGTH="2")
+
+    assert response.json == {"result": ""}
 
 
 def test_a_lone_image_is_its_bytes(tools: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from answerback.wires.asgi.worker_bus import Ended, Note, Sockets
+from answerback.wires.asgi.worker_bus import SessionEnded, SocketBus, WorkerMessage
 
 BOUND = 20.0
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
@@ -300,14 +300,14 @@ def test_ending_writes_no_traceback(
 def test_a_worker_that_ends_while_another_has_a_line_to_it_logs_no_fault(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def hear(_: Note) -> None:
+    async def hear(_: WorkerMessage) -> None:
         pass
 
     async def talk(folder: str) -> None:
-        one, other = (Sockets(folder, number, 2) for number in range(2))
+        one, other = (SocketBus(folder, number, 2) for number in range(2))
         await one.start(hear)
         await other.start(hear)
-        await one.tell_all(Ended(b"session"))
+        await one.broadcast(SessionEnded(b"session"))
         await one.close()
         await other.close()
 
@@ -332,6 +332,68 @@ def test_a_request_that_stops_half_way_does_not_hold_up_the_end(
         assert line.read().status == 408
 
 
+HANGING = """
+import os, time
+from answerback import App, Limits
+
+app = App("hanging", limits=Limits(threads=2))
+
+@app.tool(timeout=0.1)
+def hang(until: str) -> None:
+    while not os.path.exists(until):
+        time.sleep(0.005)
+
+@app.tool
+def add(x: int, y: int) -> int:
+    return x + y
+
+app.run()
+"""
+
+
+@pytest.fixture
+def hanging_app(tmp_path: Path) -> Path:
+    path = tmp_path / "hanging.py"
+    path.write_text(HANGING)
+    return path
+
+
+def test_calls_are_refused_while_every_thread_hangs_and_served_when_one_comes_back(
+    serve: Any, connect: Any, request_bytes: Any, hanging_app: Path
+) -> None:
+    until_there = hanging_app.with_suffix(".there")
+    hang = json.dumps({"until": str(until_there)}).encode()
+    with serve(hanging_app) as server:
+
+        def answer(*request: Any, **options: Any) -> Any:
+            line = connect(server.port)
+            line.send(request_bytes(*request, **options))
+            return line.read()
+
+        hung = [answer("/functions/hang", hang).status for _ in range(4)]
+        refused = answer("/functions/add")
+        health = answer("/healthz", None, method="GET")
+        until_there.touch()
+        served = until(lambda: (found := answer("/functions/add")).status == 200 and found)
+
+    assert hung == [504] * 4
+    assert (refused.status, refused.error) == (503, "UNAVAILABLE")
+    assert health.status == 200
+    assert served.json == {"result": 10}
+
+
+def test_threads_that_hang_do_not_hold_up_the_end(serve: Any, call: Any, hanging_app: Path) -> None:
+    with serve(hanging_app) as server:
+        for _ in range(4):
+            call(server, "hang", until=str(hanging_app.with_suffix(".never")))
+        waiting = Background(lambda: call(server, "add", x=7, y=3))
+        waiting.join(BOUND)
+
+        server.process.terminate()
+
+        assert server.process.wait(5) == 0
+
+
 # Several.
 
 
@@ -350,6 +412,27 @@ def test_answers_come_from_several_processes_and_none_is_left_behind(
         assert len(workers) == 3
         assert {first, *other} <= workers
         assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
+def test_workers_run_plain_functions_though_the_module_called_one_while_it_was_loaded(
+    serve: Any, call: Any, tmp_path: Path
+) -> None:
+    path = tmp_path / "warm.py"
+    path.write_text(
+        "import asyncio\n"
+        "from answerback import App\n"
+        "app = App('warm')\n"
+        "@app.tool\n"
+        "def add(x: int, y: int) -> int:\n"
+        "    return x + y\n"
+        "assert asyncio.run(app.call('add', x=1, y=2)).data == 3\n"
+        "app.run()\n"
+    )
+
+    with serve(path, "--workers", "2") as server:
+        found = [call(server, "add", x=7, y=number) for number in range(10)]
+
+    assert found == [{"result": 7 + number} for number in range(10)]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")

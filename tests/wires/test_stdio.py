@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,3 +99,49 @@ def test_what_was_asked_before_stdin_ended_is_answered(tmp_path: Path) -> None:
 
     assert sorted(json.loads(line)["id"] for line in done.stdout.splitlines()) == [*range(50)]
     assert done.returncode == 0
+
+
+READING = """
+import subprocess, sys
+from pathlib import Path
+from answerback import App
+
+app = App("reading")
+
+@app.tool
+def by_subprocess(sign: str) -> str:
+    Path(sign).touch()
+    return subprocess.run(["cat"], stdout=subprocess.PIPE).stdout.decode()
+
+@app.tool
+def by_itself(sign: str) -> str:
+    Path(sign).touch()
+    return sys.stdin.readline() + sys.stdin.read()
+
+app.run()
+"""
+
+
+@pytest.mark.parametrize("name", ["by_subprocess", "by_itself"])
+def test_a_tool_that_reads_stdin_reads_nothing_and_every_request_is_answered(
+    tmp_path: Path, name: str
+) -> None:
+    file, sign = tmp_path / "reading.py", tmp_path / "sign"
+    file.write_text(READING)
+    with running(file) as process:
+        client = Client(process)
+        client.send(0, "tools/call", name=name, arguments={"sign": str(sign)})
+        bound = time.monotonic() + 20
+        while not sign.exists() and time.monotonic() < bound:
+            time.sleep(0.002)
+        output = b""
+        for number in range(1, 51):
+            client.send(number, "ping")
+            # Each is sent alone, so that whoever reads stdin could get it.
+            if select.select([client.stdout], [], [], 0.1)[0]:
+                output += os.read(client.stdout.fileno(), 65536)
+        output += process.communicate(timeout=20)[0]
+
+    answers = {answer["id"]: answer["result"] for answer in map(json.loads, output.splitlines())}
+    assert answers.pop(0)["structuredContent"] == {"result": ""}
+    assert answers == {number: {} for number in range(1, 51)}

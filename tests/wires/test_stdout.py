@@ -90,3 +90,27 @@ def test_a_pipe_that_does_not_wait_gets_all_of_a_long_text() -> None:
     result = run(code)
 
     assert len(result.stdout) == 3_000_000
+
+
+def test_stdin_is_read_by_the_wire_alone() -> None:
+    code = (
+        "from answerback.wires.stdout import take_stdin; import os, subprocess, sys;"
+        "fd = take_stdin(); subprocess.run(['cat']); print(repr(sys.stdin.read()), flush=True);"
+        "os.write(1, os.read(fd, 99))"
+    )
+
+    result = run(code, "<<END\nwire\nEND")
+
+    assert result.stdout == b"''\nwire\n"
+
+
+def test_a_subprocess_does_not_inherit_the_wires_stdin() -> None:
+    code = (
+        "from answerback.wires.stdout import take_stdin; import subprocess, sys;"
+        "probe = f'import os; os.read({take_stdin()}, 1)';"
+        "subprocess.run([sys.executable, '-c', probe], close_fds=False)"
+    )
+
+    result = run(code)
+
+    assert b"Bad file descriptor" in result.stderr

@@ -6,13 +6,13 @@ from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
-from ..calls.pipeline import Call
+from ..calls.call import Call
 from ..contract import Dialect
 from ..dialects import write
 from ..reply import Error, Reply
 from ..shape import RESULT
 from ..wires.single_call import call_once
-from ..wires.stdout import Stdout, take_stdout
+from ..wires.stdout import Stdout, take_stdin, take_stdout
 from .call_arguments import arguments_for
 from .program import Program, tell
 from .terminal_peer import Terminal, is_person
@@ -42,8 +42,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         return 0
     if program.app is None and target is None:
         parser.error("say where the tool is, such as calculator.py")
-    # Before the author's module is loaded: it may print as well.
-    out = take_stdout()
+    # Before the author's module is loaded: it may print and read as well.
+    out, stdin = take_stdout(), take_stdin()
     app = program.app or _loaded(program, target or "", words)
     if not words or ("=" in words[0] and words[0] not in app.tools):
         return _ask_which(app)
@@ -54,7 +54,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
         out.write(f"{manual(app.tools[name], program.line('call', target))}\n".encode())
         return 0
-    reply = _reply(app, name, pairs, given.json)
+    reply = _reply(app, name, pairs, given.json, stdin)
     if reply.error is not None:
         advice = None if name in app.tools else f"`{program.line('list', target)}` shows the tools"
         return _tell_error(app, reply, reply.error, given.dialect, advice)
@@ -95,11 +95,11 @@ def _ask_which(app: App) -> int:
     return 2
 
 
-def _reply(app: App, name: str, pairs: Sequence[str], whole: str | None) -> Reply[Any]:
-    arguments = arguments_for(app.tools.get(name), pairs, whole)
+def _reply(app: App, name: str, pairs: Sequence[str], whole: str | None, stdin: int) -> Reply[Any]:
+    arguments = arguments_for(app.tools.get(name), pairs, whole, stdin)
     if isinstance(arguments, Reply):
         return arguments
-    terminal = Terminal()
+    terminal = Terminal(stdin)
     try:
         return call_once(app, Call(name, arguments, terminal, wire="call"))
     finally:

@@ -9,14 +9,12 @@ from typing import Any
 
 import msgspec
 
-from ..calls.pipeline import refuse_arguments
+from ..calls.failures import invalid_arguments
 from ..errors import INVALID_JSON, AnswerbackError
 from ..reply import Reply, failure
 from ..tools.tool import Tool
 from ..types.json_text import load
 from ..types.problems import InvalidArguments, InvalidJson
-
-_STDIN = 0
 
 
 class CannotRead(AnswerbackError):
@@ -25,10 +23,13 @@ class CannotRead(AnswerbackError):
     code = "CANNOT_READ"
 
 
-def arguments_for(tool: Tool | None, words: Sequence[str], whole: str | None) -> bytes | Reply[Any]:
+def arguments_for(
+    tool: Tool | None, words: Sequence[str], whole: str | None, stdin: int
+) -> bytes | Reply[Any]:
     """The argument object as JSON, or the reply to words that do not fit the tool.
 
-    *whole* is the object itself; a word changes one argument in it.
+    *whole* is the object itself; a word changes one argument in it. `-` stands for all that the
+    file descriptor *stdin* gives.
     """
     if tool is None:
         return b"{}"
@@ -36,16 +37,16 @@ def arguments_for(tool: Tool | None, words: Sequence[str], whole: str | None) ->
     if [whole, *(text for _, text in pairs)].count("-") > 1:
         raise CannotRead("stdin can be read for one argument only")
     # Windows begins files of text with a mark that is no part of the text.
-    given = b"{}" if whole is None else _content(whole).removeprefix(codecs.BOM_UTF8)
+    given = b"{}" if whole is None else _content(whole, stdin).removeprefix(codecs.BOM_UTF8)
     if whole is not None and (broken := _broken(given)):
         name = f"--json {whole}" if whole == "-" or whole.startswith("@") else "--json"
         return failure(f"{name} is not JSON: {broken}", code=INVALID_JSON)
     if not pairs:
         return given
     try:
-        named = tool.signature.from_strings([(name, _value(text)) for name, text in pairs])
+        named = tool.signature.from_strings([(name, _value(text, stdin)) for name, text in pairs])
     except InvalidArguments as exc:
-        return refuse_arguments(exc)
+        return Reply(error=invalid_arguments(exc))
     return _merged(given, named)
 
 
@@ -94,17 +95,17 @@ def _is_text(word: str) -> bool:
     return True
 
 
-def _value(text: str) -> str | bytes:
+def _value(text: str, stdin: int) -> str | bytes:
     """The text itself, or what it stands for."""
     if text.startswith("@@"):
         return text[1:]
-    return _content(text) if text == "-" or text.startswith("@") else text
+    return _content(text, stdin) if text == "-" or text.startswith("@") else text
 
 
-def _content(text: str) -> bytes:
+def _content(text: str, stdin: int) -> bytes:
     """What a file or stdin holds; any other text is its own content."""
     if text == "-":
-        return _read(_STDIN, "stdin")
+        return _read(stdin, "stdin")
     if text.startswith("@"):
         return _read(text[1:], text[1:])
     return os.fsencode(text)
@@ -112,7 +113,7 @@ def _content(text: str) -> bytes:
 
 def _read(source: str | int, name: str) -> bytes:
     try:
-        with open(source, "rb", closefd=source != _STDIN) as file:
+        with open(source, "rb", closefd=isinstance(source, str)) as file:
             return file.read()
     except OSError as exc:
         raise CannotRead(f"cannot read {name}: {exc.strerror}") from None

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from ..wires.cgi import serve
-from ..wires.stdout import take_stdout
+from ..wires.stdout import take_stdin, take_stdout
 from .program import Program, tell
 
 _BY_HAND = """\
@@ -17,11 +17,11 @@ no REQUEST_METHOD is set, so this is taken for a GET"""
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     target = _target(program, arguments)
-    # Before the author's module is loaded: it may print as well.
-    out = take_stdout()
+    # Before the author's module is loaded: it may print and read as well.
+    out, source = take_stdout(), take_stdin()
     if "REQUEST_METHOD" not in os.environ:
         tell(_BY_HAND.replace("COMMAND", program.line("cgi", target)))
-    return serve(lambda: program.load(target), os.environ, out)
+    return serve(lambda: program.load(target), os.environ, out, source)
 
 
 def _target(program: Program, arguments: Sequence[str]) -> str | None:

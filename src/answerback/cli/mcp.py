@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ..wires.stdout import take_stdout
+from ..wires.stdout import take_stdin, take_stdout
 from .program import Program, tell
 
 _BY_HAND = """\
@@ -16,11 +16,12 @@ Ctrl-D ends it"""
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     given = program.parser_with_target("mcp").parse_args(arguments)
-    out = take_stdout()
+    # Before the author's module is loaded: it may print and read as well.
+    out, source = take_stdout(), take_stdin()
     app = program.load(given.target)
-    from ..wires.stdio.stdio_server import Stdio
+    from ..wires.stdio.stdio_server import StdioServer
 
-    if os.isatty(0):
+    if os.isatty(source):
         tell(_BY_HAND)
-    Stdio(app, out).run()
+    StdioServer(app, out, source).run()
     return 0

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
-from typing import Any
+from functools import cached_property
+from typing import Any, TextIO
 
 import msgspec
 
@@ -18,9 +20,10 @@ _WIDTH = 79
 class Terminal:
     """Shows progress in one line that is written over; what a tool logs stays."""
 
-    def __init__(self) -> None:
+    def __init__(self, stdin: int) -> None:
+        self._stdin = stdin
         self._shown = False
-        in_person = is_person() and sys.stdin.isatty()
+        in_person = is_person() and os.isatty(stdin)
         self.can = Abilities(elicit=in_person, ask_again=in_person)
 
     def notify(self, note: Progress | Log) -> None:
@@ -36,9 +39,16 @@ class Terminal:
         if question.method != "elicitation/create" or not self.can.elicit:
             raise NeedsInput({"question": question})
         self.finish()
-        return prompt(question)
+        return prompt(question, self._typed)
 
-    def hang_up(self) -> None:
+    @cached_property
+    def _typed(self) -> TextIO:
+        encoding, errors = sys.stdin.encoding, sys.stdin.errors
+        return open(self._stdin, encoding=encoding, errors=errors, closefd=False)
+
+    cancelled = False
+
+    def close_stream(self) -> None:
         pass
 
     def finish(self) -> None:
@@ -48,13 +58,13 @@ class Terminal:
             _write(_CLEAR)
 
 
-def prompt(question: Question) -> dict[str, Any]:
-    """An answer to each field of the form; none at all (Ctrl-D) declines."""
+def prompt(question: Question, typed: TextIO) -> dict[str, Any]:
+    """An answer to each field of the form, read from *typed*; none at all (Ctrl-D) declines."""
     tell(question.message)
     schema = question.params["requestedSchema"]
     content: dict[str, Any] = {}
     for name, field in schema["properties"].items():
-        line = _line(name, field)
+        line = _line(name, field, typed)
         if line is None:
             return {"action": "decline"}
         if line or _is_needed(name, schema):
@@ -62,7 +72,7 @@ def prompt(question: Question) -> dict[str, Any]:
     return {"action": "accept", "content": content}
 
 
-def _line(name: str, field: dict[str, Any]) -> str | None:
+def _line(name: str, field: dict[str, Any], typed: TextIO) -> str | None:
     """What was typed beside the field's label; None at the end of it all."""
     label = field.get("description") or field.get("title") or name
     choices = "/".join(map(str, field.get("enum") or field.get("items", {}).get("enum", ())))
@@ -71,7 +81,7 @@ def _line(name: str, field: dict[str, Any]) -> str | None:
     if field.get("type") == "array":
         choices += ", several with commas" if choices else "several with commas"
     _write(f"{label}{f' ({choices})' if choices else ''}: ")
-    line = sys.stdin.readline()
+    line = typed.readline()
     if not line:
         tell("")
         return None

@@ -87,7 +87,7 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
     return ToolSettings(**{name: value for name, value in given if value is not None})
 
 
-def check_options(options: Mapping[str, Any], known: type[CommonOptions]) -> None:
+def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
     """Raise TypeError for an option that *known* does not have, or for a wrong value."""
     if unknown := options.keys() - known.__annotations__.keys():
         names = ", ".join(sorted(known.__annotations__))

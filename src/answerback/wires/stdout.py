@@ -1,6 +1,7 @@
-"""Keeps fd 1 for a wire's own bytes.
+"""Keeps fd 0 and fd 1 for a wire's own bytes.
 
-Whatever else is written there, by a tool, a subprocess of it or a C library, goes to stderr.
+Whatever a tool, its subprocess or a C library writes to fd 1 goes to stderr; what they read from
+fd 0 is empty.
 """
 
 from __future__ import annotations
@@ -63,8 +64,21 @@ def take_stdout() -> Stdout:
     return Stdout(own)
 
 
+def take_stdin() -> int:
+    """Take fd 0 for the rest of the process, and let an empty file stand in its place.
+
+    Gives the descriptor to read from; subprocesses do not inherit it.
+    """
+    _fill_gaps()
+    own = os.dup(0)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    return own
+
+
 def _fill_gaps() -> None:
-    """Open what the parent closed, else the next file opened anywhere would be fd 1."""
+    """Open what the parent closed, else the next file opened anywhere would be fd 0 or fd 1."""
     for fd in (0, 1, 2):
         try:
             os.fstat(fd)
