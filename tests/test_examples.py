@@ -47,7 +47,7 @@ def test_the_calls_that_an_example_shows_succeed(name: str, example: Callable[[s
 
 
 def _examples(tool: Tool) -> Sequence[Mapping[str, Any]]:
-    return tool.options.get("examples", ())
+    return tool.settings.examples
 
 
 @pytest.mark.parametrize("name", APPS)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,7 +16,7 @@ from ..types.arguments import Arguments
 from ..types.output import Output
 from ..types.parameter import Parameter
 from ..types.unservable import check
-from .options import ToolOptions, resolve_options
+from .options import resolve_options
 from .return_type import ReturnType, read_return_type
 from .signature import (
     Signature,
@@ -37,7 +37,7 @@ _NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.-]{1,128}")
 class Tool:
     """Registering a tool is cheap: decoders are built at the first call, schemas when listed.
 
-    `settings` has all options with their defaults; `options` are those the author gave.
+    `settings` has all options, with their defaults.
     """
 
     def __init__(
@@ -45,7 +45,6 @@ class Tool:
     ) -> None:
         self.fn = fn
         self.contract = contract
-        self.options = cast("ToolOptions", options)
         self.settings = settings = resolve_options(options)
         self.source = source_of(fn)
         self.name = _check_name(settings.name or _name_of(fn, self.source))
