@@ -12,6 +12,7 @@ import pytest
 from answerback import App, Reply
 from answerback.tools.options import ToolOptions
 from answerback.tools.tool import Tool
+from answerback.wires.http.openapi import document
 
 
 def answer(fn: Callable[..., Any], /, **arguments: Any) -> Reply[Any]:
@@ -178,8 +179,12 @@ def test_options_override_the_function() -> None:
 
 def test_an_option_that_is_none_has_its_default() -> None:
     options: dict[str, Any] = dict.fromkeys(ToolOptions.__annotations__)
+    app, plain = App("test"), App("test")
 
-    assert App("test").add_tool(double, **options).settings == added(double).settings
+    tool = app.add_tool(double, **options)
+
+    assert tool.settings == plain.add_tool(double).settings
+    assert document(app) == document(plain)
 
 
 def test_hints_are_only_those_that_the_author_gave() -> None:
