@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..dialects.detect import code_of, dialect_of
 from ..errors import MissingExtraError
 from ..records.call_record import Answered
 
@@ -23,8 +24,7 @@ TEXTS = {
     INVALID: "Internal server error: Invalid response format",
     FAILED: "Internal server error: Response validation failed",
 }
-_OF_MCP = ("content", "isError", "structuredContent")
-_OF_REPLIES = frozenset({"success", *_OF_MCP})
+_OF_REPLIES = frozenset({"success", "content", "isError", "structuredContent"})
 _encode = msgspec.json.Encoder().encode
 
 
@@ -100,28 +100,9 @@ class Checker:
             self.records.add(item)
 
 
-def dialect_of(found: Any) -> Dialect:
-    """An object with `success` is an envelope; so is one with nothing of MCP's in it."""
-    if isinstance(found, dict) and "success" not in found and any(key in found for key in _OF_MCP):
-        return "mcp"
-    return "envelope"
-
-
 def is_meant_as_reply(found: Any) -> bool:
     """Whether there is anything of an envelope's or of a result's in it."""
     return isinstance(found, dict) and not _OF_REPLIES.isdisjoint(found)
-
-
-def code_of(found: Any) -> str:
-    """Why a reply of either form says that it failed; empty if it does not."""
-    match found:
-        case {"error": {"code": str(code)}}:
-            return code
-        case {"_meta": {"answerback/error": {"code": str(code)}}}:
-            return code
-        case {"success": False} | {"isError": True} | {"error": _}:
-            return "UNKNOWN_ERROR"
-    return ""
 
 
 def envelope_refusal(checked: Checked) -> dict[str, Any]:
