@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from answerback import App, Reply
-from answerback.tools.options import ToolOptions
 from answerback.tools.tool import Tool
+from answerback.tools.tool_options import ToolOptions
 from answerback.wires.http.openapi import document
 
 

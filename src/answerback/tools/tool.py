@@ -16,7 +16,6 @@ from ..types.arguments import Arguments
 from ..types.output import Output
 from ..types.parameter import Parameter
 from ..types.unservable import check
-from .options import resolve_options
 from .return_type import ReturnType, read_return_type
 from .signature import (
     Signature,
@@ -26,6 +25,7 @@ from .signature import (
     read_signature,
     source_of,
 )
+from .tool_options import resolve_options
 
 if TYPE_CHECKING:
     from .docstrings import Docstring
