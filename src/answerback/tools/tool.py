@@ -54,8 +54,8 @@ class Tool:
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
         check_callable(self.source, self.name)
-        # Annotations that cannot be served are refused now; one with a name that is not
-        # defined yet is read again at the first call.
+        # Refuse annotations that cannot be served now, unless a name in them is not defined
+        # yet: those are read at the first call.
         with suppress(NameError):
             _ = self.returns
 

@@ -83,8 +83,10 @@ _SETTINGS = frozenset(ToolSettings.__struct_fields__)
 
 def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
     """Return *options* with defaults; None means the default, and other keys are ignored."""
-    given = ((name, value) for name, value in options.items() if name in _SETTINGS)
-    return ToolSettings(**{name: value for name, value in given if value is not None})
+    given = {
+        name: value for name, value in options.items() if value is not None and name in _SETTINGS
+    }
+    return ToolSettings(**given)
 
 
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
