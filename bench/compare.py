@@ -53,9 +53,9 @@ def main(arguments: list[str]) -> int:
                     if number:  # The first round compiles the bytecode.
                         least[row][name] = min(found, least[row].get(name, found))
     print(f"{'':44}{'here':>10}{'there':>10}{'ratio':>8}")
-    for row, found in least.items():
-        ratio = found["here"] / found["there"]
-        print(f"{row:44}{_shown(found['here']):>10}{_shown(found['there']):>10}{ratio:8.2f}")
+    for row, times in least.items():
+        here, there = times["here"], times["there"]
+        print(f"{row:44}{_shown(here):>10}{_shown(there):>10}{here / there:8.2f}")
     return 0
 
 
