@@ -339,7 +339,7 @@ def test_what_cannot_be_sent_of_an_error_is_left_out_and_logged(
     assert (error.code, error.message) == ("UNKNOWN_ERROR", "it broke")
     assert {name: getattr(error, name) for name in expected} == expected
     assert "details" in expected or error.details is None
-    assert "tool 'tool' failed in a way that cannot be sent whole" in caplog.text
+    assert "the error of tool 'tool' is sent in part" in caplog.text
 
 
 @pytest.mark.parametrize(
