@@ -1,4 +1,4 @@
-"""What a call leaves behind: what only the collector can take away makes every call slower."""
+"""A call creates no reference cycles, which only the garbage collector could free."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-MODERN = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call"}
-LEGACY = {"mcp-protocol-version": "2025-11-25"}
+STATELESS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call"}
+STATEFUL = {"mcp-protocol-version": "2025-11-25"}
 
 
 def _app() -> App:
     app = App("calls")
 
     @app.tool(inline=True)
-    def here(x: int) -> int:
+    def inline_tool(x: int) -> int:
         return x
 
     @app.tool
-    def there(x: int) -> int:
+    def thread_tool(x: int) -> int:
         return x
 
     @app.tool
-    async def later(x: int, ctx: Context) -> int:
+    async def async_tool(x: int, ctx: Context) -> int:
         await asyncio.sleep(0)
         return x if ctx.tool else 0
 
@@ -47,14 +47,14 @@ def _message(name: str, **more: Any) -> bytes:
     return json.dumps(call).encode()
 
 
-async def _post(site: Any, path: str, body: bytes, headers: dict[str, str]) -> int:
-    said: list[Any] = []
+async def _post(application: Any, path: str, body: bytes, headers: dict[str, str]) -> int:
+    sent: list[Any] = []
 
     async def receive() -> dict[str, Any]:
         return {"type": "http.request", "body": body}
 
     async def send(message: dict[str, Any]) -> None:
-        said.append(message)
+        sent.append(message)
 
     pairs = {"host": "localhost", "content-type": "application/json", **headers}
     scope = {
@@ -63,13 +63,13 @@ async def _post(site: Any, path: str, body: bytes, headers: dict[str, str]) -> i
         "path": path,
         "headers": [(name.encode(), value.encode()) for name, value in pairs.items()],
     }
-    await site(scope, receive, send)
-    status: int = said[0]["status"]
+    await application(scope, receive, send)
+    status: int = sent[0]["status"]
     return status
 
 
 @contextmanager
-def _without_collector() -> Iterator[None]:
+def _without_garbage_collector() -> Iterator[None]:
     gc.collect()
     gc.disable()
     try:
@@ -78,22 +78,22 @@ def _without_collector() -> Iterator[None]:
         gc.enable()
 
 
-@pytest.mark.parametrize("tool", ["here", "there", "later"])
-@pytest.mark.parametrize("wire", ["rest", "legacy", "modern"])
-def test_a_call_leaves_nothing_to_the_collector(wire: str, tool: str) -> None:
-    site = _app().asgi()
-    jobs: dict[str, tuple[str, bytes, dict[str, str]]] = {
+@pytest.mark.parametrize("tool", ["inline_tool", "thread_tool", "async_tool"])
+@pytest.mark.parametrize("wire", ["rest", "stateful", "stateless"])
+def test_a_call_creates_no_reference_cycles(wire: str, tool: str) -> None:
+    application = _app().asgi()
+    requests: dict[str, tuple[str, bytes, dict[str, str]]] = {
         "rest": (f"/functions/{tool}", b'{"x":1}', {}),
-        "legacy": ("/mcp", _message(tool), LEGACY),
-        "modern": ("/mcp", _message(tool, _meta=META), {**MODERN, "mcp-name": tool}),
+        "stateful": ("/mcp", _message(tool), STATEFUL),
+        "stateless": ("/mcp", _message(tool, _meta=META), {**STATELESS, "mcp-name": tool}),
     }
 
-    async def left() -> int:
-        assert await _post(site, *jobs[wire]) == 200
-        with _without_collector():
+    async def count_cycles() -> int:
+        assert await _post(application, *requests[wire]) == 200
+        with _without_garbage_collector():
             for _ in range(CALLS):
-                await _post(site, *jobs[wire])
+                await _post(application, *requests[wire])
             return gc.collect()
 
-    # A few may be of what else the loop does meanwhile.
-    assert asyncio.run(left()) < CALLS
+    # The event loop itself may create a few.
+    assert asyncio.run(count_cycles()) < CALLS
