@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from ..wires.cgi import serve
 from ..wires.stdout import take_stdin, take_stdout
@@ -21,7 +22,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     out, source = take_stdout(), take_stdin()
     if "REQUEST_METHOD" not in os.environ:
         tell(_BY_HAND.replace("COMMAND", program.line("cgi", target)))
-    return serve(lambda: program.load(target), os.environ, out, source)
+    return serve(partial(program.load, target), os.environ, out, source)
 
 
 def _target(program: Program, arguments: Sequence[str]) -> str | None:

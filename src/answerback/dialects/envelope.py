@@ -12,12 +12,12 @@ import msgspec
 
 from ..content import Audio, Block, Embedded, Image, Link, Text
 from ..contract import STANDARD, Contract
+from ..errors import MalformedReply
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
 from .common import (
     META_PREFIX,
-    MalformedReply,
     as_received,
     author_meta,
     build_block,

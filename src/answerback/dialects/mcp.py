@@ -9,13 +9,12 @@ import msgspec
 
 from ..content import Block, Text
 from ..contract import STANDARD, Contract
-from ..errors import UNKNOWN_ERROR
+from ..errors import UNKNOWN_ERROR, MalformedReply
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
 from .common import (
     META_PREFIX,
-    MalformedReply,
     answerback_meta,
     as_received,
     author_meta,
