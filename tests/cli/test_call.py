@@ -103,7 +103,7 @@ def test_an_argument_in_the_form_of_an_option_is_told_how_to_be_given(
     done = answerback("call", "tools.py", "add", *words)
 
     assert done.exit == 2
-    assert f"{words[0]} is no option; an argument is written x=value\n" in done.stderr
+    assert f"{words[0]} is not an option; write an argument as x=value\n" in done.stderr
 
 
 def test_json_is_the_whole_argument_object(answerback: Run, tmp_path: Path) -> None:
@@ -394,7 +394,7 @@ def test_an_argument_where_the_tool_should_be_shows_the_tools(answerback: Run) -
     done = answerback("call", "tools.py", "x=1")
 
     assert done.exit == 2
-    assert "error: say which tool to call\n\nadd x=INTEGER" in done.stderr
+    assert "error: name the tool to call\n\nadd x=INTEGER" in done.stderr
 
 
 def test_a_plain_tool_brings_in_nothing_heavy(answerback: Run) -> None:

@@ -54,7 +54,7 @@ def test_every_command_has_help(answerback: Run, command: str) -> None:
     [
         ("cal", "did you mean call?"),
         ("calculator.py", "the command comes first: answerback list calculator.py"),
-        ("xyzzy", f"there are {', '.join(COMMANDS)}"),
+        ("xyzzy", f"the commands are {', '.join(COMMANDS)}"),
     ],
 )
 def test_an_unknown_command_gets_advice(answerback: Run, word: str, advice: str) -> None:

@@ -74,11 +74,11 @@ def test_a_whole_path_will_do_from_anywhere(answerback: Run, files: Path) -> Non
         (".", "'.' is a folder; name a file in it"),
         ("folder", "'folder' is a folder; name a file in it"),
         ("./folder", "'./folder' is a folder; name a file in it"),
-        ("..one", "'..one' is no file and no module's name"),
+        ("..one", "'..one' is not a file or a module name"),
         ("package.beside", "holds none"),
         ("two.py", "app, other"),
         ("two.py:nope", "there is no 'nope' in two.py; its Apps are app, other"),
-        ("package.beside:app", "there is no 'app' in package.beside; it holds no App"),
+        ("package.beside:app", "there is no 'app' in package.beside; it has no App"),
         ("two.py:word", "two.py:word is a str, not an App"),
     ],
 )
