@@ -185,7 +185,7 @@ async def test_elicitation_sep1330_enums(ctx: Context) -> str:
 async def test_reconnection(ctx: Context) -> str:
     """Hang up, and answer when the client comes back."""
     ctx.log("Hanging up")
-    ctx.hang_up()
+    ctx.close_stream()
     await asyncio.sleep(4 * PAUSE)
     return "Reconnection test completed successfully"
 

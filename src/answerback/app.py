@@ -1,188 +1,94 @@
-"""App: tools are registered here, called here, and served from here."""
+"""App: the front door. Tools are registered, called and served from here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, TypeVar, Unpack, cast, overload
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .contract import Contract, contract_named
-from .limits import DEFAULT_LIMITS, Limits
-from .registry import Change, Changes
-from .tools.tool import Options, Tool, ToolOptions, check_options
-from .wires.http.refusals import MAX_BODY, RESERVED
+from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
+from .registry import Registry
+from .tools.tool import check_options
 
 if TYPE_CHECKING:
-    from .calls.handlers import Paths
+    from .calls.handlers import Handlers
     from .records import Records, Sink
     from .reply import Reply
-    from .tools.prompt import Prompt
-    from .tools.resource import Resource, ResourceOptions
-    from .wires.asgi.application import Site
-
-F = TypeVar("F", bound=Callable[..., Any])
+    from .wires.asgi.application import AsgiApp
 
 
-class App:
-    """A set of tools under one name.
+class AppOptions(TypedDict, total=False):
+    """The options of an App."""
 
-    *contract* says how replies look; *lenient* takes "7" for 7 and JSON in a string;
-    *limits* says how much may go on at a time, and for how long; *records* keeps what
-    was answered, such as `SQLite("audit.db")`.
-    """
+    version: str
+    """The version of the author's program, which clients see; "0.0.0" by default."""
+    title: str
+    description: str
+    """Shown to language models as the server's instructions."""
+    contract: str | Contract
+    """How replies look: a preset's name or a Contract; "standard" by default."""
+    lenient: bool
+    """Accept "7" for 7 and JSON in a string."""
+    limits: Limits
+    """How many calls and threads may run at a time, and for how long."""
+    records: Sink | Records | None
+    """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        version: str = "0.0.0",
-        title: str = "",
-        description: str = "",
-        contract: str | Contract = "standard",
-        lenient: bool = False,
-        limits: Limits = DEFAULT_LIMITS,
-        records: Sink | Records | None = None,
-    ) -> None:
-        self.name = name
-        self.version = version
-        self.title = title
-        self.description = description
-        self.contract = contract_named(contract)
-        self.tools: dict[str, Tool] = {}
-        self.resources: dict[str, Resource] = {}
-        self.prompts: dict[str, Prompt] = {}
-        self.completions: dict[str, Tool] = {}
-        self.changes = Changes()
-        self._lenient = lenient
-        self.limits = limits
-        self.records = None if records is None else _records(records)
 
-    @overload
-    def tool(self, fn: F, /) -> F: ...
-    @overload
-    def tool(self, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
-    def tool(self, fn: Any = None, /, **options: Any) -> Any:
-        """Register a function; it is given back unchanged. With or without options."""
-        if fn is None:
-            return partial(self.tool, **options)
-        if not callable(fn):
-            raise TypeError(f"@app.tool takes options by name: @app.tool(name={fn!r})")
-        self.add_tool(fn, **options)
-        return fn
+class App(Registry):
+    """A set of tools under one name; `AppOptions` lists the options."""
 
-    def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
-        """Register a function without a decorator, such as a method of an object."""
-        check_options(options, ToolOptions)
-        said: ToolOptions = {"lenient": self._lenient, "timeout": self.limits.seconds, **options}
-        tool = Tool(fn, said, self.contract)
-        self._refuse_name(tool.name)
-        self.tools[tool.name] = tool
-        self.changes.tell(Change("tools"))
-        return tool
-
-    def remove_tool(self, name: str) -> None:
-        """Serve a tool no longer; clients that listen are told."""
-        del self.tools[name]
-        self.changes.tell(Change("tools"))
-
-    def _refuse_name(self, name: str) -> None:
-        if name in self.tools:
-            raise ValueError(f"there is a tool {name!r} already; give one another name")
-        if self.contract.route == "/" and name in RESERVED:
-            raise ValueError(f"/{name} is a route of the server's; give the tool another name")
-
-    def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
-        """Register a function that gives what is at *uri*, or at all URIs of a template."""
-        from .tools.resource import Resource, ResourceOptions, check_uri
-
-        check_uri(uri)
-        check_options(options, ResourceOptions)
-
-        def register(fn: F) -> F:
-            if uri in self.resources:
-                raise ValueError(f"there is a resource {uri!r} already")
-            self.resources[uri] = Resource(uri, fn, options, self.contract)
-            self.changes.tell(Change("resources"))
-            return fn
-
-        return register
-
-    @overload
-    def prompt(self, fn: F, /) -> F: ...
-    @overload
-    def prompt(self, /, **options: Unpack[Options]) -> Callable[[F], F]: ...
-    def prompt(self, fn: Any = None, /, **options: Any) -> Any:
-        """Register a function that makes messages. With or without options."""
-        from .tools.prompt import Prompt
-
-        if fn is None:
-            return partial(self.prompt, **options)
-        if not callable(fn):
-            raise TypeError(f"@app.prompt takes options by name: @app.prompt(name={fn!r})")
-        check_options(options, Options)
-        prompt = Prompt(fn, cast("Options", options), self.contract)
-        if prompt.name in self.prompts:
-            raise ValueError(f"there is a prompt {prompt.name!r} already")
-        self.prompts[prompt.name] = prompt
-        self.changes.tell(Change("prompts"))
-        return fn
-
-    def remove_resource(self, uri: str) -> None:
-        """Serve a resource no longer; clients that listen are told."""
-        del self.resources[uri]
-        self.changes.tell(Change("resources"))
-
-    def remove_prompt(self, name: str) -> None:
-        """Serve a prompt no longer; clients that listen are told."""
-        del self.prompts[name]
-        self.changes.tell(Change("prompts"))
-
-    def resource_changed(self, uri: str) -> None:
-        """Tell the clients that subscribed to *uri* that it reads otherwise now."""
-        self.changes.tell(Change("resource", uri))
-
-    def completion(self, of: str, argument: str) -> Callable[[F], F]:
-        """Register a function that completes an argument of a prompt or of a resource's URI.
-
-        It takes `value: str`, what was typed so far, and gives a list of strings; with a
-        parameter `arguments: dict[str, str]` it is given those that are filled in already.
-        """
-        from .mcp.completion import completion_key, completion_tool
-
-        def register(fn: F) -> F:
-            key = completion_key(of, argument)
-            self.completions[key] = completion_tool(fn, self.contract)
-            return fn
-
-        return register
+    def __init__(self, name: str, **options: Unpack[AppOptions]) -> None:
+        check_options(options, AppOptions)
+        super().__init__(
+            name,
+            version=options.get("version", "0.0.0"),
+            title=options.get("title", ""),
+            description=options.get("description", ""),
+            contract=contract_named(options.get("contract", "standard")),
+            lenient=options.get("lenient", False),
+            limits=options.get("limits", DEFAULT_LIMITS),
+        )
+        if (records := options.get("records")) is not None:
+            self.records = _records(records)
+        self._handlers: Handlers | None = None
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
         """Call a tool in memory, through the whole pipeline."""
         from .types.encoding import ENCODER
         from .wires.memory import call
 
-        return await call(self, name, ENCODER.encode(arguments))
+        return await call(self.handlers, name, ENCODER.encode(arguments))
 
-    @cached_property
-    def paths(self) -> Paths:
-        """The ways through, for wires with a running loop."""
-        from .calls.handlers import paths
-        from .calls.runners import on_loop
-        from .calls.thread_pool import Pool
+    @property
+    def handlers(self) -> Handlers:
+        """The pipelines of the tools, resources, prompts and completions, for an event loop."""
+        handlers = self._handlers
+        # `serve --audit` sets the records after the author's module may have called the app.
+        if handlers is None or handlers.records is not self.records:
+            from .calls.handlers import handlers_on_loop
 
-        return paths(self, on_loop(Pool(self.limits.threads)))
+            handlers = self._handlers = handlers_on_loop(self)
+        return handlers
+
+    def openapi(self) -> dict[str, Any]:
+        """The OpenAPI 3.1 document of the tools."""
+        from .wires.http.openapi import document
+
+        return document(self)
 
     def asgi(
         self, *, hosts: Sequence[str] = (), origins: Sequence[str] = (), max_body: int = MAX_BODY
-    ) -> Site:
+    ) -> AsgiApp:
         """A plain ASGI application; it also mounts in any Starlette or FastAPI app.
 
-        *hosts* are the names it answers to, *origins* those whose pages may call it.
+        It answers to the host names *hosts*, and pages of *origins* may call it.
         """
         from .wires.asgi import asgi
         from .wires.http.options import WebOptions
 
-        return asgi(self, WebOptions(max_body=max_body, hosts=tuple(hosts), origins=tuple(origins)))
+        options = WebOptions(max_body=max_body, hosts=tuple(hosts), origins=tuple(origins))
+        return asgi(self, self.handlers, options)
 
     def run(self, arguments: Sequence[str] | None = None) -> None:
         """Be a command-line program: `python calculator.py COMMAND`."""
@@ -191,10 +97,10 @@ class App:
         run_app(self, arguments)
 
 
-def _records(given: Sink | Records) -> Records:
+def _records(records: Sink | Records) -> Records:
     from .records import Records
 
-    return given if isinstance(given, Records) else Records(given)
+    return records if isinstance(records, Records) else Records(records)
 
 
 def only_app(namespace: Mapping[str, Any], where: str) -> App:

@@ -1,29 +1,26 @@
-"""What a running tool knows about its call, and its line to the other end."""
+"""Context: a running tool's view of its call and of its client."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol, TypeVar, overload
 
 import msgspec
 
-from .peer import Abilities, Level, Log, NeedsInput, Progress, Question
-
-if TYPE_CHECKING:
-    from .calls.pipeline import Call
+from .peer import Abilities, Level, Log, NeedsInput, Peer, Progress, Question
 
 T = TypeVar("T")
 
 
 class Root(msgspec.Struct, frozen=True):
-    """A place that the client lets the tool work in."""
+    """A folder or URI that the client lets the tool work in."""
 
     uri: str
     name: str | None = None
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What the client's model said; `text` is empty if it said it otherwise than in words."""
+    """The message of the client's model; `text` is empty if the message is not text."""
 
     text: str
     content: Any
@@ -31,10 +28,22 @@ class Sample(msgspec.Struct, frozen=True):
     stop_reason: str | None = None
 
 
+class RunningCall(Protocol):
+    """The part of a Call that a Context needs; a Call belongs to a higher layer."""
+
+    name: str
+    wire: str
+    peer: Peer
+    cancelled: bool
+    is_disconnected: Callable[[], bool] | None
+
+
 class Context:
+    """Injected into a parameter with this annotation; it is not part of the schema."""
+
     __slots__ = ("_call",)
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: RunningCall) -> None:
         self._call = call
 
     @property
@@ -47,23 +56,25 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether the caller no longer waits; a long tool looks now and then, and stops."""
+        """Whether the client no longer waits; a long-running tool looks now and then, and stops."""
         call = self._call
-        return call.cancelled or (call.is_gone is not None and call.is_gone())
+        if call.cancelled or call.peer.cancelled:
+            return True
+        return call.is_disconnected is not None and call.is_disconnected()
 
     def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Say how far the tool has come; may be called from any thread."""
+        """Report the tool's progress. Any thread may call this."""
         self._call.peer.notify(Progress(progress, total, message))
 
     def log(self, data: Any, level: Level = "info", *, logger: str | None = None) -> None:
-        """Say something beside the reply; may be called from any thread."""
+        """Send a log message to the client. Any thread may call this."""
         self._call.peer.notify(Log(level, data, logger or self._call.name))
 
     @property
     def can(self) -> Abilities:
-        """What the other end can be asked."""
+        """The kinds of questions that the client can answer."""
         return self._call.peer.can
 
     @overload
@@ -76,8 +87,8 @@ class Context:
         """Ask the user; raises Declined if there is no answer.
 
         *form* is the type of the answer, or a JSON Schema for a form of your own.
-        In modern MCP the function is run again from its start once there is an answer:
-        what stands before the question runs twice. *key* names the question there.
+        In MCP 2026-07-28 the function runs again from its start once there is an answer, so
+        the code before the question runs twice. *key* names the question there.
         """
         from .elicitation import Form
 
@@ -93,28 +104,28 @@ class Context:
         key: str | None = None,
         **more: Any,
     ) -> Sample:
-        """Have the client's model say something; *more* goes into the request as it is."""
+        """Ask the client's model for a message; *more* are further members of the request."""
         params: dict[str, Any] = {
             "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}],
             "maxTokens": max_tokens,
         }
         params |= more if system is None else {"systemPrompt": system, **more}
-        said = await self._call.peer.ask(Question("sampling/createMessage", params, key))
-        content = said.get("content")
+        result = await self._call.peer.ask(Question("sampling/createMessage", params, key))
+        content = result.get("content")
         text = content.get("text", "") if isinstance(content, dict) else ""
-        return Sample(text, content, said.get("model", ""), said.get("stopReason"))
+        return Sample(text, content, result.get("model", ""), result.get("stopReason"))
 
     async def roots(self, *, key: str | None = None) -> list[Root]:
-        """The places that the client lets the tool work in."""
-        said = await self._call.peer.ask(Question("roots/list", {}, key))
-        return msgspec.convert(said.get("roots", []), list[Root])
+        """The folders and URIs that the client lets the tool work in."""
+        result = await self._call.peer.ask(Question("roots/list", {}, key))
+        return msgspec.convert(result.get("roots", []), list[Root])
 
-    def hang_up(self) -> None:
-        """Close the line to a client that can come back for the answer; else do nothing."""
-        self._call.peer.hang_up()
+    def close_stream(self) -> None:
+        """Close the response's stream, if the client can resume it; else do nothing."""
+        self._call.peer.close_stream()
 
     async def together(self, *questions: Awaitable[Any]) -> tuple[Any, ...]:
-        """Ask several at once: `await ctx.together(ctx.elicit(…), ctx.roots())`."""
+        """Ask several questions at once: `await ctx.together(ctx.elicit(…), ctx.roots())`."""
         answers: list[Any] = []
         open_questions: dict[str, Question] = {}
         for question in questions:

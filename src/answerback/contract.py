@@ -11,6 +11,10 @@ ErrorStyle = Literal["message", "prefixed", "json", "coded"]
 Dialect = Literal["mcp", "rest", "envelope", "problem"]
 
 
+RESERVED_ROUTES = frozenset({"functions", "openapi.json", "healthz", "mcp", "message"})
+"""The first parts of the server's own paths. With the route "/" no tool may have such a name."""
+
+
 class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """One way for replies to look. The five presets are values of this; derive your own."""
 

@@ -21,3 +21,5 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 DEFAULT_LIMITS = Limits()
+MAX_BODY = 4 * 1024 * 1024
+"""The largest request body over HTTP and CGI, in bytes, unless the server is told otherwise."""

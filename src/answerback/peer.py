@@ -99,11 +99,15 @@ class Peer(Protocol):
     @property
     def can(self) -> Abilities: ...
 
+    @property
+    def cancelled(self) -> bool:
+        """Whether the client no longer waits for the outcome."""
+
     def notify(self, note: Progress | Log) -> None:
         """Tell the other end; never blocks, and may be called from any thread."""
 
-    def hang_up(self) -> None:
-        """Close the line; the other end may come back for the outcome."""
+    def close_stream(self) -> None:
+        """Close the response's stream; the client may resume it."""
 
     async def ask(self, question: Question) -> Any:
         """Ask, and give the result as MCP words it; raises NeedsInput where it comes later."""
@@ -113,6 +117,7 @@ class Nobody:
     """No one is listening: progress is dropped, what a tool logs goes to the log."""
 
     can = Abilities()
+    cancelled = False
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
@@ -122,7 +127,7 @@ class Nobody:
             level = logging.INFO if note.level == "notice" else level
             logging.getLogger("answerback.tools").log(level, "%s", note.data)
 
-    def hang_up(self) -> None:
+    def close_stream(self) -> None:
         pass
 
     async def ask(self, question: Question) -> Any:

@@ -1,46 +1,211 @@
-"""What changes while an App is served, and those who want to hear of it."""
+"""Registry: the tools, resources and prompts that an app serves, and the feed of their changes.
+
+Calls, MCP and the wires are written against it. `App` is the front door to it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack, cast, overload
 
 import msgspec
 
+from .contract import RESERVED_ROUTES, Contract
+from .limits import DEFAULT_LIMITS, Limits
+from .tools.tool import Options, Tool, ToolOptions, check_options
+
+if TYPE_CHECKING:
+    from .tools.prompt import Prompt
+    from .tools.resource import Resource, ResourceOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
+
 
 class Change(msgspec.Struct, frozen=True):
-    what: Literal["tools", "resources", "prompts", "resource"]
-    """Which list changed; or one resource, by its URI."""
+    """A list has changed, or one resource, which *uri* names."""
+
+    kind: Literal["tools", "resources", "prompts", "resource"]
     uri: str | None = None
 
 
 Listener: TypeAlias = Callable[[Change], None]
 
 
-class Changes:
-    """May be told, and listened to, from any thread; a listener must not block."""
+class ChangeFeed:
+    """Sends changes to its subscribers. Any thread may use it; a subscriber must not block."""
 
     def __init__(self) -> None:
         self._listeners: tuple[Listener, ...] = ()
-        self.spread: Listener | None = None
-        """Tells other processes that serve the same App."""
+        self.forward: Listener | None = None
+        """Sends a change to the other processes that serve the same app."""
 
-    def tell(self, change: Change) -> None:
-        """Something changed here."""
-        self.hear(change)
-        if self.spread is not None:
-            self.spread(change)
+    def publish(self, change: Change) -> None:
+        """Send a change of this process to the subscribers and to the other processes."""
+        self.deliver(change)
+        if self.forward is not None:
+            self.forward(change)
 
-    def hear(self, change: Change) -> None:
-        """Something changed, here or in another process."""
+    def deliver(self, change: Change) -> None:
+        """Send a change to the subscribers of this process."""
         for listener in self._listeners:
             listener(change)
 
-    def listen(self, listener: Listener) -> Callable[[], None]:
-        """Hear of all changes; gives back what ends it."""
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call *listener* for each change; the function that is returned ends that."""
         self._listeners = (*self._listeners, listener)
 
-        def stop() -> None:
+        def unsubscribe() -> None:
             self._listeners = tuple(each for each in self._listeners if each is not listener)
 
-        return stop
+        return unsubscribe
+
+
+class Recording(Protocol):
+    """Keeps a record of each call; `answerback.records.Records` is one."""
+
+    def recorded(self, handle: Any, kind: str) -> Any:
+        """*handle*, with a record of each outcome."""
+
+    def close(self) -> None:
+        """Write what is still waiting."""
+
+
+class Registry:
+    """The tools, resources, prompts and completions under one name, and their settings."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str,
+        title: str,
+        description: str,
+        contract: Contract,
+        lenient: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.title = title
+        self.description = description
+        self.contract = contract
+        self.lenient = lenient
+        self.limits = limits
+        self.records: Recording | None = None
+        self.tools: dict[str, Tool] = {}
+        self.resources: dict[str, Resource] = {}
+        self.prompts: dict[str, Prompt] = {}
+        self.completions: dict[str, Tool] = {}
+        self.changes = ChangeFeed()
+
+    @overload
+    def tool(self, fn: F, /) -> F: ...
+    @overload
+    def tool(self, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
+    def tool(self, fn: Any = None, /, **options: Any) -> Any:
+        """Register a function and return it unchanged. Works with or without options."""
+        if fn is None:
+            return partial(self.tool, **options)
+        if not callable(fn):
+            raise TypeError(f"@app.tool takes options by name: @app.tool(name={fn!r})")
+        self.add_tool(fn, **options)
+        return fn
+
+    def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
+        """Register a function without a decorator, such as a method of an object."""
+        check_options(options, ToolOptions)
+        merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds, **options}
+        tool = Tool(fn, merged, self.contract)
+        if tool.name in self.tools:
+            raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
+        if self.contract.route == "/" and tool.name in RESERVED_ROUTES:
+            raise ValueError(f"/{tool.name} is a route of the server's; give the tool another name")
+        self.tools[tool.name] = tool
+        self.changes.publish(Change("tools"))
+        return tool
+
+    def remove_tool(self, name: str) -> None:
+        """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
+        del self.tools[name]
+        self.changes.publish(Change("tools"))
+
+    def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
+        """Register a function that gives the content at *uri*, or at all URIs of a template."""
+        from .tools.resource import Resource, ResourceOptions, check_uri
+
+        check_uri(uri)
+        check_options(options, ResourceOptions)
+
+        def register(fn: F) -> F:
+            if uri in self.resources:
+                raise ValueError(f"there is a resource {uri!r} already")
+            self.resources[uri] = Resource(uri, fn, options, self.contract)
+            self.changes.publish(Change("resources"))
+            return fn
+
+        return register
+
+    def remove_resource(self, uri: str) -> None:
+        """Stop serving a resource, and notify the clients that subscribed to the list."""
+        del self.resources[uri]
+        self.changes.publish(Change("resources"))
+
+    def resource_changed(self, uri: str) -> None:
+        """Notify the clients that subscribed to *uri* that its content has changed."""
+        self.changes.publish(Change("resource", uri))
+
+    @overload
+    def prompt(self, fn: F, /) -> F: ...
+    @overload
+    def prompt(self, /, **options: Unpack[Options]) -> Callable[[F], F]: ...
+    def prompt(self, fn: Any = None, /, **options: Any) -> Any:
+        """Register a function that makes messages. Works with or without options."""
+        from .tools.prompt import Prompt
+
+        if fn is None:
+            return partial(self.prompt, **options)
+        if not callable(fn):
+            raise TypeError(f"@app.prompt takes options by name: @app.prompt(name={fn!r})")
+        check_options(options, Options)
+        prompt = Prompt(fn, cast("Options", options), self.contract)
+        if prompt.name in self.prompts:
+            raise ValueError(f"there is a prompt {prompt.name!r} already")
+        self.prompts[prompt.name] = prompt
+        self.changes.publish(Change("prompts"))
+        return fn
+
+    def remove_prompt(self, name: str) -> None:
+        """Stop serving a prompt, and notify the clients that subscribed to the list."""
+        del self.prompts[name]
+        self.changes.publish(Change("prompts"))
+
+    def completion(self, of: str, argument: str) -> Callable[[F], F]:
+        """Register a function that completes an argument of a prompt or of a resource's URI.
+
+        It takes `value: str`, the text typed so far, and returns a list of strings. With a
+        parameter `arguments: dict[str, str]` it also gets the arguments filled in already.
+        """
+
+        def register(fn: F) -> F:
+            self.completions[completion_key(of, argument)] = _completion_tool(fn, self.contract)
+            return fn
+
+        return register
+
+
+def completion_key(owner: str, argument: str) -> str:
+    """The key of a completion: *owner* is the prompt's name or the resource's URI."""
+    return f"{argument} of {owner}"
+
+
+def _completion_tool(fn: Callable[..., Any], contract: Contract) -> Tool:
+    """The author's function; refused if it has parameters that a completion does not get."""
+    tool = Tool(fn, {}, contract)
+    unknown = {parameter.name for parameter in tool.signature.parameters} - {"value", "arguments"}
+    if unknown:
+        raise TypeError(
+            f"completion {tool.name!r} takes {sorted(unknown)}; "
+            "it is given value: str and arguments: dict[str, str]"
+        )
+    return tool

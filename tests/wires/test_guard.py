@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from answerback.wires.http.guard import Guard
-from answerback.wires.http.options import WebOptions
 
 from answerback import App
 from answerback.errors import AnswerbackError
 from answerback.reply import Reply
 from answerback.wires.asgi.request import headers_of
+from answerback.wires.http.guard import Guard
+from answerback.wires.http.options import WebOptions
 
 Ask = Callable[..., Any]
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"

@@ -19,7 +19,7 @@ import httpx
 import msgspec
 import pydantic
 import pytest
-from answerback.wires.http.openapi import document, document_json
+from answerback.wires.listing import listing
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
 from msgspec import Meta
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -42,7 +42,7 @@ from answerback import (
 from answerback.contract import PRESETS, Contract
 from answerback.dialects import write
 from answerback.dialects.accept import NAMED
-from answerback.wires.listing import listing
+from answerback.wires.http.openapi import document, document_json
 
 CONTRACTS = list(PRESETS)
 REST = [name for name, preset in PRESETS.items() if preset.http == "rest"]

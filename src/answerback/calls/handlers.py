@@ -1,4 +1,4 @@
-"""The ways through an App: for its tools, its resources, its prompts and its completions."""
+"""The four pipelines of a registry: for tools, resources, prompts and completions."""
 
 from __future__ import annotations
 
@@ -6,47 +6,58 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .pipeline import Handler, pipeline
+from ..registry import Recording, Registry
+from .call import Handler
+from .pipeline import pipeline
 from .runners import Runner
 
 if TYPE_CHECKING:
-    from ..app import App
-    from ..records import Records
     from ..reply import Reply
     from ..tools.tool import Tool
 
 
-class Paths(msgspec.Struct, frozen=True):
-    """They differ in what they look up and in what they make of what comes back."""
+class Handlers(msgspec.Struct, frozen=True):
+    """They differ in the table they search and in how a value becomes a reply."""
 
     tools: Handler
     resources: Handler
     prompts: Handler
     completions: Handler
+    records: Recording | None = None
+    """Where the calls are recorded."""
 
 
-def paths(app: App, run: Runner) -> Paths:
-    contract, most = app.contract, app.limits.calls
-    ways = Paths(
-        tools=pipeline(app.tools, contract, run, most=most),
-        resources=pipeline(app.resources, contract, run, most=most),
-        prompts=pipeline(app.prompts, contract, run, _prompt_reply, most=most),
-        completions=pipeline(app.completions, contract, run, most=most),
+def make_handlers(registry: Registry, run: Runner) -> Handlers:
+    """The handlers of *registry*; *run* runs the functions."""
+    contract, max_calls = registry.contract, registry.limits.calls
+    handlers = Handlers(
+        tools=pipeline(registry.tools, contract, run, max_calls=max_calls),
+        resources=pipeline(registry.resources, contract, run, max_calls=max_calls),
+        prompts=pipeline(registry.prompts, contract, run, _prompt_reply, max_calls=max_calls),
+        completions=pipeline(registry.completions, contract, run, max_calls=max_calls),
     )
-    return ways if app.records is None else _recorded(ways, app.records)
+    return handlers if registry.records is None else _recorded(handlers, registry.records)
 
 
-def _recorded(ways: Paths, records: Records) -> Paths:
-    return Paths(
-        tools=records.recorded(ways.tools, "tool"),
-        resources=records.recorded(ways.resources, "resource"),
-        prompts=records.recorded(ways.prompts, "prompt"),
-        completions=records.recorded(ways.completions, "completion"),
+def handlers_on_loop(registry: Registry) -> Handlers:
+    """The handlers for a wire with an event loop; plain functions run in a thread pool."""
+    from .thread_pool import ThreadPool, run_on_loop
+
+    return make_handlers(registry, run_on_loop(ThreadPool(registry.limits.threads)))
+
+
+def _recorded(handlers: Handlers, records: Recording) -> Handlers:
+    return Handlers(
+        tools=records.recorded(handlers.tools, "tool"),
+        resources=records.recorded(handlers.resources, "resource"),
+        prompts=records.recorded(handlers.prompts, "prompt"),
+        completions=records.recorded(handlers.completions, "completion"),
+        records=records,
     )
 
 
 def _prompt_reply(tool: Tool, value: Any) -> Reply[Any]:
-    # Only an app whose prompts are used pays for loading what they need.
+    # Imported at the first prompt, so that other apps do not pay for it.
     from ..tools.prompt import prompt_reply
 
     return prompt_reply(tool, value)

@@ -1,7 +1,7 @@
-"""Runs plain functions beside the event loop.
+"""Runs tools on an event loop: plain functions in a pool of threads beside it.
 
-A pool of our own, because the hop is on the path of every call: all that the loop has ready
-goes in together, and all that is finished by the time it looks comes out in one wake-up.
+The pool is our own, because every call passes it: the calls that the loop has ready go to the
+threads together, and all finished calls come back in one wake-up of the loop.
 """
 
 from __future__ import annotations
@@ -11,18 +11,62 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context, copy_context
 from queue import Empty, SimpleQueue
+from types import CoroutineType
 from typing import Any, TypeAlias
 
 from ..errors import Unavailable
+from ..tools.tool import Tool
+from .call import Call
+from .runners import Runner, with_timeout
 
-_Job: TypeAlias = "tuple[_Way, asyncio.Future[Any], Context, Callable[..., Any], Any]"
+_Job: TypeAlias = "tuple[_LoopMailbox, asyncio.Future[Any], Context, Callable[..., Any], Any]"
 
 
-class Pool:
+def run_on_loop(pool: ThreadPool) -> Runner:
+    """For a wire with an event loop: a plain `def` runs in a thread, because real ones block."""
+
+    def run(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+        if tool.is_async:
+            running = _separate_self_cancel(tool.fn(**kwargs))
+        elif tool.inline:
+            running = tool.fn(**kwargs)
+        else:
+            running = _run_in_thread(pool, tool, kwargs)
+        if tool.timeout is None or not isinstance(running, CoroutineType):
+            return running
+        return with_timeout(tool, running)
+
+    return run
+
+
+async def _run_in_thread(pool: ThreadPool, tool: Tool, kwargs: dict[str, Any]) -> Any:
+    running = pool.run(tool.fn, kwargs)
+    try:
+        value = await running
+    except BaseException:
+        if running.cancelled():
+            pool.make_room()
+        raise
+    # A plain function may return the coroutine of an async one, as many decorators do.
+    return await value if isinstance(value, CoroutineType) else value
+
+
+async def _separate_self_cancel(running: Coroutine[Any, Any, Any]) -> Any:
+    """Await a tool that may cancel itself; only a cancellation of the call ends more than it."""
+    try:
+        return await running
+    except asyncio.CancelledError as exc:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("the tool cancelled itself") from exc
+
+
+class ThreadPool:
     """At most *size* threads, started as they are needed; they die with the process.
 
     Up to *size* more replace lost threads: those that still run a call which timed out or was
@@ -35,44 +79,46 @@ class Pool:
         _POOLS.add(self)
 
     def reset(self) -> None:
-        """Begin without threads and calls; a forked child inherits the parent's calls but none
-        of the parent's threads."""
+        """Start without threads and calls: a forked child inherits none of the parent's threads."""
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
-        self._ways: dict[asyncio.AbstractEventLoop, _Way] = {}
+        self._mailboxes: dict[asyncio.AbstractEventLoop, _LoopMailbox] = {}
         self._started = 0
         self._unfinished = 0
         self._lock = threading.Lock()
         self._running: dict[int, asyncio.Future[Any]] = {}
-        """What each thread is at, by its number."""
-        self._said_lost = 0
+        """The call that each thread runs, by the thread's number."""
+        self._reported_lost = 0
 
     def run(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
         """Call the function in a thread, with the caller's context variables."""
         loop = asyncio.get_running_loop()
-        way = self._ways.get(loop)
-        if way is None:
-            way = self._way_of(loop)
+        mailbox = self._mailboxes.get(loop)
+        if mailbox is None:
+            mailbox = self._mailbox_of(loop)
         future = loop.create_future()
-        way.leaving.append((way, future, copy_context(), function, kwargs))
-        if len(way.leaving) == 1:
-            loop.call_soon(self._send_out, way)
+        mailbox.outgoing.append((mailbox, future, copy_context(), function, kwargs))
+        if len(mailbox.outgoing) == 1:
+            loop.call_soon(self._send_out, mailbox)
         return future
 
-    def _send_out(self, way: _Way) -> None:
-        """All that the loop has ready goes together: woken for each, threads would take turns
-        with the loop, and every turn costs more than a quick function."""
-        jobs, way.leaving = way.leaving, []
+    def _send_out(self, mailbox: _LoopMailbox) -> None:
+        """Send all calls that the loop has ready to the threads at once.
+
+        Waking a thread for each call makes loop and threads contend for the GIL, which costs
+        more than a quick function.
+        """
+        jobs, mailbox.outgoing = mailbox.outgoing, []
         with self._lock:
-            # Counted here and not by the threads: one that is about to take a job is not free.
+            # The loop counts, not the threads: a thread that is about to take a job is not free.
             self._unfinished += len(jobs)
         for job in jobs:
             self._jobs.put(job)
         self.make_room()
 
-    def _way_of(self, loop: asyncio.AbstractEventLoop) -> _Way:
-        for other in [other for other in list(self._ways) if other.is_closed()]:
-            self._ways.pop(other, None)
-        return self._ways.setdefault(loop, _Way(loop))
+    def _mailbox_of(self, loop: asyncio.AbstractEventLoop) -> _LoopMailbox:
+        for other in [other for other in list(self._mailboxes) if other.is_closed()]:
+            self._mailboxes.pop(other, None)
+        return self._mailboxes.setdefault(loop, _LoopMailbox(loop))
 
     def make_room(self) -> None:
         """Start threads for the calls that wait, up to the limit; refuse the calls that wait when
@@ -97,20 +143,20 @@ class Pool:
             elif self._started <= lost:
                 refused = self._withdraw()
         self._warn_of_lost(lost, refusing=bool(refused))
-        for way, future, *_ in refused:
-            way.give(future, _no_thread(lost), failed=True)
+        for mailbox, future, *_ in refused:
+            mailbox.post(future, _no_thread(lost), failed=True)
         return can_start and self._start_thread()
 
     def _start_thread(self) -> bool:
         try:
             name = f"answerback-{self._started}"
             threading.Thread(target=self._work, name=name, daemon=True).start()
-        except RuntimeError as exc:  # The system has no more threads; those there are will do.
+        except RuntimeError as exc:  # The system has no more threads; the others must do.
             with self._lock:
                 self._started -= 1
                 refused = self._withdraw() if self._started <= self.lost else []
-            for way, future, *_ in refused:
-                way.give(future, exc, failed=True)
+            for mailbox, future, *_ in refused:
+                mailbox.post(future, exc, failed=True)
             return False
         return True
 
@@ -129,17 +175,17 @@ class Pool:
         return sum(future.cancelled() for future in list(self._running.values()))
 
     def _warn_of_lost(self, lost: int, *, refusing: bool) -> None:
-        if lost > self._said_lost:
+        if lost > self._reported_lost:
             import logging
 
             logging.getLogger("answerback").warning(
-                "%d threads have not come back from calls that nobody waits for any more%s",
+                "%d threads still run calls that timed out or were cancelled%s",
                 lost,
-                "; calls are refused until one comes back" if refusing else "",
+                "; calls are refused until one of them returns" if refusing else "",
             )
-        self._said_lost = lost
+        self._reported_lost = lost
 
-    def _is_one_too_many(self) -> bool:
+    def _is_surplus(self) -> bool:
         if self._started <= self._size:
             return False
         with self._lock:
@@ -150,15 +196,15 @@ class Pool:
 
     def _work(self) -> None:
         number = threading.get_ident()
-        while not self._is_one_too_many():
-            way, future, context, function, kwargs = self._jobs.get()
+        while not self._is_surplus():
+            mailbox, future, context, function, kwargs = self._jobs.get()
             result, failed = None, False
-            # Before the look at the future: a caller that gives up after it finds this thread lost.
+            # Set before the check: a caller that cancels after the check finds this thread lost.
             self._running[number] = future
             if not future.cancelled():
                 try:
                     result = context.run(function, **kwargs)
-                except _NOT_FOR_THE_LOOP as exc:
+                except _MUST_NOT_REACH_LOOP as exc:
                     result, failed = RuntimeError(f"the tool raised {exc!r}"), True
                     result.__cause__ = exc
                 except BaseException as exc:  # noqa: BLE001 -- raised again where it is awaited
@@ -166,9 +212,9 @@ class Pool:
             self._running.pop(number, None)
             with self._lock:
                 self._unfinished -= 1
-            way.give(future, result, failed)
-            # A thread that waits keeps nothing of the last call.
-            del way, future, context, function, kwargs, result
+            mailbox.post(future, result, failed)
+            # A waiting thread must not keep the objects of its last call alive.
+            del mailbox, future, context, function, kwargs, result
 
 
 def _no_thread(lost: int) -> Unavailable:
@@ -176,7 +222,7 @@ def _no_thread(lost: int) -> Unavailable:
     return Unavailable(message, retryable=True, hint="try again later")
 
 
-_POOLS: weakref.WeakSet[Pool] = weakref.WeakSet()
+_POOLS: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
 
 
 def _reset_after_fork() -> None:
@@ -188,30 +234,30 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-# A future cannot carry the first; the others would end the loop, or the task that waits.
-_NOT_FOR_THE_LOOP = (StopIteration, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
+# A future cannot carry StopIteration; the others would end the loop or the task that waits.
+_MUST_NOT_REACH_LOOP = (StopIteration, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
 
 
-class _Way:
-    """The way out of one loop and back to it: many jobs or results, one wake-up."""
+class _LoopMailbox:
+    """The mailbox out of one loop and back to it: many jobs or results, one wake-up."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.leaving: list[_Job] = []
+        self.outgoing: list[_Job] = []
         self._loop = loop
         self._done: deque[tuple[asyncio.Future[Any], Any, bool]] = deque()
         self._awake = False
 
-    def give(self, future: asyncio.Future[Any], result: Any, failed: bool) -> None:
+    def post(self, future: asyncio.Future[Any], result: Any, failed: bool) -> None:
         self._done.append((future, result, failed))
         if not self._awake:
             self._awake = True
             try:
                 self._loop.call_soon_threadsafe(self._deliver)
-            except RuntimeError:  # The loop has closed: nobody waits any more.
+            except RuntimeError:  # The loop has closed, so no caller waits.
                 self._done.clear()
 
     def _deliver(self) -> None:
-        # First the flag, then the results: what is given after this line wakes the loop again.
+        # Reset the flag first, so that a result posted from now on wakes the loop again.
         self._awake = False
         while self._done:
             future, result, failed = self._done.popleft()

@@ -6,7 +6,7 @@ from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
-from ..calls.pipeline import Call
+from ..calls.call import Call
 from ..contract import Dialect
 from ..dialects import write
 from ..reply import Error, Reply

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..calls.pipeline import refuse_arguments
+from ..calls.failures import invalid_arguments
 from ..errors import INVALID_JSON, AnswerbackError
 from ..reply import Reply, failure
 from ..tools.tool import Tool
@@ -51,7 +51,7 @@ def read_arguments(
     try:
         named = tool.from_strings([(name, _read_value(text, stdin)) for name, text in pairs])
     except InvalidArguments as exc:
-        return refuse_arguments(exc)
+        return Reply(error=invalid_arguments(exc))
     return _merge(whole, named)
 
 

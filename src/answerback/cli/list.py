@@ -44,6 +44,6 @@ def _row(call: str, summary: str, width: int) -> str:
 def _as_json(app: App) -> bytes:
     import msgspec
 
-    from ..wires.listing import listing
+    from ..wires.http.pages import function_list
 
-    return msgspec.json.format(msgspec.json.encode(listing(app)), indent=2)
+    return msgspec.json.format(function_list(app), indent=2)

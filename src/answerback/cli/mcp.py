@@ -19,9 +19,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
     app = program.load(options.target)
-    from ..wires.stdio.stdio_server import Stdio
+    from ..wires.stdio.stdio_server import StdioServer
 
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)
-    Stdio(app, out, source).run()
+    StdioServer(app, out, source).run()
     return 0

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
+from ..limits import MAX_BODY
 from ..wires.http.options import ServeOptions, WebOptions
-from ..wires.http.refusals import MAX_BODY
 from .program import Program, positive_int, write_stderr
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         app.records = _open_records(options.audit, options.audit_keep)
     from ..wires.server.uvicorn_server import serve
 
-    return serve(app, server)
+    return serve(app, app.handlers, server)
 
 
 def _parser(program: Program) -> ArgumentParser:

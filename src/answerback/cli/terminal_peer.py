@@ -23,6 +23,8 @@ class TerminalPeer:
     A user can be asked only if both *stdin* and stderr are a terminal.
     """
 
+    cancelled = False
+
     def __init__(self, stdin: int) -> None:
         self._stdin = stdin
         self._shows_progress = False
@@ -49,7 +51,7 @@ class TerminalPeer:
         encoding, errors = sys.stdin.encoding, sys.stdin.errors
         return open(self._stdin, encoding=encoding, errors=errors, closefd=False)
 
-    def hang_up(self) -> None:
+    def close_stream(self) -> None:
         pass
 
     def clear_progress(self) -> None:

@@ -1,180 +1,263 @@
-"""One client at the other end of a pipe, in whichever era it speaks."""
+"""Connection: the one client at the other end of a pipe, in either era."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..calls.pipeline import without_loop
-from . import params
-from .engine import log_fault
-from .jsonrpc import parse, parse_batch
-from .mcp_peer import Exchange, Link
-from .messages import (
+from ..calls.failures import log_internal_error
+from ..calls.pipeline import run_without_loop
+from ..registry import Change, Registry
+from ..versions import LATEST_LEGACY, Version
+from .engine import Engine
+from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     Id,
     Notification,
+    Params,
     Request,
     Response,
     RpcError,
     error_frame,
+    is_batch,
+    is_stateless,
+    meta_of,
+    parse,
+    parse_batch,
+    read_params,
     result_frame,
 )
-from .modern import is_modern, meta_of, require, version_of
-from .pipe_session import PipeSession
-from .subscriptions import Subscription
+from .mcp_peer import McpPeer
+from .params import CancelledParams, Meta, ReadResource, SetLevel
+from .server_info import ServerInfo
+from .session import ClientCapabilities, Session, require_meta, version_of
+from .subscriptions import Subscription, change_frame, subscribed_uri
 
-if TYPE_CHECKING:
-    from ..app import App
-    from .engine import Engine
+_EMPTY_RESULT = b"{}"
 
 
 class Job(msgspec.Struct, frozen=True):
-    """Answering one message; *name* is the tool that it runs, if it is one."""
+    """The work of answering one message; *tool* is the tool that it calls, if it calls one."""
 
     run: Callable[[], None]
-    name: str = ""
+    tool: str = ""
 
 
 class Connection:
-    """Takes messages in and sends frames out; what may take long is given back as a job."""
+    """Takes messages and sends frames. A message that may take long becomes a Job.
+
+    *make_peer* makes the peer of a request; *on_response* gets the client's responses.
+    """
 
     def __init__(
-        self, app: App, engine: Engine, link: Link, settle: Callable[[Response], None]
+        self,
+        registry: Registry,
+        engine: Engine,
+        send: Callable[[bytes], None],
+        make_peer: Callable[[Id, Version, ClientCapabilities], McpPeer],
+        on_response: Callable[[Response], None],
     ) -> None:
-        self._app = app
+        self._registry = registry
         self._engine = engine
-        self._link = link
-        self._settle = settle
-        self._session = PipeSession(app, engine.about, link)
-        self._running: dict[Id, Exchange] = {}
+        self._send = send
+        self._make_peer = make_peer
+        self._on_response = on_response
+        self._session = _PipeSession(registry, engine.server_info, send)
+        self._running: dict[Id, McpPeer] = {}
 
     def take(self, text: bytes) -> Job | None:
-        """Answer a message at once, or give back the job of answering it."""
+        """Answer a message at once, or return the job of answering it."""
         try:
-            texts = parse_batch(text)
-            if texts is not None:
-                return Job(partial(self._answer_batch, self._accepted(texts)))
+            if is_batch(text):
+                return Job(partial(self._answer_batch, self._accepted(parse_batch(text))))
             message = parse(text)
             if isinstance(message, Request):
                 return self._take_request(message)
-            self._tell(message)
+            self._take_unanswered(message)
         except RpcError as error:
-            self._link.send(error_frame(error.id, error))
-        except Exception:  # noqa: BLE001 -- a fault of ours ends one message, not the reading
-            log_fault("a message")
-            self._link.send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
+            self._send(error_frame(error.id, error))
+        except Exception:  # noqa: BLE001 -- a bug of ours ends one message, not the connection
+            log_internal_error("a message")
+            self._send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
         return None
 
     def _take_request(self, request: Request) -> Job | None:
-        """Registered as it is read, so that a cancellation read next finds it."""
-        exchange = self._open(request)
-        if exchange is None:
-            self._link.send(result_frame(request.id, self._session.answer(request)))
+        peer = self._open(request)
+        if peer is None:
+            self._send(result_frame(request.id, self._session.answer(request)))
             return None
-        if request.method == "subscriptions/listen" and exchange.version.modern:
-            self._listen(request, exchange)
+        if request.method == "subscriptions/listen" and peer.version.modern:
+            self._subscribe(request, peer)
             return None
-        answer = partial(self._answer, request, exchange)
-        if not self._engine.is_quick(request):
-            return Job(answer, self._engine.tool_called(request))
-        answer()
+        if not self._engine.answers_at_once(request):
+            return Job(partial(self._answer, request, peer), self._engine.tool_name(request))
+        self._answer(request, peer)
         return None
 
-    def _listen(self, request: Request, exchange: Exchange) -> None:
-        """It stays open until the client cancels it, or goes."""
+    def _subscribe(self, request: Request, peer: McpPeer) -> None:
+        """The subscription stays open until the client cancels it or disconnects."""
         try:
-            subscription = Subscription(self._app, request.id, request.params, self._link.send)
+            subscription = Subscription(self._registry, request.id, request.params, self._send)
         except RpcError as error:
             del self._running[request.id]
-            self._link.send(error_frame(request.id, error))
+            self._send(error_frame(request.id, error))
             return
 
         def end() -> None:
             subscription.end()
             self._running.pop(request.id, None)
 
-        exchange.on_cancel = end
+        peer.on_cancel = end
 
-    def _answer(self, request: Request, exchange: Exchange) -> None:
-        frame = self._frame(request, exchange)
+    def _answer(self, request: Request, peer: McpPeer) -> None:
+        frame = self._frame(request, peer)
         if frame is not None:
-            self._link.send(frame)
+            self._send(frame)
 
-    def _frame(self, request: Request, exchange: Exchange) -> bytes | None:
-        """The answer, or None for what was cancelled meanwhile."""
+    def _frame(self, request: Request, peer: McpPeer) -> bytes | None:
+        """The response, or None for a request that was cancelled meanwhile."""
         try:
-            with exchange:
-                frame = without_loop(self._engine.respond(request, exchange))
+            frame = run_without_loop(self._engine.respond(request, peer))
         finally:
             self._running.pop(request.id, None)
-        return None if exchange.cancelled else frame
+        return None if peer.cancelled else frame
 
-    def _open(self, request: Request) -> Exchange | None:
-        """The exchange for a request; None if it is about the session itself."""
+    def _open(self, request: Request) -> McpPeer | None:
+        """The peer of a request; None if the request is about the session itself.
+
+        It is registered when its request is read, so that a cancellation read next finds it.
+        """
         try:
             meta = meta_of(request)
-            if is_modern(meta):
-                exchange = self._modern(request, meta)
-            elif request.method in self._session:
+            if is_stateless(meta):
+                peer = self._stateless_peer(request, meta)
+            elif request.method in self._session.methods:
                 return None
             else:
-                exchange = self._session.exchange(request.id)
-            exchange.token = None if meta is None else meta.token
+                peer = self._stateful_peer(request)
+            if meta is not None:
+                peer.progress_token = meta.token
             if request.id in self._running:
                 raise RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
         except RpcError as error:
             error.id = request.id
             raise
-        self._running[request.id] = exchange
-        return exchange
+        self._running[request.id] = peer
+        return peer
 
-    def _modern(self, request: Request, said: params.Meta | None) -> Exchange:
-        meta, client = require(said)
+    def _stateless_peer(self, request: Request, found: Meta | None) -> McpPeer:
+        meta, client = require_meta(found)
         version = version_of(meta)
-        if request.method in self._session:
+        if request.method in self._session.methods:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        return Exchange(request.id, version, client, self._link, level=meta.level)
+        peer = self._make_peer(request.id, version, client)
+        peer.level = meta.level
+        return peer
 
-    def _tell(self, message: Notification | Response) -> None:
+    def _stateful_peer(self, request: Request) -> McpPeer:
+        session = self._session.state
+        if session is None:
+            # Before `initialize` requests are served too, so that one can try them at a shell.
+            return self._make_peer(request.id, LATEST_LEGACY, ClientCapabilities())
+        peer = self._make_peer(request.id, session.version, session.client)
+        peer.level = session.level
+        return peer
+
+    def _take_unanswered(self, message: Notification | Response) -> None:
         if isinstance(message, Response):
-            self._settle(message)
+            self._on_response(message)
         elif message.method == "notifications/cancelled":
-            # A notification is not answered, whatever is wrong with it.
+            # A notification gets no response, so a malformed one is ignored.
             with suppress(RpcError):
-                id = params.read(message.params, params.Cancelled).id
-                if id is not None and (exchange := self._running.get(id)) is not None:
-                    exchange.cancel()
+                id = read_params(message.params, CancelledParams).id
+                if id is not None and (peer := self._running.get(id)) is not None:
+                    peer.cancel()
 
     def _accepted(self, texts: list[bytes]) -> list[bytes]:
-        if not self._session.takes_batches:
+        session = self._session.state
+        if session is None or not session.version.batches:
             raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
         if not texts:
             raise RpcError(INVALID_REQUEST, "The batch is empty")
         return texts
 
     def _answer_batch(self, texts: list[bytes]) -> None:
-        frames = [frame for text in texts if (frame := self._frame_of(text)) is not None]
+        frames = [frame for text in texts if (frame := self._batch_frame(text)) is not None]
         if frames:
-            self._link.send(b"[%b]" % b",".join(frames))
+            self._send(b"[%b]" % b",".join(frames))
 
-    def _frame_of(self, text: bytes) -> bytes | None:
+    def _batch_frame(self, text: bytes) -> bytes | None:
+        """The response to one message of a batch, if it gets one."""
         try:
             message = parse(text)
             if not isinstance(message, Request):
-                self._tell(message)
+                self._take_unanswered(message)
                 return None
             if message.method == "initialize":
                 raise RpcError(INVALID_REQUEST, "initialize is not for batches", id=message.id)
-            exchange = self._open(message)
-            if exchange is None:
+            peer = self._open(message)
+            if peer is None:
                 return result_frame(message.id, self._session.answer(message))
-            return self._frame(message, exchange)
+            return self._frame(message, peer)
         except RpcError as error:
             return error_frame(error.id, error)
+
+
+class _PipeSession:
+    """The session of a stateful client; it has no id, because a pipe has one client."""
+
+    def __init__(
+        self, registry: Registry, server_info: ServerInfo, send: Callable[[bytes], None]
+    ) -> None:
+        self.state: Session | None = None
+        self._registry = registry
+        self._server_info = server_info
+        self._send = send
+        self._unsubscribe: Callable[[], None] = lambda: None
+        self.methods: dict[str, Callable[[Params], bytes]] = {
+            "initialize": self._initialize,
+            "ping": lambda _: _EMPTY_RESULT,
+            "logging/setLevel": self._set_level,
+            "resources/subscribe": lambda raw: self._subscribe(raw, wanted=True),
+            "resources/unsubscribe": lambda raw: self._subscribe(raw, wanted=False),
+        }
+
+    def answer(self, request: Request) -> bytes:
+        """The result of a request about the session itself; raises RpcError."""
+        try:
+            return self.methods[request.method](request.params)
+        except RpcError as error:
+            error.id = request.id
+            raise
+
+    def _initialize(self, raw: Params) -> bytes:
+        self.state, result = self._server_info.initialize(raw)
+        self._unsubscribe()
+        self._unsubscribe = self._registry.changes.subscribe(self._on_change)
+        return result
+
+    def _on_change(self, change: Change) -> None:
+        session = self.state
+        if session is None:
+            return
+        if change.kind != "resource" or change.uri in session.subscriptions:
+            self._send(change_frame(change))
+
+    def _set_level(self, raw: Params) -> bytes:
+        level = read_params(raw, SetLevel).level
+        if self.state is not None:
+            self.state.level = level
+        return _EMPTY_RESULT
+
+    def _subscribe(self, raw: Params, *, wanted: bool) -> bytes:
+        uris = set() if self.state is None else self.state.subscriptions
+        if wanted:
+            uris.add(subscribed_uri(self._registry, raw, uris))
+        else:
+            uris.discard(read_params(raw, ReadResource).uri)
+        return _EMPTY_RESULT

@@ -1,23 +1,23 @@
-"""Answers MCP requests for one App, whichever wire they came by."""
+"""Answers MCP requests for one registry, whichever wire they came by."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from ..calls.pipeline import Call, Outcome, settled
+from ..calls.call import Call, Outcome, reply_or_refusal
+from ..calls.failures import log_internal_error
+from ..calls.handlers import Handlers
 from ..dialects import mcp as dialect
 from ..dialects.mcp_blocks import project_block, write_block
+from ..registry import Registry
 from ..reply import Reply
-from ..shape import RESULT
 from ..types.problems import InvalidOutput
-from . import params
+from ..versions import Version
 from .completion import complete
-from .listing import LISTS, one_page
-from .mcp_peer import Exchange
-from .messages import (
+from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     METHOD_NOT_FOUND,
@@ -26,149 +26,144 @@ from .messages import (
     Request,
     RpcError,
     error_frame,
+    read_params,
     result_frame,
 )
-from .server_info import About
+from .listing import LISTS, list_page
+from .mcp_peer import McpPeer
+from .params import Complete, GetPrompt, ReadResource, Retry, ToolCall
+from .server_info import ServerInfo
 
 if TYPE_CHECKING:
-    from ..app import App
-    from ..calls.handlers import Paths
     from ..content import Embedded
     from ..tools.resource import Resource
     from ..tools.tool import Tool
-    from ..versions import Version
-    from .signing import Sealer
+    from .signing import Signer
 
 _encode = msgspec.json.Encoder().encode
+_Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, bytes]]
 
 
 class Engine:
-    """One for each wire; it keeps nothing of any client."""
+    """The methods of MCP. Each wire has one; it keeps no state of any client."""
 
-    def __init__(self, app: App, paths: Paths, sealer: Callable[[], Sealer]) -> None:
-        self._app = app
-        self._paths = paths
-        self._sealer = sealer
-        self._prefix = app.contract.tool_prefix
-        self.about = About(app)
-        self._methods: dict[str, Callable[[Exchange, Params], Coroutine[Any, Any, bytes]]] = {
-            "tools/call": self._call_tool,
-            "resources/read": self._read_resource,
-            "prompts/get": self._get_prompt,
-            "completion/complete": self._complete,
+    def __init__(
+        self, registry: Registry, handlers: Handlers, signer: Callable[[], Signer]
+    ) -> None:
+        self._registry = registry
+        self._handlers = handlers
+        self._signer = signer
+        self._prefix = registry.contract.tool_prefix
+        self.server_info = ServerInfo(registry)
+        # By method: the capability that it needs, and the function that answers it.
+        self._methods: dict[str, tuple[str, _Method]] = {
+            "tools/call": ("", self._call_tool),
+            "resources/read": ("resources", self._read_resource),
+            "prompts/get": ("prompts", self._get_prompt),
+            "completion/complete": ("completion", self._complete),
+            "server/discover": ("server", self._discover),
+            **{name: (name.partition("/")[0], self._lister(name)) for name in LISTS},
         }
 
-    def is_quick(self, request: Request) -> bool:
-        """Whether it is answered at once and without a word before.
+    def answers_at_once(self, request: Request) -> bool:
+        """Whether no author's code runs for the request, or only an inline tool without Context.
 
-        No author's code runs for it, or only such as never waits and has nobody to talk to.
+        Such a tool neither waits nor sends anything before its result.
         """
-        if request.method not in self._methods:
+        if request.method not in _RUN_AUTHORS_CODE:
             return True
-        tool = self._app.tools.get(self.tool_called(request))
-        return tool is not None and tool.inline and _is_silent(tool)
+        tool = self._registry.tools.get(self.tool_name(request))
+        return tool is not None and tool.inline and not _uses_peer(tool)
 
-    def tool_called(self, request: Request) -> str:
-        """The tool that a request calls, if it calls one."""
-        if isinstance(request.params, params.ToolCall):
-            return request.params.name.removeprefix(self._prefix)
-        if request.method != "tools/call":
-            return ""
-        try:
-            name = params.read(request.params, params.CallTool).name
-        except RpcError:
-            return ""
-        return name.removeprefix(self._prefix)
+    def tool_name(self, request: Request) -> str:
+        """The tool that a request calls; empty if it calls none."""
+        params = request.params
+        return params.name.removeprefix(self._prefix) if isinstance(params, ToolCall) else ""
 
-    async def respond(self, request: Request, exchange: Exchange) -> bytes:
-        """The frame that answers a request; whatever happens, there is one."""
+    async def respond(self, request: Request, peer: McpPeer) -> bytes:
+        """The frame that answers a request. It never raises; `peer.error` keeps an error."""
         try:
-            return result_frame(request.id, await self.answer(request, exchange))
+            found = self._methods.get(request.method)
+            # A method without a capability is in every version.
+            if found is None or (found[0] and not self.server_info.offers(found[0], peer.version)):
+                raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
+            return result_frame(request.id, await found[1](peer, request.params))
         except RpcError as error:
-            return error_frame(request.id, error)
-        except Exception:  # noqa: BLE001 -- a fault of ours ends one request, not the server
-            log_fault(request.method)
-            return error_frame(request.id, RpcError(INTERNAL_ERROR, "Internal error"))
+            peer.error = error
+        except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
+            log_internal_error(request.method)
+            peer.error = RpcError(INTERNAL_ERROR, "Internal error")
+        return error_frame(request.id, peer.error)
 
-    def answer(self, request: Request, exchange: Exchange) -> Awaitable[bytes]:
-        """The result of a request that needs no session, to be awaited; raises RpcError."""
-        name = request.method
-        if name == "tools/call":  # Offered in every version, and nearly all that is asked.
-            return self._call_tool(exchange, request.params)
-        if not self.about.offers(name, exchange.version):
-            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {name}")
-        method = self._methods.get(name)
-        if method is not None:
-            return method(exchange, request.params)
-        return self._tell(name, exchange.version, request.params)
+    def _lister(self, name: str) -> _Method:
+        async def list_items(peer: McpPeer, raw: Params) -> bytes:
+            page = list_page(self._registry, name, peer.version, raw)
+            return self.server_info.encode_result(page, peer.version, cacheable=True)
 
-    async def _tell(self, name: str, version: Version, raw: Params) -> bytes:
-        """What needs no code of an author's."""
-        if name in LISTS:
-            listed = one_page(self._app, name, version, raw)
-            return self.about.finish(listed, version, cacheable=True)
-        if name == "server/discover":
-            return self.about.discover(version)
-        raise RpcError(METHOD_NOT_FOUND, f"Method not found: {name}")
+        return list_items
 
-    async def _call_tool(self, exchange: Exchange, raw: Params) -> bytes:
-        asked = raw if isinstance(raw, params.ToolCall) else params.read(raw, params.CallTool)
-        if not asked.name.startswith(self._prefix):
-            raise RpcError(INVALID_PARAMS, f"Unknown tool: {asked.name}")
-        name = asked.name[len(self._prefix) :]
+    async def _discover(self, peer: McpPeer, raw: Params) -> bytes:
+        return self.server_info.discover(peer.version)
+
+    async def _call_tool(self, peer: McpPeer, raw: Params) -> bytes:
+        asked = read_params(raw, ToolCall)
+        prefix = self._prefix
+        if not asked.name.startswith(prefix):
+            raise _unknown_tool(asked.name)
         arguments = bytes(asked.arguments)
         if not arguments.lstrip().startswith(b"{"):
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
-        call = Call(name, arguments, exchange, wire="mcp", caller=exchange.caller)
-        self._begin("tool", call, exchange, raw)
-        outcome = self._settled("tool", call, exchange, await self._paths.tools(call))
-        if isinstance(outcome, bytes):
-            return outcome
-        tool = self._app.tools.get(name)
-        if tool is None:
-            raise RpcError(INVALID_PARAMS, f"Unknown tool: {asked.name}")
-        # An error has no shape, and may be that the annotations could not be read.
-        shape = tool.shape if outcome.error is None else RESULT
-        result = dialect.write(outcome, shape, tool.contract, exchange.version)
-        return result if not exchange.version.modern else self.about.signed(result)
+        name = asked.name[len(prefix) :]
+        call = Call(name, arguments, peer, wire="mcp", caller=peer.caller)
+        if peer.version.modern:
+            self._recall_answers("tool", call, peer, raw)
+        outcome = await self._handlers.tools(call)
+        if call.tool is None:
+            raise _unknown_tool(asked.name)
+        reply = self._reply_or_question("tool", call, peer, outcome)
+        if isinstance(reply, bytes):
+            return reply
+        version = peer.version
+        server_info = self.server_info.json if version.modern else b""
+        contract = call.tool.contract
+        return dialect.write(reply, call.shape, contract, version, server_info=server_info)
 
-    def _begin(self, kind: str, call: Call, exchange: Exchange, raw: Params) -> None:
-        """Tie the call to its request, with what the client answered when it was asked before."""
-        exchange.begin(call)
-        if not exchange.version.modern:
-            return
-        retry = raw if isinstance(raw, params.ToolCall) else params.read(raw, params.Retry)
+    def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
+        """Give the peer the answers that the client sent with this request and before."""
+        retry = read_params(raw, Retry)
         if retry.responses or retry.state is not None:
-            # Only one who is asked pays for what sealing needs.
+            # Imported here, because only a question needs signed state.
             from .input_required import recall
 
-            recall(exchange, retry, _bound(kind, call), self._sealer())
+            recall(peer, retry, _binding(kind, call), self._signer())
 
-    def _settled(
-        self, kind: str, call: Call, exchange: Exchange, outcome: Outcome
+    def _reply_or_question(
+        self, kind: str, call: Call, peer: McpPeer, outcome: Outcome
     ) -> Reply[Any] | bytes:
-        """The reply, or the result that asks the client for more."""
-        exchange.end()
+        """The reply, or the result that asks the client for its user's answers."""
         if isinstance(outcome, Reply):
             return outcome
-        if not exchange.version.modern:
-            return settled(outcome)
+        if not peer.version.modern:
+            return reply_or_refusal(outcome)
         from .input_required import input_required
 
-        asking = input_required(exchange, outcome, _bound(kind, call), self._sealer())
-        return self.about.finish(asking, exchange.version)
+        asking = input_required(peer, outcome, _binding(kind, call), self._signer())
+        return self.server_info.encode_result(asking, peer.version)
 
-    async def _read_resource(self, exchange: Exchange, raw: Params) -> bytes:
-        uri = params.read(raw, params.ReadResource).uri
-        resource, arguments = self._find_resource(uri, exchange.version)
-        call = Call(resource.uri, arguments, exchange, wire="mcp", caller=exchange.caller)
-        self._begin("resource", call, exchange, raw)
-        reply = self._settled("resource", call, exchange, await self._paths.resources(call))
+    async def _read_resource(self, peer: McpPeer, raw: Params) -> bytes:
+        uri = read_params(raw, ReadResource).uri
+        resource, arguments = self._find_resource(uri, peer.version)
+        call = Call(resource.uri, arguments, peer, wire="mcp", caller=peer.caller)
+        if peer.version.modern:
+            self._recall_answers("resource", call, peer, raw)
+        reply = self._reply_or_question(
+            "resource", call, peer, await self._handlers.resources(call)
+        )
         if isinstance(reply, bytes):
             return reply
         if reply.error is not None:
             if reply.error.row.status == 404:
-                raise _no_resource(uri, exchange.version)
+                raise _no_resource(uri, peer.version)
             raise RpcError(_code(reply.error.row.status), reply.error.message)
         from ..tools.resource import contents_of
 
@@ -176,32 +171,33 @@ class Engine:
             bodies = contents_of(resource, uri, reply)
         except InvalidOutput as exc:
             raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc}") from None
-        contents = [_content(body, exchange.version) for body in bodies]
-        return self.about.finish({"contents": contents}, exchange.version, cacheable=True)
+        contents = [_content(body, peer.version) for body in bodies]
+        return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 
     def _find_resource(self, uri: str, version: Version) -> tuple[Resource, bytes]:
-        exact = self._app.resources.get(uri)
-        for resource in [exact] if exact else self._app.resources.values():
+        exact = self._registry.resources.get(uri)
+        for resource in [exact] if exact else self._registry.resources.values():
             arguments = resource.arguments_for(uri)
             if arguments is not None:
                 return resource, arguments
         raise _no_resource(uri, version)
 
-    async def _get_prompt(self, exchange: Exchange, raw: Params) -> bytes:
-        asked = params.read(raw, params.GetPrompt)
-        prompt = self._app.prompts.get(asked.name)
+    async def _get_prompt(self, peer: McpPeer, raw: Params) -> bytes:
+        asked = read_params(raw, GetPrompt)
+        prompt = self._registry.prompts.get(asked.name)
         if prompt is None:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
         arguments = _encode(prompt.from_strings(list(asked.arguments.items())))
-        call = Call(prompt.name, arguments, exchange, wire="mcp", caller=exchange.caller)
-        self._begin("prompt", call, exchange, raw)
-        reply = self._settled("prompt", call, exchange, await self._paths.prompts(call))
+        call = Call(prompt.name, arguments, peer, wire="mcp", caller=peer.caller)
+        if peer.version.modern:
+            self._recall_answers("prompt", call, peer, raw)
+        reply = self._reply_or_question("prompt", call, peer, await self._handlers.prompts(call))
         if isinstance(reply, bytes):
             return reply
         if reply.error is not None:
             raise RpcError(_code(reply.error.row.status), reply.error.message)
         roles = reply.meta["roles"]
-        blocks = [write_block(project_block(block, exchange.version)) for block in reply.content]
+        blocks = [write_block(project_block(block, peer.version)) for block in reply.content]
         result: dict[str, Any] = {
             "messages": [
                 {"role": role, "content": block} for role, block in zip(roles, blocks, strict=True)
@@ -209,30 +205,39 @@ class Engine:
         }
         if prompt.description:
             result["description"] = prompt.description
-        return self.about.finish(result, exchange.version)
+        return self.server_info.encode_result(result, peer.version)
 
-    async def _complete(self, exchange: Exchange, raw: Params) -> bytes:
-        asked = params.read(raw, params.Complete)
-        result = {"completion": await complete(self._app, self._paths, asked, exchange)}
-        return self.about.finish(result, exchange.version)
+    async def _complete(self, peer: McpPeer, raw: Params) -> bytes:
+        asked = read_params(raw, Complete)
+        result = {"completion": await complete(self._registry, self._handlers, asked, peer)}
+        return self.server_info.encode_result(result, peer.version)
 
 
-def _is_silent(tool: Tool) -> bool:
-    """Whether it can neither tell nor ask the other end anything."""
+_RUN_AUTHORS_CODE = frozenset(
+    {"tools/call", "resources/read", "prompts/get", "completion/complete"}
+)
+
+
+def _unknown_tool(name: str) -> RpcError:
+    return RpcError(INVALID_PARAMS, f"Unknown tool: {name}")
+
+
+def _uses_peer(tool: Tool) -> bool:
+    """Whether the tool can send to the client or ask its user."""
     try:
         signature = tool.signature
     except (NameError, TypeError):
-        return False  # The call will say what is wrong with it.
-    return signature.context is None and not signature.questions
+        return True  # The call will report the fault in the signature.
+    return signature.context is not None or bool(signature.questions)
 
 
-def _bound(kind: str, call: Call) -> bytes:
-    """What an answer to a question belongs to."""
+def _binding(kind: str, call: Call) -> bytes:
+    """The request that an answer belongs to; the signed state is bound to it."""
     return b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
 
 
 def _content(body: Embedded, version: Version) -> dict[str, Any]:
-    """A body as it is read by itself: its `_meta` stands beside it, not around it."""
+    """An item of `resources/read`: its `_meta` stands beside the content, not around it."""
     block = write_block(project_block(body, version))
     content: dict[str, Any] = block["resource"]
     return content | ({"_meta": block["_meta"]} if "_meta" in block else {})
@@ -244,11 +249,5 @@ def _no_resource(uri: str, version: Version) -> RpcError:
 
 
 def _code(status: int) -> int:
-    """A prompt or resource has no way to fail but an error of the protocol."""
+    """Prompts and resources have no `isError` result, so they fail with a JSON-RPC error."""
     return INVALID_PARAMS if 400 <= status < 500 else INTERNAL_ERROR
-
-
-def log_fault(method: str) -> None:
-    import logging
-
-    logging.getLogger("answerback").exception("a fault of Answerback's own in %s", method)

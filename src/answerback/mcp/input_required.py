@@ -1,6 +1,6 @@
-"""Questions in the modern era: the client comes back with the answers, and we remember nothing.
+"""Questions in the stateless era: the result is `input_required`, and the client calls again.
 
-What was answered so far goes to the client and back, sealed and bound to its request.
+The answers so far travel in `requestState`, a signed token that is bound to the request.
 """
 
 from __future__ import annotations
@@ -12,60 +12,60 @@ from typing import Any
 import msgspec
 
 from ..peer import NeedsInput
-from .mcp_peer import Exchange
-from .messages import INVALID_PARAMS, MISSING_CAPABILITY, RpcError
-from .params import Retry, ToolCall
-from .session import missing
-from .signing import Sealer
+from .jsonrpc import INVALID_PARAMS, MISSING_CAPABILITY, RpcError
+from .mcp_peer import McpPeer
+from .params import Retry
+from .session import missing_capability
+from .signing import Signer
 
 _PURPOSE = b"round"
 LIFETIME = 600
-"""How long, in seconds, a user may think."""
+"""Seconds that a user may take to answer."""
 
 
 class _State(msgspec.Struct, array_like=True):
     expires: int
     request: bytes
-    """A digest of the method and of what it was asked."""
+    """A digest of the method and its parameters."""
     answers: dict[str, Any]
 
 
 _states = msgspec.msgpack.Decoder(_State)
 
 
-def recall(exchange: Exchange, retry: Retry | ToolCall, request: bytes, sealer: Sealer) -> None:
-    """Give the exchange what its client answered, this time and before."""
-    before = {} if retry.state is None else _opened(retry.state, request, sealer)
-    exchange.answers = before | retry.responses
+def recall(peer: McpPeer, retry: Retry, request: bytes, signer: Signer) -> None:
+    """Give the peer the answers that its client sent, with this request and before."""
+    before = {} if retry.state is None else _verified(retry.state, request, signer)
+    peer.answers = before | retry.responses
 
 
 def input_required(
-    exchange: Exchange, needed: NeedsInput, request: bytes, sealer: Sealer
+    peer: McpPeer, needed: NeedsInput, request: bytes, signer: Signer
 ) -> dict[str, Any]:
     """The result that asks; raises RpcError if the client cannot be asked that."""
-    lacking: dict[str, Any] = {}
+    missing: dict[str, Any] = {}
     for question in needed.questions.values():
-        lacking |= missing(exchange.client, question)
-    if lacking:
+        missing |= missing_capability(peer.client, question)
+    if missing:
         raise RpcError(
             MISSING_CAPABILITY,
-            f"This call needs what the client does not offer: {', '.join(lacking)}",
-            {"requiredCapabilities": lacking},
+            f"This call needs what the client does not offer: {', '.join(missing)}",
+            {"requiredCapabilities": missing},
         )
-    state = _State(int(time.time()) + LIFETIME, _digest(request), dict(exchange.answers))
+    state = _State(int(time.time()) + LIFETIME, _digest(request), dict(peer.answers))
     return {
         "resultType": "input_required",
         "inputRequests": {
             key: {"method": question.method, "params": question.params}
             for key, question in needed.questions.items()
         },
-        "requestState": sealer.seal(msgspec.msgpack.encode(state), _PURPOSE),
+        "requestState": signer.sign(msgspec.msgpack.encode(state), _PURPOSE),
     }
 
 
-def _opened(token: str, request: bytes, sealer: Sealer) -> dict[str, Any]:
-    """Why a state is refused is nobody's business."""
-    packed = sealer.open(token, _PURPOSE)
+def _verified(token: str, request: bytes, signer: Signer) -> dict[str, Any]:
+    """The answers in a state; a refusal gives no reason, which could help an attacker."""
+    packed = signer.verify(token, _PURPOSE)
     try:
         state = None if packed is None else _states.decode(packed)
     except msgspec.MsgspecError:

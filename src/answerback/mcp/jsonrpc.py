@@ -1,31 +1,75 @@
-"""Sorts what comes in: requests, notifications, responses; and what is none of them."""
+"""JSON-RPC as MCP uses it: the messages, how they are parsed, and how ours are written."""
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import cache
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from ..types.json_text import refuse_bad_text
+from ..types.json_text import DEEPEST, refuse_bad_text
 from ..types.problems import InvalidJson
-from .messages import (
-    INVALID_REQUEST,
-    NO_PARAMS,
-    PARSE_ERROR,
-    Message,
-    Notification,
-    Request,
-    Response,
-    RpcError,
-)
-from .params import ToolCall
+from .params import Common, Id, Meta, ToolCall
+
+T = TypeVar("T")
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+RESOURCE_NOT_FOUND = -32002
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
 
 MAX_BATCH = 1000
-"""The answers to a batch are kept until all are there."""
+"""The responses to a batch are kept in memory until all are there."""
+
+Params: TypeAlias = msgspec.Raw | msgspec.Struct
+"""JSON text, or already decoded: `read_params` takes both."""
+NO_PARAMS = msgspec.Raw(b"{}")
+
+
+class RpcError(Exception):
+    """An error response, instead of a result."""
+
+    def __init__(self, code: int, message: str, data: Any = None, *, id: Id | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+        self.id = id
+
+
+class Request(msgspec.Struct, frozen=True):
+    """The client waits for a response under *id*."""
+
+    id: Id
+    method: str
+    params: Params = NO_PARAMS
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """A message without a response."""
+
+    method: str
+    params: msgspec.Raw = NO_PARAMS
+
+
+class Response(msgspec.Struct, frozen=True):
+    """The client's response to a request of ours."""
+
+    id: Id
+    result: msgspec.Raw | None = None
+    error: msgspec.Raw | None = None
+
+
+Message: TypeAlias = Request | Notification | Response
 
 
 class _CallFrame(Request, frozen=True, kw_only=True):
-    """What nearly all requests are: it is read in one go."""
+    """A `tools/call`, decoded in one step: nearly all requests are one."""
 
     jsonrpc: Literal["2.0"]
     method: Literal["tools/call"]
@@ -44,34 +88,35 @@ class _Frame(msgspec.Struct):
 _calls = msgspec.json.Decoder(_CallFrame)
 _frames = msgspec.json.Decoder(_Frame)
 _batches = msgspec.json.Decoder(list[msgspec.Raw])
+_encode = msgspec.json.Encoder().encode
 
 
 def parse(text: bytes) -> Message:
     """The one message in *text*; raises RpcError, with the id where it can be read."""
     try:
-        refuse_bad_text(text)
-        if b'"tools/call"' in text and (call := _tool_call(text)) is not None:
-            return call
+        # A text with few brackets cannot nest too deep, and ASCII is UTF-8.
+        if text.count(b"{") + text.count(b"[") > DEEPEST or not text.isascii():
+            refuse_bad_text(text)
+        if b'"tools/call"' in text:
+            try:
+                return _calls.decode(text)
+            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                pass  # It is unusual or malformed, and is decoded step by step.
         frame = _frames.decode(text)
     except (msgspec.ValidationError, InvalidJson) as exc:
         raise _malformed(text, exc) from None
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
         raise RpcError(PARSE_ERROR, f"Parse error: {exc}") from None
-    return _sorted(frame)
+    return _message(frame)
 
 
-def _tool_call(text: bytes) -> Request | None:
-    """None for one that has anything odd about it, which is then looked at step by step."""
-    try:
-        return _calls.decode(text)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-        return None
+def is_batch(text: bytes) -> bool:
+    """True for a JSON array."""
+    return text[:1] == b"[" or text.lstrip(b" \t\r\n").startswith(b"[")
 
 
-def parse_batch(text: bytes) -> list[bytes] | None:
-    """The texts of the messages, if *text* is a JSON array."""
-    if not text.lstrip(b" \t\r\n").startswith(b"["):
-        return None
+def parse_batch(text: bytes) -> list[bytes]:
+    """The texts of the messages in a JSON array; raises RpcError."""
     try:
         refuse_bad_text(text)
         parts = _batches.decode(text)
@@ -82,7 +127,39 @@ def parse_batch(text: bytes) -> list[bytes] | None:
         raise RpcError(PARSE_ERROR, f"Parse error: {exc}") from None
 
 
-def _sorted(frame: _Frame) -> Message:
+def read_params(params: Params, type: type[T]) -> T:
+    """The parameters as *type*; raises RpcError if they are not what the method takes."""
+    if isinstance(params, type):
+        return params
+    try:
+        found: T = _decoder(type).decode(params)  # type: ignore[arg-type]  # a type is hashable
+        return found
+    except msgspec.ValidationError as exc:
+        raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None
+
+
+def meta_of(request: Request) -> Meta | None:
+    """The `_meta` of a request; raises RpcError, with the request's id."""
+    try:
+        meta = read_params(request.params, Common).meta
+    except RpcError as error:
+        error.id = request.id
+        raise
+    return None if meta is msgspec.UNSET else meta
+
+
+def is_stateless(meta: Meta | None) -> bool:
+    """True if the request names its own version, as the stateless era wants it."""
+    return meta is not None and meta.version is not msgspec.UNSET
+
+
+@cache
+def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
+    """One decoder for each type of parameters, because making one costs more than using it."""
+    return msgspec.json.Decoder(type)
+
+
+def _message(frame: _Frame) -> Message:
     id = None if frame.id is msgspec.UNSET else frame.id
     if frame.jsonrpc != "2.0":
         raise RpcError(INVALID_REQUEST, 'jsonrpc must be "2.0"', id=id)
@@ -93,15 +170,15 @@ def _sorted(frame: _Frame) -> Message:
         return (
             Notification(frame.method, params) if id is None else Request(id, frame.method, params)
         )
-    answered = frame.result is not msgspec.UNSET or frame.error is not msgspec.UNSET
-    if id is None or not answered:
+    is_response = frame.result is not msgspec.UNSET or frame.error is not msgspec.UNSET
+    if id is None or not is_response:
         raise RpcError(INVALID_REQUEST, "neither a request, a notification nor a response", id=id)
     result = None if frame.result is msgspec.UNSET else frame.result
     return Response(id, result, None if frame.error is msgspec.UNSET else frame.error)
 
 
 def _malformed(text: bytes, exc: Exception) -> RpcError:
-    """A message of the wrong shape still gets an answer under its id, if it has one."""
+    """The error for a malformed message, with its id if that can be read."""
     try:
         found = msgspec.json.decode(text)
     except (ValueError, RecursionError):
@@ -111,3 +188,25 @@ def _malformed(text: bytes, exc: Exception) -> RpcError:
     id = found.get("id") if isinstance(found, dict) else None
     readable = isinstance(id, int | str) and not isinstance(id, bool)
     return RpcError(INVALID_REQUEST, f"Invalid request: {exc}", id=id if readable else None)
+
+
+def result_frame(id: Id, result: bytes) -> bytes:
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode(id), result)
+
+
+def error_frame(id: Id | None, error: RpcError) -> bytes:
+    """Without a readable id the frame has no `id`: the schema permits its absence, not `null`."""
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    if id is None:
+        return b'{"jsonrpc":"2.0","error":%b}' % _encode(body)
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode(id), _encode(body))
+
+
+def notification_frame(method: str, params: Any) -> bytes:
+    return _encode({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def request_frame(id: Id, method: str, params: Any) -> bytes:
+    return _encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})

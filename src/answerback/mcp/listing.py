@@ -1,49 +1,134 @@
-"""The lists of tools, resources, templates and prompts, in pages."""
+"""The lists of tools, resources, templates and prompts, in pages, as each version shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, TypeVar
 
+import msgspec
+
+from ..content import Icon
+from ..dialects.mcp_blocks import project_annotations
+from ..registry import Registry
+from ..tools.prompt import Prompt
+from ..tools.resource import Resource
+from ..tools.tool import Options, Tool
 from ..versions import Version
-from . import params
-from .entries import prompt_entry, resource_entry, tool_entry
-from .messages import Params
-from .pages import page
+from .jsonrpc import INVALID_PARAMS, Params, RpcError, read_params
+from .params import Page
 
-if TYPE_CHECKING:
-    from ..app import App
+T = TypeVar("T")
 
+PAGE_SIZE = 100
 _Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
 
 
-def _tools(app: App) -> list[Any]:
-    return list(app.tools.values())
+def list_page(registry: Registry, method: str, version: Version, raw: Params) -> dict[str, Any]:
+    """The result of a list method: one page, and the cursor of the next page."""
+    key, items, entry = LISTS[method]
+    shown, cursor = _page(items(registry), read_params(raw, Page).cursor)
+    result: dict[str, Any] = {key: [entry(item, version) for item in shown]}
+    return result if cursor is None else result | {"nextCursor": cursor}
 
 
-def _resources(app: App) -> list[Any]:
-    return [each for each in app.resources.values() if each.template is None]
+def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": tool.contract.tool_prefix + tool.name}
+    if tool.description:
+        entry["description"] = tool.description
+    entry["inputSchema"] = tool.input_schema
+    if version.structured and tool.output_schema is not None:
+        entry["outputSchema"] = tool.output_schema
+    if version.tool_annotations and (hints := tool.hints):
+        entry["annotations"] = hints
+    return entry | _extras(tool.options, version)
 
 
-def _templates(app: App) -> list[Any]:
-    return [each for each in app.resources.values() if each.template is not None]
+def resource_entry(resource: Resource, version: Version) -> dict[str, Any]:
+    where = "uri" if resource.template is None else "uriTemplate"
+    entry: dict[str, Any] = {where: resource.uri, "name": resource.name}
+    if resource.description:
+        entry["description"] = resource.description
+    if resource.mime:
+        entry["mimeType"] = resource.mime
+    if resource.template is None and resource.size is not None:
+        entry["size"] = resource.size
+    if resource.annotations:
+        annotations = project_annotations(resource.annotations, version)
+        entry["annotations"] = msgspec.to_builtins(annotations)
+    return entry | _extras(resource.options, version)
 
 
-def _prompts(app: App) -> list[Any]:
-    return list(app.prompts.values())
+def prompt_entry(prompt: Prompt, version: Version) -> dict[str, Any]:
+    entry: dict[str, Any] = {"name": prompt.name}
+    if prompt.description:
+        entry["description"] = prompt.description
+    if prompt.parameters:
+        entry["arguments"] = [
+            {"name": parameter.name, "required": parameter.required}
+            | ({"description": parameter.description} if parameter.description else {})
+            for parameter in prompt.parameters
+        ]
+    return entry | _extras(prompt.options, version)
 
 
-LISTS: dict[str, tuple[str, Callable[[App], list[Any]], _Entry]] = {
+def icons_of(icons: Sequence[Icon]) -> list[dict[str, Any]]:
+    shown: list[dict[str, Any]] = msgspec.to_builtins(icons)
+    return shown
+
+
+def _extras(options: Options, version: Version) -> dict[str, Any]:
+    extras: dict[str, Any] = {}
+    if version.titles and (title := options.get("title")):
+        extras["title"] = title
+    if version.icons and (icons := options.get("icons")):
+        extras["icons"] = icons_of(icons)
+    if version.titles and (meta := options.get("meta")):
+        extras["_meta"] = meta
+    return extras
+
+
+def _tools(registry: Registry) -> list[Any]:
+    return list(registry.tools.values())
+
+
+def _resources(registry: Registry) -> list[Any]:
+    return [each for each in registry.resources.values() if each.template is None]
+
+
+def _templates(registry: Registry) -> list[Any]:
+    return [each for each in registry.resources.values() if each.template is not None]
+
+
+def _prompts(registry: Registry) -> list[Any]:
+    return list(registry.prompts.values())
+
+
+LISTS: dict[str, tuple[str, Callable[[Registry], list[Any]], _Entry]] = {
     "tools/list": ("tools", _tools, tool_entry),
     "resources/list": ("resources", _resources, resource_entry),
     "resources/templates/list": ("resourceTemplates", _templates, resource_entry),
     "prompts/list": ("prompts", _prompts, prompt_entry),
 }
-"""By method: what the list is called, what is on it, and how each is shown."""
+"""By method: the member with the list, the items, and the function that shows an item."""
 
 
-def one_page(app: App, method: str, version: Version, raw: Params) -> dict[str, Any]:
-    key, items, entry = LISTS[method]
-    shown, after = page(items(app), params.read(raw, params.Page).cursor)
-    result: dict[str, Any] = {key: [entry(item, version) for item in shown]}
-    return result if after is None else result | {"nextCursor": after}
+def _page(items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], str | None]:
+    """The items of one page, and the cursor of the next."""
+    start = _start(cursor) if cursor else 0
+    end = start + PAGE_SIZE
+    return items[start:end], _cursor(end) if end < len(items) else None
+
+
+def _cursor(start: int) -> str:
+    return urlsafe_b64encode(f"from {start}".encode()).decode()
+
+
+def _start(cursor: str) -> int:
+    try:
+        word, number = urlsafe_b64decode(cursor.encode()).decode().split(" ")
+    except ValueError:
+        word, number = "", ""
+    if word != "from" or not number.isascii() or not number.isdigit() or len(number) > 9:
+        raise RpcError(INVALID_PARAMS, "Invalid cursor")
+    return int(number)

@@ -1,112 +1,60 @@
-"""One request in flight: the peer of whatever runs for it."""
+"""McpPeer: one MCP request in flight, and the client that waits for its result."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import msgspec
 
 from ..peer import Abilities, Level, Log, NeedsInput, Progress, Question
 from ..versions import Version
-from .messages import Id, notification_frame
-from .session import Client, reaches
-
-if TYPE_CHECKING:
-    from ..calls.pipeline import Call
+from .jsonrpc import RpcError, notification_frame
+from .params import Id
+from .session import ClientCapabilities, reaches
 
 
-class Link(Protocol):
-    """The way back to the other end while a request is in flight. A wire has one for each."""
+class McpPeer:
+    """The peer of the call that runs for a request.
 
-    def send(self, frame: bytes) -> None:
-        """Send a notification; never blocks for long, and may be called from any thread."""
+    Each wire has a subclass that can send frames before the result. This class itself drops
+    notifications and cannot ask the client: it is for wires that answer once.
+    """
 
-    def hang_up(self) -> None:
-        """Close the line, if the other end can come back for the answer."""
-
-    async def ask(self, method: str, params: Any) -> msgspec.Raw:
-        """Send a request and wait for its result; legacy versions only."""
-
-
-class _Deaf:
-    """Nobody hears what is said before the answer."""
-
-    def send(self, frame: bytes) -> None:
-        pass
-
-    def hang_up(self) -> None:
-        pass
-
-    async def ask(self, method: str, params: Any) -> msgspec.Raw:
-        raise RuntimeError("nobody can be asked on this wire")
-
-
-DEAF: Link = _Deaf()
-_here = threading.local()
-
-
-def current() -> Exchange | None:
-    """The exchange this thread answers."""
-    found: Exchange | None = getattr(_here, "exchange", None)
-    return found
-
-
-def digest(question: Question) -> str:
-    from hashlib import blake2b
-
-    return blake2b(msgspec.json.encode(question), digest_size=6).hexdigest()
-
-
-def _sayable(question: Question, version: Version) -> bool:
-    fields = question.params.get("requestedSchema", {}).get("properties", {})
-    return version.choices or all(field.get("type") != "array" for field in fields.values())
-
-
-class Exchange:
-    """What a request carried beside its parameters, and the line back to who sent it."""
-
-    # Most are never set: there is one for each call.
+    # Most of these keep their defaults, so they are set on the class: each call makes a peer.
     caller = ""
-    token: Id | None = None
-    call: Call | None = None
+    """The client's address."""
+    level: Level | None = None
+    """Log messages from this level on are sent; None sends none."""
+    progress_token: Id | None = None
     cancelled = False
     on_cancel: Callable[[], object] | None = None
     answers: Mapping[str, Any] = MappingProxyType({})
-    """What the client answered, by the key of the question."""
-    _asked = 0
-    _last = float("-inf")
+    """The answers of the user that came with the request, by the key of the question."""
+    error: RpcError | None = None
+    """The error response that the request got, if it got one."""
+    _questions = 0
+    _last_progress = float("-inf")
 
-    def __init__(
-        self,
-        id: Id,
-        version: Version,
-        client: Client,
-        link: Link,
-        *,
-        level: Level | None = None,
-    ) -> None:
+    def __init__(self, id: Id, version: Version, client: ClientCapabilities) -> None:
         self.id = id
         self.version = version
         self.client = client
-        self.link = link
-        self.level = level
 
-    def __enter__(self) -> Exchange:
-        """While it is entered, code on this thread finds it by `current()`."""
-        _here.exchange = self
-        return self
+    def send(self, frame: bytes) -> None:
+        """Send a notification. It never blocks for long, and any thread may call it."""
 
-    def __exit__(self, *_: object) -> None:
-        _here.exchange = None
+    def close_stream(self) -> None:
+        """Close the stream of the response, if the client can resume it."""
+
+    async def send_request(self, method: str, params: Any) -> msgspec.Raw:
+        """Send a request to the client and wait for its result; stateful versions only."""
+        raise RuntimeError("the client cannot be asked on this wire")
 
     def cancel(self) -> None:
-        """Nobody waits for it any more; may be called from any thread."""
+        """The client no longer waits for the result. Any thread may call this."""
         self.cancelled = True
-        if self.call is not None:
-            self.call.cancelled = True
         if self.on_cancel is not None:
             self.on_cancel()
 
@@ -115,38 +63,26 @@ class Exchange:
         client = self.client
         return Abilities(elicit=client.form, sample=client.sampling, roots=client.roots)
 
-    def begin(self, call: Call) -> None:
-        """Tie the call to this request; it may have been cancelled already."""
-        self.call = call
-        call.cancelled = self.cancelled or call.cancelled
-
-    def end(self) -> None:
-        """Let go of the call, which leads back here: a circle would wait for the collector."""
-        self.call = None
-
     def notify(self, note: Progress | Log) -> None:
         if self.cancelled:
-            return  # After a cancellation nothing more is said of a request.
+            return  # The protocol forbids notifications about a cancelled request.
         if isinstance(note, Progress):
             self._send_progress(note)
         elif self.level is not None and reaches(note.level, self.level):
             self._send_log(note)
 
-    def hang_up(self) -> None:
-        self.link.hang_up()
-
     async def ask(self, question: Question) -> Any:
-        """Legacy asks over the line. Modern looks whether the client sent the answer along."""
+        """In the stateful era send a request; in the stateless era look among the answers."""
         if self.version.modern:
             return self._answer_to(question)
-        if not (self.client.can(question) and _sayable(question, self.version)):
+        if not (self.client.can_answer(question) and _version_has(question, self.version)):
             raise NeedsInput({"question": question})
-        return msgspec.json.decode(await self.link.ask(question.method, question.params))
+        return msgspec.json.decode(await self.send_request(question.method, question.params))
 
     def _answer_to(self, question: Question) -> Any:
-        """By its place and its wording, so that an answer never meets another question."""
-        self._asked += 1
-        key = question.key or f"{self._asked}-{digest(question)}"
+        """The key has the question's number and digest, so an answer fits only its question."""
+        self._questions += 1
+        key = question.key or f"{self._questions}-{_digest(question)}"
         if key in self.answers:
             return self.answers[key]
         raise NeedsInput({key: question})
@@ -159,16 +95,28 @@ class Exchange:
             frame = notification_frame("notifications/message", params)
         except (TypeError, ValueError, RecursionError):
             frame = notification_frame("notifications/message", params | {"data": str(note.data)})
-        self.link.send(frame)
+        self.send(frame)
 
     def _send_progress(self, note: Progress) -> None:
-        # Progress must grow; what does not is not worth telling.
-        if self.token is None or not self._last < note.progress < float("inf"):
+        # The protocol wants progress to increase; other values are dropped.
+        if self.progress_token is None or not self._last_progress < note.progress < float("inf"):
             return
-        self._last = note.progress
-        params: dict[str, Any] = {"progressToken": self.token, "progress": note.progress}
+        self._last_progress = note.progress
+        params: dict[str, Any] = {"progressToken": self.progress_token, "progress": note.progress}
         if note.total is not None:
             params["total"] = note.total
         if note.message is not None and self.version.progress_messages:
             params["message"] = note.message
-        self.link.send(notification_frame("notifications/progress", params))
+        self.send(notification_frame("notifications/progress", params))
+
+
+def _digest(question: Question) -> str:
+    from hashlib import blake2b
+
+    return blake2b(msgspec.json.encode(question), digest_size=6).hexdigest()
+
+
+def _version_has(question: Question, version: Version) -> bool:
+    """Whether the version has the kinds of fields that the question's form has."""
+    fields = question.params.get("requestedSchema", {}).get("properties", {})
+    return version.choices or all(field.get("type") != "array" for field in fields.values())

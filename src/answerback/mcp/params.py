@@ -1,22 +1,20 @@
-"""The parameters of each method, as they are read."""
+"""The parameters of each MCP method, as they are decoded."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from ..peer import Level
-from .messages import INVALID_PARAMS, Id, Params, RpcError
-
-T = TypeVar("T")
 
 PREFIX = "io.modelcontextprotocol/"
+Id: TypeAlias = int | str
+"""The id of a request, or a progress token."""
 
 
 class Meta(msgspec.Struct):
-    """What a request says beside its parameters."""
+    """The `_meta` of a request."""
 
     token: Id | None = msgspec.field(default=None, name="progressToken")
     version: str | msgspec.UnsetType = msgspec.field(
@@ -28,17 +26,24 @@ class Meta(msgspec.Struct):
     level: Level | None = msgspec.field(default=None, name=PREFIX + "logLevel")
 
 
-class Common(msgspec.Struct):
-    """What every request may carry."""
+class Common(msgspec.Struct, kw_only=True):
+    """The parameters that every request may have."""
 
     meta: Meta | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="_meta")
 
 
-class Retry(msgspec.Struct):
-    """What a modern client sends along when it asks again, with the answers."""
+class Retry(Common, kw_only=True):
+    """In the stateless era a client repeats its request, with its user's answers."""
 
     responses: dict[str, dict[str, Any]] = msgspec.field(default={}, name="inputResponses")
     state: str | None = msgspec.field(default=None, name="requestState")
+
+
+class ToolCall(Retry, kw_only=True):
+    """`tools/call`."""
+
+    name: str
+    arguments: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class Initialize(msgspec.Struct):
@@ -48,19 +53,6 @@ class Initialize(msgspec.Struct):
 
 class Page(msgspec.Struct):
     cursor: str | None = None
-
-
-class CallTool(msgspec.Struct):
-    name: str
-    arguments: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-class ToolCall(CallTool):
-    """A tool's call with all that may come with it."""
-
-    meta: Meta | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="_meta")
-    responses: dict[str, dict[str, Any]] = msgspec.field(default={}, name="inputResponses")
-    state: str | None = msgspec.field(default=None, name="requestState")
 
 
 class ReadResource(msgspec.Struct):
@@ -77,7 +69,7 @@ class SetLevel(msgspec.Struct):
 
 
 class Reference(msgspec.Struct):
-    """What an argument belongs to."""
+    """The prompt or the resource that an argument belongs to."""
 
     type: Literal["ref/prompt", "ref/resource"]
     name: str | None = None
@@ -99,22 +91,5 @@ class Complete(msgspec.Struct):
     context: CompletionContext = msgspec.field(default_factory=CompletionContext)
 
 
-class Cancelled(msgspec.Struct):
+class CancelledParams(msgspec.Struct):
     id: Id | None = msgspec.field(default=None, name="requestId")
-
-
-@cache
-def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
-    """One for each type of parameters, kept: making one costs more than using it."""
-    return msgspec.json.Decoder(type)
-
-
-def read(params: Params, type: type[T]) -> T:
-    """The parameters; raises RpcError where they are not what the method takes."""
-    if isinstance(params, type):
-        return params
-    try:
-        found: T = _decoder(type).decode(params)  # type: ignore[arg-type]  # a type is hashable
-        return found
-    except msgspec.ValidationError as exc:
-        raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None

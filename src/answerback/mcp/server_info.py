@@ -1,79 +1,86 @@
-"""What the server says about itself, and beside every result."""
+"""The server's description of itself: `initialize`, `server/discover`, and its capabilities."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from ..registry import Registry
 from ..versions import LATEST_LEGACY, LEGACY, MODERN, Version
-from . import params
-from .messages import Params
-from .session import Client, Session
+from .jsonrpc import Params, read_params
+from .params import PREFIX, Initialize
+from .session import ClientCapabilities, Session
 
-if TYPE_CHECKING:
-    from ..app import App
-
-SERVER_INFO = params.PREFIX + "serverInfo"
+SERVER_INFO = PREFIX + "serverInfo"
 _encode = msgspec.json.Encoder().encode
 
 
-class About:
-    def __init__(self, app: App) -> None:
-        self._app = app
+class ServerInfo:
+    """Describes the server of one registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
 
     def initialize(self, raw: Params) -> tuple[Session, bytes]:
-        """Open a legacy session; a version we do not speak is answered with our newest."""
-        asked = params.read(raw, params.Initialize)
+        """Open a session; a client that asks for an unknown version gets our newest."""
+        asked = read_params(raw, Initialize)
         version = LEGACY.get(asked.version, LATEST_LEGACY)
         result: dict[str, Any] = {
             "protocolVersion": version.name,
             "capabilities": self.capabilities(version),
             "serverInfo": self.server_info(version),
         }
-        client = Client.of(asked.capabilities, elicitation=version.elicitation)
+        client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
         return Session(version, client), _encode(result | self._instructions())
 
     def discover(self, version: Version) -> bytes:
+        """The result of `server/discover`."""
         result: dict[str, Any] = {
             "supportedVersions": sorted(MODERN, reverse=True),
             "capabilities": self.capabilities(version),
         }
-        return self.finish(result | self._instructions(), version, cacheable=True)
+        return self.encode_result(result | self._instructions(), version, cacheable=True)
 
     def capabilities(self, version: Version) -> dict[str, Any]:
-        """Exactly what is served: what is not said here answers that there is no such method."""
+        """Exactly what is served; the methods of other capabilities are not found."""
         found: dict[str, Any] = {"tools": {"listChanged": True}}
-        if self._app.resources:
+        if self._registry.resources:
             found["resources"] = {"listChanged": True, "subscribe": True}
-        if self._app.prompts:
+        if self._registry.prompts:
             found["prompts"] = {"listChanged": True}
-        if version.completions and (self._app.resources or self._app.prompts):
+        if version.completions and (self._registry.resources or self._registry.prompts):
             found["completions"] = {}
         found["logging"] = {}
         return found
 
-    def offers(self, method: str, version: Version) -> bool:
-        family = method.partition("/")[0]
-        if family == "tools":
-            return True
-        if family == "server":
-            return version.modern
-        capability = "completions" if family == "completion" else family
-        return capability in self.capabilities(version) or (
-            # Older versions complete without saying so.
-            family == "completion" and not version.completions
-        )
+    def offers(self, family: str, version: Version) -> bool:
+        """Whether the methods of *family*, the part before the slash, are served."""
+        registry = self._registry
+        match family:
+            case "resources":
+                return bool(registry.resources)
+            case "prompts":
+                return bool(registry.prompts)
+            case "completion":
+                # Versions without the capability have the method all the same.
+                return not version.completions or bool(registry.resources or registry.prompts)
+            case "server":
+                return version.modern
+            case _:
+                return family in ("tools", "logging")
 
     def server_info(self, version: Version) -> dict[str, Any]:
-        info: dict[str, Any] = {"name": self._app.name, "version": self._app.version}
-        if version.titles and self._app.title:
-            info["title"] = self._app.title
+        info: dict[str, Any] = {"name": self._registry.name, "version": self._registry.version}
+        if version.titles and self._registry.title:
+            info["title"] = self._registry.title
         return info
 
-    def finish(self, result: dict[str, Any], version: Version, *, cacheable: bool = False) -> bytes:
-        """The result with what every modern result carries."""
+    def encode_result(
+        self, result: dict[str, Any], version: Version, *, cacheable: bool = False
+    ) -> bytes:
+        """The JSON of a result, with the members that every stateless result has."""
         if not version.modern:
             return _encode(result)
         result.setdefault("resultType", "complete")
@@ -82,14 +89,11 @@ class About:
         result["_meta"] = {SERVER_INFO: self.server_info(version)}
         return _encode(result)
 
-    def signed(self, result: bytes) -> bytes:
-        """A tool's modern result: it ends in its `_meta`, and that never is empty."""
-        return result[:-2] + self._signature
-
     @cached_property
-    def _signature(self) -> bytes:
-        info = _encode(self.server_info(LATEST_LEGACY))
-        return b',"%b":%b}}' % (SERVER_INFO.encode(), info)
+    def json(self) -> bytes:
+        """The JSON of the server info, which stands in the `_meta` of each stateless result."""
+        return _encode(self.server_info(LATEST_LEGACY))
 
     def _instructions(self) -> dict[str, str]:
-        return {"instructions": self._app.description} if self._app.description else {}
+        description = self._registry.description
+        return {"instructions": description} if description else {}

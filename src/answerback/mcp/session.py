@@ -1,4 +1,4 @@
-"""What is known of the other end: what it said when it opened, and has set since."""
+"""A client's capabilities and version, and the session of a stateful client."""
 
 from __future__ import annotations
 
@@ -7,27 +7,29 @@ from typing import Any
 import msgspec
 
 from ..peer import LEVELS, Level, Question
-from ..versions import Version
+from ..versions import MODERN, Version
+from .jsonrpc import INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
+from .params import PREFIX, Meta
 
 DEFAULT_LEVEL: Level = "info"
-"""From which on a legacy client hears the log until it says otherwise."""
+"""The log level of a session until its client sets another."""
 
 
-class Client(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client can do, as it said: once when it opened, or with each modern request."""
+class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
+    """The client declares them at `initialize`, or with each request in the stateless era."""
 
     form: bool = False
-    """It can put a question with a form to its user."""
+    """It can show its user a question with a form."""
     url: bool = False
     """It can send its user to a page."""
     sampling: bool = False
     roots: bool = False
 
     @classmethod
-    def of(cls, capabilities: dict[str, Any], *, elicitation: bool = True) -> Client:
-        """Bare `elicitation: {}` means forms only; what a version has no word for is not asked."""
+    def of(cls, capabilities: dict[str, Any], *, elicitation: bool = True) -> ClientCapabilities:
+        """Bare `elicitation: {}` means forms only; *elicitation* is whether the version has it."""
         if not capabilities:
-            return _NO_CLIENT
+            return _NO_CAPABILITIES
         asks = capabilities.get("elicitation") if elicitation else None
         modes = asks if isinstance(asks, dict) else {}
         return cls(
@@ -37,16 +39,15 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
             roots="roots" in capabilities,
         )
 
-    def can(self, question: Question) -> bool:
-        """Whether it said that it can answer such a question."""
-        return not missing(self, question)
+    def can_answer(self, question: Question) -> bool:
+        return not missing_capability(self, question)
 
 
-_NO_CLIENT = Client()
+_NO_CAPABILITIES = ClientCapabilities()
 
 
-def missing(client: Client, question: Question) -> dict[str, Any]:
-    """The capability that a question needs and the client did not declare, in MCP's words."""
+def missing_capability(client: ClientCapabilities, question: Question) -> dict[str, Any]:
+    """The capability that a question needs and the client did not declare, as MCP writes it."""
     match question.method:
         case "elicitation/create":
             mode = question.params.get("mode", "form")
@@ -58,12 +59,32 @@ def missing(client: Client, question: Question) -> dict[str, Any]:
             return {} if client.roots else {"roots": {}}
 
 
+def require_meta(meta: Meta | None) -> tuple[Meta, ClientCapabilities]:
+    """The `_meta` of a stateless request, which must have a version and capabilities."""
+    if meta is None:
+        raise RpcError(INVALID_PARAMS, "Missing _meta")
+    if meta.version is msgspec.UNSET:
+        raise RpcError(INVALID_PARAMS, f"Missing _meta[{PREFIX}protocolVersion]")
+    if meta.capabilities is msgspec.UNSET:
+        raise RpcError(INVALID_PARAMS, f"Missing _meta[{PREFIX}clientCapabilities]")
+    return meta, ClientCapabilities.of(meta.capabilities)
+
+
+def version_of(meta: Meta) -> Version:
+    """The version that a stateless request names; raises RpcError for an unknown one."""
+    version = MODERN.get(str(meta.version))
+    if version is None:
+        data = {"supported": sorted(MODERN, reverse=True), "requested": meta.version}
+        raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    return version
+
+
 class Session:
-    """One legacy client: from `initialize` until it goes."""
+    """The session of one stateful client, from `initialize` until it disconnects."""
 
     __slots__ = ("client", "level", "subscriptions", "version")
 
-    def __init__(self, version: Version, client: Client) -> None:
+    def __init__(self, version: Version, client: ClientCapabilities) -> None:
         self.version = version
         self.client = client
         self.level: Level = DEFAULT_LEVEL
@@ -71,5 +92,5 @@ class Session:
 
 
 def reaches(level: Level, threshold: Level) -> bool:
-    """Whether a message of *level* is to be sent to one who asked for *threshold* and above."""
+    """Whether a log message of *level* goes to a client that set *threshold*."""
     return LEVELS.index(level) >= LEVELS.index(threshold)

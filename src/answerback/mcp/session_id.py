@@ -1,4 +1,4 @@
-"""Session ids that hold their session: what was agreed at `initialize`, sealed."""
+"""Session ids: signed tokens that hold what client and server agreed at `initialize`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Self
 import msgspec
 
 from ..versions import LEGACY, Version
-from .session import Client
-from .signing import Sealer
+from .session import ClientCapabilities
+from .signing import Signer
 
 _PURPOSE = b"session"
 _LAYOUT = struct.Struct("!BBHI8s8s")
@@ -20,18 +20,22 @@ _BITS = ("form", "url", "sampling", "roots")
 LIFETIME = 24 * 3600
 
 
-class Ticket(msgspec.Struct, frozen=True, kw_only=True):
+class SessionId(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of an `Mcp-Session-Id`."""
+
     version: Version
-    client: Client
+    client: ClientCapabilities
     home: int
-    """The worker that it was opened at."""
+    """The worker that opened the session."""
     issued: int
     subject: bytes
-    """Who opened it: a hash, or nothing for anybody."""
+    """A hash of the user who opened the session; zeros for an anonymous one."""
     nonce: bytes
 
     @classmethod
-    def issue(cls, version: Version, client: Client, home: int, subject: bytes = b"") -> Self:
+    def issue(
+        cls, version: Version, client: ClientCapabilities, home: int, subject: bytes = b""
+    ) -> Self:
         return cls(
             version=version,
             client=client,
@@ -41,34 +45,34 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
             nonce=os.urandom(8),
         )
 
-    def seal(self, sealer: Sealer) -> str:
+    def sign(self, signer: Signer) -> str:
         bits = sum(getattr(self.client, name) << place for place, name in enumerate(_BITS))
         packed = _LAYOUT.pack(
             _VERSIONS.index(self.version), bits, self.home, self.issued, self.subject, self.nonce
         )
-        return sealer.seal(packed, _PURPOSE)
+        return signer.sign(packed, _PURPOSE)
 
     @classmethod
-    def open(cls, id: str, sealer: Sealer) -> Self | None:
-        """The ticket, or None: forged, foreign, or too old."""
-        packed = sealer.open(id, _PURPOSE)
+    def verify(cls, token: str, signer: Signer) -> Self | None:
+        """The session id; None if the token is forged, of another server, or too old."""
+        packed = signer.verify(token, _PURPOSE)
         if packed is None or len(packed) != _LAYOUT.size:
             return None
         version, bits, home, issued, subject, nonce = _LAYOUT.unpack(packed)
         if version >= len(_VERSIONS):
             return None
         abilities = {name: bool(bits >> place & 1) for place, name in enumerate(_BITS)}
-        ticket = cls(
+        found = cls(
             version=_VERSIONS[version],
-            client=Client(**abilities),
+            client=ClientCapabilities(**abilities),
             home=home,
             issued=issued,
             subject=subject,
             nonce=nonce,
         )
-        return ticket if ticket.is_valid else None
+        return found if found.is_valid else None
 
     @property
     def is_valid(self) -> bool:
-        """Neither too old nor from the future; clocks may differ by a minute."""
+        """Neither too old nor from the future; two machines' clocks may differ by a minute."""
         return -60 <= time.time() - self.issued <= LIFETIME

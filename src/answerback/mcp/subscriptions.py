@@ -1,31 +1,29 @@
-"""Telling clients of changes: what each asked to hear, in the words of its era."""
+"""Subscriptions: notifies clients of changes to lists and resources, in both eras."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from ..registry import Change
-from .messages import (
+from ..registry import Change, Registry
+from .jsonrpc import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
     Id,
     Params,
     RpcError,
     notification_frame,
+    read_params,
     result_frame,
 )
-from .params import PREFIX, ReadResource, read
-
-if TYPE_CHECKING:
-    from ..app import App
+from .params import PREFIX, ReadResource
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
-MOST = 1000
-"""Subscriptions of one session."""
+MAX_SUBSCRIPTIONS = 1000
+"""The most subscriptions of one session."""
 _METHODS = {
     "tools": "notifications/tools/list_changed",
     "resources": "notifications/resources/list_changed",
@@ -35,7 +33,7 @@ _METHODS = {
 
 
 class Filter(msgspec.Struct, omit_defaults=True):
-    """What a modern client listens for."""
+    """The changes that a stateless client subscribes to."""
 
     tools: bool = msgspec.field(default=False, name="toolsListChanged")
     prompts: bool = msgspec.field(default=False, name="promptsListChanged")
@@ -43,9 +41,9 @@ class Filter(msgspec.Struct, omit_defaults=True):
     uris: tuple[str, ...] = msgspec.field(default=(), name="resourceSubscriptions")
 
     def wants(self, change: Change) -> bool:
-        if change.what == "resource":
+        if change.kind == "resource":
             return change.uri in self.uris
-        return bool(getattr(self, change.what))
+        return bool(getattr(self, change.kind))
 
 
 class Listen(msgspec.Struct):
@@ -53,17 +51,19 @@ class Listen(msgspec.Struct):
 
 
 class Subscription:
-    """One `subscriptions/listen`: acknowledged first, then whatever it asked for, until it ends."""
+    """One `subscriptions/listen`: an acknowledgement, then notifications until it ends."""
 
-    def __init__(self, app: App, id: Id, raw: Params, send: Callable[[bytes], None]) -> None:
+    def __init__(
+        self, registry: Registry, id: Id, raw: Params, send: Callable[[bytes], None]
+    ) -> None:
         self._meta = {SUBSCRIPTION: id}
         self._id = id
         self._send = send
-        self._filter = _honoured(read(raw, Listen).notifications, app)
-        # Registered before it is acknowledged, so that nothing between the two is lost;
-        # what happens meanwhile waits, because the acknowledgement comes first.
+        self._filter = _honoured(read_params(raw, Listen).notifications, registry)
+        # Subscribe before the acknowledgement, so that no change is lost between the two.
+        # A change that comes before it waits, because the acknowledgement must be first.
         self._early: list[bytes] | None = []
-        self._stop = app.changes.listen(self._hear)
+        self._unsubscribe = registry.changes.subscribe(self._on_change)
         self._begin()
 
     def _begin(self) -> None:
@@ -73,7 +73,7 @@ class Subscription:
         for frame in early or ():
             self._send(frame)
 
-    def _hear(self, change: Change) -> None:
+    def _on_change(self, change: Change) -> None:
         if not self._filter.wants(change):
             return
         frame = change_frame(change, self._meta)
@@ -83,23 +83,23 @@ class Subscription:
             self._send(frame)
 
     def end(self) -> None:
-        """Hear no more; may be called twice."""
-        self._stop()
+        """Unsubscribe; may be called twice."""
+        self._unsubscribe()
 
     def last_frame(self, server_info: dict[str, Any]) -> bytes:
-        """What ends it in good order."""
+        """The result that ends the subscription."""
         meta = {**self._meta, PREFIX + "serverInfo": server_info}
         result = {"resultType": "complete", "_meta": meta}
         return result_frame(self._id, msgspec.json.encode(result))
 
 
-def subscribed_uri(app: App, raw: Params, subscribed: AbstractSet[str]) -> str:
-    """The resource that a legacy client wants to hear of; raises RpcError if it may not."""
-    uri = read(raw, ReadResource).uri
-    if all(resource.arguments_for(uri) is None for resource in app.resources.values()):
+def subscribed_uri(registry: Registry, raw: Params, subscribed: AbstractSet[str]) -> str:
+    """The URI that a stateful client subscribes to; raises RpcError if it may not."""
+    uri = read_params(raw, ReadResource).uri
+    if all(resource.arguments_for(uri) is None for resource in registry.resources.values()):
         raise RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
-    if len(subscribed) >= MOST and uri not in subscribed:
-        raise RpcError(INVALID_PARAMS, f"More than {MOST} subscriptions")
+    if len(subscribed) >= MAX_SUBSCRIPTIONS and uri not in subscribed:
+        raise RpcError(INVALID_PARAMS, f"More than {MAX_SUBSCRIPTIONS} subscriptions")
     return uri
 
 
@@ -107,13 +107,13 @@ def change_frame(change: Change, meta: dict[str, Any] | None = None) -> bytes:
     params: dict[str, Any] = {} if change.uri is None else {"uri": change.uri}
     if meta is not None:
         params["_meta"] = meta
-    return notification_frame(_METHODS[change.what], params)
+    return notification_frame(_METHODS[change.kind], params)
 
 
-def _honoured(asked: Filter, app: App) -> Filter:
+def _honoured(asked: Filter, registry: Registry) -> Filter:
     return Filter(
         tools=asked.tools,
-        prompts=asked.prompts and bool(app.prompts),
-        resources=asked.resources and bool(app.resources),
-        uris=asked.uris if app.resources else (),
+        prompts=asked.prompts and bool(registry.prompts),
+        resources=asked.resources and bool(registry.resources),
+        uris=asked.uris if registry.resources else (),
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..calls.pipeline import Call, Outcome
+from ..calls.call import Call, Outcome
 from ..content import Audio, Block, Embedded, Image, Text
 from ..dialects.mcp_blocks import write_block
 from ..reply import Reply

@@ -13,7 +13,7 @@ from .event import Event
 from .writer import END_SECONDS, Writer
 
 if TYPE_CHECKING:
-    from ..calls.pipeline import Call, Handler, Outcome
+    from ..calls.call import Call, Handler, Outcome
     from .sink import Sink
 
 

@@ -201,7 +201,7 @@ def _name_of(fn: Callable[..., Any], source: Source) -> str:
     return type(fn).__name__ if name == "__call__" else name
 
 
-def check_options(given: Mapping[str, Any], known: type[Options]) -> None:
+def check_options(given: Mapping[str, Any], known: type[Any]) -> None:
     """Refuse an option that nothing, or nothing good, would be done with."""
     if unknown := given.keys() - known.__annotations__.keys():
         options = ", ".join(sorted(known.__annotations__))

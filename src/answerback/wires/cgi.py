@@ -4,44 +4,54 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-import msgspec
-
-from ..calls.pipeline import Call
-from ..dialects import Written, write
-from ..dialects.accept import choose
+from ..calls.handlers import make_handlers
+from ..calls.pipeline import run_without_loop
+from ..calls.runners import run_in_new_loop, run_in_place
+from ..dialects import Written
 from ..errors import AnswerbackError
+from ..limits import MAX_BODY
+from ..registry import Registry
 from ..reply import Reply, failure
-from ..shape import RESULT
-from .http.refusals import MAX_BODY, RESERVED, no_route, refuse_media, refuse_method
-from .single_call import call_once
+from .http.refusals import too_large
+from .http.routes import Routes
 from .stdout import Stdout
-
-if TYPE_CHECKING:
-    from ..app import App
 
 Environ: TypeAlias = Mapping[str, str]
 
-_JSON = "application/json"
-_ROUTE = "/functions/"
+_INTERRUPTED = 130  # A shell reports this status for SIGINT.
 
-_INTERRUPTED = 130  # What a shell reports for SIGINT.
-
-# Written by hand: it is sent when nothing of ours can be relied on.
-_BROKEN = Written(500, b'{"error":"Internal server error"}', _JSON)
+# Written by hand, because it is sent when our own code failed.
+_INTERNAL_ERROR = Written(500, b'{"error":"Internal server error"}', "application/json")
+_MAX_BODY_HINT = "send less, or set ANSWERBACK_MAX_BODY to more where the server runs this"
 
 
 class BadSetting(AnswerbackError):
-    """The server's own environment is set to what cannot be."""
+    """A variable in the server's environment has an invalid value."""
 
     code = "BAD_SETTING"
 
 
-def serve(load: Callable[[], App], environ: Environ, out: Stdout, source: int) -> int:
-    """Answer the one request, and give the exit status; the response is whole in any case.
+class CgiRequest:
+    """The request that the environment describes."""
 
-    The body is read from the file descriptor *source*.
+    is_disconnected = None
+
+    def __init__(self, environ: Environ) -> None:
+        self.method = environ.get("REQUEST_METHOD") or "GET"
+        # The web server has decoded the path; bytes that are not UTF-8 are made visible.
+        self.path = os.fsencode(environ.get("PATH_INFO") or "/").decode("utf-8", "replace")
+        self.root = environ.get("SCRIPT_NAME", "")
+        self.accept = os.fsencode(environ.get("HTTP_ACCEPT", ""))
+        self.content_type = os.fsencode(environ.get("CONTENT_TYPE", ""))
+        self.caller = ""
+
+
+def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: int = 0) -> int:
+    """Answer the one request, and return the exit status. It always writes a whole response.
+
+    *source* is the file descriptor of the request's body.
     """
     # A client's `Proxy` header must not become the proxy of a tool's own requests (httpoxy).
     os.environ.pop("HTTP_PROXY", None)
@@ -49,13 +59,27 @@ def serve(load: Callable[[], App], environ: Environ, out: Stdout, source: int) -
     try:
         written = answer(load(), environ, source)
     except KeyboardInterrupt:
-        written, status = _BROKEN, _INTERRUPTED
-    except BaseException as exc:  # noqa: BLE001 -- the web server is owed a document
+        written, status = _INTERNAL_ERROR, _INTERRUPTED
+    except BaseException as exc:  # noqa: BLE001 -- the web server expects a response
         _log(exc)
-        written, status = _BROKEN, 1
-    out.write(_head(written) + (b"" if _method(environ) == "HEAD" else written.body))
+        written, status = _INTERNAL_ERROR, 1
+    is_head = environ.get("REQUEST_METHOD") == "HEAD"
+    out.write(_head(written) + (b"" if is_head else written.body))
     out.close()
     return status
+
+
+def answer(registry: Registry, environ: Environ, source: int = 0) -> Written:
+    """The response to the request that the environment describes."""
+    request = CgiRequest(environ)
+    handlers = make_handlers(registry, run_in_place(run_in_new_loop))
+    # The web server has removed the script's own path, so "/NAME" alone names a tool too.
+    prefixes = dict.fromkeys((registry.contract.route, "/functions/", "/"))
+    routes = Routes(
+        registry, handlers, wire="cgi", prefixes=tuple(sorted(prefixes, key=len, reverse=True))
+    )
+    body = _read_body(environ, source) if request.method == "POST" else b""
+    return run_without_loop(routes.answer(request, body))
 
 
 def _log(exc: BaseException) -> None:
@@ -63,39 +87,14 @@ def _log(exc: BaseException) -> None:
 
     log = logging.getLogger("answerback")
     if isinstance(exc, AnswerbackError):
-        # It says what to change; where we found out tells nothing.
+        # Its message says what to change; our own traceback would not help.
         log.error("the request could not be answered: %s", exc, exc_info=exc.__cause__)
     else:
         log.error("the request could not be answered", exc_info=exc)
 
 
-def answer(app: App, environ: Environ, source: int) -> Written:
-    path = _path(environ)
-    if path in _PAGES:
-        refused = refuse_method(_method(environ), "GET, HEAD")
-        if refused is not None:
-            return _say(app, refused, environ, allow="GET, HEAD")
-        return Written(200, _PAGES[path](app, environ), _JSON)
-    name = _function_at(path, app)
-    if not name:
-        return _say(app, no_route(path), environ)
-    return _say(app, _reply(app, name, environ, source), environ, name)
-
-
-def _reply(app: App, name: str, environ: Environ, source: int) -> Reply[Any]:
-    refused = refuse_method(_method(environ), "POST") or refuse_media(
-        environ.get("CONTENT_TYPE", "")
-    )
-    if refused is not None:
-        return refused
-    body = _read_body(environ, source)
-    if isinstance(body, Reply):
-        return body
-    return call_once(app, Call(name, body or b"{}", wire="cgi"))
-
-
 def _read_body(environ: Environ, source: int) -> bytes | Reply[Any]:
-    """The body, or the reply to one that cannot be read."""
+    """The body, or the refusal of one."""
     length = environ.get("CONTENT_LENGTH", "")
     if not length and "HTTP_TRANSFER_ENCODING" in environ:
         return _bad_request("Content-Length is missing; CGI cannot read a body without it")
@@ -104,14 +103,10 @@ def _read_body(environ: Environ, source: int) -> bytes | Reply[Any]:
     if not (length.isascii() and length.isdigit()):
         return _bad_request(f"Invalid Content-Length: {length}")
     limit = _max_body(environ)
-    # Python refuses to read a number of thousands of digits.
+    # Python refuses to convert thousands of digits.
     size = int(length) if len(length) < 20 else limit + 1
     if size > limit:
-        return failure(
-            f"Body larger than {limit} bytes",
-            code="TOO_LARGE",
-            hint="send less, or set ANSWERBACK_MAX_BODY to more where the server runs this",
-        )
+        return too_large(limit, _MAX_BODY_HINT)
     body = _read(source, size)
     if len(body) < size:
         return _bad_request(f"Body ended after {len(body)} of {size} bytes")
@@ -119,12 +114,12 @@ def _read_body(environ: Environ, source: int) -> bytes | Reply[Any]:
 
 
 def _read(source: int, size: int) -> bytes:
-    """Read *size* bytes and no more: a server need not close stdin, so its end may never come."""
-    parts = []
-    while size and (part := os.read(source, min(size, 1 << 20))):
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
+    """Read *size* bytes and no more: a web server need not close stdin, so EOF may not come."""
+    chunks = []
+    while size and (chunk := os.read(source, min(size, 1 << 20))):
+        chunks.append(chunk)
+        size -= len(chunk)
+    return b"".join(chunks)
 
 
 def _bad_request(message: str) -> Reply[Any]:
@@ -132,41 +127,10 @@ def _bad_request(message: str) -> Reply[Any]:
 
 
 def _max_body(environ: Environ) -> int:
-    said = environ.get("ANSWERBACK_MAX_BODY") or str(MAX_BODY)
-    if not (said.isascii() and said.isdigit()):
-        raise BadSetting(f"ANSWERBACK_MAX_BODY is {said!r}; write a number of bytes")
-    return int(said)
-
-
-def _method(environ: Environ) -> str:
-    return environ.get("REQUEST_METHOD") or "GET"
-
-
-def _path(environ: Environ) -> str:
-    """The path, which the server has decoded; bytes that are not UTF-8 are made visible."""
-    return os.fsencode(environ.get("PATH_INFO") or "/").decode("utf-8", "replace")
-
-
-def _function_at(path: str, app: App) -> str:
-    """The function's name, or an empty string for any other path."""
-    for route in (app.contract.route, _ROUTE):
-        if route != "/" and path.startswith(route):
-            return path[len(route) :]
-    name = path.removeprefix("/")
-    return "" if name.partition("/")[0] in RESERVED else name
-
-
-def _say(
-    app: App, reply: Reply[Any], environ: Environ, name: str = "", allow: str = "POST"
-) -> Written:
-    tool = app.tools.get(name)
-    dialect = choose(environ.get("HTTP_ACCEPT"), app.contract, failed=not reply.ok)
-    # An error has no shape, and may be that the annotations could not be read.
-    shape = tool.shape if tool is not None and reply.ok else RESULT
-    written = write(reply, dialect, shape, app.contract)
-    if written.status != 405:
-        return written
-    return msgspec.structs.replace(written, headers=(*written.headers, ("Allow", allow)))
+    setting = environ.get("ANSWERBACK_MAX_BODY") or str(MAX_BODY)
+    if not (setting.isascii() and setting.isdigit()):
+        raise BadSetting(f"ANSWERBACK_MAX_BODY is {setting!r}; write a number of bytes")
+    return int(setting)
 
 
 def _head(written: Written) -> bytes:
@@ -179,28 +143,3 @@ def _head(written: Written) -> bytes:
         *(f"{name}: {value}" for name, value in written.headers),
     ]
     return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")
-
-
-def _functions(app: App, environ: Environ) -> bytes:
-    from .listing import listing
-
-    return msgspec.json.encode(listing(app))
-
-
-def _openapi(app: App, environ: Environ) -> bytes:
-    from .http.openapi import document_json
-
-    return document_json(app, environ.get("SCRIPT_NAME", ""))
-
-
-def _health(app: App, environ: Environ) -> bytes:
-    from .listing import health
-
-    return msgspec.json.encode(health(app))
-
-
-_PAGES: Mapping[str, Callable[[App, Environ], bytes]] = {
-    "/functions": _functions,
-    "/openapi.json": _openapi,
-    "/healthz": _health,
-}

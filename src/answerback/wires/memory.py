@@ -1,16 +1,14 @@
-"""No wire at all: a call from the same process, through the whole pipeline."""
+"""The wire in memory: a call from the same process, through the whole pipeline."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..calls.pipeline import Call, settled
+from ..calls.call import Call, reply_or_refusal
+from ..calls.handlers import Handlers
 from ..peer import NOBODY, Peer
-
-if TYPE_CHECKING:
-    from ..app import App
-    from ..reply import Reply
+from ..reply import Reply
 
 
-async def call(app: App, name: str, arguments: bytes, peer: Peer = NOBODY) -> Reply[Any]:
-    return settled(await app.paths.tools(Call(name, arguments, peer)))
+async def call(handlers: Handlers, name: str, arguments: bytes, peer: Peer = NOBODY) -> Reply[Any]:
+    return reply_or_refusal(await handlers.tools(Call(name, arguments, peer)))

@@ -1,18 +1,18 @@
-"""One call in a process that is there for nothing else, so has no loop."""
+"""One call in a process that serves nothing else, without an event loop."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..calls.handlers import paths
-from ..calls.pipeline import Call, settled, without_loop
-from ..calls.runners import in_place, on_a_loop_of_its_own
+from ..calls.call import Call, reply_or_refusal
+from ..calls.handlers import make_handlers
+from ..calls.pipeline import run_without_loop
+from ..calls.runners import run_in_new_loop, run_in_place
+from ..registry import Registry
+from ..reply import Reply
 
-if TYPE_CHECKING:
-    from ..app import App
-    from ..reply import Reply
 
-
-def call_once(app: App, call: Call) -> Reply[Any]:
-    ways = paths(app, in_place(on_a_loop_of_its_own))
-    return settled(without_loop(ways.tools(call)))
+def call_once(registry: Registry, call: Call) -> Reply[Any]:
+    """Call a tool and wait for its reply."""
+    handlers = make_handlers(registry, run_in_place(run_in_new_loop))
+    return reply_or_refusal(run_without_loop(handlers.tools(call)))

@@ -1,16 +1,17 @@
-"""HTTP: an ASGI application for an App's tools."""
+"""The ASGI application of an app, with MCP and REST at one address."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...app import App
+    from ...calls.handlers import Handlers
+    from ...registry import Registry
     from ..http.options import WebOptions
-    from .application import Site
+    from .application import AsgiApp
 
 
-def asgi(app: App, options: WebOptions) -> Site:
-    from .application import Site
+def asgi(registry: Registry, handlers: Handlers, options: WebOptions) -> AsgiApp:
+    from .application import AsgiApp
 
-    return Site(app, options)
+    return AsgiApp(registry, handlers, options)

@@ -1,25 +1,22 @@
-"""The ASGI application: calls are picked out here, the rest goes through Starlette's router.
-
-The router costs a quarter of the throughput, and a call needs nothing that it offers.
-"""
+"""AsgiApp: the ASGI application. It routes a request to MCP or to REST."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from ...calls.failures import log_internal_error
+from ...calls.handlers import Handlers
 from ...errors import needs_extra
-from ...mcp.signing import sealer_from_environment
-from ...registry import Change
+from ...mcp.signing import signer_from_environment
+from ...registry import Change, Registry
+from ...reply import failure
 from ..http.guard import Guard
 from ..http.options import WebOptions
-from ..http.pages import Pages
-from ..http.refusals import RESERVED
-from ..http.routes import Functions
-from .request import DIRECT, Incoming, Receive, Scope, Send
-from .worker_bus import ALONE, Bus, Changed, Sockets
+from ..http.routes import Routes
+from .request import FAST_PATH, ClientDisconnected, HttpRequest, Receive, Scope, Send
+from .worker_bus import SINGLE_WORKER, RegistryChanged, SocketBus, WorkerBus
 
 with needs_extra("serve"):
     from starlette.middleware.cors import CORSMiddleware
@@ -27,24 +24,25 @@ with needs_extra("serve"):
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
-    from ...app import App
-    from .mcp_endpoint import Endpoint
+    from .mcp_endpoint import McpEndpoint
 
 
-class Site:
-    def __init__(self, app: App, options: WebOptions) -> None:
-        self._app = app
-        self._bus: Bus = ALONE
-        self._options = options
+class AsgiApp:
+    """Serves a registry over HTTP; Starlette and FastAPI can mount it."""
+
+    def __init__(self, registry: Registry, handlers: Handlers, options: WebOptions) -> None:
+        self._registry = registry
+        self._handlers = handlers
+        self._bus: WorkerBus = SINGLE_WORKER
+        self._max_body = options.max_body
         self._guard = Guard(options)
-        self._sealer = sealer_from_environment()[0]
-        self._route = app.contract.route
-        self._functions = Functions(app, self._guard, options)
-        self._pages = Pages(app, self._guard).starlette()
+        self._signer = signer_from_environment()[0]
+        route = registry.contract.route
+        self._routes = Routes(registry, handlers, wire="rest", prefixes=(route,))
         self._cors: ASGIApp | None = None
         if options.origins:
             self._cors = CORSMiddleware(
-                self._pick,
+                self._answer,
                 allow_origins=options.origins,
                 allow_methods=["GET", "POST", "DELETE"],
                 allow_headers=["*"],
@@ -52,60 +50,72 @@ class Site:
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._cors is None:
-            await self._pick(scope, receive, send)
-        else:
-            # The short way would go around what it adds.
-            scope.pop(DIRECT, None)
+        if scope["type"] != "http":
+            await _answer_other(scope, receive, send)
+        elif self._cors is not None:
+            # The fast path would bypass the headers that the CORS middleware adds.
+            scope.pop(FAST_PATH, None)
             await self._cors(scope, receive, send)
+        else:
+            await self._answer(scope, receive, send)
 
-    async def join(self, bus: Sockets) -> None:
-        """Be one of several workers; before the first request."""
+    async def join(self, bus: SocketBus) -> None:
+        """Be one of several workers. Call this before the first request."""
         self._bus = bus
-        await bus.start(self._mcp.hear)
+        await bus.start(self._mcp.apply)
         loop = asyncio.get_running_loop()
-        telling: set[asyncio.Task[None]] = set()
+        sending: set[asyncio.Task[None]] = set()
 
-        def tell(change: Change) -> None:
-            task = loop.create_task(bus.tell_all(Changed(change)))
-            telling.add(task)
-            task.add_done_callback(telling.discard)
+        def send(change: Change) -> None:
+            task = loop.create_task(bus.broadcast(RegistryChanged(change)))
+            sending.add(task)
+            task.add_done_callback(sending.discard)
 
-        def tell_from_any_thread(change: Change) -> None:
-            loop.call_soon_threadsafe(tell, change)
+        def forward(change: Change) -> None:
+            # A change may come from any thread.
+            loop.call_soon_threadsafe(send, change)
 
-        self._app.changes.spread = tell_from_any_thread
+        self._registry.changes.forward = forward
 
     def close(self) -> None:
-        """End the streams that would never end by themselves."""
+        """End the streams that would stay open."""
         self._mcp.close()
 
-    def _pick(self, scope: Scope, receive: Receive, send: Send) -> Awaitable[None]:
-        """Not a coroutine of its own: a call has few enough to go through."""
-        path = _path(scope) if scope["type"] == "http" else ""
-        if path in ("/mcp", "/message"):
-            return self._mcp(Incoming(scope, receive, send))
-        if name := self._function_at(path):
-            return self._functions.call(name, Incoming(scope, receive, send))
-        return self._pages(scope, receive, send)
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = HttpRequest(scope, receive, send)
+        try:
+            body = await request.body(self._max_body)
+        except ClientDisconnected:
+            await request.finish_unread()
+            return
+        refused = self._guard.refuse(scope, request.headers)
+        if request.path in ("/mcp", "/message"):
+            await self._mcp.answer(request, body, refused)
+        elif refused is not None:
+            await request.respond_with(self._routes.refuse(refused, request))
+        else:
+            try:
+                written = await self._routes.answer(request, body)
+            except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
+                log_internal_error(f"{request.method} {request.path}")
+                written = self._routes.refuse(failure("Internal server error"), request)
+            await request.respond_with(written)
 
     @cached_property
-    def _mcp(self) -> Endpoint:
-        from .mcp_endpoint import Endpoint
+    def _mcp(self) -> McpEndpoint:
+        # Imported at the first MCP request; a server of REST alone does not need it.
+        from .mcp_endpoint import McpEndpoint
 
-        return Endpoint(self._app, self._guard, self._options, self._sealer, self._bus)
-
-    def _function_at(self, path: str) -> str:
-        """The function's name, or an empty string for any other path."""
-        if not path.startswith(self._route):
-            return ""
-        name = path[len(self._route) :]
-        # Only a contract without a prefix of its own shares its place with our routes.
-        return "" if self._route == "/" and name.partition("/")[0] in RESERVED else name
+        return McpEndpoint(self._registry, self._handlers, self._signer, self._bus)
 
 
-def _path(scope: Scope) -> str:
-    """The path below where the application is mounted."""
-    path: str = scope["path"]
-    root: str = scope.get("root_path", "")
-    return path[len(root) :] if root and path.startswith(root + "/") else path
+async def _answer_other(scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer the lifespan events of the server, and refuse a WebSocket."""
+    if scope["type"] == "websocket":
+        await receive()
+        await send({"type": "websocket.close", "code": 1000})
+        return
+    while (message := await receive())["type"] != "lifespan.shutdown":
+        if message["type"] == "lifespan.startup":
+            await send({"type": "lifespan.startup.complete"})
+    await send({"type": "lifespan.shutdown.complete"})

@@ -1,142 +1,163 @@
-"""MCP's Streamable HTTP, both eras at one address: who may speak, and which era it is."""
+"""MCP's Streamable HTTP at `/mcp`, both eras, and `POST /message` for one plain request."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...calls.handlers import Handlers
 from ...mcp.engine import Engine
-from ...mcp.jsonrpc import parse, parse_batch
-from ...mcp.messages import (
+from ...mcp.jsonrpc import (
     INVALID_REQUEST,
     Request,
     RpcError,
     error_frame,
+    is_batch,
+    is_stateless,
+    meta_of,
+    parse,
+    parse_batch,
+    result_frame,
 )
-from ...mcp.modern import is_modern, meta_of
+from ...mcp.mcp_peer import McpPeer
+from ...mcp.session import ClientCapabilities
+from ...mcp.signing import Signer
+from ...registry import Registry
 from ...reply import Reply
-from ...versions import LEGACY
-from ..http.guard import Guard
-from ..http.options import WebOptions
+from ...versions import LATEST_LEGACY, LEGACY
 from ..http.refusals import refuse_media
-from . import mirrored_headers as routing
-from .call_watch import Watchman
-from .http_error import HttpError, empty
-from .message import answer_message
-from .request import IN_JSON, Gone, Headers, Incoming
-from .stateful import Legacy
-from .stateless import Modern
-from .worker_bus import Bus, Changed, Note
+from .http_error import HttpError
+from .in_flight import InFlight
+from .request import IN_JSON, HttpRequest
+from .sessions import VERSION_HEADER
+from .stateful import Stateful
+from .stateless import Stateless
+from .worker_bus import RegistryChanged, WorkerBus, WorkerMessage
 
-if TYPE_CHECKING:
-    from ...app import App
-    from ...mcp.signing import Sealer
-
-_LEGACY = frozenset(name.encode() for name in LEGACY)
+_STATEFUL_VERSIONS = frozenset(name.encode() for name in LEGACY)
 
 
-class Endpoint:
-    """What is at `/mcp` and at `/message`."""
+class McpEndpoint:
+    """Checks a request, finds its era, and hands it on."""
 
     def __init__(
-        self, app: App, guard: Guard, options: WebOptions, sealer: Sealer, bus: Bus
+        self, registry: Registry, handlers: Handlers, signer: Signer, bus: WorkerBus
     ) -> None:
-        self._app = app
-        self._guard = guard
-        self._max_body = options.max_body
-        self._engine = Engine(app, app.paths, lambda: sealer)
-        watchman = Watchman()
-        self._legacy = Legacy(app, self._engine, sealer, bus, watchman)
-        self._modern = Modern(app, self._engine, watchman)
+        self._registry = registry
+        self._engine = Engine(registry, handlers, lambda: signer)
+        in_flight = InFlight()
+        self._stateful = Stateful(registry, self._engine, signer, bus, in_flight)
+        self._stateless = Stateless(registry, self._engine, in_flight)
 
-    async def __call__(self, incoming: Incoming) -> None:
+    async def answer(
+        self, http: HttpRequest, body: bytes | Reply[Any], refused: Reply[Any] | None
+    ) -> None:
+        """Respond to a request; *refused* is the guard's refusal."""
         try:
-            body = await incoming.body(self._max_body)
-            self._admit(incoming, body)
-            assert isinstance(body, bytes)
-            if incoming.scope["path"].endswith("/message"):
-                await self._message(body, incoming)
-            elif incoming.method == "POST":
-                await self._post(body, incoming)
-            else:
-                await self._stream_or_end(incoming)
-        except Gone:
-            await incoming.leave()
-        except HttpError as refused:
-            frame = error_frame(refused.error.id, refused.error)
-            await incoming.respond(refused.status, (*refused.headers, *IN_JSON), frame)
+            if refused is None and http.method == "POST":
+                if http.content_type != b"application/json":
+                    refused = refuse_media(http.content_type)
+                if isinstance(body, bytes) and refused is None:
+                    if http.path == "/mcp":
+                        await self._post(body, http)
+                    else:
+                        await self._message(body, http)
+                    return
+            _raise_refusal(refused or body)
+            await self._get_or_delete(http)
+        except HttpError as error:
+            frame = error_frame(error.error.id, error.error)
+            await http.respond(error.status, (*error.headers, *IN_JSON), frame)
 
-    async def hear(self, note: Note) -> None:
-        """What another worker tells."""
-        if isinstance(note, Changed):
-            self._app.changes.hear(note.change)
+    async def apply(self, message: WorkerMessage) -> None:
+        """Apply a message of another worker."""
+        if isinstance(message, RegistryChanged):
+            self._registry.changes.deliver(message.change)
         else:
-            await self._legacy.hear(note)
+            await self._stateful.sync.apply(message)
 
     def close(self) -> None:
-        """End the streams that would never end by themselves."""
-        self._legacy.close()
-        self._modern.close()
+        """End the streams that would stay open."""
+        self._stateful.close()
+        self._stateless.close()
 
-    def _admit(self, incoming: Incoming, body: bytes | Reply[Any]) -> None:
-        refused = self._guard.refuse(incoming.scope, incoming.headers)
-        media = incoming.headers.get(b"content-type", b"")
-        if refused is None and incoming.method == "POST" and media != b"application/json":
-            refused = refuse_media(media.decode("latin-1"))
-        if refused is None and not isinstance(body, bytes):
-            refused = body
-        if refused is not None and refused.error is not None:
-            error = RpcError(INVALID_REQUEST, refused.error.message)
-            raise HttpError(refused.error.row.status, error)
-
-    def _stream_or_end(self, incoming: Incoming) -> Awaitable[None]:
-        method = incoming.method
-        modern = _says_modern(incoming.headers)
-        if method == "GET" and not modern:
-            return self._legacy.get(incoming)
-        if method == "DELETE" and not modern:
-            return self._legacy.delete(incoming)
-        error = RpcError(INVALID_REQUEST, f"Method not allowed: {method}")
-        raise HttpError(405, error, Allow="POST" if modern else "GET, POST, DELETE")
-
-    async def _message(self, body: bytes, incoming: Incoming) -> None:
-        if incoming.method != "POST":
-            error = RpcError(INVALID_REQUEST, f"Method not allowed: {incoming.method}")
-            raise HttpError(405, error, Allow="POST")
-        await answer_message(self._engine, body, incoming)
-
-    def _post(self, body: bytes, incoming: Incoming) -> Awaitable[None]:
-        """What answers the message, to be awaited: a call has few steps to go through."""
-        _check_accept(incoming.headers)
-        modern = _says_modern(incoming.headers)
+    async def _post(self, body: bytes, http: HttpRequest) -> None:
+        _check_accept(http.accept)
+        stateless = _names_stateless_version(http)
         try:
-            batch = parse_batch(body)
-            if batch is not None:
-                if modern:
+            if is_batch(body):
+                if stateless:
                     raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
-                return self._legacy.post_batch(batch, incoming)
+                await self._stateful.post_batch(parse_batch(body), http)
+                return
             message = parse(body)
-            if not isinstance(message, Request):
-                return empty(incoming, 202) if modern else self._legacy.take(message, incoming)
-            meta = meta_of(message)
+            meta = meta_of(message) if isinstance(message, Request) else None
         except RpcError as error:
             raise HttpError(400, error) from None
-        # By its body too, so that one who forgot the header is told so.
-        if modern or is_modern(meta):
-            return self._modern.answer(message, meta, incoming)
-        return self._legacy.answer(message, meta, incoming)
+        if not isinstance(message, Request):
+            if stateless:
+                await http.respond(202, (), b"")
+            else:
+                await self._stateful.accept(message, http)
+        # The body counts too: a client that forgot the header then reads that it is missing.
+        elif stateless or is_stateless(meta):
+            await self._stateless.post(message, meta, http)
+        else:
+            await self._stateful.post(message, meta, http)
+
+    async def _get_or_delete(self, http: HttpRequest) -> None:
+        stateless = _names_stateless_version(http)
+        if http.path == "/mcp" and not stateless:
+            if http.method == "GET":
+                return await self._stateful.get(http)
+            if http.method == "DELETE":
+                return await self._stateful.delete(http)
+        allowed = "POST" if stateless or http.path != "/mcp" else "GET, POST, DELETE"
+        error = RpcError(INVALID_REQUEST, f"Method not allowed: {http.method}")
+        raise HttpError(405, error, Allow=allowed)
+
+    async def _message(self, body: bytes, http: HttpRequest) -> None:
+        """Answer one JSON-RPC request in plain JSON, without a handshake or a session."""
+        try:
+            message = parse(body)
+        except RpcError as error:
+            raise HttpError(400, error) from None
+        if isinstance(message, Request):
+            await http.respond(200, IN_JSON, await self._message_frame(message, http))
+        else:
+            await http.respond(202, (), b"")
+
+    async def _message_frame(self, request: Request, http: HttpRequest) -> bytes:
+        try:
+            if request.method == "ping":
+                return result_frame(request.id, b"{}")
+            if request.method == "initialize":
+                result = self._engine.server_info.initialize(request.params)[1]
+                return result_frame(request.id, result)
+            meta_of(request)
+        except RpcError as error:
+            return error_frame(request.id, error)
+        peer = McpPeer(request.id, LATEST_LEGACY, ClientCapabilities())
+        peer.caller = http.caller
+        return await self._engine.respond(request, peer)
 
 
-def _says_modern(headers: Headers) -> bool:
-    said = headers.get(routing.VERSION)
-    return said is not None and said not in _LEGACY and said.strip() not in _LEGACY
+def _raise_refusal(refused: Reply[Any] | bytes) -> None:
+    if isinstance(refused, Reply) and refused.error is not None:
+        error = RpcError(INVALID_REQUEST, refused.error.message)
+        raise HttpError(refused.error.row.status, error)
 
 
-def _check_accept(headers: Headers) -> None:
-    accept = headers.get(b"accept", b"*/*")
-    if b"json" in accept or b"*/*" in accept:
+def _names_stateless_version(http: HttpRequest) -> bool:
+    version = http.headers.get(VERSION_HEADER)
+    if version is None or version in _STATEFUL_VERSIONS:
+        return False
+    return version.strip() not in _STATEFUL_VERSIONS
+
+
+def _check_accept(accept: bytes) -> None:
+    if not accept or b"json" in accept or b"*/*" in accept:
         return
     accept = accept.lower()
     if not any(part in accept for part in (b"json", b"event-stream", b"application/*")):
-        what = "Not acceptable: accept application/json and text/event-stream"
-        raise HttpError(406, RpcError(INVALID_REQUEST, what))
+        reason = "Not acceptable: accept application/json and text/event-stream"
+        raise HttpError(406, RpcError(INVALID_REQUEST, reason))

@@ -1,4 +1,4 @@
-"""Questions of the legacy era: asked on a stream, answered by another POST."""
+"""Questions in the stateful era: sent on a stream, answered by another POST."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import msgspec
 
 from ...elicitation import Declined
 from ...mcp.input_required import LIFETIME
-from ...mcp.messages import Id, request_frame
-from .sse import Log
-from .worker_bus import Answered
+from ...mcp.jsonrpc import request_frame
+from ...mcp.params import Id
+from .sse import EventStream
+from .worker_bus import QuestionAnswered
 
 
-class Questions:
-    """Those that are open, by who was asked."""
+class PendingQuestions:
+    """The questions that wait for an answer, by session and request id."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[bytes, Id], asyncio.Future[msgspec.Raw]] = {}
 
-    async def ask(self, nonce: bytes, log: Log, method: str, params: Any) -> msgspec.Raw:
-        """Ask the client of a session, and wait for what it says."""
+    async def ask(self, nonce: bytes, stream: EventStream, method: str, params: Any) -> msgspec.Raw:
+        """Ask the client of a session, and wait for its answer."""
         id = f"ask-{os.urandom(8).hex()}"
         answer = asyncio.get_running_loop().create_future()
         self._open[nonce, id] = answer
-        log.append(request_frame(id, method, params))
+        stream.append(request_frame(id, method, params))
         try:
             async with asyncio.timeout(LIFETIME):
                 result: msgspec.Raw = await answer
@@ -36,17 +37,17 @@ class Questions:
         finally:
             self._open.pop((nonce, id), None)
 
-    def settle(self, note: Answered) -> None:
-        answer = self._open.get((note.nonce, note.id))
+    def resolve(self, message: QuestionAnswered) -> None:
+        answer = self._open.get((message.nonce, message.id))
         if answer is None or answer.done():
             return
-        if note.result is not None:
-            answer.set_result(msgspec.Raw(note.result))
+        if message.result is not None:
+            answer.set_result(msgspec.Raw(message.result))
         else:
             answer.set_exception(Declined("The client did not answer"))
 
-    def give_up(self, nonce: bytes) -> None:
-        """Nobody of that session will answer any more."""
+    def decline_all(self, nonce: bytes) -> None:
+        """The session has ended, so its questions get no answer."""
         for owner, id in list(self._open):
             if owner == nonce:
-                self.settle(Answered(nonce, id, None, None))
+                self.resolve(QuestionAnswered(nonce, id, None, None))

@@ -1,4 +1,4 @@
-"""One HTTP request: what it says, its body up to a limit, and the way to answer it."""
+"""One HTTP request over ASGI: its headers, its body up to a limit, and its response."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Protocol, TypeAlias
 
+from ...dialects import Written
+from ...dialects.http_reply import JSON
 from ...reply import Reply, failure
+from ..http.refusals import too_large
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -17,88 +20,116 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Headers: TypeAlias = Mapping[bytes, bytes]
 Pairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
-DIRECT = "answerback.direct"
-"""Where a scope has the server's `Direct`, if the server is ours."""
+FAST_PATH = "answerback.fast_path"
+"""The key of the `FastPath` in a scope, if the server is ours."""
 IN_JSON: Pairs = ((b"content-type", b"application/json"),)
-_DRAIN = 64 * 1024 * 1024
+# A client that is still sending does not read yet, so this much of a refused body is read.
+_MAX_DISCARDED = 64 * 1024 * 1024
+_MAX_BODY_HINT = "send less, or start the server with a larger --max-body"
 
 
-class Direct(Protocol):
-    """The short way to the line: ASGI goes through several messages, and waits for each."""
+class FastPath(Protocol):
+    """Reads and writes without ASGI's messages; `wires/server/uvicorn_protocol.py` has it."""
 
     def body(self) -> bytes | None:
-        """The body, if it is whole already."""
+        """The body, if all of it has arrived."""
 
-    def answer(self, head: bytes, body: bytes) -> bool:
-        """Write an answer whose length is not in its head yet; False if that must wait."""
+    def respond(self, head: bytes, body: bytes) -> bool:
+        """Write a response; *head* lacks the length. False if the client must read first."""
 
-    def is_gone(self) -> bool:
-        """Whether nobody is at the other end any more."""
-
-
-class Gone(Exception):
-    """The caller went away before the body was whole."""
+    def is_disconnected(self) -> bool: ...
 
 
-class Incoming:
-    __slots__ = ("_direct", "headers", "method", "receive", "scope", "send")
+class ClientDisconnected(Exception):
+    """The client disconnected before its body was complete."""
+
+
+class HttpRequest:
+    """An HTTP request, and the way to respond to it."""
+
+    __slots__ = (
+        "_fast_path",
+        "accept",
+        "caller",
+        "content_type",
+        "headers",
+        "is_disconnected",
+        "method",
+        "path",
+        "receive",
+        "root",
+        "scope",
+        "send",
+    )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
         self.send = send
         self.method: str = scope["method"]
-        self.headers = headers_of(scope)
-        # Taken out, because it leads back to the scope: a circle would wait for the collector.
-        self._direct: Direct | None = scope.pop(DIRECT, None)
-
-    @property
-    def caller(self) -> str:
-        """Where it comes from, for the records."""
-        client = self.scope.get("client")
-        return "" if client is None else str(client[0])
+        path: str = scope["path"]
+        self.root: str = scope.get("root_path", "")
+        mounted = self.root and path.startswith(self.root + "/")
+        self.path = path[len(self.root) :] if mounted else path
+        self.headers = headers = _joined_headers(scope)
+        self.accept = headers.get(b"accept", b"")
+        self.content_type = headers.get(b"content-type", b"")
+        client = scope.get("client")
+        self.caller = "" if client is None else str(client[0])
+        """The client's address, for the records."""
+        # Removed from the scope, because it refers to the scope: that is a reference cycle.
+        fast_path: FastPath | None = scope.pop(FAST_PATH, None)
+        self._fast_path = fast_path
+        self.is_disconnected = None if fast_path is None else fast_path.is_disconnected
+        """Tells whether the client has disconnected; None if the server cannot say."""
 
     async def body(self, limit: int) -> bytes | Reply[Any]:
-        """The body, or the reply to one that cannot be had; raises Gone."""
-        if self._direct is not None and (whole := self._direct.body()) is not None:
-            return whole if len(whole) <= limit else _too_large(limit)
-        if b"expect" in self.headers and _declared(self.headers) > limit:
-            return _too_large(limit)  # The caller waits for a go-ahead and can read this at once.
+        """The body, or the refusal of one; raises ClientDisconnected."""
+        if self._fast_path is not None and (body := self._fast_path.body()) is not None:
+            return body if len(body) <= limit else too_large(limit, _MAX_BODY_HINT)
+        if b"expect" in self.headers and _declared_length(self.headers) > limit:
+            # The client waits for "100 Continue", so it can read the refusal at once.
+            return too_large(limit, _MAX_BODY_HINT)
         message = await self.receive()
         if message.get("more_body") or message["type"] != "http.request":
-            return await _gather(message, self.receive, limit)
-        body: bytes = message.get("body", b"")
-        if not body and _declared(self.headers):
+            return await _read_chunks(message, self.receive, limit)
+        whole: bytes = message.get("body", b"")
+        if not whole and _declared_length(self.headers):
             return failure(
                 "The body that was announced did not arrive; send it without an Upgrade header",
                 code="INVALID_INPUT",
             )
-        return body if len(body) <= limit else _too_large(limit)
-
-    def is_gone(self) -> bool:
-        """Whether the caller has left, as far as the server tells."""
-        return self._direct is not None and self._direct.is_gone()
+        return whole if len(whole) <= limit else too_large(limit, _MAX_BODY_HINT)
 
     async def respond(self, status: int, headers: Pairs, body: bytes) -> None:
-        """Answer; *headers* are without the length."""
-        if self._direct is not None and status != 204:
+        """Send the whole response; *headers* lack the length."""
+        if self._fast_path is not None and status != 204:
             usual = status == 200 and headers is IN_JSON
-            if self._direct.answer(_USUAL if usual else _head(status, headers), body):
+            if self._fast_path.respond(_USUAL if usual else _head(status, headers), body):
                 return
-        # With 204 there can be neither a body nor a length.
+        # A 204 may have neither a body nor a length.
         length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
         start = {"type": "http.response.start", "status": status, "headers": [*headers, *length]}
         await self.send(start)
         await self.send({"type": "http.response.body", "body": body})
 
-    async def leave(self) -> None:
-        """Nobody is there any more; but what stands between us and the server wants an answer."""
-        with suppress(OSError):  # Some servers raise it, as ASGI lets them.
+    async def respond_with(self, written: Written) -> None:
+        """Send a reply as its dialect wrote it."""
+        if written.media_type == JSON and not written.headers:
+            await self.respond(written.status, IN_JSON, written.body)
+            return
+        headers = [(b"content-type", written.media_type.encode("latin-1"))]
+        headers += [(name.lower().encode(), value.encode()) for name, value in written.headers]
+        await self.respond(written.status, tuple(headers), written.body)
+
+    async def finish_unread(self) -> None:
+        """End the response to a client that disconnected; middleware still expects one."""
+        with suppress(OSError):  # ASGI allows a server to raise it here.
             await self.respond(204, (), b"")
 
 
-def headers_of(scope: Scope) -> Headers:
-    """The headers by name; what is said twice is joined, so that neither hides the other."""
+def _joined_headers(scope: Scope) -> Headers:
+    """The headers by name; the values of a repeated header are joined."""
     pairs: list[tuple[bytes, bytes]] = scope["headers"]
     headers = dict(pairs)
     if len(headers) == len(pairs):
@@ -106,44 +137,35 @@ def headers_of(scope: Scope) -> Headers:
     values: dict[bytes, list[bytes]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
-    return {name: b", ".join(said) for name, said in values.items()}
+    return {name: b", ".join(found) for name, found in values.items()}
 
 
-async def _gather(message: Message, receive: Receive, limit: int) -> bytes | Reply[Any]:
-    parts: list[bytes] = []
+async def _read_chunks(message: Message, receive: Receive, limit: int) -> bytes | Reply[Any]:
+    chunks: list[bytes] = []
     size = 0
     while True:
         if message["type"] != "http.request":
-            raise Gone
-        part = message.get("body", b"")
-        size += len(part)
+            raise ClientDisconnected
+        chunk = message.get("body", b"")
+        size += len(chunk)
         if size <= limit:
-            parts.append(part)
-        elif size > limit + _DRAIN:
-            return _too_large(limit)
+            chunks.append(chunk)
+        elif size > limit + _MAX_DISCARDED:
+            return too_large(limit, _MAX_BODY_HINT)
         if not message.get("more_body"):
-            return b"".join(parts) if size <= limit else _too_large(limit)
-        # Past the limit it is still read, and dropped: one who is sending does not read yet.
+            return b"".join(chunks) if size <= limit else too_large(limit, _MAX_BODY_HINT)
         message = await receive()
 
 
-def _declared(headers: Headers) -> int:
+def _declared_length(headers: Headers) -> int:
     length = headers.get(b"content-length", b"")
-    # Python refuses to read a number of thousands of digits.
+    # Python refuses to convert thousands of digits.
     return int(length[:20]) if length.isdigit() else 0
-
-
-def _too_large(limit: int) -> Reply[Any]:
-    return failure(
-        f"Body larger than {limit} bytes",
-        code="TOO_LARGE",
-        hint="send less, or start the server with a larger --max-body",
-    )
 
 
 @lru_cache(64)
 def _head(status: int, headers: Pairs) -> bytes:
-    """The first lines of an answer; few differ."""
+    """The status line and headers of a response; cached, because few differ."""
     if any(b"\r" in text or b"\n" in text for header in headers for text in header):
         raise ValueError("a header cannot have more than one line")
     line = b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode())

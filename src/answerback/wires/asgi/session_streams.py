@@ -1,86 +1,136 @@
-"""Streams that a client can come back to, wherever its request comes in."""
+"""The streams of a session: which GET stream is active, and those that can be resumed.
+
+A message goes to one stream of a session, whichever workers they are at: to the newest. When it
+ends, the one before it is active again.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections import OrderedDict
 
 from .request import Headers
-from .sessions import Visitor
-from .sse import Log
-from .worker_bus import Bus, Follow, Said
+from .sessions import HttpClient
+from .sse import EventStream
+from .worker_bus import FollowStream, StreamFrame, StreamState, WorkerBus
 
-_MOST = 256
-"""So many streams can be resumed; an older one is forgotten."""
-_KEPT = 32 * 1024 * 1024
-"""Bytes of such streams."""
+_MAX_STREAMS = 256
+"""The number of streams that can be resumed; an older one is dropped."""
+_MAX_BYTES = 32 * 1024 * 1024
+"""The bytes that such streams keep."""
 
 
-class Streams:
-    def __init__(self, bus: Bus) -> None:
+class ActiveStreams:
+    """Knows the GET streams of each session, at all workers."""
+
+    def __init__(self, worker: int) -> None:
+        self._worker = worker
+        self._streams: dict[bytes, dict[int, int]] = {}
+        """By session: the worker of each stream, by the time the stream was opened."""
+
+    def open(self, nonce: bytes) -> StreamState:
+        """Register a new stream of this worker; the result is for the other workers."""
+        # This clock is the same for all processes of a machine.
+        message = StreamState(nonce, time.monotonic_ns(), self._worker, True)
+        self.apply(message)
+        return message
+
+    def close(self, opened: StreamState) -> StreamState:
+        """Remove a stream of this worker; the result is for the other workers."""
+        message = StreamState(opened.nonce, opened.since, self._worker, False)
+        self.apply(message)
+        return message
+
+    def apply(self, message: StreamState) -> None:
+        streams = self._streams.setdefault(message.nonce, {})
+        if message.open:
+            streams[message.since] = message.worker
+        else:
+            streams.pop(message.since, None)
+        if not streams:
+            del self._streams[message.nonce]
+
+    def end_session(self, nonce: bytes) -> None:
+        self._streams.pop(nonce, None)
+
+    def is_active(self, stream: StreamState) -> bool:
+        """Whether the stream is the newest of its session."""
+        return stream.since == max(self._streams.get(stream.nonce, (0,)))
+
+
+class ResumableStreams:
+    """Streams that a client can resume, at whichever worker its request arrives."""
+
+    def __init__(self, bus: WorkerBus) -> None:
         self._bus = bus
-        self._logs: OrderedDict[str, tuple[bytes, Log]] = OrderedDict()
-        self._followed: dict[str, Log] = {}
+        self._streams: OrderedDict[str, tuple[bytes, EventStream]] = OrderedDict()
+        self._followed: dict[str, EventStream] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def new(self, visitor: Visitor) -> Log:
-        """A log whose id says which worker has it."""
+    def new(self, client: HttpClient) -> EventStream:
+        """A new stream; its id has the number of this worker."""
         id = f"{self._bus.number}.{os.urandom(8).hex()}"
-        log = Log(asyncio.get_running_loop(), id)
-        self._logs[id] = (visitor.nonce, log)
-        while len(self._logs) > _MOST or sum(kept.size for _, kept in self._logs.values()) > _KEPT:
-            self._logs.popitem(last=False)
-        return log
+        stream = EventStream(asyncio.get_running_loop(), id)
+        self._streams[id] = (client.nonce, stream)
+        while (
+            len(self._streams) > _MAX_STREAMS
+            or sum(kept.size for _, kept in self._streams.values()) > _MAX_BYTES
+        ):
+            self._streams.popitem(last=False)
+        return stream
 
-    async def resumed(self, visitor: Visitor, headers: Headers) -> tuple[Log | None, int]:
-        """The stream that a client lost, and how far it had read; maybe another worker has it."""
+    async def resume(self, client: HttpClient, headers: Headers) -> tuple[EventStream | None, int]:
+        """The stream that a client resumes, of any worker, and the last event that it has."""
         last = headers.get(b"last-event-id", b"").decode("ascii", "replace")
         id, _, number = last.rpartition("-")
         worker = id.partition(".")[0]
         if not (number.isdigit() and worker.isdigit() and len(number) < 10 and len(worker) < 5):
             return None, 0
         if self._bus.has(int(worker)):
-            return await self._followed_log(id, int(worker), visitor, int(number)), 0
-        owner, log = self._logs.get(id, (b"", None))
-        return (log, int(number)) if owner == visitor.nonce else (None, 0)
+            return await self._follow(id, int(worker), client, int(number)), 0
+        owner, stream = self._streams.get(id, (b"", None))
+        return (stream, int(number)) if owner == client.nonce else (None, 0)
 
-    def forget(self, log: Log) -> None:
-        """Its client has gone: what another worker may still say of it is for nobody."""
+    def stop_following(self, stream: EventStream) -> None:
+        """Stop following a stream of another worker, because its client has disconnected."""
         for reader, followed in list(self._followed.items()):
-            if followed is log:
+            if followed is stream:
                 del self._followed[reader]
 
-    def hear(self, note: Follow | Said) -> None:
-        if isinstance(note, Said):
-            self._retold(note)
+    def apply(self, message: FollowStream | StreamFrame) -> None:
+        if isinstance(message, StreamFrame):
+            self._receive(message)
             return
-        task = asyncio.ensure_future(self._retell(note))
+        task = asyncio.ensure_future(self._forward(message))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _followed_log(self, id: str, worker: int, visitor: Visitor, start: int) -> Log:
-        """Here the stream has no id: its events would be numbered anew."""
-        log = Log(asyncio.get_running_loop())
+    async def _follow(self, id: str, worker: int, client: HttpClient, start: int) -> EventStream:
+        """Follow a stream of another worker. It has no id here: its events get new numbers."""
+        stream = EventStream(asyncio.get_running_loop())
         reader = os.urandom(8).hex()
-        self._followed[reader] = log
-        await self._bus.tell(worker, Follow(id, visitor.nonce, start, self._bus.number, reader))
-        return log
+        self._followed[reader] = stream
+        await self._bus.send(
+            worker, FollowStream(id, client.nonce, start, self._bus.number, reader)
+        )
+        return stream
 
-    async def _retell(self, follow: Follow) -> None:
-        """Send what is said on a stream of ours to the worker that its client came back to."""
-        owner, log = self._logs.get(follow.log, (b"", None))
-        if log is not None and owner == follow.nonce:
-            async for frame in log.read(follow.start):
-                await self._bus.tell(follow.worker, Said(follow.reader, frame, last=False))
-        await self._bus.tell(follow.worker, Said(follow.reader, b"", last=True))
+    async def _forward(self, message: FollowStream) -> None:
+        """Send the frames of a stream of ours to the worker that its client resumed it at."""
+        owner, stream = self._streams.get(message.stream, (b"", None))
+        if stream is not None and owner == message.nonce:
+            async for frame in stream.read(message.start):
+                await self._bus.send(message.worker, StreamFrame(message.reader, frame, last=False))
+        await self._bus.send(message.worker, StreamFrame(message.reader, b"", last=True))
 
-    def _retold(self, said: Said) -> None:
-        log = self._followed.get(said.reader)
-        if log is None:
+    def _receive(self, message: StreamFrame) -> None:
+        stream = self._followed.get(message.reader)
+        if stream is None:
             return
-        if said.last:
-            log.end()
-            del self._followed[said.reader]
+        if message.last:
+            stream.end()
+            del self._followed[message.reader]
         else:
-            log.append(said.frame)
+            stream.append(message.frame)

@@ -1,115 +1,123 @@
-"""What a client of the legacy era says of its session: done here, and told to every worker."""
+"""Applies a session's messages in this worker, and sends them to the other workers."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
-from ...mcp import params
-from ...mcp.mcp_peer import Exchange
-from ...mcp.messages import Id, Notification, Request, Response, RpcError
+from ...mcp.jsonrpc import Notification, Request, Response, RpcError, read_params
+from ...mcp.params import CancelledParams, ReadResource, SetLevel
 from ...mcp.subscriptions import subscribed_uri
-from .pending_questions import Questions
-from .session_streams import Streams
-from .sessions import Visitor, Visitors
-from .turns import Turns
+from ...registry import Registry
+from .in_flight import InFlight
+from .pending_questions import PendingQuestions
+from .session_streams import ActiveStreams, ResumableStreams
+from .sessions import HttpClient, Sessions
 from .worker_bus import (
-    Answered,
-    Bus,
-    Cancelled,
-    Ended,
-    Follow,
-    Levelled,
-    Listens,
-    Note,
-    Said,
-    Subscribed,
+    FollowStream,
+    LogLevelSet,
+    QuestionAnswered,
+    RequestCancelled,
+    ResourceSubscribed,
+    SessionEnded,
+    StreamFrame,
+    StreamState,
+    WorkerBus,
+    WorkerMessage,
 )
 
-if TYPE_CHECKING:
-    from ...app import App
-
-OF_SESSION = frozenset({"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"})
+SESSION_METHODS = frozenset(
+    {"ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe"}
+)
 """The requests that are about the session itself."""
-_DONE = b"{}"
+_EMPTY_RESULT = b"{}"
 
 
-class Telling:
-    def __init__(self, app: App, bus: Bus, visitors: Visitors) -> None:
-        self._app = app
+class SessionSync:
+    """The parts that hold a session's state, kept the same in all workers."""
+
+    def __init__(
+        self, registry: Registry, bus: WorkerBus, sessions: Sessions, in_flight: InFlight
+    ) -> None:
+        self._registry = registry
         self._bus = bus
-        self._visitors = visitors
-        self.questions = Questions()
-        self.streams = Streams(bus)
-        self.turns = Turns(bus.number)
-        self._leaving: set[asyncio.Task[None]] = set()
-        self.running: dict[tuple[bytes, Id], Exchange] = {}
+        self._sessions = sessions
+        self._in_flight = in_flight
+        self.questions = PendingQuestions()
+        self.resumable = ResumableStreams(bus)
+        self.active = ActiveStreams(bus.number)
+        self._sending: set[asyncio.Task[None]] = set()
 
-    async def answer(self, request: Request, visitor: Visitor) -> bytes:
+    async def answer(self, request: Request, client: HttpClient) -> bytes:
         """The result of a request about the session; raises RpcError."""
         if request.method == "logging/setLevel":
-            level = params.read(request.params, params.SetLevel).level
-            await self._share(Levelled(visitor.nonce, level))
+            level = read_params(request.params, SetLevel).level
+            await self._apply_everywhere(LogLevelSet(client.nonce, level))
         elif request.method != "ping":
             wanted = request.method == "resources/subscribe"
             if wanted:
-                subscribed = self._visitors.subscriptions(visitor)
-                uri = subscribed_uri(self._app, request.params, subscribed)
+                subscribed = self._sessions.subscriptions(client)
+                uri = subscribed_uri(self._registry, request.params, subscribed)
             else:
-                uri = params.read(request.params, params.ReadResource).uri
-            await self._share(Subscribed(visitor.nonce, uri, wanted))
-        return _DONE
+                uri = read_params(request.params, ReadResource).uri
+            await self._apply_everywhere(ResourceSubscribed(client.nonce, uri, wanted))
+        return _EMPTY_RESULT
 
-    async def take(self, message: Notification | Response, visitor: Visitor) -> None:
-        """What nobody waits for an answer to."""
+    async def accept(self, message: Notification | Response, client: HttpClient) -> None:
+        """Take a message that gets no response."""
         if isinstance(message, Response):
             result = None if message.result is None else bytes(message.result)
             error = None if message.error is None else bytes(message.error)
-            await self._share(Answered(visitor.nonce, message.id, result, error))
+            await self._apply_everywhere(QuestionAnswered(client.nonce, message.id, result, error))
         elif message.method == "notifications/cancelled":
             with suppress(RpcError):
-                id = params.read(message.params, params.Cancelled).id
+                id = read_params(message.params, CancelledParams).id
                 if id is not None:
-                    await self._share(Cancelled(visitor.nonce, id))
+                    await self._apply_everywhere(RequestCancelled(client.nonce, id))
 
-    async def end(self, visitor: Visitor) -> None:
-        await self._share(Ended(visitor.nonce))
+    async def end_session(self, client: HttpClient) -> None:
+        await self._apply_everywhere(SessionEnded(client.nonce))
 
-    async def listen(self, visitor: Visitor) -> Listens:
-        """A stream of the session begins at this worker."""
-        stream = self.turns.open(visitor.nonce)
-        await self._bus.tell_all(stream)
+    async def open_stream(self, client: HttpClient) -> StreamState:
+        """Register a GET stream of the session at this worker."""
+        stream = self.active.open(client.nonce)
+        await self._bus.broadcast(stream)
         return stream
 
-    def leave(self, stream: Listens) -> None:
-        """It has ended; not to be waited for, because who ended it may be in a hurry."""
-        telling = asyncio.get_running_loop().create_task(
-            self._bus.tell_all(self.turns.close(stream))
+    def close_stream(self, stream: StreamState) -> None:
+        """Remove a GET stream; the other workers get to know it in the background."""
+        sending = asyncio.get_running_loop().create_task(
+            self._bus.broadcast(self.active.close(stream))
         )
-        self._leaving.add(telling)
-        telling.add_done_callback(self._leaving.discard)
+        self._sending.add(sending)
+        sending.add_done_callback(self._sending.discard)
 
-    async def _share(self, note: Ended | Levelled | Subscribed | Cancelled | Answered) -> None:
-        """One without a session has nothing to share."""
-        if note.nonce:
-            await self.hear(note)
-            await self._bus.tell_all(note)
+    async def _apply_everywhere(
+        self,
+        message: SessionEnded
+        | LogLevelSet
+        | ResourceSubscribed
+        | RequestCancelled
+        | QuestionAnswered,
+    ) -> None:
+        # A client without a session has no state to keep.
+        if message.nonce:
+            await self.apply(message)
+            await self._bus.broadcast(message)
 
-    async def hear(self, note: Note) -> None:
-        """What a client said, to this worker or to another."""
-        match note:
-            case Ended() | Levelled() | Subscribed():
-                self._visitors.hear(note)
-                if isinstance(note, Ended):
-                    self.questions.give_up(note.nonce)
-                    self.turns.forget(note.nonce)
-            case Listens():
-                self.turns.hear(note)
-            case Cancelled(nonce, id):
-                if (nonce, id) in self.running:
-                    self.running[nonce, id].cancel()
-            case Answered():
-                self.questions.settle(note)
-            case Follow() | Said():
-                self.streams.hear(note)
+    async def apply(self, message: WorkerMessage) -> None:
+        """Apply a message that a client sent to this worker or to another."""
+        match message:
+            case SessionEnded() | LogLevelSet() | ResourceSubscribed():
+                self._sessions.apply(message)
+                if isinstance(message, SessionEnded):
+                    self.questions.decline_all(message.nonce)
+                    self.active.end_session(message.nonce)
+            case StreamState():
+                self.active.apply(message)
+            case RequestCancelled(nonce, id):
+                self._in_flight.cancel(nonce, id)
+            case QuestionAnswered():
+                self.questions.resolve(message)
+            case FollowStream() | StreamFrame():
+                self.resumable.apply(message)

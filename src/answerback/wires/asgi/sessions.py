@@ -1,112 +1,135 @@
-"""Who is at the door of the legacy era: sessions that their ids hold, and what they changed."""
+"""Sessions of the stateful era over HTTP: the signed id holds one, a store keeps its changes."""
 
 from __future__ import annotations
 
+import time
+from collections import OrderedDict
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...mcp.mcp_peer import Exchange
-from ...mcp.messages import INVALID_REQUEST, Request, RpcError
-from ...mcp.session import DEFAULT_LEVEL, Client, Session
-from ...mcp.session_id import Ticket
+from ...mcp.jsonrpc import INVALID_REQUEST, RpcError
+from ...mcp.session import DEFAULT_LEVEL, ClientCapabilities, Session
+from ...mcp.session_id import LIFETIME, SessionId
+from ...mcp.signing import Signer
+from ...peer import Level
 from ...registry import Change
 from ...versions import ASSUMED_LEGACY, LEGACY, Version
-from . import mirrored_headers as routing
 from .http_error import HttpError
 from .request import Headers
-from .session_store import Sessions
-from .worker_bus import Ended, Levelled, Subscribed
+from .worker_bus import LogLevelSet, ResourceSubscribed, SessionEnded
 
-if TYPE_CHECKING:
-    from ...mcp.params import Meta
-    from ...mcp.signing import Sealer
-    from ...peer import Level
-    from .sse import Answer
-
-SESSION = b"mcp-session-id"
-_LONGEST_ID = 100
+SESSION_HEADER = b"mcp-session-id"
+VERSION_HEADER = b"mcp-protocol-version"
+MAX_STATES = 10_000
+"""Beyond so many changed sessions, the one that was idle longest is dropped."""
+_MAX_ID_LENGTH = 100
 
 
-class Visitor(msgspec.Struct, frozen=True):
-    """Who sent a request: one with a session, or anybody at some version."""
+class HttpClient(msgspec.Struct, frozen=True):
+    """The client of a request: with a session, or without one at some version."""
 
     version: Version
-    client: Client = Client()
-    ticket: Ticket | None = None
+    capabilities: ClientCapabilities = ClientCapabilities()
+    session: SessionId | None = None
     nonce: bytes = b""
+    """The random part of the session id, which names the session; empty without a session."""
 
 
-class Visitors:
-    def __init__(self, sealer: Sealer, worker: int) -> None:
-        self._sealer = sealer
+class SessionState:
+    """The changes of a session: its log level, its subscriptions, whether it has ended."""
+
+    __slots__ = ("ended", "level", "seen", "subscriptions")
+
+    def __init__(self) -> None:
+        self.level: Level | None = None
+        self.subscriptions: set[str] = set()
+        self.ended = False
+        self.seen = time.monotonic()
+
+    @property
+    def is_default(self) -> bool:
+        """Whether a new session has the same state."""
+        return not (self.ended or self.level or self.subscriptions)
+
+
+class Sessions:
+    """Identifies clients by their session id, and keeps the sessions that changed something."""
+
+    def __init__(self, signer: Signer, worker: int) -> None:
+        self._signer = signer
         self._worker = worker
-        self._sessions = Sessions()
-        # Bounded, so that a session which is never used again costs nothing for long.
-        self._known = lru_cache(1024)(self._open)
+        self._states: OrderedDict[bytes, SessionState] = OrderedDict()
+        # The cache is bounded, so an abandoned session costs nothing for long.
+        self._verified = lru_cache(1024)(self._verify)
 
-    def welcome(self, session: Session) -> bytes:
-        """The id of a new session."""
-        ticket = Ticket.issue(session.version, session.client, home=self._worker)
-        return ticket.seal(self._sealer).encode()
+    def new_id(self, session: Session) -> bytes:
+        """The signed id of a new session."""
+        id = SessionId.issue(session.version, session.client, home=self._worker)
+        return id.sign(self._signer).encode()
 
-    def at(self, headers: Headers) -> Visitor:
-        """Without a session id it is whoever it is, at the version of its header."""
-        id = headers.get(SESSION)
-        if id is None:
-            said = headers.get(routing.VERSION, b"").decode("latin-1").strip()
-            return Visitor(LEGACY.get(said, ASSUMED_LEGACY))
-        visitor = self._known(id) if len(id) < _LONGEST_ID else None
-        if visitor is not None and visitor.ticket is not None and visitor.ticket.is_valid:
-            state = self._sessions.get(visitor.nonce)
-            if state is None or not state.ended:
-                return visitor
+    def identify(self, headers: Headers) -> HttpClient:
+        """The client of a request; raises HttpError for an unknown session.
+
+        Without a session id the version header alone counts.
+        """
+        token = headers.get(SESSION_HEADER)
+        if token is None:
+            version = headers.get(VERSION_HEADER, b"").decode("latin-1").strip()
+            return HttpClient(LEGACY.get(version, ASSUMED_LEGACY))
+        client = self._verified(token) if len(token) < _MAX_ID_LENGTH else None
+        if client is not None and client.session is not None:
+            age = time.time() - client.session.issued
+            state = self._states.get(client.nonce)
+            if -60 <= age <= LIFETIME and (state is None or not state.ended):
+                return client
         raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
 
-    def _open(self, id: bytes) -> Visitor | None:
-        ticket = Ticket.open(id.decode("latin-1"), self._sealer)
-        if ticket is None:
-            return None
-        return Visitor(ticket.version, ticket.client, ticket, ticket.nonce)
+    def _verify(self, token: bytes) -> HttpClient | None:
+        id = SessionId.verify(token.decode("latin-1"), self._signer)
+        return None if id is None else HttpClient(id.version, id.client, id, id.nonce)
 
-    def level(self, visitor: Visitor) -> Level:
-        state = self._sessions.get(visitor.nonce)
+    def level(self, client: HttpClient) -> Level:
+        """The log level of the client's session."""
+        state = self._states.get(client.nonce)
         return DEFAULT_LEVEL if state is None or state.level is None else state.level
 
-    def exchange(
-        self,
-        request: Request,
-        meta: Meta | None,
-        visitor: Visitor,
-        answer: Answer,
-        caller: str,
-    ) -> Exchange:
-        """What a visitor's request is answered in."""
-        level = self.level(visitor)
-        exchange = Exchange(request.id, visitor.version, visitor.client, answer, level=level)
-        if meta is not None:
-            exchange.token = meta.token
-        exchange.caller = caller
-        return exchange
-
-    def wants(self, visitor: Visitor, change: Change) -> bool:
-        return change.what != "resource" or change.uri in self.subscriptions(visitor)
-
-    def subscriptions(self, visitor: Visitor) -> AbstractSet[str]:
-        state = self._sessions.get(visitor.nonce)
+    def subscriptions(self, client: HttpClient) -> AbstractSet[str]:
+        state = self._states.get(client.nonce)
         return frozenset() if state is None else state.subscriptions
 
-    def hear(self, note: Ended | Levelled | Subscribed) -> None:
-        """Something changed in a session, here or in another worker."""
-        state = self._sessions.keep(note.nonce)
-        match note:
-            case Ended():
+    def wants(self, client: HttpClient, change: Change) -> bool:
+        """Whether the client is notified of a change."""
+        return change.kind != "resource" or change.uri in self.subscriptions(client)
+
+    def apply(self, message: SessionEnded | LogLevelSet | ResourceSubscribed) -> None:
+        """Apply the change of a session, which this worker or another one received."""
+        state = self._keep(message.nonce)
+        match message:
+            case SessionEnded():
                 state.ended = True
-            case Levelled():
-                state.level = note.level
-            case Subscribed():
+            case LogLevelSet():
+                state.level = message.level
+            case ResourceSubscribed():
                 uris = state.subscriptions
-                uris.add(note.uri) if note.wanted else uris.discard(note.uri)
-                self._sessions.release(note.nonce)
+                uris.add(message.uri) if message.wanted else uris.discard(message.uri)
+                if state.is_default:
+                    del self._states[message.nonce]
+
+    def _keep(self, nonce: bytes) -> SessionState:
+        state = self._states.get(nonce)
+        if state is None:
+            self._drop_old()
+            state = self._states[nonce] = SessionState()
+        state.seen = time.monotonic()
+        self._states.move_to_end(nonce)
+        return state
+
+    def _drop_old(self) -> None:
+        limit = time.monotonic() - LIFETIME
+        while self._states:
+            oldest = next(iter(self._states.values()))
+            if len(self._states) < MAX_STATES and oldest.seen > limit:
+                return
+            self._states.popitem(last=False)

@@ -1,14 +1,11 @@
-"""MCP over HTTP, the legacy era: sessions whose id holds them, streams that can be resumed."""
+"""MCP over HTTP in the stateful era: sessions in signed ids, and streams that can be resumed."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
-from ...mcp import params
-from ...mcp.jsonrpc import parse
-from ...mcp.mcp_peer import DEAF, Exchange
-from ...mcp.messages import (
+from ...mcp.engine import Engine
+from ...mcp.jsonrpc import (
     INVALID_REQUEST,
     Message,
     Notification,
@@ -16,206 +13,183 @@ from ...mcp.messages import (
     Response,
     RpcError,
     error_frame,
+    meta_of,
+    parse,
     result_frame,
 )
-from ...mcp.modern import meta_of
+from ...mcp.params import Meta
+from ...mcp.signing import Signer
 from ...mcp.subscriptions import change_frame
-from ...registry import Change
+from ...registry import Change, Registry
 from ...versions import LEGACY
-from .call_watch import Vigil, Watchman
-from .http_error import HttpError, empty
-from .request import IN_JSON, Incoming
-from .session_sync import OF_SESSION, Telling
-from .sessions import SESSION, Visitor, Visitors
-from .sse import KEEP_ALIVE, Answer, Log, write_until_gone
-from .worker_bus import Bus
-
-if TYPE_CHECKING:
-    from ...app import App
-    from ...mcp.engine import Engine
-    from ...mcp.signing import Sealer
+from .http_error import HttpError
+from .in_flight import BatchPeer, HttpPeer, InFlight
+from .request import IN_JSON, HttpRequest
+from .session_sync import SESSION_METHODS, SessionSync
+from .sessions import SESSION_HEADER, HttpClient, Sessions
+from .sse import EventStream, write_until_disconnected
+from .worker_bus import WorkerBus
 
 
-class Legacy:
+class Stateful:
+    """Answers POST, GET and DELETE of clients up to 2025-11-25."""
+
     def __init__(
-        self, app: App, engine: Engine, sealer: Sealer, bus: Bus, watchman: Watchman
+        self,
+        registry: Registry,
+        engine: Engine,
+        signer: Signer,
+        bus: WorkerBus,
+        in_flight: InFlight,
     ) -> None:
-        self._app = app
+        self._registry = registry
         self._engine = engine
-        self._watchman = watchman
-        self._visitors = Visitors(sealer, bus.number)
-        self._telling = Telling(app, bus, self._visitors)
-        self.hear = self._telling.hear
-        self._listening: set[Log] = set()
+        self._in_flight = in_flight
+        self._sessions = Sessions(signer, bus.number)
+        self.sync = SessionSync(registry, bus, self._sessions, in_flight)
+        self._open_streams: set[EventStream] = set()
 
-    async def answer(self, request: Request, meta: params.Meta | None, incoming: Incoming) -> None:
+    async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
+        """Answer one request."""
         if request.method == "initialize":
-            await self._initialize(request, incoming)
+            await self._initialize(request, http)
             return
-        visitor = self._visitors.at(incoming.headers)
-        if (
-            self._engine.is_quick(request)
-            and request.method not in OF_SESSION
-            and not _names_events_first(incoming)
-            and (visitor.nonce, request.id) not in self._telling.running
-        ):
-            exchange = Exchange(request.id, visitor.version, visitor.client, DEAF)
-            exchange.caller = incoming.caller
-            frame = await self._engine.respond(request, exchange)
-            await incoming.respond(200, IN_JSON, frame)
-            return
-        answer = self._answer(visitor, incoming)
-        begin, receive = answer.begin, incoming.receive
-        with Vigil(self._watchman, receive, silence=KEEP_ALIVE, on_silence=begin, on_gone=None):
-            last = await self._frame(request, meta, visitor, answer, incoming.caller)
-        await answer.finish(last)
+        client = self._sessions.identify(http.headers)
+        peer = self._peer(request, meta, client, http)
+        if request.method in SESSION_METHODS:
+            await peer.finish(await self._answer_session(request, client))
+        else:
+            await peer.finish(await self._in_flight.run(self._engine, request, peer))
 
-    async def take(self, message: Notification | Response, incoming: Incoming) -> None:
-        """What is not answered, only acknowledged."""
-        await self._telling.take(message, self._visitors.at(incoming.headers))
-        await empty(incoming, 202)
+    async def accept(self, message: Notification | Response, http: HttpRequest) -> None:
+        """Acknowledge a message that gets no response."""
+        await self.sync.accept(message, self._sessions.identify(http.headers))
+        await http.respond(202, (), b"")
 
-    async def post_batch(self, texts: list[bytes], incoming: Incoming) -> None:
-        visitor = self._visitors.at(incoming.headers)
-        if not visitor.version.batches or not texts:
-            what = "The batch is empty" if not texts else "This protocol version has no batches"
-            raise HttpError(400, RpcError(INVALID_REQUEST, what))
+    async def post_batch(self, texts: list[bytes], http: HttpRequest) -> None:
+        """Answer the messages of a batch, one after the other."""
+        client = self._sessions.identify(http.headers)
+        if not client.version.batches or not texts:
+            reason = "The batch is empty" if not texts else "This protocol version has no batches"
+            raise HttpError(400, RpcError(INVALID_REQUEST, reason))
         messages = [_parsed(text) for text in texts]
-        told = [each for each in messages if isinstance(each, Notification | Response)]
-        if len(told) == len(messages):
-            for each in told:
-                await self._telling.take(each, visitor)
-            await empty(incoming, 202)
+        unanswered = [each for each in messages if isinstance(each, Notification | Response)]
+        if len(unanswered) == len(messages):
+            for each in unanswered:
+                await self.sync.accept(each, client)
+            await http.respond(202, (), b"")
             return
-        answer = self._answer(visitor, incoming)
-        caller = incoming.caller
-        said = [await self._part(each, visitor, answer, caller) for each in messages]
-        frames = [frame for frame in said if frame is not None]
-        await answer.finish(b"[%b]" % b",".join(frames) if frames else None)
+        whole = HttpPeer(0, client.version, client.capabilities, http)
+        self._attach_session(whole, client, http)
+        responses = [await self._answer_part(each, client, whole) for each in messages]
+        frames = [frame for frame in responses if frame is not None]
+        await whole.finish(b"[%b]" % b",".join(frames) if frames else None)
 
-    async def get(self, incoming: Incoming) -> None:
-        """The stream for what the server says unasked; or the rest of one that broke off."""
-        visitor = self._visitors.at(incoming.headers)
-        if visitor.ticket is None:
+    async def get(self, http: HttpRequest) -> None:
+        """Send the notifications of a session, or the rest of a stream that is resumed."""
+        client = self._sessions.identify(http.headers)
+        if client.session is None:
             raise HttpError(405, RpcError(INVALID_REQUEST, "No session"), Allow="POST, DELETE")
-        log, start = await self._telling.streams.resumed(visitor, incoming.headers)
-        if log is not None:
-            await self._write(log, incoming, start)
+        resumed, start = await self.sync.resumable.resume(client, http.headers)
+        if resumed is not None:
+            await self._write(resumed, http, start)
             return
-        log = Log(asyncio.get_running_loop())
-        stream = await self._telling.listen(visitor)
+        stream = EventStream(asyncio.get_running_loop())
+        opened = await self.sync.open_stream(client)
 
-        def pass_on(change: Change) -> None:
-            if self._visitors.wants(visitor, change) and self._telling.turns.has(stream):
-                log.offer_or_end(change_frame(change))
+        def on_change(change: Change) -> None:
+            if self._sessions.wants(client, change) and self.sync.active.is_active(opened):
+                stream.offer_or_end(change_frame(change))
 
-        stop = self._app.changes.listen(pass_on)
+        unsubscribe = self._registry.changes.subscribe(on_change)
         try:
-            await self._write(log, incoming, start)
+            await self._write(stream, http, start)
         finally:
-            stop()
-            self._telling.leave(stream)
+            unsubscribe()
+            self.sync.close_stream(opened)
 
-    async def _write(self, log: Log, incoming: Incoming, start: int) -> None:
-        self._listening.add(log)
-        try:
-            await write_until_gone(log, incoming, start=start)
-        finally:
-            self._telling.streams.forget(log)
-            self._listening.discard(log)
-
-    async def delete(self, incoming: Incoming) -> None:
-        visitor = self._visitors.at(incoming.headers)
-        if visitor.ticket is None:
+    async def delete(self, http: HttpRequest) -> None:
+        """End a session."""
+        client = self._sessions.identify(http.headers)
+        if client.session is None:
             raise HttpError(400, RpcError(INVALID_REQUEST, "Missing Mcp-Session-Id"))
-        await self._telling.end(visitor)
-        await empty(incoming, 204)
+        await self.sync.end_session(client)
+        await http.respond(204, (), b"")
 
     def close(self) -> None:
-        """End the streams that would never end by themselves."""
-        for log in self._listening:
-            log.end()
+        """End the streams that would stay open."""
+        for stream in self._open_streams:
+            stream.end()
 
-    async def _initialize(self, request: Request, incoming: Incoming) -> None:
+    async def _write(self, stream: EventStream, http: HttpRequest, start: int) -> None:
+        self._open_streams.add(stream)
         try:
-            session, result = self._engine.about.initialize(request.params)
-        except RpcError as error:
-            await incoming.respond(200, IN_JSON, error_frame(request.id, error))
-            return
-        id = (SESSION, self._visitors.welcome(session))
-        await incoming.respond(200, (id, *IN_JSON), result_frame(request.id, result))
-
-    def _answer(self, visitor: Visitor, incoming: Incoming) -> Answer:
-        """Events at once for one who names them first; and a log to come back to, in a session."""
-        if visitor.ticket is None:
-            return Answer(incoming)
-        asker = (self._telling.questions, visitor.nonce)
-        if not _names_events_first(incoming):
-            return Answer(incoming, asker=asker)
-        log = self._telling.streams.new(visitor)
-        prime = visitor.version is LEGACY["2025-11-25"]
-        answer = Answer(incoming, log, prime=prime, asker=asker)
-        answer.begin()
-        return answer
-
-    async def _frame(
-        self,
-        request: Request,
-        meta: params.Meta | None,
-        visitor: Visitor,
-        answer: Answer,
-        caller: str,
-    ) -> bytes | None:
-        if request.method in OF_SESSION:
-            try:
-                return result_frame(request.id, await self._telling.answer(request, visitor))
-            except RpcError as error:
-                return error_frame(request.id, error)
-        exchange = self._visitors.exchange(request, meta, visitor, answer, caller)
-        return await self._run(request, exchange, visitor)
-
-    async def _run(self, request: Request, exchange: Exchange, visitor: Visitor) -> bytes | None:
-        """The answer, or None for what was cancelled."""
-        task = asyncio.current_task()
-        assert task is not None
-        exchange.on_cancel = task.cancel
-        key = (visitor.nonce, request.id)
-        if visitor.ticket is not None:
-            if key in self._telling.running:
-                busy = RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
-                return error_frame(request.id, busy)
-            self._telling.running[key] = exchange
-        frame = None
-        try:
-            frame = await self._engine.respond(request, exchange)
-        except asyncio.CancelledError:
-            if not exchange.cancelled:
-                raise
+            await write_until_disconnected(stream, http, start=start)
         finally:
-            self._telling.running.pop(key, None)
-        if not exchange.cancelled:
-            return frame
-        # A tool may not let itself be cancelled; nobody waits for what it says all the same.
-        task.uncancel()
-        return None
+            self.sync.resumable.stop_following(stream)
+            self._open_streams.discard(stream)
 
-    async def _part(
-        self, message: Message | RpcError, visitor: Visitor, answer: Answer, caller: str
+    async def _initialize(self, request: Request, http: HttpRequest) -> None:
+        try:
+            session, result = self._engine.server_info.initialize(request.params)
+        except RpcError as error:
+            await http.respond(200, IN_JSON, error_frame(request.id, error))
+            return
+        id = (SESSION_HEADER, self._sessions.new_id(session))
+        await http.respond(200, (id, *IN_JSON), result_frame(request.id, result))
+
+    def _peer(
+        self, request: Request, meta: Meta | None, client: HttpClient, http: HttpRequest
+    ) -> HttpPeer:
+        peer = HttpPeer(request.id, client.version, client.capabilities, http)
+        if meta is not None:
+            peer.progress_token = meta.token
+        self._attach_session(peer, client, http)
+        return peer
+
+    def _attach_session(self, peer: HttpPeer, client: HttpClient, http: HttpRequest) -> None:
+        """Let the client of a session be asked, cancel its request and resume its stream."""
+        if client.session is not None:
+            peer.key = (client.nonce, peer.id)
+            peer.questions = self.sync.questions
+        peer.level = self._sessions.level(client)
+        # A client that names the event stream first gets one at once.
+        if http.accept.lstrip().lower().startswith(b"text/event-stream"):
+            peer.prime = client.version is LEGACY["2025-11-25"] and client.session is not None
+            stream = self.sync.resumable.new(client) if client.session is not None else None
+            peer.begin_stream(stream)
+
+    async def _answer_session(self, request: Request, client: HttpClient) -> bytes:
+        try:
+            return result_frame(request.id, await self.sync.answer(request, client))
+        except RpcError as error:
+            return error_frame(request.id, error)
+
+    async def _answer_part(
+        self, message: Message | RpcError, client: HttpClient, whole: HttpPeer
     ) -> bytes | None:
-        """The answer to one message of a batch."""
+        """The response to one message of a batch, if it gets one."""
         if isinstance(message, RpcError):
             return error_frame(message.id, message)
         if not isinstance(message, Request):
-            await self._telling.take(message, visitor)
+            await self.sync.accept(message, client)
             return None
         if message.method == "initialize":
-            odd = RpcError(INVALID_REQUEST, "initialize is not for batches")
-            return error_frame(message.id, odd)
+            error = RpcError(INVALID_REQUEST, "initialize is not for batches")
+            return error_frame(message.id, error)
         try:
             meta = meta_of(message)
         except RpcError as error:
             return error_frame(message.id, error)
-        return await self._frame(message, meta, visitor, answer, caller)
+        if message.method in SESSION_METHODS:
+            return await self._answer_session(message, client)
+        peer = BatchPeer(message.id, whole)
+        peer.level = whole.level
+        if meta is not None:
+            peer.progress_token = meta.token
+        if client.session is not None:
+            peer.key = (client.nonce, message.id)
+        return await self._in_flight.run(self._engine, message, peer)
 
 
 def _parsed(text: bytes) -> Message | RpcError:
@@ -223,7 +197,3 @@ def _parsed(text: bytes) -> Message | RpcError:
         return parse(text)
     except RpcError as error:
         return error
-
-
-def _names_events_first(incoming: Incoming) -> bool:
-    return incoming.headers.get(b"accept", b"").lstrip().lower().startswith(b"text/event-stream")

@@ -1,124 +1,197 @@
-"""MCP over HTTP, the modern era: each POST stands for itself, and hanging up cancels it."""
+"""MCP over HTTP in the stateless era: each POST is complete, and disconnecting cancels it.
+
+Clients repeat parts of the body in headers, for proxies and gateways. They must be equal.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+import re
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ...mcp import params
-from ...mcp.engine import log_fault
-from ...mcp.mcp_peer import DEAF, Exchange
-from ...mcp.messages import (
+import msgspec
+
+from ...mcp.engine import Engine
+from ...mcp.jsonrpc import (
+    HEADER_MISMATCH,
     INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
     Request,
     RpcError,
     error_frame,
-    result_frame,
+    read_params,
 )
-from ...mcp.modern import require, version_of
+from ...mcp.params import Meta, ToolCall
+from ...mcp.session import require_meta, version_of
 from ...mcp.subscriptions import Subscription
+from ...registry import Registry
+from ...tools.tool import Tool
 from ...versions import LATEST_LEGACY
-from . import mirrored_headers as routing
-from .call_watch import Vigil, Watchman
-from .request import IN_JSON, Incoming
-from .sse import KEEP_ALIVE, Answer, Log, write_until_gone
+from .in_flight import HttpPeer, InFlight
+from .request import IN_JSON, HttpRequest
+from .sessions import VERSION_HEADER as VERSION
+from .sse import EventStream, write_until_disconnected
 
-if TYPE_CHECKING:
-    from ...app import App
-    from ...mcp.engine import Engine
+METHOD = b"mcp-method"
+NAME = b"mcp-name"
+PARAM = b"mcp-param-"
+_ROUTING = (VERSION, METHOD, NAME)
+_NAME_MEMBER = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_STATUS = {INTERNAL_ERROR: 200, METHOD_NOT_FOUND: 404}
+"""The HTTP status for an error code; 400 for all others."""
+_NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
+_OPEN, _CLOSE = "=?base64?", "?="
 
-_STATUS = {INTERNAL_ERROR: 200, -32601: 404}
-"""400 is for the rest."""
 
+class Stateless:
+    """Answers POSTs of clients from 2026-07-28 on."""
 
-class Modern:
-    def __init__(self, app: App, engine: Engine, watchman: Watchman) -> None:
-        self._watchman = watchman
-        self._app = app
+    def __init__(self, registry: Registry, engine: Engine, in_flight: InFlight) -> None:
+        self._registry = registry
         self._engine = engine
-        self._listening: dict[Log, Subscription] = {}
+        self._in_flight = in_flight
+        self._subscriptions: dict[EventStream, Subscription] = {}
 
-    async def answer(self, request: Request, meta: params.Meta | None, incoming: Incoming) -> None:
-        answer: Answer | None = None
+    async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
+        """Answer one request."""
         try:
-            exchange = self._open(request, meta, incoming)
+            peer = self._open(request, meta, http)
             if request.method == "subscriptions/listen":
-                await self._listen(request, incoming)
+                await self._subscribe(request, http)
                 return
-            if self._engine.is_quick(request):
-                frame = await self._frame(request, exchange)
-                await incoming.respond(200, IN_JSON, frame)
-                return
-            exchange.link = answer = Answer(incoming)
-            last = await self._watched(request, exchange, answer, incoming)
-            if last is not None:
-                await answer.finish(last)
         except RpcError as error:
-            status = _STATUS.get(error.code, 400)
-            answer = answer or Answer(incoming)
-            await answer.finish(error_frame(request.id, error), status)
+            frame = error_frame(request.id, error)
+            await http.respond(_STATUS.get(error.code, 400), IN_JSON, frame)
+            return
+        found = await self._in_flight.run(self._engine, request, peer)
+        if found is None:
+            await peer.abandon()
+        elif peer.error is None:
+            await peer.finish(found)
+        else:
+            await peer.finish(found, _STATUS.get(peer.error.code, 400))
 
-    async def _watched(
-        self, request: Request, exchange: Exchange, answer: Answer, incoming: Incoming
-    ) -> bytes | None:
-        """The answer, or None for a client that went."""
-        task = asyncio.current_task()
-        assert task is not None
-        exchange.on_cancel = task.cancel
-        vigil = Vigil(
-            self._watchman,
-            incoming.receive,
-            silence=KEEP_ALIVE,
-            on_silence=answer.begin,
-            on_gone=exchange.cancel,
-        )
+    def _open(self, request: Request, found: Meta | None, http: HttpRequest) -> HttpPeer:
+        """Check in this order: duplicates, `_meta`, headers equal to the body, version."""
+        headers = http.headers
+        if len(headers) != len(http.scope["headers"]):
+            _refuse_duplicates(http.scope["headers"])
+        meta, client = require_meta(found)
+        _check_routing(request, str(meta.version), headers)
+        peer = HttpPeer(request.id, version_of(meta), client, http)
+        peer.level = meta.level
+        peer.progress_token = meta.token
+        peer.cancel_on_disconnect = True
+        if (name := self._engine.tool_name(request)) and name in self._registry.tools:
+            tool = self._registry.tools[name]
+            if tool.header_params:
+                _check_params(tool, request, headers)
+        return peer
+
+    async def _subscribe(self, request: Request, http: HttpRequest) -> None:
+        stream = EventStream(asyncio.get_running_loop())
+        subscription = Subscription(self._registry, request.id, request.params, stream.offer_or_end)
+        self._subscriptions[stream] = subscription
         try:
-            with vigil:
-                return await self._frame(request, exchange)
-        except asyncio.CancelledError:
-            if not exchange.cancelled:
-                raise
-            await answer.abandon()
-            return None
-
-    async def _frame(self, request: Request, exchange: Exchange) -> bytes:
-        try:
-            return result_frame(request.id, await self._engine.answer(request, exchange))
-        except RpcError:
-            raise
-        except Exception:  # noqa: BLE001 -- a fault of ours ends one request, not the line
-            log_fault(request.method)
-            raise RpcError(INTERNAL_ERROR, "Internal error") from None
-
-    def _open(self, request: Request, said: params.Meta | None, incoming: Incoming) -> Exchange:
-        """In this order: duplicates, `_meta`, header and body the same, version, parameters."""
-        headers = incoming.headers
-        if len(headers) != len(incoming.scope["headers"]):
-            routing.refuse_duplicates(incoming.scope["headers"])
-        meta, client = require(said)
-        routing.check_routing(request, str(meta.version), headers)
-        exchange = Exchange(request.id, version_of(meta), client, DEAF, level=meta.level)
-        exchange.token = meta.token
-        exchange.caller = incoming.caller
-        if request.method == "tools/call":
-            tool = self._app.tools.get(self._engine.tool_called(request))
-            if tool is not None and tool.header_params:
-                routing.check_params(tool, request, headers)
-        return exchange
-
-    async def _listen(self, request: Request, incoming: Incoming) -> None:
-        log = Log(asyncio.get_running_loop())
-        subscription = Subscription(self._app, request.id, request.params, log.offer_or_end)
-        self._listening[log] = subscription
-        try:
-            await write_until_gone(log, incoming)
+            await write_until_disconnected(stream, http)
         finally:
             subscription.end()
-            del self._listening[log]
+            del self._subscriptions[stream]
 
     def close(self) -> None:
-        """End every subscription in good order."""
-        info = self._engine.about.server_info(LATEST_LEGACY)
-        for log, subscription in self._listening.items():
-            log.append(subscription.last_frame(info))
-            log.end()
+        """End every subscription with its result."""
+        info = self._engine.server_info.server_info(LATEST_LEGACY)
+        for stream, subscription in self._subscriptions.items():
+            stream.append(subscription.last_frame(info))
+            stream.end()
+
+
+class _Named(msgspec.Struct):
+    """The member that the name header repeats; its type is checked later."""
+
+    name: Any = None
+    uri: Any = None
+
+
+def _refuse_duplicates(headers: Sequence[tuple[bytes, bytes]]) -> None:
+    names = [name for name, _ in headers]
+    for name in names:
+        if (name in _ROUTING or name.startswith(PARAM)) and names.count(name) > 1:
+            raise RpcError(HEADER_MISMATCH, f"Header {name.decode('latin-1')} is there twice")
+
+
+def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]) -> None:
+    """Raises RpcError where a header is missing, malformed, or differs from the body."""
+    _match(headers, VERSION, version)
+    _match(headers, METHOD, request.method)
+    member = _NAME_MEMBER.get(request.method)
+    if member is not None:
+        params = request.params
+        named = params if isinstance(params, ToolCall) else read_params(params, _Named)
+        if isinstance(name := getattr(named, member), str):
+            _match(headers, NAME, name)
+
+
+def _check_params(tool: Tool, request: Request, headers: Mapping[bytes, bytes]) -> None:
+    """Raises RpcError where a mirrored argument differs between its header and the body."""
+    try:
+        given = msgspec.json.decode(read_params(request.params, ToolCall).arguments)
+    except (ValueError, RpcError):
+        return  # The pipeline decodes the arguments later, and reports the error.
+    for path, header in tool.header_params.items():
+        value = _at(given, path)
+        name = PARAM + header.lower().encode()
+        found = headers.get(name)
+        if value is None:
+            continue
+        if found is None:
+            raise _mismatch(name, "is missing")
+        if not _is_equal(_decoded(name, found), value):
+            raise _mismatch(name, "does not match the body")
+
+
+def _match(headers: Mapping[bytes, bytes], name: bytes, value: str) -> None:
+    found = headers.get(name)
+    if found is None:
+        raise _mismatch(name, "is missing")
+    if _decoded(name, found) != value:
+        raise _mismatch(name, "does not match the body")
+
+
+def _decoded(name: bytes, value: bytes) -> str:
+    """The value of a header; base64 in `=?base64?…?=` is decoded."""
+    text = value.decode("latin-1").strip(" \t")
+    if text[:2] != "=?":
+        return text
+    if not (text.startswith(_OPEN) and text.endswith(_CLOSE)):
+        return text
+    try:
+        return b64decode(text[len(_OPEN) : -len(_CLOSE)], validate=True).decode()
+    except ValueError:
+        raise _mismatch(name, "is not base64 of UTF-8") from None
+
+
+def _is_equal(text: str, value: Any) -> bool:
+    if isinstance(value, bool):
+        return text == ("true" if value else "false")
+    if isinstance(value, int | float):
+        return _NUMBER.fullmatch(text) is not None and _number(text) == value
+    return bool(text == value)
+
+
+def _number(text: str) -> int | float:
+    """An integer exactly, whatever its notation; else a float."""
+    whole, _, rest = text.partition(".")
+    return float(text) if rest.strip("0") or "e" in text.lower() else int(whole)
+
+
+def _at(given: Any, path: tuple[str, ...]) -> Any:
+    for step in path:
+        given = given.get(step) if isinstance(given, dict) else None
+    return given
+
+
+def _mismatch(name: bytes, what: str) -> RpcError:
+    return RpcError(HEADER_MISMATCH, f"Header {name.decode('latin-1')} {what}")

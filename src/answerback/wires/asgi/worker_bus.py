@@ -1,7 +1,7 @@
-"""What workers tell each other: so that a session is the same session in all of them.
+"""Messages between workers, so that a session is the same session in all of them.
 
-Each listens on a socket of its own in a folder that only they can enter. What is told is
-acknowledged, so that a client's next request finds it done whichever worker takes it.
+Each worker listens on a unix socket in a folder that only the workers can enter. A message is
+acknowledged, so a client's next request finds it applied whichever worker takes the request.
 """
 
 from __future__ import annotations
@@ -13,44 +13,44 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from ...mcp.messages import Id
+from ...mcp.params import Id
 from ...peer import Level
 from ...registry import Change
 
-_PATIENCE = 2.0
-"""Seconds to wait for another worker; one that has died does not answer."""
+_TIMEOUT = 2.0
+"""Seconds to wait for another worker, which may have died."""
 
 
-class Ended(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session is over."""
+class SessionEnded(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A client ended its session."""
 
     nonce: bytes
 
 
-class Levelled(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session wants log messages from this level on."""
+class LogLevelSet(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A session set its log level."""
 
     nonce: bytes
     level: Level
 
 
-class Subscribed(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session wants to hear of a resource, or no longer."""
+class ResourceSubscribed(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A session subscribed to a resource, or unsubscribed."""
 
     nonce: bytes
     uri: str
     wanted: bool
 
 
-class Cancelled(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session gives up a request."""
+class RequestCancelled(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A session cancelled a request."""
 
     nonce: bytes
     id: Id
 
 
-class Answered(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session answers a question of ours."""
+class QuestionAnswered(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A session answered a question of ours."""
 
     nonce: bytes
     id: Id
@@ -58,8 +58,8 @@ class Answered(msgspec.Struct, frozen=True, array_like=True, tag=True):
     error: bytes | None
 
 
-class Listens(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session has a stream open, since that moment; or no longer."""
+class StreamState(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A session opened a GET stream at that time, or closed it."""
 
     nonce: bytes
     since: int
@@ -67,124 +67,134 @@ class Listens(msgspec.Struct, frozen=True, array_like=True, tag=True):
     open: bool
 
 
-class Changed(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A list or a resource of the app is not what it was."""
+class RegistryChanged(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A list or a resource of the registry changed."""
 
     change: Change
 
 
-class Follow(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A client came back, to another worker, for the rest of a stream."""
+class FollowStream(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A client resumed a stream at another worker."""
 
-    log: str
+    stream: str
     nonce: bytes
     start: int
     worker: int
     reader: str
 
 
-class Said(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """One frame of a stream that is followed; the last one says that it is."""
+class StreamFrame(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """One frame of a stream that another worker follows; *last* marks its end."""
 
     reader: str
     frame: bytes
     last: bool
 
 
-Note: TypeAlias = (
-    Ended | Levelled | Subscribed | Cancelled | Answered | Listens | Changed | Follow | Said
+WorkerMessage: TypeAlias = (
+    SessionEnded
+    | LogLevelSet
+    | ResourceSubscribed
+    | RequestCancelled
+    | QuestionAnswered
+    | StreamState
+    | RegistryChanged
+    | FollowStream
+    | StreamFrame
 )
-_notes = msgspec.msgpack.Decoder(Note)
+_messages = msgspec.msgpack.Decoder(WorkerMessage)
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Bus(Protocol):
-    """The other workers."""
+class WorkerBus(Protocol):
+    """Sends messages to the other workers."""
 
     @property
     def number(self) -> int:
-        """Which worker this is."""
+        """The number of this worker."""
 
     def has(self, worker: int) -> bool:
-        """Whether there is such another worker."""
+        """Whether *worker* is another worker of this server."""
 
-    async def tell_all(self, note: Note) -> None:
-        """Tell all the others; gives back when they have heard."""
+    async def broadcast(self, message: WorkerMessage) -> None:
+        """Send to all other workers, and wait until they have applied it."""
 
-    async def tell(self, worker: int, note: Note) -> None:
-        """Tell one of the others."""
+    async def send(self, worker: int, message: WorkerMessage) -> None:
+        """Send to one other worker."""
 
 
-class Alone:
-    """There are no others."""
+class SingleWorker:
+    """The bus of a server with one worker."""
 
     number = 0
 
     def has(self, worker: int) -> bool:
         return False
 
-    async def tell_all(self, note: Note) -> None:
+    async def broadcast(self, message: WorkerMessage) -> None:
         pass
 
-    async def tell(self, worker: int, note: Note) -> None:
+    async def send(self, worker: int, message: WorkerMessage) -> None:
         pass
 
 
-ALONE: Bus = Alone()
+SINGLE_WORKER: WorkerBus = SingleWorker()
 
 
-class Sockets:
-    """A bus of unix sockets, one for each worker, in a folder made before they were forked."""
+class SocketBus:
+    """A bus of unix sockets, one for each worker, in a folder made before the fork."""
 
     def __init__(self, folder: str, number: int, count: int) -> None:
         self.number = number
         self._folder = folder
         self._others = [worker for worker in range(count) if worker != number]
-        self._lines: dict[int, _Line] = {}
+        self._connections: dict[int, _WorkerConnection] = {}
 
-    async def start(self, hear: Callable[[Note], Awaitable[None]]) -> None:
+    async def start(self, on_message: Callable[[WorkerMessage], Awaitable[None]]) -> None:
         path = self._path(self.number)
-        # A worker that takes the place of a dead one finds its socket there.
+        # A replaced worker left its socket behind.
         if os.path.exists(path):
             os.unlink(path)
-        self._server = await asyncio.start_unix_server(lambda r, w: _listen(r, w, hear), path)
+        self._server = await asyncio.start_unix_server(
+            lambda r, w: _receive(r, w, on_message), path
+        )
 
     def has(self, worker: int) -> bool:
         return worker in self._others
 
-    async def tell_all(self, note: Note) -> None:
-        await asyncio.gather(*(self.tell(worker, note) for worker in self._others))
+    async def broadcast(self, message: WorkerMessage) -> None:
+        await asyncio.gather(*(self.send(worker, message) for worker in self._others))
 
-    async def tell(self, worker: int, note: Note) -> None:
-        line = self._lines.setdefault(worker, _Line(self._path(worker)))
-        await line.say(_encode(note))
+    async def send(self, worker: int, message: WorkerMessage) -> None:
+        connection = self._connections.setdefault(worker, _WorkerConnection(self._path(worker)))
+        await connection.send(_encode(message))
 
     def _path(self, worker: int) -> str:
         return os.path.join(self._folder, str(worker))
 
     async def close(self) -> None:
         self._server.close()
-        for line in self._lines.values():
-            line.close()
+        for connection in self._connections.values():
+            connection.close()
 
 
-class _Line:
-    """The way to one worker, opened when it is needed and again when it breaks."""
+class _WorkerConnection:
+    """The connection to one worker, opened at first use and again after an error."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._lock = asyncio.Lock()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
-    async def say(self, message: bytes) -> None:
+    async def send(self, message: bytes) -> None:
         async with self._lock:
             try:
-                async with asyncio.timeout(_PATIENCE):
-                    await self._say(message)
+                async with asyncio.timeout(_TIMEOUT):
+                    await self._send(message)
             except (OSError, EOFError, TimeoutError):
                 self.close()
 
-    async def _say(self, message: bytes) -> None:
+    async def _send(self, message: bytes) -> None:
         if self._streams is None:
             self._streams = await asyncio.open_unix_connection(self._path)
         reader, writer = self._streams
@@ -198,20 +208,20 @@ class _Line:
             self._streams = None
 
 
-async def _listen(
+async def _receive(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
-    hear: Callable[[Note], Awaitable[None]],
+    on_message: Callable[[WorkerMessage], Awaitable[None]],
 ) -> None:
     try:
         while True:
             size = int.from_bytes(await reader.readexactly(4))
-            note: Any = _notes.decode(await reader.readexactly(size))
-            await hear(note)
+            message: Any = _messages.decode(await reader.readexactly(size))
+            await on_message(message)
             writer.write(b"+")
             await writer.drain()
     except (OSError, EOFError, asyncio.CancelledError):
-        # The last is how a loop ends; before 3.12 asyncio would log it as a fault.
+        # The loop cancels this task when it ends; before Python 3.12 asyncio logs that as an error.
         pass
     finally:
         writer.close()

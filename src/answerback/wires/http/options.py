@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from ...errors import AnswerbackError
-from .refusals import MAX_BODY
+from ...limits import MAX_BODY
 
 # As in a URL, so that nothing before or after the name can pass for it.
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@,\[\]]+?)\.?)(?::\d*)?")

@@ -1,4 +1,4 @@
-"""What REST and CGI say alike about a request, before there is a call."""
+"""Refusals that REST, CGI and MCP over HTTP share, made before there is a call."""
 
 from __future__ import annotations
 
@@ -6,23 +6,17 @@ from typing import Any
 
 from ...reply import Reply, failure
 
-MAX_BODY = 4 * 1024 * 1024
-
-RESERVED = frozenset({"functions", "openapi.json", "healthz", "mcp", "message"})
-"""First parts of paths that are ours; no tool may stand there."""
-
 
 def refuse_method(method: str, allowed: str) -> Reply[Any] | None:
+    """The refusal of a method that is not among *allowed*, which is a list with commas."""
     if method == allowed or method in allowed.split(", "):
         return None
     return failure(f"Method not allowed: {method}; use {allowed}", code="METHOD_NOT_ALLOWED")
 
 
-def refuse_media(content_type: str) -> Reply[Any] | None:
-    """JSON or nothing: a form is what a stranger's page can post without being asked."""
-    if content_type == "application/json":
-        return None
-    media = content_type.partition(";")[0].strip().lower()
+def refuse_media(content_type: bytes) -> Reply[Any] | None:
+    """The refusal of a body that is not JSON: any web page can post a form without permission."""
+    media = content_type.decode("latin-1").partition(";")[0].strip().lower()
     if not media or media == "application/json" or media.endswith("+json"):
         return None
     return failure(
@@ -32,6 +26,10 @@ def refuse_media(content_type: str) -> Reply[Any] | None:
 
 
 def no_route(path: str) -> Reply[Any]:
-    # Where a newcomer looks first.
+    # A newcomer looks at "/" first.
     where = "; see /functions and /openapi.json" if path == "/" else ""
     return failure(f"Not found: {path}{where}", code="ROUTE_NOT_FOUND")
+
+
+def too_large(limit: int, hint: str) -> Reply[Any]:
+    return failure(f"Body larger than {limit} bytes", code="TOO_LARGE", hint=hint)

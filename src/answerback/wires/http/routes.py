@@ -1,80 +1,110 @@
-"""REST: one POST is one call. Turns a request into a Call, and its outcome into a response."""
+"""The routes of REST and CGI: one function answers every request that is not MCP.
+
+The paths are a tool's, the list of functions, the OpenAPI document and health.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any, Protocol
 
-from ...calls.pipeline import Call, settled
+import msgspec
+
+from ...calls.call import Call, reply_or_refusal
+from ...calls.handlers import Handlers
+from ...contract import RESERVED_ROUTES
 from ...dialects import Written, write
 from ...dialects.accept import choose
 from ...dialects.http_reply import JSON
+from ...registry import Registry
 from ...reply import Reply
-from ...shape import RESULT
-from ..asgi.request import IN_JSON, Gone, Headers, Incoming, Pairs
-from .guard import Guard
-from .options import WebOptions
-from .refusals import refuse_media, refuse_method
+from ...shape import RESULT, Shape
+from .pages import PAGES
+from .refusals import no_route, refuse_media, refuse_method
 
-if TYPE_CHECKING:
-    from ...app import App
+# A longer Accept header is cut off before it is parsed.
+_MAX_ACCEPT = 2048
 
 
-# Longer than any that is meant; a longer one is not worth the time to read it.
-_LONGEST_ACCEPT = 2048
+class RestRequest(Protocol):
+    """An HTTP request; ASGI and CGI each have their own."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def path(self) -> str:
+        """The path below the place where the app is mounted."""
+
+    @property
+    def root(self) -> str:
+        """The path that the app is mounted under."""
+
+    @property
+    def accept(self) -> bytes: ...
+    @property
+    def content_type(self) -> bytes: ...
+    @property
+    def caller(self) -> str:
+        """The client's address."""
+
+    @property
+    def is_disconnected(self) -> Callable[[], bool] | None: ...
 
 
-class Functions:
-    """Answers the requests to the functions' route; which those are is not its business."""
+class Routes:
+    """Answers requests for one registry. *prefixes* are the paths before a tool's name."""
 
-    def __init__(self, app: App, guard: Guard, options: WebOptions) -> None:
-        self._app = app
-        self._guard = guard
-        self._max_body = options.max_body
+    def __init__(
+        self, registry: Registry, handlers: Handlers, *, wire: str, prefixes: tuple[str, ...]
+    ) -> None:
+        self._registry = registry
+        self._handlers = handlers
+        self._wire = wire
+        self._prefixes = prefixes
 
-    async def call(self, name: str, incoming: Incoming) -> None:
-        try:
-            body = await incoming.body(self._max_body)
-        except Gone:
-            await incoming.leave()
-            return
-        refused = self._refuse(incoming)
+    async def answer(self, request: RestRequest, body: bytes | Reply[Any]) -> Written:
+        """The response to a request; *body* is a Reply if the body could not be read."""
+        for prefix in self._prefixes:
+            if request.path.startswith(prefix):
+                name = request.path[len(prefix) :]
+                # Only the prefix "/" shares its paths with the server's own.
+                if name and (prefix != "/" or name.partition("/")[0] not in RESERVED_ROUTES):
+                    return await self._call(name, request, body)
+        return self._page(request)
+
+    async def _call(self, name: str, request: RestRequest, body: bytes | Reply[Any]) -> Written:
+        # Nearly all requests are a POST of JSON and need no further checks.
+        if request.method != "POST" or request.content_type != b"application/json":
+            refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
+            if refused is not None:
+                return self.refuse(refused, request, allow="POST")
+        if isinstance(body, Reply):
+            return self.refuse(body, request)
+        call = Call(name, body or b"{}", wire=self._wire, caller=request.caller)
+        call.is_disconnected = request.is_disconnected
+        reply = reply_or_refusal(await self._handlers.tools(call))
+        return self._write(reply, request, call.shape)
+
+    def _page(self, request: RestRequest) -> Written:
+        page = PAGES.get(request.path)
+        if page is None:
+            return self.refuse(no_route(request.path), request)
+        refused = refuse_method(request.method, "GET, HEAD")
         if refused is not None:
-            reply = refused
-        elif not isinstance(body, bytes):
-            reply = body
-        else:
-            call = Call(name, body or b"{}", wire="rest", caller=incoming.caller)
-            call.is_gone = incoming.is_gone
-            reply = settled(await self._app.paths.tools(call))
-        written = self._write(name, reply, incoming.headers)
-        await incoming.respond(written.status, _headers(written), written.body)
+            return self.refuse(refused, request, allow="GET, HEAD")
+        return Written(200, page(self._registry, request.root), JSON)
 
-    def _refuse(self, incoming: Incoming) -> Reply[Any] | None:
-        refused = self._guard.refuse(incoming.scope, incoming.headers)
-        media = incoming.headers.get(b"content-type", b"")
-        # What nearly all send is not worth two more calls.
-        if refused or (media == b"application/json" and incoming.method == "POST"):
-            return refused
-        return refuse_method(incoming.method, "POST") or refuse_media(media.decode("latin-1"))
+    def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> Written:
+        """A refusal as a response; *allow* lists the methods that are allowed."""
+        written = self._write(reply, request, RESULT)
+        if not allow or written.status != 405:
+            return written
+        return msgspec.structs.replace(written, headers=(*written.headers, ("Allow", allow)))
 
-    def _write(self, name: str, reply: Reply[Any], headers: Headers) -> Written:
-        contract = self._app.contract
+    def _write(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> Written:
+        contract = self._registry.contract
         dialect = contract.http
-        if b"accept" in headers:
-            accept = headers[b"accept"][:_LONGEST_ACCEPT].decode("latin-1")
-            dialect = choose(accept, contract, failed=reply.error is not None)
-        tool = self._app.tools.get(name)
-        # An error has no shape, and may be that the annotations could not be read.
-        shape = tool.shape if tool is not None and reply.error is None else RESULT
+        if accept := request.accept:
+            wanted = accept[:_MAX_ACCEPT].decode("latin-1")
+            dialect = choose(wanted, contract, failed=reply.error is not None)
         return write(reply, dialect, shape, contract)
-
-
-def _headers(written: Written) -> Pairs:
-    """What goes before the body, but for its length."""
-    if written.media_type == JSON and not written.headers:
-        return IN_JSON
-    headers = [(b"content-type", written.media_type.encode("latin-1"))]
-    headers += [(name.lower().encode(), value.encode()) for name, value in written.headers]
-    if written.status == 405:
-        headers.append((b"allow", b"POST"))
-    return tuple(headers)

@@ -17,7 +17,7 @@ import asyncio
 from typing import Any
 
 from ...errors import needs_extra
-from ..asgi.request import DIRECT
+from ..asgi.request import FAST_PATH
 
 with needs_extra("serve"):
     import httptools
@@ -31,7 +31,7 @@ _REFUSAL = (
 )
 
 
-class Protocol(HttpToolsProtocol):
+class UvicornProtocol(HttpToolsProtocol):
     patience = 30.0
     """Seconds for a head to come whole, and between two pieces of a body."""
     _head = 0
@@ -147,7 +147,7 @@ class Protocol(HttpToolsProtocol):
         # One who offers an upgrade has no cycle of his own yet.
         cycle, scope = self.cycle, self.scope  # type: Any, Any
         if cycle is not None and cycle.scope is scope:
-            scope[DIRECT] = _Direct(cycle)
+            scope[FAST_PATH] = _FastPath(cycle)
             if not self.parser.should_keep_alive():
                 cycle.keep_alive = False  # Before 0.53 uvicorn looks at this only as it answers.
             # What comes after a body in the form of headers is none of the request's.
@@ -184,7 +184,7 @@ class Protocol(HttpToolsProtocol):
         self.transport.close()
 
 
-class _Direct:
+class _FastPath:
     """What `RequestResponseCycle` does in several steps, for an answer that is whole."""
 
     __slots__ = ("_cycle",)
@@ -200,10 +200,10 @@ class _Direct:
         cycle.body = bytearray()  # One of it is enough for as long as the call takes.
         return body
 
-    def is_gone(self) -> bool:
+    def is_disconnected(self) -> bool:
         return self._cycle.disconnected
 
-    def answer(self, head: bytes, body: bytes) -> bool:
+    def respond(self, head: bytes, body: bytes) -> bool:
         cycle = self._cycle
         if cycle.flow.write_paused or cycle.access_log or cycle.scope["method"] == "HEAD":
             return False

@@ -1,4 +1,4 @@
-"""Serves an App on a port: binds, says where everything is, and ends in good order."""
+"""Serves an app on a port: binds, prints the addresses, and shuts down in order."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING
 
 from ...errors import AnswerbackError, needs_extra
 from ..asgi import asgi
-from ..asgi.worker_bus import Sockets
+from ..asgi.worker_bus import SocketBus
 from ..http.options import ServeOptions
 from .prefork import prefork
-from .uvicorn_protocol import Protocol
+from .uvicorn_protocol import UvicornProtocol
 
 with needs_extra("serve"):
     import uvicorn
 
 if TYPE_CHECKING:
-    from ...app import App
-    from ..asgi.application import Site
+    from ...calls.handlers import Handlers
+    from ...registry import Registry
+    from ..asgi.application import AsgiApp
 
 _DRAIN_SECONDS = 30
 # What is done by then was nothing to wait for.
@@ -46,8 +47,8 @@ class _Server(uvicorn.Server):
 
     def __init__(
         self,
-        site: Site,
-        bus: Sockets | None,
+        site: AsgiApp,
+        bus: SocketBus | None,
         serving: Callable[[], None],
         keep: Callable[[], None],
     ) -> None:
@@ -89,18 +90,18 @@ class _Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def serve(app: App, options: ServeOptions) -> int:
+def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
     """Serve until a signal; the exit status."""
-    site = asgi(app, options.web)
+    site = asgi(registry, handlers, options.web)
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
     listener = _bind(options)
 
     def keep() -> None:
-        if app.records is not None:
-            app.records.close()
+        if registry.records is not None:
+            registry.records.close()
 
-    def work(bus: Sockets | None, serving: Callable[[], None]) -> None:
+    def work(bus: SocketBus | None, serving: Callable[[], None]) -> None:
         server = _Server(site, bus, serving, keep)
 
         def leave(*_: object) -> None:
@@ -117,7 +118,7 @@ def serve(app: App, options: ServeOptions) -> int:
             keep()
 
     def announce() -> None:
-        _announce(app, options, listener)
+        _announce(registry, options, listener)
 
     if options.workers == 1:
         work(None, announce)
@@ -126,15 +127,15 @@ def serve(app: App, options: ServeOptions) -> int:
         count = options.workers
 
         def work_at(place: int, serving: Callable[[], None]) -> None:
-            work(Sockets(folder, place, count), serving)
+            work(SocketBus(folder, place, count), serving)
 
         return prefork(count, work_at, listener, started=announce)
 
 
-def _config(site: Site) -> uvicorn.Config:
+def _config(site: AsgiApp) -> uvicorn.Config:
     return uvicorn.Config(
         site,
-        http=Protocol,
+        http=UvicornProtocol,
         ws="none",
         log_level="warning",
         access_log=False,
@@ -162,15 +163,15 @@ def _bind(options: ServeOptions) -> socket.socket:
     return listener
 
 
-def _announce(app: App, options: ServeOptions, listener: socket.socket) -> None:
+def _announce(registry: Registry, options: ServeOptions, listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     # What is announced can be called: nobody is at 0.0.0.0.
     host = _EVERYWHERE.get(options.host, options.host)
     here = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
     where = ", on every address of this machine" if options.host in _EVERYWHERE else ""
-    route = app.contract.route
+    route = registry.contract.route
     lines = [
-        f"{app.name} {app.version}: {len(app.tools)} tools{where}",
+        f"{registry.name} {registry.version}: {len(registry.tools)} tools{where}",
         f"  functions  POST {here}{route}NAME",
         f"  MCP        POST {here}/mcp",
         f"  list       GET  {here}/functions",

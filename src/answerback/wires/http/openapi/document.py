@@ -16,45 +16,51 @@ from .references import used
 from .schemas import tool_schemas
 
 if TYPE_CHECKING:
-    from ....app import App
+    from ....registry import Registry
 
 Schema = dict[str, Any]
 
-_made: WeakKeyDictionary[App, tuple[Any, bytes]] = WeakKeyDictionary()
+_made: WeakKeyDictionary[Registry, tuple[Any, bytes]] = WeakKeyDictionary()
 
 
-def document(app: App, base: str = "") -> Schema:
-    """The OpenAPI 3.1 document of *app*, for the caller to keep and change.
+def document(registry: Registry, base: str = "") -> Schema:
+    """The OpenAPI 3.1 document of *registry*, for the caller to keep and change.
 
     *base* is the path that the app is mounted under, where there is one.
     """
-    made: Schema = msgspec.json.decode(document_json(app, base))
+    made: Schema = msgspec.json.decode(document_json(registry, base))
     return made
 
 
-def document_json(app: App, base: str = "") -> bytes:
+def document_json(registry: Registry, base: str = "") -> bytes:
     """The document as compact JSON, made once until a tool is added."""
-    made_of = (base, app.name, app.version, app.description, *app.tools.values())
-    known = _made.get(app)
+    made_of = (
+        base,
+        registry.name,
+        registry.version,
+        registry.description,
+        *registry.tools.values(),
+    )
+    known = _made.get(registry)
     if known is None or known[0] != made_of:
-        made = _document(app) | ({"servers": [{"url": base}]} if base else {})
-        known = _made[app] = (made_of, ENCODER.encode(made))
+        made = _document(registry) | ({"servers": [{"url": base}]} if base else {})
+        known = _made[registry] = (made_of, ENCODER.encode(made))
     return known[1]
 
 
-def _document(app: App) -> Schema:
-    shared = shared_schemas(app.contract)
-    tools = list(app.tools.values())
+def _document(registry: Registry) -> Schema:
+    shared = shared_schemas(registry.contract)
+    tools = list(registry.tools.values())
     found, classes = tool_schemas(tools, shared)
     paths: Schema = {
-        app.contract.route + tool.name: {"post": operation(tool, arguments, data)}
+        registry.contract.route + tool.name: {"post": operation(tool, arguments, data)}
         for tool, (arguments, data) in zip(tools, found, strict=True)
     }
-    paths |= page_paths(app.contract)
-    responses = used(paths, shared_responses(app.contract), RESPONSES)
+    paths |= page_paths(registry.contract)
+    responses = used(paths, shared_responses(registry.contract), RESPONSES)
     schemas = used([paths, responses], classes | shared, ROOT)
     components = {"schemas": schemas, "responses": responses, "headers": HEADERS if tools else {}}
-    info = {"title": app.name, "version": app.version}
-    if app.description:
-        info["description"] = app.description
+    info = {"title": registry.name, "version": registry.version}
+    if registry.description:
+        info["description"] = registry.description
     return {"openapi": "3.1.1", "info": info, "paths": paths, "components": components}

@@ -1,0 +1,46 @@
+"""Call: one invocation, whichever wire it came by; and the types of the one path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+
+import msgspec
+
+from ..errors import INPUT_REQUIRED
+from ..peer import NOBODY, NeedsInput, Peer
+from ..reply import Reply, failure
+from ..shape import RESULT, Shape
+from ..tools.tool import Tool
+
+
+class Call(msgspec.Struct, eq=False):
+    """A wire makes one of the bytes that it received."""
+
+    name: str
+    arguments: bytes = b"{}"
+    peer: Peer = NOBODY
+    wire: str = "memory"
+    cancelled: bool = False
+    """Set by the wire when the client no longer waits for the outcome."""
+    caller: str = ""
+    """The client's address, as far as the wire knows it."""
+    is_disconnected: Callable[[], bool] | None = None
+    """Asks the connection whether the client has disconnected; None where it cannot be asked."""
+    tool: Tool | None = None
+    """The tool that is called. The pipeline sets it; None if there is no such tool."""
+    shape: Shape = RESULT
+    """How the data of the reply is wrapped. The pipeline sets it for a successful reply."""
+
+
+Outcome: TypeAlias = Reply[Any] | NeedsInput
+Handler: TypeAlias = Callable[[Call], Coroutine[Any, Any, Outcome]]
+
+
+def reply_or_refusal(outcome: Outcome) -> Reply[Any]:
+    """The reply. A question becomes an error, for a wire that cannot ask the user."""
+    if isinstance(outcome, Reply):
+        return outcome
+    asked = [{"method": each.method, "params": each.params} for each in outcome.questions.values()]
+    hint = "it asks the user, who can be asked at a terminal or by an MCP client that can ask"
+    return failure(str(outcome), code=INPUT_REQUIRED, details={"questions": asked}, hint=hint)

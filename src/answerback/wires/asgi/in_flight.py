@@ -1,0 +1,211 @@
+"""MCP requests in flight over HTTP: the peer of each, its response, and the watch over all."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...mcp.jsonrpc import INVALID_REQUEST, Request, RpcError, error_frame
+from ...mcp.mcp_peer import McpPeer
+from ...mcp.params import Id
+from ...mcp.session import ClientCapabilities
+from ...versions import Version
+from .request import IN_JSON, HttpRequest
+from .sse import KEEP_ALIVE, EventStream, disconnected
+
+if TYPE_CHECKING:
+    from ...mcp.engine import Engine
+    from .pending_questions import PendingQuestions
+
+TICK = 0.1
+"""Seconds between two looks at the running requests; a request seen twice is slow."""
+
+
+class HttpPeer(McpPeer):
+    """One MCP request in flight over HTTP: its client, and the response to its POST.
+
+    The response is plain JSON, or an event stream if a frame is sent before the result.
+    Nothing is written before that, so that the response can still get another status.
+    """
+
+    cancel_on_disconnect = False
+    key: tuple[bytes, Id] | None = None
+    """The session and the id of a request that its client can cancel by a notification."""
+    questions: PendingQuestions | None = None
+    """Where questions to the client of a session wait for their answers."""
+    prime = False
+    """Begin the event stream with an empty event that has an id, so that it can be resumed."""
+    _stream: EventStream | None = None
+    _writing: asyncio.Task[None] | None = None
+    _watching: asyncio.Task[None] | None = None
+    _closed = False
+    _seen = False
+
+    def __init__(
+        self, id: Id, version: Version, client: ClientCapabilities, request: HttpRequest
+    ) -> None:
+        # As McpPeer does it, without the cost of another call for each request.
+        self.id = id
+        self.version = version
+        self.client = client
+        self.caller = request.caller
+        self._http = request
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def stream(self) -> EventStream:
+        if self._stream is None:
+            self._stream = EventStream(self._loop)
+        return self._stream
+
+    def send(self, frame: bytes) -> None:
+        """Send a notification; it is dropped if the client reads too slowly."""
+        if not self._closed and self.stream.offer(frame) and self._writing is None:
+            self._loop.call_soon_threadsafe(self.begin_stream)
+
+    async def send_request(self, method: str, params: Any) -> msgspec.Raw:
+        if self.questions is None or self.key is None:
+            raise RuntimeError("the client cannot be asked on this wire")
+        answer = self.questions.ask(self.key[0], self.stream, method, params)
+        self.begin_stream()
+        return await answer
+
+    def close_stream(self) -> None:
+        if self.stream.id is not None:
+            self.stream.close_connections()
+
+    def begin_stream(self, stream: EventStream | None = None) -> None:
+        """Respond with an event stream from now on."""
+        self._stream = stream or self._stream
+        if self._writing is None and not self._closed:
+            writing = self.stream.write_to(self._http.send, start=0, prime=self.prime)
+            self._writing = self._loop.create_task(writing)
+
+    async def finish(self, frame: bytes | None, status: int = 200) -> None:
+        """Send the last frame: as plain JSON, or as the last event if the stream has begun."""
+        is_streamed = self._writing is not None or (self._stream and self._stream.count)
+        if frame is not None and not is_streamed:
+            self._closed = True
+            await self._http.respond(status, IN_JSON, frame)
+            return
+        if frame is not None:
+            self.stream.append(frame)
+        self.begin_stream()
+        self._closed = True
+        self.stream.end()
+        assert self._writing is not None
+        await self._writing
+
+    async def abandon(self) -> None:
+        """The client has disconnected: send nothing more, even if the tool still runs."""
+        self._closed = True
+        if self._writing is None:
+            await self._http.finish_unread()
+        else:
+            self._writing.cancel()
+
+    def tick(self) -> None:
+        """Watch the connection from the second look on."""
+        if self._seen and self._watching is None:
+            self._watching = self._loop.create_task(self._watch())
+        self._seen = True
+
+    def stop_watching(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+
+    async def _watch(self) -> None:
+        """Keep a silent connection alive with a stream, and cancel if the client disconnects."""
+        if not self.cancel_on_disconnect:
+            await asyncio.sleep(KEEP_ALIVE)
+            self.begin_stream()
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(KEEP_ALIVE):
+                await disconnected(self._http.receive)
+            self.cancel()
+            return
+        self.begin_stream()
+        await disconnected(self._http.receive)
+        self.cancel()
+
+
+class BatchPeer(HttpPeer):
+    """One request of a batch; its frames go into the response of the whole batch."""
+
+    def __init__(self, id: Id, whole: HttpPeer) -> None:
+        super().__init__(id, whole.version, whole.client, whole._http)
+        self.questions = whole.questions
+        self._whole = whole
+
+    @property
+    def stream(self) -> EventStream:
+        return self._whole.stream
+
+    def send(self, frame: bytes) -> None:
+        self._whole.send(frame)
+
+    def begin_stream(self, stream: EventStream | None = None) -> None:
+        self._whole.begin_stream(stream)
+
+
+class InFlight:
+    """The MCP requests that run now: every request enters, so that it can be cancelled.
+
+    One timer looks at all of them, instead of a timer for each.
+    """
+
+    def __init__(self) -> None:
+        self._peers: set[HttpPeer] = set()
+        self._by_key: dict[tuple[bytes, Id], HttpPeer] = {}
+        self._is_ticking = False
+
+    async def run(self, engine: Engine, request: Request, peer: HttpPeer) -> bytes | None:
+        """The response to a request; None if it was cancelled."""
+        task = asyncio.current_task()
+        assert task is not None
+        peer.on_cancel = task.cancel
+        key = peer.key
+        if key is not None:
+            if key in self._by_key:
+                busy = RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
+                return error_frame(request.id, busy)
+            self._by_key[key] = peer
+        self._peers.add(peer)
+        if not self._is_ticking:
+            self._schedule()
+        frame = None
+        try:
+            frame = await engine.respond(request, peer)
+        except asyncio.CancelledError:
+            if not peer.cancelled:
+                raise
+        finally:
+            self._peers.discard(peer)
+            if key is not None:
+                del self._by_key[key]
+            peer.stop_watching()
+        if not peer.cancelled:
+            return frame
+        # A tool may have ignored its cancellation; its client does not wait for the result.
+        task.uncancel()
+        return None
+
+    def cancel(self, session: bytes, id: Id) -> None:
+        """Cancel a request of a session, if it runs here."""
+        peer = self._by_key.get((session, id))
+        if peer is not None:
+            peer.cancel()
+
+    def _schedule(self) -> None:
+        self._is_ticking = bool(self._peers)
+        if self._is_ticking:
+            asyncio.get_running_loop().call_later(TICK, self._tick)
+
+    def _tick(self) -> None:
+        for peer in self._peers:
+            peer.tick()
+        self._schedule()

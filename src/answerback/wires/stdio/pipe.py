@@ -1,0 +1,186 @@
+"""The pipe to the client: lines from stdin, frames to stdout, and the peer of each request."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...mcp.jsonrpc import INVALID_REQUEST, Response, RpcError, request_frame
+from ...mcp.mcp_peer import McpPeer
+from ...mcp.params import Id
+from ...mcp.session import ClientCapabilities
+from ...versions import Version
+from ..stdout import Stdout
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+MAX_MESSAGE = 10 * 1024 * 1024
+MAX_SENDING = 64
+"""When so many frames wait for the client to read them, the server stops reading."""
+
+
+class LineReader:
+    """Reads the lines of a file descriptor, each up to a limit."""
+
+    def __init__(self, source: int) -> None:
+        self._source = source
+        self._buffer = bytearray()
+        self._searched = 0
+
+    def read(self) -> bytes | None:
+        """The next line that is not blank, or None at the end; raises RpcError for a huge one."""
+        while True:
+            end = self._buffer.find(b"\n", self._searched)
+            if end < 0:
+                if not self._read_more():
+                    return None
+                continue
+            line = bytes(self._buffer[:end])
+            del self._buffer[: end + 1]
+            self._searched = 0
+            if line.strip():
+                return line
+
+    def _read_more(self) -> bool:
+        self._searched = len(self._buffer)
+        chunk = os.read(self._source, 65536)
+        if chunk:
+            self._buffer += chunk
+        elif self._buffer:
+            # The last line may lack its newline.
+            self._buffer += b"\n"
+            return True
+        if len(self._buffer) > MAX_MESSAGE and b"\n" not in chunk:
+            self._skip_line()
+            raise RpcError(INVALID_REQUEST, f"Message larger than {MAX_MESSAGE} bytes")
+        return bool(chunk)
+
+    def _skip_line(self) -> None:
+        """Read to the end of a line without keeping it."""
+        self._buffer.clear()
+        self._searched = 0
+        while chunk := os.read(self._source, 65536):
+            _, newline, rest = chunk.partition(b"\n")
+            if newline:
+                self._buffer += rest
+                return
+
+
+class Pipe:
+    """Sends whole frames, one at a time; and passes the client's responses to our requests."""
+
+    def __init__(self, out: Stdout, on_broken: Callable[[], None]) -> None:
+        self._out = out
+        self._on_broken = on_broken
+        self._lock = threading.Lock()
+        self._sending = 0
+        self._requests: dict[Id, Future[msgspec.Raw]] = {}
+        self._last_request = 0
+        self._closed = False
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame. It blocks while the client does not read."""
+        self._sending += 1
+        try:
+            with self._lock:
+                self._out.write(frame + b"\n")
+        except OSError:
+            self._on_broken()
+        finally:
+            self._sending -= 1
+
+    def wait_for_client(self) -> None:
+        """Wait while the client reads too slowly, so that its responses do not pile up."""
+        while self._sending > MAX_SENDING:
+            with self._lock:
+                pass
+
+    def peer(self, id: Id, version: Version, client: ClientCapabilities) -> McpPeer:
+        """The peer of a request that came over this pipe."""
+        peer = PipePeer(id, version, client)
+        peer.pipe = self
+        return peer
+
+    def request(self, method: str, params: Any) -> Future[msgspec.Raw]:
+        """Send a request to the client; the future gets its result."""
+        from concurrent.futures import Future
+
+        answer: Future[msgspec.Raw] = Future()
+        with self._lock:
+            self._last_request += 1
+            id = f"ask-{self._last_request}"
+            self._requests[id] = answer
+        answer.add_done_callback(lambda _: self._requests.pop(id, None))
+        self.send(request_frame(id, method, params))
+        if self._closed:
+            _decline(answer)
+        return answer
+
+    def resolve(self, response: Response) -> None:
+        """Pass a response of the client to the call that waits for it."""
+        answer = self._requests.pop(response.id, None)
+        if answer is None:
+            return
+        if response.result is None:
+            _decline(answer)
+            return
+        from concurrent.futures import InvalidStateError
+
+        # The call may have stopped waiting meanwhile.
+        with suppress(InvalidStateError):
+            answer.set_result(response.result)
+
+    def decline_all(self) -> None:
+        """The client has closed its end, so it answers no more requests."""
+        self._closed = True
+        for answer in list(self._requests.values()):
+            _decline(answer)
+
+    def is_broken(self) -> bool:
+        return self._out.is_broken()
+
+
+class PipePeer(McpPeer):
+    """The peer of a request over stdio."""
+
+    pipe: Pipe
+
+    def send(self, frame: bytes) -> None:
+        self.pipe.send(frame)
+
+    async def send_request(self, method: str, params: Any) -> msgspec.Raw:
+        """Block the thread of a `def` tool; on an event loop let other tasks run."""
+        import asyncio
+
+        answer = self.pipe.request(method, params)
+        try:
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:
+                return self._wait(answer)
+            return await asyncio.wrap_future(answer)
+        finally:
+            answer.cancel()
+
+    def _wait(self, answer: Future[msgspec.Raw]) -> msgspec.Raw:
+        self.on_cancel = partial(_decline, answer)
+        if self.cancelled:
+            _decline(answer)
+        return answer.result()
+
+
+def _decline(answer: Future[msgspec.Raw]) -> None:
+    """End a wait without an answer, unless the answer is there already."""
+    from concurrent.futures import InvalidStateError
+
+    from ...elicitation import Declined
+
+    with suppress(InvalidStateError):
+        answer.set_exception(Declined("The client did not answer"))
