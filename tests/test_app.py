@@ -142,7 +142,7 @@ def test_a_resource_needs_a_uri() -> None:
 
     with pytest.raises(TypeError, match=r"@app.resource\('config://app'\)"):
         app.resource(add)
-    with pytest.raises(ValueError, match="'notes' is no URI"):
+    with pytest.raises(ValueError, match="'notes' is not a URI"):
         app.resource("notes")
 
 

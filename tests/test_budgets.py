@@ -177,7 +177,7 @@ def state_of(path: Path) -> set[str]:
     values = dict(map(assigned, tree.body))
     held = {name for name, value in values.items() if name and called(value) in STATEFUL}
     held |= {node.name for node in tree.body if isinstance(node, Function) and is_cached(node)}
-    # `del KINDS[…]` as the module is loaded is part of making it.
+    # `del CODE_BY_STATUS[…]` runs while the module is loaded and is part of building the table.
     made = ast.Module([node for node in tree.body if not isinstance(node, ast.Delete)], [])
     held |= set(changed(made, set(values)))
     return {f"{name_of(path)}: {name}" for name in held}

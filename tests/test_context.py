@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from answerback import App, Context, Reply
-from answerback.calls.pipeline import Call, settled
+from answerback.calls.call import Call, reply_or_refusal
 from answerback.peer import LEVELS, Abilities, Level, Log, Progress, Question
 from answerback.wires.memory import call
 
@@ -26,7 +26,9 @@ class Listener:
     def notify(self, note: Progress | Log) -> None:
         self.heard.append(note)
 
-    def hang_up(self) -> None: ...
+    cancelled = False
+
+    def close_stream(self) -> None: ...
 
     async def ask(self, question: Question) -> Any:
         self.asked.append(question)
@@ -50,7 +52,7 @@ def test_progress_and_log_reach_the_other_end_from_both_kinds_of_tool(fn: Any) -
     app.add_tool(fn, name="report")
     peer = Listener()
 
-    asyncio.run(call(app, "report", b"{}", peer))
+    asyncio.run(call(app.handlers, "report", b"{}", peer))
 
     assert peer.heard == [
         Progress(1),
@@ -68,7 +70,12 @@ def test_a_tool_knows_its_name_its_wire_and_what_can_be_asked() -> None:
     app.add_tool(who)
 
     assert asyncio.run(app.call("who")).data == ["who", "memory", False, False]
-    assert asyncio.run(call(app, "who", b"{}", Listener())).data == ["who", "memory", False, True]
+    assert asyncio.run(call(app.handlers, "who", b"{}", Listener())).data == [
+        "who",
+        "memory",
+        False,
+        True,
+    ]
 
 
 def test_a_thread_sees_that_its_call_was_cancelled() -> None:
@@ -84,11 +91,11 @@ def test_a_thread_sees_that_its_call_was_cancelled() -> None:
     invocation = Call("work")
 
     async def run() -> Reply[Any]:
-        task = asyncio.create_task(app.paths.tools(invocation))
+        task = asyncio.create_task(app.handlers.tools(invocation))
         await asyncio.to_thread(started.wait, 5)
         invocation.cancelled = True
         seen.set()
-        return settled(await task)
+        return reply_or_refusal(await task)
 
     assert asyncio.run(run()).data is True
 
@@ -143,7 +150,7 @@ def test_an_answer_comes_back_as_a_value_of_its_type() -> None:
     app.add_tool(ask_age)
     peer = Listener({"action": "accept", "content": {"value": 7}})
 
-    reply = asyncio.run(call(app, "ask_age", b"{}", peer))
+    reply = asyncio.run(call(app.handlers, "ask_age", b"{}", peer))
 
     assert reply.data == 7
     assert peer.asked[0].message == "How old are you?"
@@ -154,7 +161,7 @@ def test_a_question_that_is_not_answered_is_a_conflict(action: str) -> None:
     app = App("test")
     app.add_tool(ask_age)
 
-    reply = asyncio.run(call(app, "ask_age", b"{}", Listener({"action": action})))
+    reply = asyncio.run(call(app.handlers, "ask_age", b"{}", Listener({"action": action})))
 
     assert reply.error is not None
     assert (reply.error.code, reply.error.row.status) == ("INPUT_DECLINED", 409)

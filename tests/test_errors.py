@@ -13,7 +13,7 @@ from answerback.errors import (
     CODES,
     AnswerbackError,
     MissingExtraError,
-    look_up,
+    find_code,
     needs_extra,
 )
 
@@ -50,14 +50,14 @@ def test_only_what_no_tool_can_answer_is_a_json_rpc_error() -> None:
 
 @pytest.mark.parametrize("code", ["INVALID_RESPONSE_FORMAT", "RESPONSE_VALIDATION_ERROR"])
 def test_the_seeds_codes_keep_their_names(code: str) -> None:
-    assert look_up(code).status == 500
+    assert find_code(code).status == 500
 
 
 def test_a_code_that_is_not_in_the_table_is_a_500_unless_a_kind_says_otherwise() -> None:
-    assert look_up("CITY_UNKNOWN").status == 500
-    assert look_up("CITY_UNKNOWN", "NOT_FOUND").status == 404
-    assert look_up("CITY_UNKNOWN", "NO_SUCH_KIND").status == 500
-    assert look_up("CONFLICT", "NOT_FOUND").status == 409
+    assert find_code("CITY_UNKNOWN").status == 500
+    assert find_code("CITY_UNKNOWN", "NOT_FOUND").status == 404
+    assert find_code("CITY_UNKNOWN", "NO_SUCH_KIND").status == 500
+    assert find_code("CONFLICT", "NOT_FOUND").status == 409
 
 
 def tree(root: type[AnswerbackError]) -> Iterator[type[AnswerbackError]]:

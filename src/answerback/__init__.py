@@ -20,10 +20,10 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from .limits import Limits
-    from .peer import Ask, Header
     from .records import audit
     from .reply import Reply, failure, success
     from .rules import validate
+    from .tools.markers import Ask, Header
     from .tools.prompt import Message
     from .wrapping import wrap
 
@@ -34,7 +34,7 @@ __version__ = "0.1.0"
 _HOME = {
     "Annotations": "content",
     "App": "app",
-    "Ask": "peer",
+    "Ask": "tools.markers",
     "Audio": "content",
     "Conflict": "errors",
     "Context": "context",
@@ -42,7 +42,7 @@ _HOME = {
     "Declined": "elicitation",
     "Embedded": "content",
     "Forbidden": "errors",
-    "Header": "peer",
+    "Header": "tools.markers",
     "Icon": "content",
     "Image": "content",
     "InvalidInput": "errors",

@@ -151,7 +151,7 @@ class TimedOut(ToolError):
     code = kind = "TIMED_OUT"
 
 
-def look_up(code: str, kind: str | None = None) -> Code:
+def find_code(code: str, kind: str | None = None) -> Code:
     """The table's row for *code*; else for the *kind* that it was raised as."""
     own = CODES.get(code) if code != UNKNOWN_ERROR else None
     return own or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]

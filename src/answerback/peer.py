@@ -1,8 +1,7 @@
-"""The other end of a call: what it can do, how it is told things, how it is asked."""
+"""Peer: the other end of a call, usually a client. A call notifies it and asks it questions."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, get_args
 
@@ -10,7 +9,7 @@ import msgspec
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LEVELS: tuple[Level, ...] = get_args(Level)
-"""From the least to the gravest."""
+"""From the least to the most severe."""
 
 
 class Progress(msgspec.Struct, frozen=True):
@@ -26,22 +25,23 @@ class Log(msgspec.Struct, frozen=True):
 
 
 class Question(msgspec.Struct, frozen=True):
-    """What the other end is asked, in MCP's words."""
+    """A request to the peer: an MCP method and its params."""
 
     method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
     params: dict[str, Any]
     key: str | None = None
-    """What its answer goes by; without one, its place and its wording."""
+    """The key of its answer; without one, the question's position and text identify it."""
 
     @property
     def message(self) -> str:
-        return str(self.params.get("message", "The tool asks for what only a client can tell."))
+        default = "The tool needs an answer that only an MCP client can give."
+        return str(self.params.get("message", default))
 
 
 class NeedsInput(BaseException):
-    """The call cannot go on without answers; they come with another call, under these keys.
+    """The call needs answers to *questions*; a later call brings them under the same keys.
 
-    Not an `Exception`, so that no author's `except Exception` swallows it.
+    It is a `BaseException`, so that an author's `except Exception` does not swallow it.
     """
 
     def __init__(self, questions: Mapping[str, Question]) -> None:
@@ -49,72 +49,39 @@ class NeedsInput(BaseException):
         self.questions = questions
 
 
-class Ask(msgspec.Struct, frozen=True):
-    """Marks a parameter that the user is asked for: `sure: Annotated[bool, Ask("Delete all?")]`.
-
-    It is no argument: a model cannot give the answer itself.
-    """
-
-    message: str
-
-
-def ask_of(annotation: Any) -> Ask | None:
-    """The question that a parameter is annotated with."""
-    marks = getattr(annotation, "__metadata__", ())
-    return next((mark for mark in marks if isinstance(mark, Ask)), None)
-
-
-class Header(msgspec.Struct, frozen=True):
-    """Marks an argument that MCP clients also say in a header, `Mcp-Param-NAME`.
-
-    Boxes on the way can then see it: never mark a secret.
-    """
-
-    name: str
-
-    def __post_init__(self) -> None:
-        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", self.name):
-            raise ValueError(f"{self.name!r} cannot be part of a header's name")
-
-
-def header_of(annotation: Any) -> Header | None:
-    """The header that a parameter is annotated with."""
-    marks = getattr(annotation, "__metadata__", ())
-    return next((mark for mark in marks if isinstance(mark, Header)), None)
-
-
 class Abilities(msgspec.Struct, frozen=True):
-    """What the other end can be asked."""
+    """The kinds of question that a peer can answer."""
 
     elicit: bool = False
-    """There is a user who can be asked."""
+    """A user can be asked."""
     sample: bool = False
-    """There is a model that can be asked."""
+    """A model can be asked."""
     roots: bool = False
-    again: bool = False
-    """The user is there in person, and is asked again where an answer does not fit."""
+    """The client can list its roots: the directories a tool may work in."""
+    ask_again: bool = False
+    """The user answers at once, at a terminal, and is asked again after an invalid answer."""
 
 
 class Peer(Protocol):
     @property
-    def can(self) -> Abilities: ...
-
-    @property
     def cancelled(self) -> bool:
         """Whether the client no longer waits for the outcome."""
 
+    @property
+    def can(self) -> Abilities: ...
+
     def notify(self, note: Progress | Log) -> None:
-        """Tell the other end; never blocks, and may be called from any thread."""
+        """Send a notification; never blocks, and may be called from any thread."""
 
     def close_stream(self) -> None:
         """Close the response's stream; the client may resume it."""
 
     async def ask(self, question: Question) -> Any:
-        """Ask, and give the result as MCP words it; raises NeedsInput where it comes later."""
+        """Ask, and return MCP's result; raises NeedsInput if the answer comes with a later call."""
 
 
-class Nobody:
-    """No one is listening: progress is dropped, what a tool logs goes to the log."""
+class NoPeer:
+    """The peer of a call that has none: drops progress and sends log messages to `logging`."""
 
     can = Abilities()
     cancelled = False
@@ -134,4 +101,4 @@ class Nobody:
         raise NeedsInput({"question": question})
 
 
-NOBODY: Peer = Nobody()
+NO_PEER: Peer = NoPeer()

@@ -13,7 +13,8 @@ import msgspec
 
 from .contract import RESERVED_ROUTES, Contract
 from .limits import DEFAULT_LIMITS, Limits
-from .tools.tool import Options, Tool, ToolOptions, check_options
+from .tools.options import CommonOptions, ToolOptions, check_options
+from .tools.tool import Tool
 
 if TYPE_CHECKING:
     from .tools.prompt import Prompt
@@ -158,7 +159,7 @@ class Registry:
     @overload
     def prompt(self, fn: F, /) -> F: ...
     @overload
-    def prompt(self, /, **options: Unpack[Options]) -> Callable[[F], F]: ...
+    def prompt(self, /, **options: Unpack[CommonOptions]) -> Callable[[F], F]: ...
     def prompt(self, fn: Any = None, /, **options: Any) -> Any:
         """Register a function that makes messages. Works with or without options."""
         from .tools.prompt import Prompt
@@ -167,8 +168,8 @@ class Registry:
             return partial(self.prompt, **options)
         if not callable(fn):
             raise TypeError(f"@app.prompt takes options by name: @app.prompt(name={fn!r})")
-        check_options(options, Options)
-        prompt = Prompt(fn, cast("Options", options), self.contract)
+        check_options(options, CommonOptions)
+        prompt = Prompt(fn, cast("CommonOptions", options), self.contract)
         if prompt.name in self.prompts:
             raise ValueError(f"there is a prompt {prompt.name!r} already")
         self.prompts[prompt.name] = prompt

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar, overload
 import msgspec
 
 from .content import Block, Text
-from .errors import UNKNOWN_ERROR, Code, ToolError, look_up
+from .errors import UNKNOWN_ERROR, Code, ToolError, find_code
 
 T = TypeVar("T")
 
@@ -34,7 +34,7 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def row(self) -> Code:
         """What every wire says about this error."""
-        return look_up(self.code, self.kind)
+        return find_code(self.code, self.kind)
 
 
 class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):

@@ -110,10 +110,10 @@ def _as_sent(reply: Any) -> dict[str, Any]:
 def _decode(found: dict[str, Any]) -> Reply[Any]:
     import msgspec
 
-    from .dialects import Written, read
+    from .dialects import HttpReply, read
     from .middleware.checker import dialect_of
 
-    return read(Written(200, msgspec.json.encode(found), "application/json"), dialect_of(found))
+    return read(HttpReply(200, msgspec.json.encode(found), "application/json"), dialect_of(found))
 
 
 def _report(findings: Sequence[Finding]) -> str:

@@ -12,7 +12,7 @@ import msgspec
 from .content import BLOCKS, Text
 from .contract import ENVELOPE
 from .dialects import MalformedReply, envelope, mcp_blocks
-from .dialects.common import utc
+from .dialects.common import to_utc
 from .dialects.contract_text import DONE, PREFIX
 from .errors import INVALID_OUTPUT, TOOL_EXECUTION_ERROR, UNKNOWN_ERROR, ToolError
 from .reply import Error, Reply
@@ -151,7 +151,7 @@ def _error(found: Envelope, content: list[Envelope]) -> Envelope:
 
 def _stamp(stamp: Any) -> Any:
     try:
-        return utc(stamp if isinstance(stamp, datetime) else datetime.fromisoformat(stamp))
+        return to_utc(stamp if isinstance(stamp, datetime) else datetime.fromisoformat(stamp))
     except (TypeError, ValueError):
         return datetime.now(UTC)
 

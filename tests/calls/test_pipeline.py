@@ -24,9 +24,10 @@ from answerback import (
     Unauthenticated,
     Unavailable,
 )
-from answerback.calls.handlers import paths
-from answerback.calls.pipeline import Call, settled, without_loop
-from answerback.calls.runners import in_place, on_a_loop_of_its_own
+from answerback.calls.call import Call, reply_or_refusal
+from answerback.calls.handlers import make_handlers
+from answerback.calls.pipeline import run_without_loop
+from answerback.calls.runners import run_in_new_loop, run_in_place
 from answerback.peer import NeedsInput, Question
 from answerback.reply import Error
 
@@ -133,11 +134,11 @@ def test_what_stops_more_than_the_call_passes_through(
     app.add_tool(make(exc()), name="tool")
 
     with pytest.raises(exc):
-        without_loop(_path(app)(Call("tool")))
+        run_without_loop(_path(app)(Call("tool")))
 
 
 def _path(app: App) -> Callable[[Call], Any]:
-    return paths(app, in_place(on_a_loop_of_its_own)).tools
+    return make_handlers(app, run_in_place(run_in_new_loop)).tools
 
 
 def test_a_failure_is_answered_while_another_thread_imports_asyncio(
@@ -149,7 +150,7 @@ def test_a_failure_is_answered_while_another_thread_imports_asyncio(
     # What other threads see of a module until its import has come to its end.
     monkeypatch.setitem(sys.modules, "asyncio", ModuleType("asyncio"))
 
-    reply = without_loop(path(Call("tool")))
+    reply = run_without_loop(path(Call("tool")))
 
     assert error_of(reply).code == "NOT_FOUND"
 
@@ -267,7 +268,7 @@ def test_what_is_no_json_is_refused_as_such(body: bytes) -> None:
     app = App("test")
     app.add_tool(tool)
 
-    error = error_of(without_loop(_path(app)(Call("tool", body))))
+    error = error_of(run_without_loop(_path(app)(Call("tool", body))))
 
     assert (error.code, error.message) == ("INVALID_JSON", "Invalid JSON body")
     assert error.hint
@@ -281,7 +282,7 @@ def test_arguments_must_be_an_object(body: bytes) -> None:
     app = App("test")
     app.add_tool(tool)
 
-    assert error_of(without_loop(_path(app)(Call("tool", body)))).code == "INVALID_ARGUMENTS"
+    assert error_of(run_without_loop(_path(app)(Call("tool", body)))).code == "INVALID_ARGUMENTS"
 
 
 def test_a_question_where_nobody_can_be_asked_is_an_error_that_tells_it() -> None:
@@ -292,8 +293,8 @@ def test_a_question_where_nobody_can_be_asked_is_an_error_that_tells_it() -> Non
     app = App("test")
     app.add_tool(tool)
 
-    outcome = without_loop(_path(app)(Call("tool")))
-    error = error_of(settled(outcome))
+    outcome = run_without_loop(_path(app)(Call("tool")))
+    error = error_of(reply_or_refusal(outcome))
 
     assert isinstance(outcome, NeedsInput)
     assert (error.code, error.message, error.row.status) == ("INPUT_REQUIRED", "Delete all?", 409)
@@ -325,7 +326,7 @@ def test_without_a_loop_a_plain_tool_is_stepped_and_an_async_one_brings_its_own(
     app.add_tool(hand_on)
     app.add_tool(hand_on, name="in_time", timeout=5)
 
-    replies = [without_loop(_path(app)(Call(name, b'{"x": 4}'))) for name in app.tools]
+    replies = [run_without_loop(_path(app)(Call(name, b'{"x": 4}'))) for name in app.tools]
 
     assert [reply.data for reply in replies] == [8, 8, 8]
 
@@ -337,7 +338,7 @@ def test_stepping_what_waits_is_an_error_and_not_a_hang() -> None:
     stepped = forever()
 
     with pytest.raises(RuntimeError, match="there is no loop to wait on"):
-        without_loop(stepped)
+        run_without_loop(stepped)
     stepped.close()
 
 

@@ -150,7 +150,7 @@ def test_the_log_has_one_line_under_the_reference_that_the_caller_gets(
     (entry,) = caplog.records
     assert entry.exc_info is None
     assert entry.getMessage() == (
-        f"tool 'tool' gave back what cannot be sent, reference {reference}: "
+        f"tool 'tool' returned a value that cannot be sent, reference {reference}: "
         "a[1]: expected int, got str"
     )
 

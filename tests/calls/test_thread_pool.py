@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from answerback import App, Limits
-from answerback.calls.thread_pool import Pool
+from answerback.calls.thread_pool import ThreadPool
 from answerback.peer import NeedsInput, Question
 
 BOUND = 10.0
@@ -29,7 +29,7 @@ def bounded(waited: Any) -> Any:
     return asyncio.run(asyncio.wait_for(waited, BOUND))
 
 
-async def ran(pool: Pool, function: Callable[..., Any], **kwargs: Any) -> Any:
+async def ran(pool: ThreadPool, function: Callable[..., Any], **kwargs: Any) -> Any:
     return await pool.run(function, kwargs)
 
 
@@ -57,7 +57,7 @@ def test_a_hundred_blocking_calls_on_forty_threads_are_all_answered() -> None:
 
 def test_each_call_has_a_thread_of_its_own_up_to_the_limit() -> None:
     """Each waits for the next one: were one short of a thread, none would ever end."""
-    pool = Pool(8)
+    pool = ThreadPool(8)
     turns = [threading.Event() for _ in range(9)]
     turns[8].set()
 
@@ -77,7 +77,7 @@ def test_each_call_has_a_thread_of_its_own_up_to_the_limit() -> None:
 
 def test_a_thread_that_has_just_taken_a_job_does_not_count_as_free() -> None:
     """Else the next job would wait behind it, for as long as it takes."""
-    pool = Pool(2)
+    pool = ThreadPool(2)
     taken, go_on = threading.Event(), threading.Event()
 
     class SlowToTakeTheFirst(SimpleQueue[Any]):
@@ -102,7 +102,7 @@ def test_a_thread_that_has_just_taken_a_job_does_not_count_as_free() -> None:
 
 
 def test_no_more_threads_run_than_were_allowed() -> None:
-    pool = Pool(3)
+    pool = ThreadPool(3)
     names: set[str] = set()
 
     def note() -> None:
@@ -117,7 +117,7 @@ def test_no_more_threads_run_than_were_allowed() -> None:
 
 
 def test_a_thread_that_is_free_is_used_again() -> None:
-    pool = Pool(40)
+    pool = ThreadPool(40)
     names: set[str] = set()
 
     async def one_by_one() -> None:
@@ -131,7 +131,7 @@ def test_a_thread_that_is_free_is_used_again() -> None:
 
 
 def test_context_variables_are_carried_in_and_not_out() -> None:
-    pool = Pool(2)
+    pool = ThreadPool(2)
 
     def rename() -> str:
         before = who.get()
@@ -148,7 +148,7 @@ def test_context_variables_are_carried_in_and_not_out() -> None:
 @pytest.mark.parametrize("exc", [ValueError("no"), SystemExit(3), NeedsInput({})])
 def test_what_a_function_raises_is_raised_where_it_is_awaited(exc: BaseException) -> None:
     with pytest.raises(type(exc)) as caught:
-        bounded(ran(Pool(1), raise_it, exc=exc))
+        bounded(ran(ThreadPool(1), raise_it, exc=exc))
 
     assert caught.value is exc
 
@@ -158,7 +158,7 @@ def test_what_a_function_raises_is_raised_where_it_is_awaited(exc: BaseException
 )
 def test_what_would_end_the_loop_is_raised_as_an_ordinary_error(exc: BaseException) -> None:
     with pytest.raises(RuntimeError) as caught:
-        bounded(ran(Pool(1), raise_it, exc=exc))
+        bounded(ran(ThreadPool(1), raise_it, exc=exc))
 
     assert caught.value.__cause__ is exc
 
@@ -193,13 +193,13 @@ def test_a_question_raised_in_a_thread_arrives_as_a_question() -> None:
     question = Question("elicitation/create", {"message": "Sure?"})
 
     with pytest.raises(NeedsInput) as caught:
-        bounded(ran(Pool(1), raise_it, exc=NeedsInput({"sure": question})))
+        bounded(ran(ThreadPool(1), raise_it, exc=NeedsInput({"sure": question})))
 
     assert caught.value.questions == {"sure": question}
 
 
 def test_a_call_cancelled_while_it_runs_frees_its_thread_and_harms_no_other() -> None:
-    pool = Pool(1)
+    pool = ThreadPool(1)
     running, go_on = threading.Event(), threading.Event()
 
     def wait() -> None:
@@ -220,7 +220,7 @@ def test_a_call_cancelled_while_it_runs_frees_its_thread_and_harms_no_other() ->
 
 
 def test_a_call_cancelled_while_it_waits_for_a_thread_never_runs() -> None:
-    pool = Pool(1)
+    pool = ThreadPool(1)
     running, go_on = threading.Event(), threading.Event()
     seen: list[str] = []
 
@@ -253,7 +253,7 @@ def test_one_app_serves_one_loop_after_another() -> None:
 
 
 def test_one_pool_serves_several_loops_at_the_same_time() -> None:
-    pool = Pool(4)
+    pool = ThreadPool(4)
     totals: list[int] = []
 
     async def call_many(of: int) -> int:
@@ -273,7 +273,7 @@ def test_one_pool_serves_several_loops_at_the_same_time() -> None:
 
 
 def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
-    pool = Pool(1)
+    pool = ThreadPool(1)
     go_on = threading.Event()
 
     def wait() -> None:
@@ -289,7 +289,7 @@ def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
 
 
 def test_a_thread_that_waits_keeps_nothing_of_the_last_call() -> None:
-    pool = Pool(1)
+    pool = ThreadPool(1)
 
     class Big:
         pass
@@ -311,7 +311,7 @@ def test_a_thread_that_waits_keeps_nothing_of_the_last_call() -> None:
 def test_without_a_single_thread_the_call_fails_and_a_later_one_is_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pool = Pool(2)
+    pool = ThreadPool(2)
 
     def no_more(_: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
@@ -30,3 +32,25 @@ def _validate(result: bytes, version: str) -> None:
 def validate_result() -> Callable[[bytes, str], None]:
     """Raises unless the bytes are a CallToolResult of that version of MCP."""
     return _validate
+
+
+def _modules_entered(work: Callable[[], object]) -> set[str]:
+    entered = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            entered.add(frame.f_globals["__name__"])
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return {name for name in entered if name.startswith("answerback.")}
+
+
+@pytest.fixture(scope="session")
+def modules_entered() -> Callable[[Callable[[], object]], set[str]]:
+    """Returns the names of our modules whose functions ran while a function was called."""
+    return _modules_entered

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from answerback.content import Annotations, Audio, Block, Embedded, Image, Link, Text
 from answerback.contract import PRESETS, STANDARD, Contract, Dialect
-from answerback.dialects import Written, project, read, write
+from answerback.dialects import HttpReply, project, read, write
 from answerback.errors import CODES
 from answerback.reply import Error, Reply
 from answerback.shape import BARE, EMPTY, RESULT, SPREAD, Shape
@@ -39,7 +39,7 @@ class Case(msgspec.Struct, frozen=True):
     contract: Contract
     version: Version
 
-    def write(self, dialect: Dialect) -> Written:
+    def write(self, dialect: Dialect) -> HttpReply:
         return write(self.reply, dialect, self.shape, self.contract, self.version)
 
     def read(self, dialect: Dialect) -> Reply[Any]:

@@ -22,6 +22,7 @@ from answerback.versions import (
     Version,
 )
 
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 OLD = [V2024_11_05, V2025_03_26]
 USUAL = (RESULT, STANDARD, LATEST_LEGACY)
 
@@ -33,6 +34,51 @@ def written(
     contract: Contract = STANDARD,
 ) -> Any:
     return json.loads(mcp.write(reply, shape, contract, version))
+
+
+@pytest.mark.parametrize("contract", [STANDARD, ALIGNED, DIRECT, ENVELOPE])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        success(data=10),
+        success(data="ten"),
+        success("ten", data=10),
+        success(data=10, meta={"a": 1}),
+        success(content=[Image(b"png", "image/png")]),
+        failure("no", code="CONFLICT"),
+    ],
+)
+def test_server_info_is_added_to_the_meta_and_changes_nothing_else(
+    reply: Reply[Any], contract: Contract
+) -> None:
+    info = b'{"name":"shop","version":"1.0.0"}'
+
+    found = json.loads(mcp.write(reply, RESULT, contract, V2026_07_28, server_info=info))
+
+    assert found["_meta"].pop(SERVER_INFO) == {"name": "shop", "version": "1.0.0"}
+    assert found == written(reply, V2026_07_28, contract=contract)
+
+
+def test_server_info_is_written_once_where_the_author_has_a_key_of_that_name() -> None:
+    reply = success(data=10, meta={SERVER_INFO: {"name": "mine"}})
+
+    body = mcp.write(reply, RESULT, STANDARD, V2026_07_28, server_info=b'{"name":"shop"}')
+
+    assert body.count(SERVER_INFO.encode()) == 1
+    assert json.loads(body)["_meta"][SERVER_INFO] == {"name": "shop"}
+
+
+@pytest.mark.parametrize("info", [b"", b'{"name":"shop"}'])
+def test_data_alone_is_written_without_entering_another_module_than_shape(
+    info: bytes, modules_entered: Callable[[Callable[[], object]], set[str]]
+) -> None:
+    reply = Reply(data=10, encoded=b"10")
+
+    entered = modules_entered(
+        lambda: mcp.write(reply, RESULT, STANDARD, V2026_07_28, server_info=info)
+    )
+
+    assert entered == {"answerback.dialects.mcp", "answerback.shape"}
 
 
 @pytest.mark.parametrize("version", OLD)

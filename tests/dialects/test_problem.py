@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from answerback.contract import STANDARD
-from answerback.dialects import MalformedReply, Written, problem, rest
+from answerback.dialects import HttpReply, MalformedReply, problem, rest
 from answerback.errors import NotFound
 from answerback.reply import Error, Reply, failure, success
 from answerback.shape import RESULT
@@ -48,7 +48,7 @@ def test_a_plain_error_is_read_as_in_rest() -> None:
 def test_a_problem_of_others_is_read_with_what_it_adds() -> None:
     body = b'{"type":"https://example.com/credit","title":"No credit","balance":30}'
 
-    found = problem.read(Written(403, body, f"{PROBLEM}; charset=utf-8"))
+    found = problem.read(HttpReply(403, body, f"{PROBLEM}; charset=utf-8"))
 
     assert found.error == Error("FORBIDDEN", "No credit", {"balance": 30})
 
@@ -56,4 +56,4 @@ def test_a_problem_of_others_is_read_with_what_it_adds() -> None:
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"detail":5}', b'{"code":5}'])
 def test_what_is_no_problem_is_refused(body: bytes) -> None:
     with pytest.raises(MalformedReply):
-        problem.read(Written(400, body, PROBLEM))
+        problem.read(HttpReply(400, body, PROBLEM))

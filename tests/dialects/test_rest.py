@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -7,7 +8,7 @@ import pytest
 
 from answerback.content import Audio, Block, Image, Link, Text
 from answerback.contract import STANDARD
-from answerback.dialects import MalformedReply, Written, rest
+from answerback.dialects import HttpReply, MalformedReply, rest
 from answerback.errors import NotFound
 from answerback.reply import Error, Reply, failure, success
 from answerback.shape import BARE, RESULT
@@ -15,14 +16,24 @@ from answerback.shape import BARE, RESULT
 JSON = "application/json"
 
 
-def written(reply: Reply[Any]) -> Written:
+def written(reply: Reply[Any]) -> HttpReply:
     return rest.write(reply, RESULT, STANDARD)
 
 
 def test_data_beside_content_is_sent_alone() -> None:
     found = written(success("ten", 10, content=[Image(b"png", "image/png")], meta={"a": 1}))
 
-    assert found == Written(200, b'{"result":10}', JSON)
+    assert found == HttpReply(200, b'{"result":10}', JSON)
+
+
+def test_data_is_written_without_entering_another_module_than_shape(
+    modules_entered: Callable[[Callable[[], object]], set[str]],
+) -> None:
+    reply = Reply(data=10, encoded=b"10")
+
+    entered = modules_entered(lambda: rest.write(reply, RESULT, STANDARD))
+
+    assert entered == {"answerback.dialects.rest", "answerback.shape"}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +77,7 @@ def test_data_that_looks_like_content_is_read_as_data() -> None:
 def test_an_error_is_its_message_and_its_code_a_header() -> None:
     found = written(failure("no", code="RATE_LIMITED", details={"a": 1}, hint="wait"))
 
-    assert found == Written(429, b'{"error":"no"}', JSON, (("X-Error-Code", "RATE_LIMITED"),))
+    assert found == HttpReply(429, b'{"error":"no"}', JSON, (("X-Error-Code", "RATE_LIMITED"),))
 
 
 def test_a_code_of_the_authors_own_keeps_its_status_when_it_is_read() -> None:
@@ -97,7 +108,7 @@ def test_no_code_can_break_a_header() -> None:
     ],
 )
 def test_errors_of_others_are_read(status: int, body: bytes, code: str, message: str) -> None:
-    found = rest.read(Written(status, body, JSON))
+    found = rest.read(HttpReply(status, body, JSON))
 
     assert found.error == Error(code, message)
 
@@ -113,7 +124,7 @@ def test_errors_of_others_are_read(status: int, body: bytes, code: str, message:
     ],
 )
 def test_successes_of_others_are_read(media_type: str, body: bytes, reply: Reply[Any]) -> None:
-    found = rest.read(Written(200, body, media_type))
+    found = rest.read(HttpReply(200, body, media_type))
 
     assert found == msgspec.structs.replace(reply, timestamp=found.timestamp)
 
@@ -121,12 +132,12 @@ def test_successes_of_others_are_read(media_type: str, body: bytes, reply: Reply
 @pytest.mark.parametrize(
     "found",
     [
-        Written(200, b"{", JSON),
-        Written(200, b"PK", "application/zip"),
-        Written(200, b"{}", JSON, (("x-answerback-form", "content"),)),
-        Written(200, b'{"content":[5]}', JSON, (("X-Answerback-Form", "content"),)),
+        HttpReply(200, b"{", JSON),
+        HttpReply(200, b"PK", "application/zip"),
+        HttpReply(200, b"{}", JSON, (("x-answerback-form", "content"),)),
+        HttpReply(200, b'{"content":[5]}', JSON, (("X-Answerback-Form", "content"),)),
     ],
 )
-def test_what_is_no_reply_is_refused(found: Written) -> None:
+def test_what_is_no_reply_is_refused(found: HttpReply) -> None:
     with pytest.raises(MalformedReply):
         rest.read(found)

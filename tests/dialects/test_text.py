@@ -7,7 +7,7 @@ import pytest
 
 from answerback.content import Block, Image, Text
 from answerback.contract import ALIGNED, APPS, DIRECT, ENVELOPE, PRESETS, STANDARD, Contract
-from answerback.dialects.contract_text import DONE, filled
+from answerback.dialects.contract_text import DONE, content_with_text
 from answerback.reply import Reply, failure, success
 from answerback.shape import BARE, EMPTY, RESULT, Shape
 
@@ -15,7 +15,9 @@ PICTURE = Image(b"png", "image/png")
 
 
 def texts(reply: Reply[Any], shape: Shape, contract: Contract) -> list[str]:
-    return [block.text for block in filled(reply, shape, contract) if isinstance(block, Text)]
+    return [
+        block.text for block in content_with_text(reply, shape, contract) if isinstance(block, Text)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -57,7 +59,7 @@ def test_without_a_text_of_the_authors_own_data_is_made_readable(contract: Contr
 def test_a_picture_beside_data_still_gets_the_text_and_the_text_comes_first(
     contract: Contract,
 ) -> None:
-    first, *others = filled(success(data={"a": 1}, content=[PICTURE]), BARE, contract)
+    first, *others = content_with_text(success(data={"a": 1}, content=[PICTURE]), BARE, contract)
 
     assert isinstance(first, Text)
     assert others == [PICTURE]
@@ -68,7 +70,7 @@ def test_a_picture_beside_data_still_gets_the_text_and_the_text_comes_first(
 def test_content_without_data_is_left_as_it_is(
     content: tuple[Block, ...], contract: Contract
 ) -> None:
-    assert filled(Reply(content=content), RESULT, contract) == content
+    assert content_with_text(Reply(content=content), RESULT, contract) == content
 
 
 @pytest.mark.parametrize("contract", PRESETS.values())

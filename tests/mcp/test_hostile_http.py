@@ -33,12 +33,12 @@ from tests.fuzz.posts import (
 )
 
 from answerback import App, Context
-from answerback.mcp.session import Client
-from answerback.mcp.session_id import LIFETIME, Ticket
-from answerback.mcp.signing import Sealer
+from answerback.mcp.session import ClientCapabilities
+from answerback.mcp.session_id import LIFETIME, SessionId
+from answerback.mcp.signing import Signer
 from answerback.versions import LEGACY
 
-OURS, OLD, FOREIGN = Sealer(b"one"), Sealer(b"two"), Sealer(b"other")
+OURS, OLD, FOREIGN = Signer(b"one"), Signer(b"two"), Signer(b"other")
 KILOBYTE = 1024
 CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
@@ -61,8 +61,8 @@ def served(shared: Site) -> Iterator[Site]:
 # Sessions
 
 
-def ticket(age: int = 0) -> Ticket:
-    fresh = Ticket.issue(LEGACY["2025-11-25"], Client(form=True), home=0)
+def ticket(age: int = 0) -> SessionId:
+    fresh = SessionId.issue(LEGACY["2025-11-25"], ClientCapabilities(form=True), home=0)
     return msgspec.structs.replace(fresh, issued=int(time.time()) - age)
 
 
@@ -71,7 +71,7 @@ def flipped(token: str, place: int) -> str:
     return token[:place] + other + token[place + 1 :]
 
 
-GOOD = ticket().seal(OURS)
+GOOD = ticket().sign(OURS)
 
 
 def in_session(served: Site, id: str, method: str = "POST") -> Said:
@@ -80,8 +80,8 @@ def in_session(served: Site, id: str, method: str = "POST") -> Said:
 
 
 @pytest.mark.parametrize("sealer", [OURS, OLD])
-def test_a_session_sealed_with_any_of_the_keys_is_served(served: Site, sealer: Sealer) -> None:
-    assert in_session(served, ticket().seal(sealer)).status == 200
+def test_a_session_sealed_with_any_of_the_keys_is_served(served: Site, sealer: Signer) -> None:
+    assert in_session(served, ticket().sign(sealer)).status == 200
 
 
 FORGED_IDS = {
@@ -95,13 +95,13 @@ FORGED_IDS = {
     "padded": GOOD + "=",
     "twice": f"{GOOD}, {GOOD}",
     "half": GOOD[:-8],
-    "of another key": ticket().seal(FOREIGN),
-    "too old": ticket(LIFETIME + 1).seal(OURS),
-    "of tomorrow": ticket(-3600).seal(OURS),
-    "empty": OURS.seal(b"", b"session"),
-    "of no time": OURS.seal(bytes(24), b"session"),
-    "of no version": OURS.seal(bytes([255]) * 24, b"session"),
-    "for another purpose": OURS.seal(bytes(24), b"round"),
+    "of another key": ticket().sign(FOREIGN),
+    "too old": ticket(LIFETIME + 1).sign(OURS),
+    "of tomorrow": ticket(-3600).sign(OURS),
+    "empty": OURS.sign(b"", b"session"),
+    "of no time": OURS.sign(bytes(24), b"session"),
+    "of no version": OURS.sign(bytes([255]) * 24, b"session"),
+    "for another purpose": OURS.sign(bytes(24), b"round"),
 }
 
 
@@ -121,7 +121,7 @@ def test_a_session_id_with_any_character_changed_is_not_found(served: Site) -> N
 
 
 def test_a_session_ends_in_time_even_while_it_is_used(served: Site) -> None:
-    id = ticket(LIFETIME - 2).seal(OURS)
+    id = ticket(LIFETIME - 2).sign(OURS)
     assert in_session(served, id).status == 200
 
     wait_until(lambda: in_session(served, id).status == 404)
@@ -205,12 +205,12 @@ FORGED_STATES = {
     "plain": "A" * 200,
     "not ascii": "\u2603",
     "a session": GOOD,
-    "of nothing": OURS.seal(b"", b"round"),
-    "of garbage": OURS.seal(b"\xc1", b"round"),
-    "too old": OURS.seal(state_for("ask_name", b"{}", {}, expires=-1), b"round"),
-    "of another key": FOREIGN.seal(state_for("ask_name", b"{}", {}), b"round"),
-    "for another purpose": OURS.seal(state_for("ask_name", b"{}", {}), b"session"),
-    "for another tool": OURS.seal(state_for("ask_model", b"{}", {}), b"round"),
+    "of nothing": OURS.sign(b"", b"round"),
+    "of garbage": OURS.sign(b"\xc1", b"round"),
+    "too old": OURS.sign(state_for("ask_name", b"{}", {}, expires=-1), b"round"),
+    "of another key": FOREIGN.sign(state_for("ask_name", b"{}", {}), b"round"),
+    "for another purpose": OURS.sign(state_for("ask_name", b"{}", {}), b"session"),
+    "for another tool": OURS.sign(state_for("ask_model", b"{}", {}), b"round"),
 }
 
 

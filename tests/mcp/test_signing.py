@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerback.mcp.session import Client
-from answerback.mcp.session_id import LIFETIME, Ticket
-from answerback.mcp.signing import Sealer, sealer_from_environment
+from answerback.mcp.session import ClientCapabilities
+from answerback.mcp.session_id import LIFETIME, SessionId
+from answerback.mcp.signing import Signer, signer_from_environment
 from answerback.versions import LEGACY
 
-OURS = Sealer(b"ours")
+OURS = Signer(b"ours")
 SESSION = b"session"
 quick = settings(max_examples=200, derandomize=True, deadline=None)
 
@@ -24,17 +24,17 @@ quick = settings(max_examples=200, derandomize=True, deadline=None)
 @quick
 @given(st.binary(max_size=200), st.binary(max_size=20))
 def test_what_was_sealed_opens_as_it_was(payload: bytes, purpose: bytes) -> None:
-    assert OURS.open(OURS.seal(payload, purpose), purpose) == payload
+    assert OURS.verify(OURS.sign(payload, purpose), purpose) == payload
 
 
 @quick
 @given(st.binary(max_size=60), st.data())
 def test_a_token_with_any_bit_changed_does_not_open(payload: bytes, data: st.DataObject) -> None:
-    sealed = bytearray(_bytes_of(OURS.seal(payload, SESSION)))
+    sealed = bytearray(_bytes_of(OURS.sign(payload, SESSION)))
     bit = data.draw(st.integers(0, len(sealed) * 8 - 1))
     sealed[bit // 8] ^= 1 << bit % 8
 
-    assert OURS.open(_token_of(bytes(sealed)), SESSION) is None
+    assert OURS.verify(_token_of(bytes(sealed)), SESSION) is None
 
 
 @quick
@@ -42,73 +42,73 @@ def test_a_token_with_any_bit_changed_does_not_open(payload: bytes, data: st.Dat
 def test_a_token_cut_short_or_made_longer_does_not_open(
     payload: bytes, data: st.DataObject
 ) -> None:
-    token = OURS.seal(payload, SESSION)
+    token = OURS.sign(payload, SESSION)
     end = data.draw(st.integers(0, len(token) - 1))
 
-    assert OURS.open(token[:end], SESSION) is None
-    assert OURS.open(token + data.draw(st.text(min_size=1, max_size=4)), SESSION) is None
+    assert OURS.verify(token[:end], SESSION) is None
+    assert OURS.verify(token + data.draw(st.text(min_size=1, max_size=4)), SESSION) is None
 
 
 @quick
 @given(st.text(max_size=80))
 def test_nothing_that_others_write_opens(token: str) -> None:
-    assert OURS.open(token, SESSION) is None
+    assert OURS.verify(token, SESSION) is None
 
 
 def test_a_token_has_one_spelling_only() -> None:
     """Else a session that is over could come back under another name."""
-    token = OURS.seal(b"payload", SESSION)
+    token = OURS.sign(b"payload", SESSION)
     last = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
     others = {token[:-1] + letter for letter in last} - {token}
     others |= {f"{token}=", f"{token}==", f" {token}", f"{token}\n", token[:5] + "\n" + token[5:]}
     others |= {token.replace("-", "+").replace("_", "/") + "!"}
 
-    assert [other for other in others if OURS.open(other, SESSION) is not None] == []
+    assert [other for other in others if OURS.verify(other, SESSION) is not None] == []
 
 
 def test_a_token_opens_for_its_purpose_only() -> None:
-    token = OURS.seal(b"payload", SESSION)
+    token = OURS.sign(b"payload", SESSION)
 
-    assert OURS.open(token, b"round") is None
-    assert OURS.open(token, b"") is None
+    assert OURS.verify(token, b"round") is None
+    assert OURS.verify(token, b"") is None
 
 
 def test_a_token_of_another_key_does_not_open() -> None:
-    assert OURS.open(Sealer(b"theirs").seal(b"payload", SESSION), SESSION) is None
+    assert OURS.verify(Signer(b"theirs").sign(b"payload", SESSION), SESSION) is None
 
 
 def test_an_old_key_still_opens_and_no_longer_seals() -> None:
-    old = Sealer(b"old").seal(b"payload", SESSION)
-    both = Sealer(b"new", b"old")
+    old = Signer(b"old").sign(b"payload", SESSION)
+    both = Signer(b"new", b"old")
 
-    assert both.open(old, SESSION) == b"payload"
-    assert Sealer(b"old").open(both.seal(b"payload", SESSION), SESSION) is None
-    assert Sealer(b"new").open(old, SESSION) is None
+    assert both.verify(old, SESSION) == b"payload"
+    assert Signer(b"old").verify(both.sign(b"payload", SESSION), SESSION) is None
+    assert Signer(b"new").verify(old, SESSION) is None
 
 
 def test_two_keys_that_are_known_by_the_same_byte_both_open() -> None:
-    first = _bytes_of(OURS.seal(b"", SESSION))[0]
+    first = _bytes_of(OURS.sign(b"", SESSION))[0]
     alike = next(
         secret
         for secret in (b"%d" % number for number in itertools.count())
-        if _bytes_of(Sealer(secret).seal(b"", SESSION))[0] == first
+        if _bytes_of(Signer(secret).sign(b"", SESSION))[0] == first
     )
-    token = Sealer(alike).seal(b"payload", SESSION)
+    token = Signer(alike).sign(b"payload", SESSION)
 
-    assert Sealer(b"ours", alike).open(token, SESSION) == b"payload"
-    assert OURS.open(token, SESSION) is None
+    assert Signer(b"ours", alike).verify(token, SESSION) == b"payload"
+    assert OURS.verify(token, SESSION) is None
 
 
 @pytest.mark.parametrize("secrets", ["one", "one,two", " one , two ", ",one,"])
 def test_the_keys_come_from_the_environment(secrets: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANSWERBACK_SECRET", secrets)
 
-    sealer, is_own = sealer_from_environment()
+    sealer, is_own = signer_from_environment()
 
     assert not is_own
-    assert sealer.open(Sealer(b"one").seal(b"payload", SESSION), SESSION) == b"payload"
-    opened = sealer.open(Sealer(b"two").seal(b"payload", SESSION), SESSION)
+    assert sealer.verify(Signer(b"one").sign(b"payload", SESSION), SESSION) == b"payload"
+    opened = sealer.verify(Signer(b"two").sign(b"payload", SESSION), SESSION)
     assert (opened is not None) == ("two" in secrets)
 
 
@@ -118,29 +118,29 @@ def test_without_a_secret_each_process_makes_its_own(
 ) -> None:
     monkeypatch.setenv("ANSWERBACK_SECRET", secrets)
 
-    (one, is_own), (other, _) = sealer_from_environment(), sealer_from_environment()
+    (one, is_own), (other, _) = signer_from_environment(), signer_from_environment()
 
     assert is_own
-    assert other.open(one.seal(b"payload", SESSION), SESSION) is None
-    assert Sealer(b"").open(one.seal(b"payload", SESSION), SESSION) is None
+    assert other.verify(one.sign(b"payload", SESSION), SESSION) is None
+    assert Signer(b"").verify(one.sign(b"payload", SESSION), SESSION) is None
 
 
-# Tickets
+# SessionIds
 
 
 @quick
 @given(
     st.sampled_from(sorted(LEGACY)),
-    st.builds(Client, form=..., url=..., sampling=..., roots=...),
+    st.builds(ClientCapabilities, form=..., url=..., sampling=..., roots=...),
     st.integers(0, 65535),
     st.binary(max_size=8),
 )
 def test_a_ticket_says_what_was_agreed(
-    version: str, client: Client, home: int, subject: bytes
+    version: str, client: ClientCapabilities, home: int, subject: bytes
 ) -> None:
-    ticket = Ticket.issue(LEGACY[version], client, home, subject)
+    ticket = SessionId.issue(LEGACY[version], client, home, subject)
 
-    assert Ticket.open(ticket.seal(OURS), OURS) == ticket
+    assert SessionId.verify(ticket.sign(OURS), OURS) == ticket
 
 
 @pytest.mark.parametrize(
@@ -148,21 +148,24 @@ def test_a_ticket_says_what_was_agreed(
     [(0, True), (LIFETIME - 5, True), (LIFETIME + 2, False), (-30, True), (-120, False)],
 )
 def test_a_ticket_is_good_for_its_time(age: int, is_good: bool) -> None:
-    fresh = Ticket.issue(LEGACY["2025-11-25"], Client(), 0)
+    fresh = SessionId.issue(LEGACY["2025-11-25"], ClientCapabilities(), 0)
     ticket = msgspec.structs.replace(fresh, issued=int(time.time()) - age)
 
-    assert (Ticket.open(ticket.seal(OURS), OURS) is not None) == is_good
+    assert (SessionId.verify(ticket.sign(OURS), OURS) is not None) == is_good
 
 
 @quick
 @given(st.binary(max_size=60))
 def test_what_we_sealed_but_is_no_ticket_is_none(payload: bytes) -> None:
     if len(payload) != 24:
-        assert Ticket.open(OURS.seal(payload, SESSION), OURS) is None
+        assert SessionId.verify(OURS.sign(payload, SESSION), OURS) is None
 
 
 def test_no_two_tickets_are_alike() -> None:
-    ids = {Ticket.issue(LEGACY["2025-11-25"], Client(), 0).seal(OURS) for _ in range(1000)}
+    ids = {
+        SessionId.issue(LEGACY["2025-11-25"], ClientCapabilities(), 0).sign(OURS)
+        for _ in range(1000)
+    }
 
     assert len(ids) == 1000
 

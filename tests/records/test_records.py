@@ -129,7 +129,7 @@ def test_an_app_without_records_has_nothing_on_the_path() -> None:
     bare = App("bare")
 
     assert bare.records is None
-    assert bare.paths.tools.__qualname__.startswith("pipeline")
+    assert bare.handlers.tools.__qualname__.startswith("pipeline")
 
 
 def test_a_sink_alone_is_enough_for_an_app(tmp_path: Path) -> None:

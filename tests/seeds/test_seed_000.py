@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
 from answerback.content import Text
-from answerback.dialects import Written, read
+from answerback.dialects import HttpReply, read
 from answerback.errors import CODES
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "instances.py"
@@ -220,7 +220,7 @@ def test_seed_000_the_shell_prints_the_envelope(shell: Callable[..., Any]) -> No
 def test_seed_000_client_integration_displays_the_text(ask: Callable[..., Any], url: str) -> None:
     answer = ask(f"{url}/cpu_chart", b'{"instanceId": "instance-1"}')
 
-    reply = read(Written(answer.status, answer.body, "application/json"), "envelope")
+    reply = read(HttpReply(answer.status, answer.body, "application/json"), "envelope")
 
     assert reply.ok
     assert reply.content[0] == Text("Instance CPU usage over time:")
@@ -229,7 +229,7 @@ def test_seed_000_client_integration_displays_the_text(ask: Callable[..., Any], 
 def test_seed_000_client_integration_handles_the_error(ask: Callable[..., Any], url: str) -> None:
     answer = ask(f"{url}/get_instance", b'{"instanceId": "instance-9"}')
 
-    reply = read(Written(answer.status, answer.body, "application/json"), "envelope")
+    reply = read(HttpReply(answer.status, answer.body, "application/json"), "envelope")
 
     assert reply.error is not None
     assert reply.error.code == "INSTANCE_NOT_FOUND"

@@ -138,7 +138,8 @@ def test_what_is_never_defined_fails_the_call_and_names_it_in_the_log(
     assert reply.error is not None
     assert reply.error.code == "TOOL_EXECUTION_ERROR"
     assert "Missing" not in reply.error.message
-    assert "tool 'broken' is annotated with a type that is not there: name 'Missing'" in caplog.text
+    problem = "tool 'broken' is annotated with a type that is not defined: name 'Missing'"
+    assert problem in caplog.text
 
 
 def test_what_is_never_defined_is_named_when_schemas_are_asked_for() -> None:

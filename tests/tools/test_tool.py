@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from answerback import App, Reply
+from answerback.tools.options import ToolOptions
 from answerback.tools.tool import Tool
 
 
@@ -151,12 +152,14 @@ def test_a_name_of_the_permitted_characters_is_taken(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "é", ".", "..", "a\n", "x" * 129, 5, ["a"]])
 def test_another_name_is_refused_with_how_to_give_one(name: Any) -> None:
-    with pytest.raises(ValueError, match=r"is no name for a tool; use .* @app\.tool\(name='add'\)"):
+    with pytest.raises(
+        ValueError, match=r"cannot be the name of a tool; use .* @app\.tool\(name='add'\)"
+    ):
         App("test").add_tool(double, name=name)
 
 
 def test_a_lambda_needs_a_name() -> None:
-    with pytest.raises(ValueError, match="'<lambda>' is no name for a tool"):
+    with pytest.raises(ValueError, match="'<lambda>' cannot be the name of a tool"):
         App("test").add_tool(lambda: 1)
 
 
@@ -170,14 +173,20 @@ def test_the_options_say_more_than_the_function() -> None:
     )
 
     assert (tool.name, tool.title, tool.description) == ("twice", "Twice", "Double it.")
-    assert tool.options["meta"] == {"a": 1}
+    assert tool.settings.meta == {"a": 1}
+
+
+def test_an_option_that_is_none_has_its_default() -> None:
+    options: dict[str, Any] = dict.fromkeys(ToolOptions.__annotations__)
+
+    assert App("test").add_tool(double, **options).settings == added(double).settings
 
 
 def test_hints_are_only_those_that_the_author_gave() -> None:
     tool = App("test").add_tool(double, read_only=True, destructive=False)
 
-    assert tool.hints == {"readOnlyHint": True, "destructiveHint": False}
-    assert added(double).hints == {}
+    assert tool.settings.hints == {"readOnlyHint": True, "destructiveHint": False}
+    assert added(double).settings.hints == {}
 
 
 def google(x: int) -> int:

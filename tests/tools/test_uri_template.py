@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerback.tools.uri_template import Template
+from answerback.tools.uri_template import UriTemplate
 
 RESERVED = ":/?#[]@!$&'()*+,;="
 
@@ -59,7 +59,7 @@ RESERVED = ":/?#[]@!$&'()*+,;="
 def test_the_rfc_s_own_examples_are_read_back(
     template: str, uri: str, values: dict[str, Any]
 ) -> None:
-    assert Template(template).match(uri) == values
+    assert UriTemplate(template).match(uri) == values
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_the_rfc_s_own_examples_are_read_back(
 def test_what_a_template_can_have_given_is_read_and_nothing_else(
     template: str, uri: str, values: dict[str, Any] | None
 ) -> None:
-    assert Template(template).match(uri) == values
+    assert UriTemplate(template).match(uri) == values
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_what_a_template_can_have_given_is_read_and_nothing_else(
 )
 def test_what_is_no_template_is_refused_when_it_is_made(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(repr(text))):
-        Template(text)
+        UriTemplate(text)
 
 
 def expand(template: str, values: dict[str, Any]) -> str:
@@ -184,16 +184,16 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
     st.fixed_dictionaries({"a": TEXTS, "b": TEXTS, "c": TEXTS, "l": st.lists(TEXTS, min_size=1)}),
 )
 def test_what_was_expanded_is_read_back(template: str, values: dict[str, Any]) -> None:
-    names = Template(template).variables
+    names = UriTemplate(template).variables
 
-    assert Template(template).match(expand(template, values)) == {n: values[n] for n in names}
+    assert UriTemplate(template).match(expand(template, values)) == {n: values[n] for n in names}
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(st.text(max_size=40), st.text("{}+*:,?&;#./ab", max_size=20))
 def test_no_uri_and_no_template_breaks_anything(uri: str, text: str) -> None:
     try:
-        template = Template(text)
+        template = UriTemplate(text)
     except ValueError:
         return
 
@@ -220,7 +220,7 @@ def test_no_uri_and_no_template_breaks_anything(uri: str, text: str) -> None:
 )
 def test_nobody_can_keep_a_template_busy(template: str) -> None:
     """Contract: a URI is a stranger's, and matching it has an end."""
-    compiled = Template(template)
+    compiled = UriTemplate(template)
     began = time.process_time()
 
     for unit in ("a", "-", "/", ",", ".", "!x", "a,", "/a", "%", "%41", "?&", ";", "#"):

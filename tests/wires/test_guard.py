@@ -11,7 +11,7 @@ import pytest
 from answerback import App
 from answerback.errors import AnswerbackError
 from answerback.reply import Reply
-from answerback.wires.asgi.request import headers_of
+from answerback.wires.asgi.request import joined_headers
 from answerback.wires.http.guard import Guard
 from answerback.wires.http.options import WebOptions
 
@@ -26,7 +26,7 @@ def judge(
     """The code of the refusal for a request with those headers, or None."""
     guard = Guard(options or WebOptions())
     scope = {"server": server and (server, 8000), "headers": list(said)}
-    refused: Reply[Any] | None = guard.refuse(scope, headers_of(scope))
+    refused: Reply[Any] | None = guard.refuse(scope, joined_headers(scope))
     return None if refused is None or refused.error is None else refused.error.code
 
 

@@ -17,7 +17,7 @@ import pytest
 import uvicorn
 
 from answerback import App
-from answerback.wires.server.uvicorn_protocol import Protocol
+from answerback.wires.server.uvicorn_protocol import UvicornProtocol
 
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
 CALL = b'{"x":7,"y":3}'
@@ -155,7 +155,7 @@ def test_an_ended_session_is_told_without_body_and_length(
 # Half-sent requests, to a server that does not wait long.
 
 
-class Hasty(Protocol):
+class Hasty(UvicornProtocol):
     patience = 0.3
 
 

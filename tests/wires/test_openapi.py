@@ -19,7 +19,6 @@ import httpx
 import msgspec
 import pydantic
 import pytest
-from answerback.wires.listing import listing
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]  # it ships no types
 from msgspec import Meta
 from openapi_spec_validator import OpenAPIV31SpecValidator
@@ -41,8 +40,9 @@ from answerback import (
 )
 from answerback.contract import PRESETS, Contract
 from answerback.dialects import write
-from answerback.dialects.accept import NAMED
+from answerback.dialects.accept import MEDIA_TYPES
 from answerback.wires.http.openapi import document, document_json
+from answerback.wires.http.pages import function_list
 
 CONTRACTS = list(PRESETS)
 REST = [name for name, preset in PRESETS.items() if preset.http == "rest"]
@@ -363,9 +363,9 @@ def test_what_is_sent_is_as_the_document_says(
     reply = asyncio.run(app.call(name, **arguments))
     own = {"application/json": app.contract.http}
 
-    for media_type, dialect in {**own, **NAMED}.items():
+    for media_type, dialect in {**own, **MEDIA_TYPES}.items():
         if (dialect == "problem" and reply.ok) or (
-            dialect == app.contract.http and media_type in NAMED
+            dialect == app.contract.http and media_type in MEDIA_TYPES
         ):
             continue
         written = write(reply, dialect, tool.shape, app.contract)
@@ -679,7 +679,7 @@ def test_the_other_pages_are_as_the_document_says(contract: str) -> None:
         schema = told[answer.headers["content-type"]]["schema"]
         assert schema_errors(schema, whole, answer.json()) == []
     assert asyncio.run(get("/openapi.json")).content == document_json(app)
-    assert asyncio.run(get("/functions")).json() == json.loads(msgspec.json.encode(listing(app)))
+    assert asyncio.run(get("/functions")).json() == json.loads(function_list(app))
 
 
 def test_the_document_is_made_once_until_a_tool_is_added() -> None:

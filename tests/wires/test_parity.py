@@ -20,7 +20,7 @@ from tests.conftest import Server, serving
 from tests.mcp.wire import Client, over_http, over_stdio
 
 from answerback import App, Reply
-from answerback.dialects import Written, read, write
+from answerback.dialects import HttpReply, read, write
 from answerback.dialects import mcp as dialect
 from answerback.mcp.server_info import SERVER_INFO
 from answerback.shape import RESULT
@@ -129,7 +129,7 @@ def over_the_command_line(app: App, _: str, name: str, arguments: dict[str, Any]
     command += ["--json", json.dumps(arguments)]
     done = subprocess.run(command, capture_output=True, timeout=20)
     envelope = done.stdout.strip() if done.returncode == 0 else _last_json(done.stderr)
-    reply = read(Written(200, envelope, ENVELOPE), "envelope")
+    reply = read(HttpReply(200, envelope, ENVELOPE), "envelope")
     exit_status = 0 if reply.error is None else reply.error.row.exit
     assert done.returncode == exit_status
     return Sent(200 if reply.error is None else reply.error.row.status, envelope)
@@ -142,7 +142,7 @@ def _last_json(output: bytes) -> bytes:
 def said(app: App, name: str, sent: Sent) -> Reply[Any]:
     """The reply that was sent, without what differs from call to call."""
     shape = app.tools[name].shape if name in app.tools else RESULT
-    envelope = Written(sent.status, steady(sent.envelope), ENVELOPE)
+    envelope = HttpReply(sent.status, steady(sent.envelope), ENVELOPE)
     return timeless(read(envelope, "envelope", shape, app.contract))
 
 

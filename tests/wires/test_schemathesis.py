@@ -21,7 +21,7 @@ from schemathesis.schemas import BaseSchema
 
 from answerback import App
 from answerback.contract import PRESETS
-from answerback.dialects.accept import NAMED
+from answerback.dialects.accept import MEDIA_TYPES
 
 # The others serve no REST of their own: the suite's fixtures fail on purpose, the guarded ones
 # belong to other frameworks, and the demo is a program.
@@ -175,7 +175,7 @@ def test_schemathesis_finds_nothing_where_tools_fail(everything: App) -> None:
     assert found == []
 
 
-@pytest.mark.parametrize("accept", NAMED)
+@pytest.mark.parametrize("accept", MEDIA_TYPES)
 @pytest.mark.parametrize("name", ["calculator", "instances", "weather"])
 def test_schemathesis_finds_nothing_in_a_dialect_asked_for_by_name(
     name: str, accept: str, example: Callable[[str], App]

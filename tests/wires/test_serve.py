@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from answerback.wires.asgi.worker_bus import Ended, Note, Sockets
+from answerback.wires.asgi.worker_bus import SessionEnded, SocketBus, WorkerMessage
 
 BOUND = 20.0
 EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
@@ -300,14 +300,14 @@ def test_ending_writes_no_traceback(
 def test_a_worker_that_ends_while_another_has_a_line_to_it_logs_no_fault(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def hear(_: Note) -> None:
+    async def hear(_: WorkerMessage) -> None:
         pass
 
     async def talk(folder: str) -> None:
-        one, other = (Sockets(folder, number, 2) for number in range(2))
+        one, other = (SocketBus(folder, number, 2) for number in range(2))
         await one.start(hear)
         await other.start(hear)
-        await one.tell_all(Ended(b"session"))
+        await one.broadcast(SessionEnded(b"session"))
         await one.close()
         await other.close()
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..errors import INPUT_REQUIRED
-from ..peer import NOBODY, NeedsInput, Peer
+from ..peer import NO_PEER, NeedsInput, Peer
 from ..reply import Reply, failure
 from ..shape import RESULT, Shape
 from ..tools.tool import Tool
@@ -19,7 +19,7 @@ class Call(msgspec.Struct, eq=False):
 
     name: str
     arguments: bytes = b"{}"
-    peer: Peer = NOBODY
+    peer: Peer = NO_PEER
     wire: str = "memory"
     cancelled: bool = False
     """Set by the wire when the client no longer waits for the outcome."""

@@ -58,6 +58,6 @@ def _recorded(handlers: Handlers, records: Recording) -> Handlers:
 
 def _prompt_reply(tool: Tool, value: Any) -> Reply[Any]:
     # Imported at the first prompt, so that other apps do not pay for it.
-    from ..tools.prompt import prompt_reply
+    from .prompt_reply import prompt_reply
 
     return prompt_reply(tool, value)

@@ -35,10 +35,8 @@ def pipeline(
 
     async def handle(call: Call) -> Outcome:
         tool = call.tool = tools.get(call.name)
-        if tool is None:
-            return _unknown_tool(call.name, tools)
-        if len(running) >= max_calls:
-            return _too_many_calls(max_calls)
+        if tool is None or len(running) >= max_calls:
+            return _unknown_tool(call.name, tools) if tool is None else _too_many(max_calls)
         running.add(call)
         try:
             kwargs = tool.arguments.decode(call.arguments)
@@ -70,7 +68,7 @@ def pipeline(
 
 async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
     # Imported at the first question, so that other tools do not pay for it.
-    from ..elicitation import ask_all
+    from .questions import ask_all
 
     return await ask_all(tool, call.peer)
 
@@ -85,7 +83,7 @@ def run_without_loop(steps: Coroutine[Any, Any, T]) -> T:
     raise RuntimeError("the call waited, and there is no loop to wait on")
 
 
-def _too_many_calls(max_calls: int) -> Reply[Any]:
+def _too_many(max_calls: int) -> Reply[Any]:
     return failure(
         f"Too many calls in flight, more than {max_calls}",
         code="UNAVAILABLE",

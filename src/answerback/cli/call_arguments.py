@@ -49,7 +49,8 @@ def read_arguments(
     if not pairs:
         return whole
     try:
-        named = tool.from_strings([(name, _read_value(text, stdin)) for name, text in pairs])
+        values = [(name, _read_value(text, stdin)) for name, text in pairs]
+        named = tool.signature.from_strings(values)
     except InvalidArguments as exc:
         return Reply(error=invalid_arguments(exc))
     return _merge(whole, named)

@@ -29,7 +29,7 @@ class TerminalPeer:
         self._stdin = stdin
         self._shows_progress = False
         has_user = stderr_is_terminal() and os.isatty(stdin)
-        self.can = Abilities(elicit=has_user, again=has_user)
+        self.can = Abilities(elicit=has_user, ask_again=has_user)
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):

@@ -43,7 +43,7 @@ def _example_call(tool: Tool) -> str:
     """The author's first example, else a generated one with all required arguments."""
     import shlex
 
-    given = next(iter(tool.options.get("examples", ())), None)
+    given = next(iter(tool.settings.examples), None)
     if given is not None:
         return f"{tool.name} --json {shlex.quote(msgspec.json.encode(given).decode())}"
     required = tool.input_schema.get("required", [])

@@ -1,9 +1,11 @@
-"""The forms a reply takes on a wire: mcp, rest, envelope, problem. Each writes and reads.
+"""Dialects: the forms of a reply on a wire (mcp, rest, envelope, problem).
+
+Each dialect writes replies, reads them back, and says what it can carry (`project`):
 
     write(read(write(r))) == write(r)
-    read(write(r)) == project(r)        what the dialect can carry of it
+    read(write(r)) == project(r)
 
-A dialect is loaded when it is first spoken. Of wires they know nothing.
+A dialect's module is imported at its first use. Dialects know nothing of wires.
 """
 
 from __future__ import annotations
@@ -16,9 +18,9 @@ from ..reply import Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
 from .common import MalformedReply
-from .http_reply import JSON, Written, in_json
+from .http_reply import JSON, HttpReply, json_reply
 
-__all__ = ["MalformedReply", "Written", "project", "read", "write"]
+__all__ = ["HttpReply", "MalformedReply", "project", "read", "write"]
 
 
 def write(
@@ -27,20 +29,20 @@ def write(
     shape: Shape,
     contract: Contract,
     version: Version = LATEST_LEGACY,
-) -> Written:
-    """The reply in *dialect*; its status is the same in all of them."""
+) -> HttpReply:
+    """Write the reply in *dialect*; the status does not depend on the dialect."""
     written = _load(dialect).write(reply, shape, contract, version)
-    if isinstance(written, Written):
+    if isinstance(written, HttpReply):
         return written
     own = dialect == contract.http
-    return in_json(reply, written, JSON if own else f"application/vnd.answerback.{dialect}+json")
+    return json_reply(reply, written, JSON if own else f"application/vnd.answerback.{dialect}+json")
 
 
 def read(
-    written: Written, dialect: Dialect, shape: Shape = BARE, contract: Contract = STANDARD
+    http_reply: HttpReply, dialect: Dialect, shape: Shape = BARE, contract: Contract = STANDARD
 ) -> Reply[Any]:
-    """The reply that was written, by us or by others; raises MalformedReply."""
-    source = written.body if dialect in ("mcp", "envelope") else written
+    """Read a reply that Answerback or another server wrote; raises MalformedReply."""
+    source = http_reply.body if dialect in ("mcp", "envelope") else http_reply
     reply: Reply[Any] = _load(dialect).read(source, shape, contract)
     return reply
 
@@ -52,7 +54,7 @@ def project(
     contract: Contract,
     version: Version = LATEST_LEGACY,
 ) -> Reply[Any]:
-    """What *dialect* can carry of the reply: that is what `read` gives for it."""
+    """Return the part of the reply that *dialect* carries: `read` returns this for it."""
     carried: Reply[Any] = _load(dialect).project(reply, shape, contract, version)
     return carried
 

@@ -1,4 +1,4 @@
-"""Which dialect a caller asks for with its `Accept` header."""
+"""Chooses the dialect of a reply from the request's `Accept` header."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from collections.abc import Iterator
 from ..contract import Contract, Dialect
 
 PROBLEM = "application/problem+json"
-NAMED: dict[str, Dialect] = {
+MEDIA_TYPES: dict[str, Dialect] = {
     PROBLEM: "problem",
     "application/vnd.answerback.mcp+json": "mcp",
     "application/vnd.answerback.envelope+json": "envelope",
 }
-"""What a dialect is asked for by; in this order where a caller likes two the same."""
+"""The media types that name a dialect; of two with equal quality the first one wins."""
 
-_OWN = ("application/json", "application/*", "*/*")
-"""What the contract's own dialect is asked for by, the most particular first."""
+_DEFAULTS = ("application/json", "application/*", "*/*")
+"""The media types that ask for the contract's own dialect, the most specific first."""
 
 
 def choose(accept: str | None, contract: Contract, *, failed: bool) -> Dialect:
-    """The dialect for a reply; the contract's own where nothing that is asked for will do.
+    """Return the dialect for a reply; the contract's own if no media type asked for fits.
 
-    A dialect asked for by name comes before `application/json` of the same quality.
-    `problem` is for replies that *failed*, so a caller can ask for it beside another.
+    A dialect asked for by name wins over `application/json` of the same quality.
+    `problem` is used only for replies that *failed*, so a client can name it beside another.
     """
-    # What most callers send is not worth parsing.
-    if not accept or accept in _OWN:
+    # Most clients send one of these: skip parsing.
+    if not accept or accept in _DEFAULTS:
         return contract.http
     asked = dict(_qualities(accept))
     chosen = contract.http
-    best = next((asked[media] for media in _OWN if media in asked), 0.0)
+    best = next((asked[media] for media in _DEFAULTS if media in asked), 0.0)
     named = False
-    for media, dialect in NAMED.items():
+    for media, dialect in MEDIA_TYPES.items():
         quality = asked.get(media, 0.0)
         if not quality or (media == PROBLEM and not failed):
             continue
@@ -41,7 +41,7 @@ def choose(accept: str | None, contract: Contract, *, failed: bool) -> Dialect:
 
 
 def _qualities(accept: str) -> Iterator[tuple[str, float]]:
-    """Each media type with its quality from 0 to 1; what cannot be understood is left out."""
+    """Yield each media type with its quality from 0 to 1; malformed entries are skipped."""
     for entry in accept.split(","):
         media, *parameters = entry.split(";")
         quality = next(

@@ -1,4 +1,4 @@
-"""What the dialects share: plain JSON out and in, and the names that are ours in `_meta`."""
+"""Functions that several dialects share: JSON, time stamps, `_meta`, blocks and errors."""
 
 from __future__ import annotations
 
@@ -17,147 +17,151 @@ from ..errors import (
     InvalidInput,
     NotFound,
     Unauthenticated,
-    look_up,
+    find_code,
 )
 from ..reply import Error, Reply
 
 if TYPE_CHECKING:
     from ..shape import Shape
 
-OURS = "answerback/"
-"""The prefix of our own keys in `_meta`; an author's keys with it are not sent."""
+META_PREFIX = "answerback/"
+"""The prefix of Answerback's own keys in `_meta`; keys of an author with it are not sent."""
 
-# Where codes share a status, it stands for the one that authors raise.
-KINDS = {row.status: code for code, row in CODES.items()} | {
-    look_up(raised.kind).status: raised.kind
+# Several codes share a status: a status is read as the code of the error class authors raise.
+CODE_BY_STATUS = {row.status: code for code, row in CODES.items()} | {
+    find_code(raised.kind).status: raised.kind
     for raised in (InvalidInput, Unauthenticated, Forbidden, NotFound, Conflict)
 }
-del KINDS[look_up(UNKNOWN_ERROR).status]
+del CODE_BY_STATUS[find_code(UNKNOWN_ERROR).status]
 
 encode = msgspec.json.Encoder().encode
 
 
 class MalformedReply(AnswerbackError, ValueError):
-    """What was read is not a reply in the dialect it was read as."""
+    """The input is not a reply in the dialect it was read as."""
 
 
 def encoded_data(reply: Reply[Any]) -> bytes:
-    """The JSON of the reply's data, which must be set."""
+    """Return the JSON of the reply's data, which must be set."""
     return encode(reply.data) if reply.encoded is None else reply.encoded
 
 
-def plain_data(reply: Reply[Any], shape: Shape) -> Any:
-    """The reply's data as the other end will have it."""
+def data_as_received(reply: Reply[Any], shape: Shape) -> Any:
+    """Return the reply's data as a client decodes it, without its wrapping."""
     if reply.data is msgspec.UNSET:
         return msgspec.UNSET
     return shape.unwrap(msgspec.json.decode(shape.wrap(encoded_data(reply))))
 
 
-def plain(value: Any) -> Any:
-    """*value* as JSON can say it."""
+def as_received(value: Any) -> Any:
+    """Return *value* as a client decodes its JSON: a tuple is a list, a date is a string."""
     return None if value is None else msgspec.json.decode(encode(value))
 
 
-def utc(moment: datetime) -> datetime:
+def to_utc(moment: datetime) -> datetime:
+    """Convert to UTC; a datetime without a time zone is taken as UTC."""
     if moment.tzinfo is UTC:
         return moment
     return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
-def moment_of(stamp: Any) -> datetime:
-    """The moment a time stamp names; without one, now."""
-    if stamp is None:
+def read_timestamp(timestamp: Any) -> datetime:
+    """Read an ISO 8601 time stamp as UTC; None means now. Raises MalformedReply."""
+    if timestamp is None:
         return datetime.now(UTC)
     try:
-        return utc(msgspec.convert(stamp, datetime))
+        return to_utc(msgspec.convert(timestamp, datetime))
     except msgspec.ValidationError:
-        raise MalformedReply(f"timestamp must be ISO 8601, not {stamp!r}") from None
+        raise MalformedReply(f"timestamp must be ISO 8601, not {timestamp!r}") from None
 
 
-def own_meta(meta: Any) -> dict[str, Any]:
-    """The author's part of a `_meta`."""
+def author_meta(meta: Any) -> dict[str, Any]:
+    """Return the author's keys of a `_meta`, which are those without our prefix."""
     if not isinstance(meta, dict):
         return {}
-    return {key: value for key, value in meta.items() if not str(key).startswith(OURS)}
+    return {key: value for key, value in meta.items() if not str(key).startswith(META_PREFIX)}
 
 
-def our_meta(meta: Any, name: str) -> dict[str, Any]:
-    """Our object of that name in a `_meta`; an empty one where there is none."""
-    found = meta.get(OURS + name) if isinstance(meta, dict) else None
+def answerback_meta(meta: Any, name: str) -> dict[str, Any]:
+    """Return the object under our key *name* in a `_meta`, or an empty one."""
+    found = meta.get(META_PREFIX + name) if isinstance(meta, dict) else None
     return found if isinstance(found, dict) else {}
 
 
-def given(**members: Any) -> dict[str, Any]:
-    """The members that are there: nothing is ever sent as null."""
+def without_none(**members: Any) -> dict[str, Any]:
+    """Return the members that are not None: an absent member is left out, never sent as null."""
     return {name: value for name, value in members.items() if value is not None}
 
 
-def decoded(source: bytes | str, what: str) -> Any:
-    """*source* as JSON; raises MalformedReply."""
+def decode_json(source: bytes | str, what: str) -> Any:
+    """Decode JSON; raises MalformedReply, which calls the source *what*."""
     try:
         return msgspec.json.decode(source)
     except (ValueError, RecursionError) as exc:
         raise MalformedReply(f"{what} is not JSON that can be read: {exc}") from None
 
 
-def decoded_object(source: bytes | str | dict[str, Any], what: str) -> dict[str, Any]:
-    """*source* as a JSON object; raises MalformedReply."""
-    found = source if isinstance(source, dict) else decoded(source, what)
+def decode_object(source: bytes | str | dict[str, Any], what: str) -> dict[str, Any]:
+    """Decode a JSON object, unless it is a dict already; raises MalformedReply."""
+    found = source if isinstance(source, dict) else decode_json(source, what)
     if not isinstance(found, dict):
         raise MalformedReply(f"{what} must be an object, not {type(found).__name__}")
     return found
 
 
-def made(kind: type[Block], members: dict[str, Any], found: dict[str, Any]) -> Block:
-    """A block of *members*, with the annotations and the author's meta of what was *found*."""
+def build_block(kind: type[Block], members: dict[str, Any], found: dict[str, Any]) -> Block:
+    """Build a block of class *kind* with *members*.
+
+    Its annotations and its author's meta are taken from *found*, the JSON of the block.
+    """
     try:
-        block: Block = msgspec.convert(given(**members), kind)
+        block: Block = msgspec.convert(without_none(**members), kind)
     except ValueError as exc:
-        raise MalformedReply(f"{found.get('type')} block is out of order: {exc}") from None
+        raise MalformedReply(f"{found.get('type')} block is malformed: {exc}") from None
     return msgspec.structs.replace(
         block,
         annotations=read_annotations(found.get("annotations")),
-        meta=own_meta(found.get("_meta")) or None,
+        meta=author_meta(found.get("_meta")) or None,
     )
 
 
 def read_annotations(found: Any) -> Annotations | None:
-    """Annotations are hints: those of others that are out of order are left out."""
+    """Read a block's annotations; malformed ones are dropped, because they are only hints."""
     try:
         return None if found is None else msgspec.convert(found, Annotations)
     except ValueError:
         return None
 
 
-def retryable(error: Error) -> bool:
-    """Whether trying again may help: the author's word, else the table's."""
+def is_retryable(error: Error) -> bool:
+    """Return what the error says about retrying, or else what the table says for its code."""
     return error.row.retryable if error.retryable is None else error.retryable
 
 
 def write_error(error: Error) -> dict[str, Any]:
-    """The members of an error in the envelope, which says no more than is needed.
+    """Return the members of an error in the envelope.
 
-    That an error is not retryable is said only where the table says it is.
+    `retryable: false` is written only for codes that the table calls retryable.
     """
-    again = retryable(error) or (False if error.row.retryable else None)
-    members = given(details=error.details, retryable=again, hint=error.hint, kind=error.kind)
+    again = is_retryable(error) or (False if error.row.retryable else None)
+    members = without_none(details=error.details, retryable=again, hint=error.hint, kind=error.kind)
     return {"code": error.code, "message": error.message, **members}
 
 
 def read_error(found: dict[str, Any], message: str) -> Error:
-    """The error that *found* tells of; *message* where it has none."""
+    """Read an error from its JSON; *message* is used if it has none. Raises MalformedReply."""
     try:
         return msgspec.convert({"code": UNKNOWN_ERROR, "message": message} | found, Error)
     except msgspec.ValidationError as exc:
-        raise MalformedReply(f"error is out of order: {exc}") from None
+        raise MalformedReply(f"error is malformed: {exc}") from None
 
 
 def project_error(error: Error) -> Error:
-    """The error as mcp and the envelope carry it."""
-    again = retryable(error)
-    return msgspec.structs.replace(error, details=plain(error.details), retryable=again)
+    """Return the error as a client reads it from mcp or the envelope."""
+    again = is_retryable(error)
+    return msgspec.structs.replace(error, details=as_received(error.details), retryable=again)
 
 
-def kind_of(code: str, status: int) -> str | None:
-    """What a code that is not in the table counts as, told by its status."""
-    return None if code in CODES else KINDS.get(status)
+def kind_for_status(code: str, status: int) -> str | None:
+    """Return the kind that *status* stands for, if *code* is not in the table itself."""
+    return None if code in CODES else CODE_BY_STATUS.get(status)

@@ -1,4 +1,4 @@
-"""The texts a contract wants in a reply's content, for its data and for its error."""
+"""The text blocks that a contract adds to a reply, for its data or for its error."""
 
 from __future__ import annotations
 
@@ -15,16 +15,19 @@ if TYPE_CHECKING:
     from ..shape import Shape
 
 DONE = "Operation completed successfully"
+"""The text of a reply that has neither content nor data."""
 PREFIX = "Error: "
+"""Starts the error text of a contract with `error_text="prefixed"`."""
 
 
-def filled(reply: Reply[Any], shape: Shape, contract: Contract) -> tuple[Block, ...]:
-    """The reply's blocks with the text its contract adds; never none.
+def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tuple[Block, ...]:
+    """Return the reply's blocks with the text that its contract adds; at least one block.
 
-    Filling what is filled adds nothing, so a reply that was read is written as it was.
+    A text that is there already is not added again, so a reply that was read from a
+    dialect is written as it was.
     """
     if reply.error is not None:
-        return _led_by(error_text(reply.error, contract.error_text), reply.content)
+        return _with_first_text(error_text(reply.error, contract.error_text), reply.content)
     if reply.data is msgspec.UNSET:
         return reply.content or (Text(DONE),)
     texts = [block.text for block in reply.content if isinstance(block, Text)]
@@ -32,23 +35,23 @@ def filled(reply: Reply[Any], shape: Shape, contract: Contract) -> tuple[Block, 
         return reply.content
     text = data_text(encoded_data(reply), shape, contract)
     if contract.text == "json_first" or not texts:
-        return _led_by(text, reply.content)
+        return _with_first_text(text, reply.content)
     return reply.content if text in texts else (*reply.content, Text(text))
 
 
 def data_text(encoded: bytes, shape: Shape, contract: Contract) -> str:
-    """What data says in words. A string is its own text, unless the contract says JSON."""
+    """Return the text for *encoded* data; a string is its own text where the contract allows."""
     match contract.text:
         case "json_first":
             return shape.wrap(encoded).decode()
         case "indented":
             return msgspec.json.format(shape.wrap(encoded), indent=2).decode()
         case "json":
-            # Told by the JSON, not by the value: a date must read the same when it comes back.
+            # The JSON decides, not the Python value: a date is a string once it was sent.
             is_text = encoded.startswith(b'"')
             return msgspec.json.decode(encoded) if is_text else shape.wrap(encoded).decode()
         case _:
-            return _readable(encoded)
+            return _readable_text(encoded)
 
 
 def error_text(error: Error, style: ErrorStyle) -> str:
@@ -64,23 +67,26 @@ def error_text(error: Error, style: ErrorStyle) -> str:
             return error.message
 
 
-def message_in(text: str, style: ErrorStyle) -> str:
-    """The message that *text* tells of, as far as the style lets it be told."""
+def message_from_text(text: str, style: ErrorStyle) -> str:
+    """Return the error message in *text*, without what the style adds to it.
+
+    A text in the style "coded" is returned whole.
+    """
     match style:
         case "prefixed":
             return text.removeprefix(PREFIX)
         case "json":
-            return _member(text, "error") or text
+            return _string_member(text, "error") or text
         case _:
             return text
 
 
-def _led_by(text: str, content: tuple[Block, ...]) -> tuple[Block, ...]:
+def _with_first_text(text: str, content: tuple[Block, ...]) -> tuple[Block, ...]:
     first = content[0] if content else None
     return content if isinstance(first, Text) and first.text == text else (Text(text), *content)
 
 
-def _readable(encoded: bytes) -> str:
+def _readable_text(encoded: bytes) -> str:
     if encoded == b"null":
         return DONE
     from .readable import render
@@ -88,7 +94,7 @@ def _readable(encoded: bytes) -> str:
     return render(msgspec.json.decode(encoded)) or DONE
 
 
-def _member(text: str, name: str) -> str | None:
+def _string_member(text: str, name: str) -> str | None:
     try:
         found = msgspec.json.decode(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A reply as it goes over HTTP and its like."""
+"""HttpReply: a reply as HTTP and CGI send it, with its status, body and headers."""
 
 from __future__ import annotations
 
@@ -10,36 +10,38 @@ from ..reply import Reply
 
 JSON = "application/json"
 ERROR_CODE = "X-Error-Code"
+"""The header with an error's code."""
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
-class Written(msgspec.Struct, frozen=True):
-    """A reply as it goes over HTTP-like wires."""
+class HttpReply(msgspec.Struct, frozen=True):
+    """A reply written in some dialect, ready for an HTTP-like wire."""
 
     status: int
     body: bytes
     media_type: str
     headers: tuple[tuple[str, str], ...] = ()
+    """The headers besides `Content-Type`, which `media_type` holds."""
 
     def header(self, name: str) -> str | None:
-        """The header of that name, however it is spelt."""
+        """Return the value of a header; case does not matter."""
         name = name.lower()
         return next((value for key, value in self.headers if key.lower() == name), None)
 
 
-def in_json(reply: Reply[Any], body: bytes, media_type: str = JSON) -> Written:
-    """*body* with the status and the headers of the reply, which no dialect changes."""
+def json_reply(reply: Reply[Any], body: bytes, media_type: str = JSON) -> HttpReply:
+    """Add the reply's status and error header to *body*; both are the same in all dialects."""
     if reply.error is None:
-        return Written(200, body, media_type)
-    code = (ERROR_CODE, token(reply.error.code))
-    return Written(reply.error.row.status, body, media_type, (code,))
+        return HttpReply(200, body, media_type)
+    code = (ERROR_CODE, header_token(reply.error.code))
+    return HttpReply(reply.error.row.status, body, media_type, (code,))
 
 
-def token(text: str) -> str:
-    """*text* as an HTTP token, which no header can be broken with."""
-    # A hyphen, because no code of the table has one: a mended code never becomes one of them.
+def header_token(text: str) -> str:
+    """Return *text* as an HTTP token, so that it cannot start a header of its own."""
+    # No code in the table has a hyphen, so a changed code never equals one of them.
     return "".join(char if char in _TOKEN else "-" for char in text) or "-"
 
 
-def is_token(text: str) -> bool:
+def is_header_token(text: str) -> bool:
     return bool(text) and _TOKEN.issuperset(text)

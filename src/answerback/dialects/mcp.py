@@ -1,7 +1,8 @@
-"""MCP's `CallToolResult`, as each version of the protocol can say it."""
+"""The dialect mcp: a `CallToolResult`, in the form of each version of the protocol."""
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 import msgspec
@@ -13,50 +14,77 @@ from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import Version
 from .common import (
-    OURS,
+    META_PREFIX,
     MalformedReply,
-    decoded_object,
+    answerback_meta,
+    as_received,
+    author_meta,
+    data_as_received,
+    decode_object,
     encode,
     encoded_data,
-    given,
-    moment_of,
-    our_meta,
-    own_meta,
-    plain,
-    plain_data,
+    is_retryable,
     project_error,
     read_error,
-    retryable,
-    utc,
+    read_timestamp,
+    to_utc,
+    without_none,
     write_error,
 )
-from .contract_text import filled, message_in
+from .contract_text import content_with_text, message_from_text
 from .mcp_blocks import project_block, read_block, write_block
 
-ERROR = OURS + "error"
-TIMESTAMP = OURS + "timestamp"
-BARE_DATA = OURS + "bare"
-"""Says that data which is no object was wrapped only because MCP asks for an object."""
+ERROR = META_PREFIX + "error"
+TIMESTAMP = META_PREFIX + "timestamp"
+BARE_DATA = META_PREFIX + "bare"
+"""Marks data other than an object that was wrapped only because MCP requires an object."""
+SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+"""MCP's own key in `_meta` for the server's name and version."""
+
+# The result of a reply that holds data alone, which most do, is filled into a template.
+_TEMPLATE = (
+    b'{"content":[{"type":"text","text":%%b}],"structuredContent":%%b,"isError":false,'
+    b'%b"_meta":{"' + TIMESTAMP.encode() + b'":%%b%%b}}'
+)
+_DATA_ALONE = {False: _TEMPLATE % b"", True: _TEMPLATE % b'"resultType":"complete",'}
+_SERVER_INFO_MEMBER = b',"' + SERVER_INFO.encode() + b'":%b'
 
 
-def write(reply: Reply[Any], shape: Shape, contract: Contract, version: Version) -> bytes:
-    """The result as compact JSON."""
-    if _is_usual(reply, contract, version):
-        encoded = encoded_data(reply)
+def write(
+    reply: Reply[Any],
+    shape: Shape,
+    contract: Contract,
+    version: Version,
+    *,
+    server_info: bytes = b"",
+) -> bytes:
+    """Return the result as compact JSON.
+
+    *server_info* is the JSON of the server's name and version, for the result's `_meta`.
+    """
+    # This runs for every call. Without calls into other modules than `shape` it is faster.
+    if _holds_data_alone(reply, contract) and version.structured:
+        encoded = encode(reply.data) if reply.encoded is None else reply.encoded
         wrapped = shape.wrap(encoded)
         if wrapped.startswith(b"{"):
+            # With the text style "json" a string is its own text.
             is_text = encoded.startswith(b'"') and contract.text == "json"
             text = encoded if is_text else encode(wrapped.decode())
-            stamp = encode(utc(reply.timestamp))
-            return _USUAL[version.modern] % (text, wrapped, stamp)
-    return encode(_result(reply, shape, contract, version))
+            moment = reply.timestamp
+            timestamp = encode(moment if moment.tzinfo is UTC else to_utc(moment))
+            info = _SERVER_INFO_MEMBER % server_info if server_info else b""
+            return _DATA_ALONE[version.modern] % (text, wrapped, timestamp, info)
+    result = _result(reply, shape, contract, version)
+    if server_info:
+        result["_meta"][SERVER_INFO] = msgspec.Raw(server_info)
+    return encode(result)
 
 
 def read(
     result: bytes | str | dict[str, Any], shape: Shape = BARE, contract: Contract = STANDARD
 ) -> Reply[Any]:
-    """The reply that *result* is, whoever wrote it; raises MalformedReply."""
-    found = decoded_object(result, "a tool result")
+    """Read a result that Answerback or another server wrote; raises MalformedReply."""
+    found = decode_object(result, "a tool result")
     content = _read_content(found)
     meta = found.get("_meta")
     failed = found.get("isError") or False
@@ -66,32 +94,24 @@ def read(
         content=content,
         data=msgspec.UNSET if failed else _read_data(found, shape, contract),
         error=_read_error(found, content, contract) if failed else None,
-        meta=own_meta(meta),
-        timestamp=moment_of(meta.get(TIMESTAMP) if isinstance(meta, dict) else None),
+        meta=author_meta(meta),
+        timestamp=read_timestamp(meta.get(TIMESTAMP) if isinstance(meta, dict) else None),
     )
 
 
 def project(reply: Reply[Any], shape: Shape, contract: Contract, version: Version) -> Reply[Any]:
-    """What *version* can carry of the reply; from 2025-06-18 on, all of it."""
+    """Return the part of the reply that *version* carries; from 2025-06-18 on, all of it."""
     carried = reply.error is None and _carries_data(contract, version)
     return Reply(
         content=_content(reply, shape, contract, version),
-        data=plain_data(reply, shape) if carried else msgspec.UNSET,
+        data=data_as_received(reply, shape) if carried else msgspec.UNSET,
         error=None if reply.error is None else project_error(reply.error),
-        meta=plain(own_meta(reply.meta)),
-        timestamp=utc(reply.timestamp),
+        meta=as_received(author_meta(reply.meta)),
+        timestamp=to_utc(reply.timestamp),
     )
 
 
-# A reply of data alone, as nearly all are, is spliced; the text of a string is the string.
-_TEMPLATE = (
-    b'{"content":[{"type":"text","text":%%b}],"structuredContent":%%b,"isError":false,'
-    b'%b"_meta":{"' + TIMESTAMP.encode() + b'":%%b}}'
-)
-_USUAL = {False: _TEMPLATE % b"", True: _TEMPLATE % b'"resultType":"complete",'}
-
-
-def _is_usual(reply: Reply[Any], contract: Contract, version: Version) -> bool:
+def _holds_data_alone(reply: Reply[Any], contract: Contract) -> bool:
     return (
         not reply.content
         and reply.data is not msgspec.UNSET
@@ -99,14 +119,14 @@ def _is_usual(reply: Reply[Any], contract: Contract, version: Version) -> bool:
         and not reply.meta
         and contract.text in ("json", "json_first")
         and not contract.envelope_in_mcp
-        and version.structured
     )
 
 
 def _content(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version
 ) -> tuple[Block, ...]:
-    return tuple(project_block(block, version) for block in filled(reply, shape, contract))
+    blocks = content_with_text(reply, shape, contract)
+    return tuple(project_block(block, version) for block in blocks)
 
 
 def _result(
@@ -114,7 +134,7 @@ def _result(
 ) -> dict[str, Any]:
     content = _content(reply, shape, contract, version)
     result: dict[str, Any] = {"content": [write_block(block) for block in content]}
-    meta = {**own_meta(reply.meta), TIMESTAMP: utc(reply.timestamp)}
+    meta = {**author_meta(reply.meta), TIMESTAMP: to_utc(reply.timestamp)}
     data = None
     if reply.error is not None:
         meta[ERROR] = _write_error(reply.error, content)
@@ -122,12 +142,12 @@ def _result(
         data, bare = _structured(shape.wrap(encoded_data(reply)))
         meta |= bare
     if version.structured:
-        result |= given(structuredContent=data)
+        result |= without_none(structuredContent=data)
     result["isError"] = reply.error is not None
     if version.result_type:
         result["resultType"] = "complete"
     if contract.envelope_in_mcp:
-        result |= _envelope(reply, data)
+        result |= _envelope_members(reply, data)
     return result | {"_meta": meta}
 
 
@@ -141,17 +161,17 @@ def _structured(wrapped: bytes) -> tuple[msgspec.Raw, dict[str, Any]]:
     return msgspec.Raw(b'{"result":%b}' % wrapped), {BARE_DATA: True}
 
 
-def _envelope(reply: Reply[Any], data: msgspec.Raw | None) -> dict[str, Any]:
+def _envelope_members(reply: Reply[Any], data: msgspec.Raw | None) -> dict[str, Any]:
     error = None if reply.error is None else write_error(reply.error)
-    members = {"success": reply.ok, "timestamp": utc(reply.timestamp)}
-    return members | given(data=data, error=error)
+    members = {"success": reply.ok, "timestamp": to_utc(reply.timestamp)}
+    return members | without_none(data=data, error=error)
 
 
 def _write_error(error: Error, content: tuple[Block, ...]) -> dict[str, Any]:
-    """The message is left out where the text is exactly it."""
+    """Return the error for `_meta`; its message is left out if it equals the first text."""
     message = None if _first_text(content) == error.message else error.message
-    more = given(message=message, details=error.details, hint=error.hint, kind=error.kind)
-    return {"code": error.code, "retryable": retryable(error), **more}
+    more = without_none(message=message, details=error.details, hint=error.hint, kind=error.kind)
+    return {"code": error.code, "retryable": is_retryable(error), **more}
 
 
 def _first_text(content: tuple[Block, ...]) -> str | None:
@@ -160,7 +180,7 @@ def _first_text(content: tuple[Block, ...]) -> str | None:
 
 def _read_content(found: dict[str, Any]) -> tuple[Block, ...]:
     blocks = found.get("content")
-    # Some servers send structured data alone.
+    # Some servers send structuredContent without content.
     if blocks is None and "structuredContent" in found:
         return ()
     if not isinstance(blocks, list):
@@ -181,9 +201,9 @@ def _read_data(found: dict[str, Any], shape: Shape, contract: Contract) -> Any:
 
 
 def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Contract) -> Error:
-    ours = our_meta(found.get("_meta"), "error")
+    error = answerback_meta(found.get("_meta"), "error")
     text = _first_text(content)
-    if ours:
-        return read_error(ours, text or "")
-    message = "Unknown error" if text is None else message_in(text, contract.error_text)
+    if error:
+        return read_error(error, text or "")
+    message = "Unknown error" if text is None else message_from_text(text, contract.error_text)
     return Error(UNKNOWN_ERROR, message, found.get("structuredContent"))

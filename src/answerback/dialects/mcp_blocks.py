@@ -1,6 +1,6 @@
-"""The content blocks in MCP's form, each way, and what each version can say of them.
+"""MCP's content blocks: writes them, reads them, and limits them to a protocol version.
 
-What MCP has no member for stands in the block's `_meta` under our prefix.
+A member that MCP does not have is written into the block's `_meta`, under our prefix.
 """
 
 from __future__ import annotations
@@ -11,32 +11,43 @@ import msgspec
 
 from ..content import Annotations, Audio, Block, Embedded, Image, Link, Text
 from ..versions import Version
-from .common import OURS, MalformedReply, encode, given, made, our_meta, own_meta, plain
+from .common import (
+    META_PREFIX,
+    MalformedReply,
+    answerback_meta,
+    as_received,
+    author_meta,
+    build_block,
+    encode,
+    without_none,
+)
 
 MEDIA: dict[str, type[Image] | type[Audio]] = {"image": Image, "audio": Audio}
+_MEDIA_MEMBERS = ("alt", "width", "height", "caption")
+"""The members of an image or audio block that MCP does not have."""
 AUDIO_URI = "urn:answerback:audio"
-"""What a sound is called where it can only be sent as a resource."""
+"""The URI of an audio block for versions that can only send it as a resource."""
 
 
 def project_block(block: Block, version: Version) -> Block:
-    """The block as *version* can say it, and as the other end will have it."""
+    """Return the block as *version* can express it and as a client receives it."""
     match block:
         case Image() | Audio() if block.url is not None and not version.links:
-            block = _in_words(_media_name(block, block.url), block.url, block)
+            block = _link_as_text(_media_name(block, block.url), block.url, block)
         case Audio() if not version.audio:
             block = Embedded(
                 AUDIO_URI, blob=block.data, mime=block.mime, annotations=block.annotations
             )
         case Link() if not version.links:
-            block = _in_words(block.title or block.name, block.uri, block, block.description)
+            block = _link_as_text(block.title or block.name, block.uri, block, block.description)
         case _:
             pass
     return _project_members(block, version)
 
 
 def project_meta(meta: dict[str, Any] | None) -> dict[str, Any] | None:
-    """The author's `_meta` of a block; an empty one says nothing."""
-    return plain(own_meta(meta)) or None
+    """Return the author's `_meta` of a block as a client receives it, or None if it is empty."""
+    return as_received(author_meta(meta)) or None
 
 
 def project_annotations(annotations: Annotations | None, version: Version) -> Annotations | None:
@@ -49,7 +60,7 @@ def project_annotations(annotations: Annotations | None, version: Version) -> An
 
 
 def write_block(block: Block) -> dict[str, Any]:
-    """The block in MCP's form; it must be one the version can say."""
+    """Return the block as MCP's JSON; it must have been projected to the version."""
     match block:
         case Text():
             members: dict[str, Any] = {"type": "text", "text": block.text}
@@ -63,36 +74,38 @@ def write_block(block: Block) -> dict[str, Any]:
         case Embedded():
             members = {"type": "resource", "resource": _write_resource(block)}
             extras = None
-    meta = own_meta(block.meta)
+    meta = author_meta(block.meta)
     if extras is not None:
-        meta[OURS + _noun(block).lower()] = extras
-    return members | given(annotations=block.annotations, _meta=meta or None)
+        meta[META_PREFIX + _type_name(block).lower()] = extras
+    return members | without_none(annotations=block.annotations, _meta=meta or None)
 
 
 def read_block(found: Any) -> Block:
-    """The block that *found* is; of a kind we do not know, its JSON as text."""
+    """Read a block; one of an unknown type becomes a text block with its text or its JSON."""
     if not isinstance(found, dict):
         raise MalformedReply(f"a content block must be an object, not {type(found).__name__}")
     match found.get("type"):
         case "text":
-            return made(Text, {"text": found.get("text")}, found)
-        case "image" | "audio" as noun:
+            return build_block(Text, {"text": found.get("text")}, found)
+        case "image" | "audio" as media_type:
             members = {"data": found.get("data"), "mime": found.get("mimeType")}
-            return made(MEDIA[noun], members | _looks(found, noun), found)
+            members |= _media_members(found, media_type)
+            return build_block(MEDIA[media_type], members, found)
         case "resource_link":
             return _read_link(found)
         case "resource":
             return _read_resource(found)
     text = found.get("text")
-    known = isinstance(text, str)
-    return made(Text, {"text": text if known else encode(found).decode()}, found)
+    return build_block(
+        Text, {"text": text if isinstance(text, str) else encode(found).decode()}, found
+    )
 
 
-def _in_words(name: str, uri: str, block: Block, more: str | None = None) -> Text:
-    return Text(f"{name}: {uri}" + (f"\n{more}" if more else ""), block.annotations)
+def _link_as_text(name: str, uri: str, block: Block, description: str | None = None) -> Text:
+    return Text(f"{name}: {uri}" + (f"\n{description}" if description else ""), block.annotations)
 
 
-def _noun(block: Block) -> str:
+def _type_name(block: Block) -> str:
     return type(block).__name__
 
 
@@ -102,64 +115,70 @@ def _project_members(block: Block, version: Version) -> Block:
     if version.block_meta:
         changes["meta"] = project_meta(block.meta)
         if isinstance(block, Link):
-            changes["metadata"] = plain(block.metadata)
+            changes["metadata"] = as_received(block.metadata)
     elif isinstance(block, Image | Audio):
-        changes |= {"alt": None, "width": None, "height": None, "caption": None}
+        changes |= dict.fromkeys(_MEDIA_MEMBERS)
     return msgspec.structs.replace(block, **changes)
 
 
 def _write_media(block: Image | Audio) -> dict[str, Any]:
     if block.url is None:
-        return {"type": _noun(block).lower(), "data": block.data, "mimeType": block.mime}
-    # MCP has no image or audio by address; a link is the nearest it can say.
+        return {"type": _type_name(block).lower(), "data": block.data, "mimeType": block.mime}
+    # MCP has no image or audio with a URL, so it is sent as a link.
     members = {"type": "resource_link", "uri": block.url, "name": _media_name(block, block.url)}
-    return members | given(mimeType=block.mime or None)
+    return members | without_none(mimeType=block.mime or None)
 
 
 def _media_name(block: Image | Audio, url: str) -> str:
-    # The end of a data: URL is its bytes, which are not sent twice.
-    end = "" if url.startswith("data:") else url.rpartition("/")[2]
-    return block.alt or block.caption or end or _noun(block)
+    # A data: URL ends in the bytes, which must not be sent a second time as the name.
+    filename = "" if url.startswith("data:") else url.rpartition("/")[2]
+    return block.alt or block.caption or filename or _type_name(block)
 
 
 def _media_extras(block: Image | Audio) -> dict[str, Any] | None:
-    """How it looks. Beside an address they are never left out: they tell it from a link."""
-    looks = given(alt=block.alt, width=block.width, height=block.height, caption=block.caption)
-    return None if block.url is None and not looks else looks
+    """Return the members for `_meta`.
+
+    A block with a URL always gets them, even if they are empty: they tell it from a link.
+    """
+    members = {name: getattr(block, name) for name in _MEDIA_MEMBERS}
+    extras = without_none(**members)
+    return None if block.url is None and not extras else extras
 
 
 def _write_link(block: Link) -> dict[str, Any]:
     members = {"type": "resource_link", "uri": block.uri, "name": block.name}
-    more = given(title=block.title, description=block.description, mimeType=block.mime)
+    more = without_none(title=block.title, description=block.description, mimeType=block.mime)
     return members | more
 
 
 def _link_extras(block: Link) -> dict[str, Any] | None:
     kind = None if block.kind == "url" else block.kind
-    return given(kind=kind, metadata=block.metadata) or None
+    return without_none(kind=kind, metadata=block.metadata) or None
 
 
 def _write_resource(block: Embedded) -> dict[str, Any]:
-    members = {"uri": block.uri, **given(title=block.title, mimeType=block.mime)}
-    return members | given(text=block.text, blob=block.blob)
+    members = {"uri": block.uri, **without_none(title=block.title, mimeType=block.mime)}
+    return members | without_none(text=block.text, blob=block.blob)
 
 
-def _looks(found: dict[str, Any], noun: str) -> dict[str, Any]:
-    ours = our_meta(found.get("_meta"), noun)
-    return {name: ours.get(name) for name in ("alt", "width", "height", "caption")}
+def _media_members(found: dict[str, Any], media_type: str) -> dict[str, Any]:
+    extras = answerback_meta(found.get("_meta"), media_type)
+    return {name: extras.get(name) for name in _MEDIA_MEMBERS}
 
 
 def _read_link(found: dict[str, Any]) -> Block:
     uri = found.get("uri")
     mime = found.get("mimeType")
     meta = found.get("_meta")
-    for noun, kind in MEDIA.items():
-        if isinstance(meta, dict) and OURS + noun in meta:
-            return made(kind, {"url": uri, "mime": mime} | _looks(found, noun), found)
-    ours = our_meta(meta, "link")
-    members = {name: found.get(name) for name in ("title", "description")}
-    members |= {name: ours.get(name) for name in ("kind", "metadata")}
-    return made(Link, {"uri": uri, "name": found.get("name", uri), "mime": mime} | members, found)
+    for media_type, kind in MEDIA.items():
+        if isinstance(meta, dict) and META_PREFIX + media_type in meta:
+            media = {"url": uri, "mime": mime} | _media_members(found, media_type)
+            return build_block(kind, media, found)
+    extras = answerback_meta(meta, "link")
+    members = {"uri": uri, "name": found.get("name", uri), "mime": mime}
+    members |= {name: found.get(name) for name in ("title", "description")}
+    members |= {name: extras.get(name) for name in ("kind", "metadata")}
+    return build_block(Link, members, found)
 
 
 def _read_resource(found: dict[str, Any]) -> Block:
@@ -167,4 +186,4 @@ def _read_resource(found: dict[str, Any]) -> Block:
     if not isinstance(resource, dict):
         raise MalformedReply("a resource block must have a resource")
     members = {name: resource.get(name) for name in ("uri", "text", "blob", "title")}
-    return made(Embedded, members | {"mime": resource.get("mimeType")}, found)
+    return build_block(Embedded, members | {"mime": resource.get("mimeType")}, found)

@@ -1,6 +1,7 @@
-"""RFC 9457 problem details, for errors; a success is written as in rest.
+"""The dialect problem: RFC 9457 problem details for errors; a success is written as in rest.
 
-Not carried: what rest does not carry of a success; the content and meta of an error, its time.
+It does not carry what rest does not carry of a success, nor the content, meta and
+timestamp of an error.
 """
 
 from __future__ import annotations
@@ -15,43 +16,53 @@ from ..reply import Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
 from . import rest
-from .common import KINDS, decoded_object, encode, given, kind_of, plain, read_error, retryable
-from .http_reply import ERROR_CODE, Written, in_json
+from .common import (
+    CODE_BY_STATUS,
+    as_received,
+    decode_object,
+    encode,
+    is_retryable,
+    kind_for_status,
+    read_error,
+    without_none,
+)
+from .http_reply import ERROR_CODE, HttpReply, json_reply
 
 PROBLEM = "application/problem+json"
-OWN = ("type", "title", "status", "detail", "code", "details", "retryable", "hint")
+_MEMBERS = ("type", "title", "status", "detail", "code", "details", "retryable", "hint")
 
 
 def write(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
-) -> Written:
-    """The error as a problem, or the success as in rest."""
+) -> HttpReply:
+    """Return an error as problem details, a success as in rest."""
     error = reply.error
     if error is None:
         return rest.write(reply, shape, contract, version)
     status = error.row.status
-    # about:blank says that the problem is what its status says, so the title is its phrase.
+    # RFC 9457: with the type about:blank, the title should be the phrase of the status.
     body = {"type": "about:blank", "title": _phrase(status), "status": status}
-    body |= {"detail": error.message, "code": error.code, "retryable": retryable(error)}
-    return in_json(reply, encode(body | given(details=error.details, hint=error.hint)), PROBLEM)
+    body |= {"detail": error.message, "code": error.code, "retryable": is_retryable(error)}
+    body |= without_none(details=error.details, hint=error.hint)
+    return json_reply(reply, encode(body), PROBLEM)
 
 
-def read(written: Written, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
-    """The reply that an HTTP answer is, whoever wrote it; raises MalformedReply."""
-    if not written.media_type.lower().startswith(PROBLEM):
-        return rest.read(written, shape, contract)
-    found = decoded_object(written.body, "a problem")
-    told = written.header(ERROR_CODE) or KINDS.get(written.status, UNKNOWN_ERROR)
-    code = found.get("code", told)
-    message = found.get("detail") or found.get("title") or f"HTTP status {written.status}"
-    others = {name: value for name, value in found.items() if name not in OWN}
-    members = given(
+def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
+    """Read a reply that Answerback or another server wrote; raises MalformedReply."""
+    if not http_reply.media_type.lower().startswith(PROBLEM):
+        return rest.read(http_reply, shape, contract)
+    found = decode_object(http_reply.body, "a problem")
+    default = http_reply.header(ERROR_CODE) or CODE_BY_STATUS.get(http_reply.status, UNKNOWN_ERROR)
+    code = found.get("code", default)
+    message = found.get("detail") or found.get("title") or f"HTTP status {http_reply.status}"
+    others = {name: value for name, value in found.items() if name not in _MEMBERS}
+    members = without_none(
         code=code,
         message=found.get("detail", message),
         details=found.get("details", others or None),
         retryable=found.get("retryable"),
         hint=found.get("hint"),
-        kind=kind_of(str(code), written.status),
+        kind=kind_for_status(str(code), http_reply.status),
     )
     return Reply(error=read_error(members, str(message)))
 
@@ -59,14 +70,14 @@ def read(written: Written, shape: Shape = BARE, contract: Contract = STANDARD) -
 def project(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
 ) -> Reply[Any]:
-    """What is carried of the reply; one that is read bears the time of reading."""
+    """Return the part of the reply that is carried; `read` sets the timestamp to its own time."""
     if reply.error is None:
         return rest.project(reply, shape, contract, version)
     error = msgspec.structs.replace(
         reply.error,
-        details=plain(reply.error.details),
-        retryable=retryable(reply.error),
-        kind=kind_of(reply.error.code, reply.error.row.status),
+        details=as_received(reply.error.details),
+        retryable=is_retryable(reply.error),
+        kind=kind_for_status(reply.error.code, reply.error.row.status),
     )
     return Reply(error=error, timestamp=reply.timestamp)
 

@@ -1,7 +1,7 @@
-"""Turns JSON data into text a person likes to read; knows no tool, no reply and no wire.
+"""Renders JSON data as text for people; knows nothing of tools, replies and wires.
 
-A value is shown as a head (what fits beside its label) and a body (the lines below it).
-Bodies are lazy, and every list, object and string is cut, so huge data costs little.
+A value has a head, which stands beside its label, and a body, the lines below. Bodies are
+generators, and every list, object and string is cut to a limit, so huge data costs little.
 """
 
 import re
@@ -23,7 +23,8 @@ TABLE_WIDTH = 120
 INLINE_WIDTH = 80
 LINE_WIDTH = 500
 
-# What stands for a record: as the subject of the text, and as a value beside a label.
+# The members that identify a record, best first: for the record that the whole text is
+# about, and for a record that stands as a value beside a label.
 SUBJECT_KEYS = ("name", "title", "id", "current")
 VALUE_KEYS = ("current", "name", "title", "id")
 
@@ -51,9 +52,11 @@ SINGULAR_RULES = (
     (re.compile(r"s$"), ""),
 )
 
-# The second half keeps an initialism together with its plural: userIDs, not user I Ds.
+# The second alternative keeps an initialism and its plural s together: "user IDs", not
+# "user I Ds".
 CAMEL_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s(?![a-z]))[a-z])")
-# Control characters drive a terminal, bidi marks reorder a line, surrogates have no UTF-8.
+# Control characters drive a terminal, bidi marks reorder a line, and surrogates cannot be
+# encoded as UTF-8.
 UNSAFE = re.compile(
     r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
 )
@@ -61,13 +64,13 @@ UNSAFE_IN_TEXT = re.compile(r"(?![\n\t])" + UNSAFE.pattern)
 
 
 def render(data: Any) -> str:
-    """Give plain JSON data as text for a person; a string is its own text."""
+    """Return JSON data as text for people; a string is its own text."""
     if isinstance(data, str):
         return UNSAFE_IN_TEXT.sub(_escape, data.replace("\r\n", "\n"))
-    return "\n".join(_capped(_whole(data)))
+    return "\n".join(_capped(_lines(data)))
 
 
-def _whole(data: Any) -> Iterator[str]:
+def _lines(data: Any) -> Iterator[str]:
     match data:
         case dict():
             yield from _document(data)
@@ -77,10 +80,10 @@ def _whole(data: Any) -> Iterator[str]:
             yield from (f"Found {_count(data)}", "")
             yield from _rows(data, 1)
         case list():
-            joined = _joined(data)
+            joined = _joined_scalars(data)
             yield from (joined,) if joined else _items(data, 1)
         case _:
-            yield _word(data)
+            yield _scalar(data)
 
 
 def _document(data: dict[str, Any]) -> Iterator[str]:
@@ -103,12 +106,12 @@ def _separated(sections: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def _subject(key: str, value: Any) -> Iterator[str]:
-    """Show the only member of an object, which is what the whole text is about."""
+    """Yield the lines for an object's only member, which the whole text is about."""
     if _are_records(value) or (value == [] and _singular(_noun(key))):
         yield from _section(key, value)
-    elif isinstance(value, dict) and (name := _identity(value, SUBJECT_KEYS)):
-        yield f"{_label(key)}: {_word(value[name])}"
-        yield from _members(_without(value, name), 1)
+    elif isinstance(value, dict) and (name := _identifying_key(value, SUBJECT_KEYS)):
+        yield f"{_label(key)}: {_scalar(value[name])}"
+        yield from _members(_without_key(value, name), 1)
     else:
         yield from _field(key, value, 1)
 
@@ -125,25 +128,25 @@ def _section(key: str, records: list[Any]) -> Iterator[str]:
         yield from _rows(records, 1)
 
 
-def _present(value: Any, depth: int) -> tuple[str, Iterable[str]]:
+def _head_and_body(value: Any, depth: int) -> tuple[str, Iterable[str]]:
     match value:
         case str():
-            return _prose(value)
+            return _string(value)
         case dict() | list() if value and depth > MAX_DEPTH:
-            return _shorten(_brief(value), LINE_WIDTH), ()
+            return _shorten(_one_line(value), LINE_WIDTH), ()
         case dict() if value:
-            name = _identity(value, VALUE_KEYS)
-            head = _word(value[name]) if name else ""
-            return head, _members(_without(value, name), depth + 1)
+            name = _identifying_key(value, VALUE_KEYS)
+            head = _scalar(value[name]) if name else ""
+            return head, _members(_without_key(value, name), depth + 1)
         case list() if value:
-            joined = _joined(value)
+            joined = _joined_scalars(value)
             return (joined, ()) if joined else (_count(value), _rows(value, depth + 1))
         case _:
-            return _word(value), ()
+            return _scalar(value), ()
 
 
 def _field(key: str, value: Any, depth: int) -> Iterator[str]:
-    head, body = _present(value, depth)
+    head, body = _head_and_body(value, depth)
     yield f"{_label(key)}: {head}".rstrip()
     yield from _indented(body)
 
@@ -151,59 +154,59 @@ def _field(key: str, value: Any, depth: int) -> Iterator[str]:
 def _members(record: dict[str, Any], depth: int) -> Iterator[str]:
     for key, value in islice(record.items(), MAX_MEMBERS):
         yield from _field(key, value, depth)
-    yield from _rest(len(record), MAX_MEMBERS)
+    yield from _omitted(len(record), MAX_MEMBERS)
 
 
 def _rows(values: list[Any], depth: int) -> Iterator[str]:
     columns = _columns(values) if _are_records(values) else []
     if 0 < len(columns) <= MAX_COLUMNS:
         yield from _table(values[:MAX_ITEMS], columns)
-        yield from _rest(len(values), MAX_ITEMS)
+        yield from _omitted(len(values), MAX_ITEMS)
     else:
         yield from _items(values, depth)
 
 
 def _items(values: list[Any], depth: int) -> Iterator[str]:
     for value in values[:MAX_ITEMS]:
-        head, body = _present(value, depth)
+        head, body = _head_and_body(value, depth)
         lines = chain((head,) if head else (), body)
         yield f"- {next(iter(lines), '')}"
         yield from _indented(lines)
-    yield from _rest(len(values), MAX_ITEMS)
+    yield from _omitted(len(values), MAX_ITEMS)
 
 
-def _rest(total: int, shown: int) -> Iterator[str]:
+def _omitted(total: int, shown: int) -> Iterator[str]:
     if total > shown:
         yield f"… and {total - shown} more"
 
 
-def _joined(values: list[Any]) -> str:
-    """Give scalars on one line, or nothing when they are too many or could be misread."""
-    if len(values) > INLINE_WIDTH or not all(map(_joins, values)):
+def _joined_scalars(values: list[Any]) -> str:
+    """Return scalars on one line, or "" if they are too many or could be misread."""
+    if len(values) > INLINE_WIDTH or not all(map(_can_be_joined, values)):
         return ""
-    text = ", ".join(map(_word, values))
+    text = ", ".join(map(_scalar, values))
     return text if _width(text) <= INLINE_WIDTH else ""
 
 
-def _joins(value: Any) -> bool:
+def _can_be_joined(value: Any) -> bool:
     if isinstance(value, str):
         return len(value) <= INLINE_WIDTH and "," not in value and "\n" not in value
     return not isinstance(value, dict | list)
 
 
-def _prose(text: str) -> tuple[str, Iterable[str]]:
+def _string(text: str) -> tuple[str, Iterable[str]]:
     text = text.replace("\r\n", "\n").strip("\n")
     if "\n" in text and not text.isspace():
-        return "", _block(text)
-    return _word(text), ()
+        return "", _text_lines(text)
+    return _scalar(text), ()
 
 
-def _block(text: str) -> Iterator[str]:
+def _text_lines(text: str) -> Iterator[str]:
     lines = text.split("\n")
     for line in lines[:MAX_BLOCK_LINES]:
         start = line[: 4 * LINE_WIDTH].expandtabs(4)
         yield _shorten(_safe(start), LINE_WIDTH)
-    yield from _rest(len(lines), MAX_BLOCK_LINES)
+    yield from _omitted(len(lines), MAX_BLOCK_LINES)
 
 
 def _are_records(value: Any) -> bool:
@@ -217,20 +220,22 @@ def _columns(records: list[dict[str, Any]]) -> list[str]:
 def _table(records: list[dict[str, Any]], columns: list[str]) -> Iterator[str]:
     grid = [[_shorten(_label(key), CELL_WIDTH) for key in columns]]
     grid += [[_cell(record, key) for key in columns] for record in records]
-    widths = _fitted([max(map(_width, column)) for column in zip(*grid, strict=True)])
+    widths = _shrunk_to_fit([max(map(_width, column)) for column in zip(*grid, strict=True)])
     pads = [_pad_left if _is_numeric(records, key) else _pad_right for key in columns]
-    header, *rows = (_line(row, widths, pads) for row in grid)
+    header, *rows = (_table_line(row, widths, pads) for row in grid)
     yield header
     yield "-" * (sum(widths) + 2 * (len(widths) - 1))
     yield from rows
 
 
-def _line(row: list[str], widths: list[int], pads: Sequence[Callable[[str, int], str]]) -> str:
+def _table_line(
+    row: list[str], widths: list[int], pads: Sequence[Callable[[str, int], str]]
+) -> str:
     return "  ".join(pad(text, width) for text, width, pad in zip(row, widths, pads, strict=True))
 
 
-def _fitted(widths: list[int]) -> list[int]:
-    """Take from the widest columns until the table fits."""
+def _shrunk_to_fit(widths: list[int]) -> list[int]:
+    """Narrow the widest columns until the table fits."""
     while sum(widths) + 2 * (len(widths) - 1) > TABLE_WIDTH:
         widest = widths.index(max(widths))
         widths[widest] -= 1
@@ -243,12 +248,12 @@ def _cell(record: dict[str, Any], key: str) -> str:
             text = ""
         case value if value is None or value in ([], {}):
             text = "—"
-        case dict() as value if name := _identity(value, VALUE_KEYS):
-            text = _word(value[name])
+        case dict() as value if name := _identifying_key(value, VALUE_KEYS):
+            text = _scalar(value[name])
         case dict() | list() as value:
-            text = _inside(value, 2)
+            text = _items_on_one_line(value, 2)
         case value:
-            text = _word(value)
+            text = _scalar(value)
     return _shorten(text, CELL_WIDTH)
 
 
@@ -267,26 +272,28 @@ def _pad_right(text: str, width: int) -> str:
     return text + " " * (width - _width(text))
 
 
-def _brief(value: Any, levels: int = 3) -> str:
-    """Give *value* on one line, like JSON but for the quotes."""
+def _one_line(value: Any, levels: int = 3) -> str:
+    """Return *value* on one line, like JSON without quotes."""
     if isinstance(value, dict):
-        name = _identity(value, VALUE_KEYS)
-        return _word(value[name]) if name else "{" + _inside(value, levels) + "}"
+        name = _identifying_key(value, VALUE_KEYS)
+        return _scalar(value[name]) if name else "{" + _items_on_one_line(value, levels) + "}"
     if isinstance(value, list):
-        return "[" + _inside(value, levels) + "]"
-    return _word(value)
+        return "[" + _items_on_one_line(value, levels) + "]"
+    return _scalar(value)
 
 
-def _inside(value: dict[str, Any] | list[Any], levels: int) -> str:
+def _items_on_one_line(value: dict[str, Any] | list[Any], levels: int) -> str:
     if value and not levels:
         return "…"
     if isinstance(value, dict):
         pairs = value.items()
-        return _first(f"{_word(key)}: {_brief(item, levels - 1)}" for key, item in pairs)
-    return _first(_brief(item, levels - 1) for item in value)
+        return _join_until_full(
+            f"{_scalar(key)}: {_one_line(item, levels - 1)}" for key, item in pairs
+        )
+    return _join_until_full(_one_line(item, levels - 1) for item in value)
 
 
-def _first(texts: Iterator[str]) -> str:
+def _join_until_full(texts: Iterator[str]) -> str:
     kept, room = [], CELL_WIDTH
     for text in texts:
         if room < 0:
@@ -297,8 +304,8 @@ def _first(texts: Iterator[str]) -> str:
     return ", ".join(kept)
 
 
-def _word(value: Any) -> str:
-    """Give a scalar, or an object or list with nothing in it, on one line."""
+def _scalar(value: Any) -> str:
+    """Return a scalar, or an empty object or list, on one line."""
     match value:
         case None | dict() | list():
             return "none"
@@ -310,23 +317,23 @@ def _word(value: Any) -> str:
             return _decimal(value)
         case _:
             text = " ".join(str(value).split())
-            # Four times the width leaves room for marks that take none.
+            # Combining marks have no width, so more characters than the width may fit.
             return _shorten(_safe(text[: 4 * LINE_WIDTH]), LINE_WIDTH) or "(empty)"
 
 
 def _integer(value: int) -> str:
-    # Python refuses to print integers of more than 4300 digits.
+    # Python refuses to convert integers of more than 4300 digits to text.
     return str(value) if value.bit_length() < 1000 else f"an integer of {value.bit_length()} bits"
 
 
 def _decimal(value: float) -> str:
     if value.is_integer() and abs(value) < 1e15:
         return str(int(value))
-    # 0.1 + 0.2 is 0.3 to a person; large numbers need more digits, being often times.
+    # 12 digits show 0.1 + 0.2 as 0.3; large numbers, often time stamps, need more digits.
     return f"{value:.12g}" if abs(value) < 1e6 else f"{value:.15g}"
 
 
-def _identity(record: dict[str, Any], keys: tuple[str, ...]) -> str:
+def _identifying_key(record: dict[str, Any], keys: tuple[str, ...]) -> str:
     for key in keys:
         value = record.get(key)
         if value not in (None, "") and not isinstance(value, dict | list):
@@ -334,30 +341,31 @@ def _identity(record: dict[str, Any], keys: tuple[str, ...]) -> str:
     return ""
 
 
-def _without(record: dict[str, Any], key: str) -> dict[str, Any]:
+def _without_key(record: dict[str, Any], key: str) -> dict[str, Any]:
     return {name: value for name, value in record.items() if name != key} if key else record
 
 
 def _label(key: str) -> str:
     noun = _noun(key)
-    return noun[0].upper() + noun[1:] if noun else _shorten(_word(key), LABEL_WIDTH)
+    return noun[0].upper() + noun[1:] if noun else _shorten(_scalar(key), LABEL_WIDTH)
 
 
 def _noun(key: str) -> str:
-    """Split a programmer's name into words, or give nothing when *key* is not one."""
+    """Split an identifier into words; return "" if *key* is not an identifier."""
     if not key.isidentifier() or len(key) > LABEL_WIDTH:
         return ""
     words = [word for part in key.split("_") for word in CAMEL_HUMP.split(part) if word]
-    shouted = key.isupper() and len(words) > 1
-    return " ".join(INITIALISMS.get(w.lower()) or _quiet(w, shouted) for w in words)
+    all_capitals = key.isupper() and len(words) > 1
+    return " ".join(INITIALISMS.get(w.lower()) or _lowered(w, all_capitals) for w in words)
 
 
-def _quiet(word: str, shouted: bool) -> str:
-    return word if word.isupper() and not shouted else word.lower()
+def _lowered(word: str, all_capitals: bool) -> str:
+    """Lower a word, but keep one in capitals, unless the whole key is in capitals."""
+    return word if word.isupper() and not all_capitals else word.lower()
 
 
 def _singular(plural: str) -> str:
-    """Give one of *plural*, or nothing when it is not a plural."""
+    """Return the singular of *plural*, or "" if it is not a plural."""
     start, space, last = plural.rpartition(" ")
     if last in SINGULARS:
         return start + space + SINGULARS[last]

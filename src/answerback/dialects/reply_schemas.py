@@ -1,4 +1,4 @@
-"""The JSON Schema of each dialect, rendered from `forms`."""
+"""The JSON Schema of a reply in each dialect, made from `wire_types`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..types.definitions import rename_refs
 from ..types.json_schema import schemas
 from . import wire_types
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 
 _DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_FORMS = (
+_TYPES = (
     wire_types.Content,
     wire_types.McpResult,
     wire_types.McpError,
@@ -23,49 +24,66 @@ _FORMS = (
     wire_types.EnvelopeError,
     wire_types.Failure,
     wire_types.RestError,
-    wire_types.Problem,
+    wire_types.WireProblem,
 )
-_OF: dict[Dialect, tuple[str, ...]] = {
+# Names of classes that the published schemas know by another name.
+_SCHEMA_NAMES = {
+    "WireAnnotations": "Annotations",
+    "WireText": "Text",
+    "WireImage": "Image",
+    "WireAudio": "Audio",
+    "WireResource": "Resource",
+    "WireProblem": "Problem",
+}
+_SCHEMAS_OF_DIALECT: dict[Dialect, tuple[str, ...]] = {
     "mcp": ("McpResult", "McpError"),
     "envelope": ("Envelope", "EnvelopeError"),
     "rest": ("RestError", "Content"),
     "problem": ("Problem",),
 }
-_DATA: Schema = {
-    "description": "The tool's own data, as its output schema has it; error alone is a failure's",
+_REST_DATA: Schema = {
+    "description": "The tool's data, which its output schema describes; `error` alone is a failure",
     "type": "object",
     "not": {"required": ["error"], "maxProperties": 1},
 }
-_OF_REST = (
+_REST_DESCRIPTION = (
     "A success is the tool's data, which may be any JSON object: its output schema says which, and "
     'OpenAPI shows it. A failure is exactly {"error": "message"}; its code is in X-Error-Code.'
 )
 
 
-def form_schemas(template: str = "#/$defs/{name}") -> dict[str, Schema]:
-    """The schemas of all forms by name; *template* is how one refers to another."""
-    _, found = schemas(_FORMS, template)
-    # What types cannot say: a success has no error, and a problem's type is an address.
+def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
+    """Return the schemas of all wire types by name; *ref_template* is how one refers to another."""
+    _, rendered = schemas(_TYPES, ref_template)
+    refs = {
+        ref_template.format(name=name): ref_template.format(name=published)
+        for name, published in _SCHEMA_NAMES.items()
+    }
+    found: dict[str, Schema] = {
+        _SCHEMA_NAMES.get(name, name): rename_refs(schema, refs)
+        for name, schema in rendered.items()
+    }
+    # Types cannot express these: a success has no error, and a problem's type is a URI.
     found["Envelope"]["properties"]["error"] = False
     found["Problem"]["properties"]["type"]["format"] = "uri-reference"
     return found
 
 
 def dialect_schema(dialect: Dialect) -> Schema:
-    """The schema of a reply in *dialect*, a success or a failure."""
-    found = form_schemas()
-    names = _OF[dialect]
+    """Return the schema of a reply in *dialect*, a success or a failure."""
+    found = wire_schemas()
+    names = _SCHEMAS_OF_DIALECT[dialect]
     options: list[Schema] = [{"$ref": f"#/$defs/{name}"} for name in names]
-    whole: Schema = {"$schema": _DRAFT, "title": f"A reply in the dialect {dialect}"}
+    schema: Schema = {"$schema": _DRAFT, "title": f"A reply in the dialect {dialect}"}
     if dialect == "rest":
-        whole["description"] = _OF_REST
-        options.append(_DATA)
+        schema["description"] = _REST_DESCRIPTION
+        options.append(_REST_DATA)
         found["RestError"]["additionalProperties"] = False
-    return whole | {"anyOf": options, "$defs": _needed(names, found)}
+    return schema | {"anyOf": options, "$defs": _reachable(names, found)}
 
 
 def seed_schema() -> Schema:
-    """The schema of the envelope as seed 000 has it, word for word."""
+    """Return the schema of the envelope exactly as seed 000 has it."""
     from pathlib import Path
 
     schema: Schema = msgspec.json.decode(
@@ -74,14 +92,15 @@ def seed_schema() -> Schema:
     return schema
 
 
-def _needed(names: tuple[str, ...], found: dict[str, Schema]) -> dict[str, Schema]:
-    waiting, needed = list(names), set[str]()
+def _reachable(names: tuple[str, ...], found: dict[str, Schema]) -> dict[str, Schema]:
+    """Return the schemas of *names* and all that they refer to."""
+    waiting, reached = list(names), set[str]()
     while waiting:
         name = waiting.pop()
-        if name not in needed:
-            needed.add(name)
+        if name not in reached:
+            reached.add(name)
             waiting += [ref.rpartition("/")[2] for ref in _refs(found[name])]
-    return {name: found[name] for name in sorted(needed)}
+    return {name: found[name] for name in sorted(reached)}
 
 
 def _refs(schema: Any) -> list[str]:

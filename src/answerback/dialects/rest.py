@@ -1,6 +1,7 @@
-"""The plainest form: a success is its data, an error `{"error": "message"}`.
+"""The dialect rest: a success is its data, an error is `{"error": "message"}`.
 
-Not carried: content beside data; details, hint and retryable of an error; meta; the time.
+It does not carry content beside data, meta, the timestamp, or the details, hint and
+retryable of an error.
 """
 
 from __future__ import annotations
@@ -15,68 +16,76 @@ from ..errors import UNKNOWN_ERROR
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_LEGACY, Version
-from .common import KINDS, MalformedReply, decoded, encode, encoded_data, kind_of, plain_data
-from .http_reply import ERROR_CODE, JSON, Written, in_json, is_token, token
+from .common import (
+    CODE_BY_STATUS,
+    MalformedReply,
+    data_as_received,
+    decode_json,
+    encode,
+    kind_for_status,
+)
+from .http_reply import ERROR_CODE, JSON, HttpReply, header_token, is_header_token, json_reply
 
 FORM = "X-Answerback-Form"
-"""Says that a body is not data: `content` (blocks), `image` or `audio` (their bytes)."""
+"""The header of a body that is not data: `content` (blocks), `image` or `audio` (bytes)."""
 OCTETS = "application/octet-stream"
 
 
 def write(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
-) -> Written:
-    """The reply as an HTTP answer; neither contract nor version changes it."""
+) -> HttpReply:
+    """Return the reply for HTTP; it does not depend on the contract or the version."""
     if reply.error is not None:
-        return in_json(reply, encode({"error": reply.error.message}))
+        return json_reply(reply, encode({"error": reply.error.message}))
     if reply.data is not msgspec.UNSET:
-        return Written(200, shape.wrap(encoded_data(reply)), JSON)
+        encoded = encode(reply.data) if reply.encoded is None else reply.encoded
+        return HttpReply(200, shape.wrap(encoded), JSON)
     match reply.content:
         case (Image(url=None) | Audio(url=None) as media,):
-            headers = ((FORM, _noun(media)), ("X-Content-Type-Options", "nosniff"))
-            return Written(200, media.data, _safe_mime(media), headers)
+            headers = ((FORM, _media_kind(media)), ("X-Content-Type-Options", "nosniff"))
+            return HttpReply(200, media.data, _safe_mime(media), headers)
     from .mcp_blocks import write_block
 
     blocks = [write_block(block) for block in _content(reply)]
-    return Written(200, encode({"content": blocks}), JSON, ((FORM, "content"),))
+    return HttpReply(200, encode({"content": blocks}), JSON, ((FORM, "content"),))
 
 
-def read(written: Written, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
-    """The reply that an HTTP answer is, whoever wrote it; raises MalformedReply."""
-    if written.status >= 400:
-        return Reply(error=_read_error(written))
-    essence = written.media_type.partition(";")[0].strip().lower()
-    form = written.header(FORM) or essence.partition("/")[0]
+def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
+    """Read a reply that Answerback or another server wrote; raises MalformedReply."""
+    if http_reply.status >= 400:
+        return Reply(error=_read_error(http_reply))
+    essence = http_reply.media_type.partition(";")[0].strip().lower()
+    form = http_reply.header(FORM) or essence.partition("/")[0]
     if form in ("image", "audio"):
         kind = Image if form == "image" else Audio
-        mime = written.media_type if "/" in written.media_type else OCTETS
-        return Reply(content=(kind(written.body, mime),))
-    if not written.body:
+        mime = http_reply.media_type if "/" in http_reply.media_type else OCTETS
+        return Reply(content=(kind(http_reply.body, mime),))
+    if not http_reply.body:
         return Reply()
     if form == "text":
-        return Reply(content=(Text(written.body.decode("utf-8", "replace")),))
+        return Reply(content=(Text(http_reply.body.decode("utf-8", "replace")),))
     if essence != JSON and not essence.endswith("+json"):
-        raise MalformedReply(f"no reply can be read from {written.media_type!r}")
-    found = decoded(written.body, "the body")
+        raise MalformedReply(f"no reply can be read from {http_reply.media_type!r}")
+    found = decode_json(http_reply.body, "the body")
     return _read_content(found) if form == "content" else Reply(data=shape.unwrap(found))
 
 
 def project(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
 ) -> Reply[Any]:
-    """What is carried of the reply; one that is read bears the time of reading."""
-    stamp = reply.timestamp
+    """Return the part of the reply that is carried; `read` sets the timestamp to its own time."""
+    timestamp = reply.timestamp
     if reply.error is not None:
-        code = token(reply.error.code)
-        kind = kind_of(code, reply.error.row.status)
-        return Reply(error=Error(code, reply.error.message, kind=kind), timestamp=stamp)
+        code = header_token(reply.error.code)
+        kind = kind_for_status(code, reply.error.row.status)
+        return Reply(error=Error(code, reply.error.message, kind=kind), timestamp=timestamp)
     if reply.data is not msgspec.UNSET:
-        return Reply(data=plain_data(reply, shape), timestamp=stamp)
+        return Reply(data=data_as_received(reply, shape), timestamp=timestamp)
     match reply.content:
         case (Image(url=None) | Audio(url=None) as media,):
             bare = type(media)(media.data, _safe_mime(media))
-            return Reply(content=(bare,), timestamp=stamp)
-    return Reply(content=_content(reply), timestamp=stamp)
+            return Reply(content=(bare,), timestamp=timestamp)
+    return Reply(content=_content(reply), timestamp=timestamp)
 
 
 def _content(reply: Reply[Any]) -> tuple[Block, ...]:
@@ -87,17 +96,21 @@ def _content(reply: Reply[Any]) -> tuple[Block, ...]:
     return tuple(project_block(block, LATEST_LEGACY) for block in blocks)
 
 
-def _noun(media: Image | Audio) -> str:
+def _media_kind(media: Image | Audio) -> str:
     return "image" if isinstance(media, Image) else "audio"
 
 
 def _safe_mime(media: Image | Audio) -> str:
-    """Its media type, if a header can hold it and a browser will take it for what it is."""
+    """Return the media type if it is an image or audio type that is safe in a header.
+
+    Any other is replaced, so that a browser does not render the bytes as, say, HTML.
+    """
     essence, *parameters = media.mime.split(";")
     kind, _, subtype = essence.partition("/")
     pairs = [part.strip(" ").partition("=")[::2] for part in parameters]
     tokens = [subtype, *(word for pair in pairs for word in pair)]
-    return media.mime if kind == _noun(media) and all(map(is_token, tokens)) else OCTETS
+    is_safe = kind == _media_kind(media) and all(map(is_header_token, tokens))
+    return media.mime if is_safe else OCTETS
 
 
 def _read_content(found: Any) -> Reply[Any]:
@@ -109,19 +122,21 @@ def _read_content(found: Any) -> Reply[Any]:
     raise MalformedReply("the body must have a list of content")
 
 
-def _read_error(written: Written) -> Error:
-    code = written.header(ERROR_CODE) or KINDS.get(written.status, UNKNOWN_ERROR)
-    kind = kind_of(code, written.status)
+def _read_error(http_reply: HttpReply) -> Error:
+    code = http_reply.header(ERROR_CODE) or CODE_BY_STATUS.get(http_reply.status, UNKNOWN_ERROR)
+    kind = kind_for_status(code, http_reply.status)
     try:
-        found = decoded(written.body, "the body")
+        found = decode_json(http_reply.body, "the body")
     except MalformedReply:
-        found = written.body.decode("utf-8", "replace") or None
+        found = http_reply.body.decode("utf-8", "replace") or None
     message = _message(found)
-    return Error(code, f"HTTP status {written.status}" if message is None else message, kind=kind)
+    if message is None:
+        message = f"HTTP status {http_reply.status}"
+    return Error(code, message, kind=kind)
 
 
 def _message(found: Any) -> str | None:
-    """The message in our form, or in those that other services are fond of."""
+    """Return the message of our error body, or of the forms common in other services."""
     match found:
         case str(text):
             return text

@@ -1,6 +1,9 @@
-"""What the dialects send, as types: the one source of their JSON Schemas.
+"""The JSON of each dialect as TypedDicts, from which `reply_schemas` makes JSON Schemas.
 
-For what a type cannot say, see `schemas`. Nothing is decoded or encoded with these.
+Nothing is decoded or encoded with these types. `reply_schemas` adds the constraints that
+a type cannot express. A docstring would become a description in the schemas, so notes
+are comments. The prefix Wire tells a class from the class of `content` with the same name;
+the schemas are named without it.
 """
 
 from datetime import datetime
@@ -10,38 +13,38 @@ from msgspec import Meta
 
 Object: TypeAlias = dict[str, Any]
 Pixels: TypeAlias = int
-Moment: TypeAlias = Annotated[datetime, Meta(tz=True)]
+Timestamp: TypeAlias = Annotated[datetime, Meta(tz=True)]
 
 
-class Annotations(TypedDict, total=False):
+class WireAnnotations(TypedDict, total=False):
     audience: list[Literal["user", "assistant"]]
     priority: Annotated[float, Meta(ge=0, le=1)]
     lastModified: Annotated[str, Meta(description="ISO 8601")]
 
 
-class _Block(TypedDict, total=False):
-    annotations: Annotations
+class _BlockMembers(TypedDict, total=False):
+    annotations: WireAnnotations
     _meta: Object
 
 
-class Text(_Block):
+class WireText(_BlockMembers):
     type: Literal["text"]
     text: str
 
 
-class Image(_Block):
+class WireImage(_BlockMembers):
     type: Literal["image"]
     data: bytes
     mimeType: str
 
 
-class Audio(_Block):
+class WireAudio(_BlockMembers):
     type: Literal["audio"]
     data: bytes
     mimeType: str
 
 
-class ResourceLink(_Block):
+class ResourceLink(_BlockMembers):
     type: Literal["resource_link"]
     uri: str
     name: str
@@ -64,51 +67,51 @@ class BlobBody(TypedDict):
     mimeType: NotRequired[str]
 
 
-class Resource(_Block):
+class WireResource(_BlockMembers):
     type: Literal["resource"]
     resource: TextBody | BlobBody
 
 
-Block: TypeAlias = Text | Image | Audio | ResourceLink | Resource
+WireBlock: TypeAlias = WireText | WireImage | WireAudio | ResourceLink | WireResource
 
 
 class Content(TypedDict):
-    content: list[Block]
+    content: list[WireBlock]
 
 
 class McpResult(TypedDict):
-    content: list[Block]
+    content: list[WireBlock]
     structuredContent: NotRequired[Object]
     isError: NotRequired[Literal[False]]
     _meta: NotRequired[Object]
 
 
 class McpError(TypedDict):
-    content: list[Block]
+    content: list[WireBlock]
     isError: Literal[True]
     _meta: NotRequired[Object]
 
 
-class _Looks(_Block, total=False):
+class _MediaMembers(_BlockMembers, total=False):
     mimeType: str
     width: Pixels
     height: Pixels
     caption: str
 
 
-class EnvelopeImage(_Looks):
+class EnvelopeImage(_MediaMembers):
     type: Literal["image"]
     url: str
     altText: str
 
 
-class EnvelopeAudio(_Looks):
+class EnvelopeAudio(_MediaMembers):
     type: Literal["audio"]
     url: str
     altText: NotRequired[str]
 
 
-class EnvelopeResource(_Block):
+class EnvelopeResource(_BlockMembers):
     type: Literal["resource"]
     resourceType: str
     identifier: str
@@ -120,7 +123,7 @@ class EnvelopeResource(_Block):
     embedded: NotRequired[Literal[True]]
 
 
-EnvelopeBlock: TypeAlias = Text | EnvelopeImage | EnvelopeAudio | EnvelopeResource
+EnvelopeBlock: TypeAlias = WireText | EnvelopeImage | EnvelopeAudio | EnvelopeResource
 
 
 class Failure(TypedDict):
@@ -136,7 +139,7 @@ class Failure(TypedDict):
 
 class Envelope(TypedDict):
     success: Literal[True]
-    timestamp: Moment
+    timestamp: Timestamp
     content: Annotated[list[EnvelopeBlock], Meta(min_length=1)]
     data: NotRequired[Any]
     meta: NotRequired[Object]
@@ -144,7 +147,7 @@ class Envelope(TypedDict):
 
 class EnvelopeError(TypedDict):
     success: Literal[False]
-    timestamp: Moment
+    timestamp: Timestamp
     content: Annotated[list[EnvelopeBlock], Meta(min_length=1)]
     error: Failure
     meta: NotRequired[Object]
@@ -154,7 +157,7 @@ class RestError(TypedDict):
     error: str
 
 
-class Problem(TypedDict):
+class WireProblem(TypedDict):
     type: str
     title: str
     status: int

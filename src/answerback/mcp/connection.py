@@ -17,7 +17,6 @@ from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
-    Id,
     Notification,
     Params,
     Request,
@@ -33,7 +32,7 @@ from .jsonrpc import (
     result_frame,
 )
 from .mcp_peer import McpPeer
-from .params import CancelledParams, Meta, ReadResource, SetLevel
+from .params import CancelledParams, Id, Meta, ReadResource, SetLevel
 from .server_info import ServerInfo
 from .session import ClientCapabilities, Session, require_meta, version_of
 from .subscriptions import Subscription, change_frame, subscribed_uri

@@ -187,7 +187,7 @@ class Engine:
         prompt = self._registry.prompts.get(asked.name)
         if prompt is None:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
-        arguments = _encode(prompt.from_strings(list(asked.arguments.items())))
+        arguments = _encode(prompt.signature.from_strings(list(asked.arguments.items())))
         call = Call(prompt.name, arguments, peer, wire="mcp", caller=peer.caller)
         if peer.version.modern:
             self._recall_answers("prompt", call, peer, raw)

@@ -11,9 +11,10 @@ import msgspec
 from ..content import Icon
 from ..dialects.mcp_blocks import project_annotations
 from ..registry import Registry
+from ..tools.options import ToolSettings
 from ..tools.prompt import Prompt
 from ..tools.resource import Resource
-from ..tools.tool import Options, Tool
+from ..tools.tool import Tool
 from ..versions import Version
 from .jsonrpc import INVALID_PARAMS, Params, RpcError, read_params
 from .params import Page
@@ -39,9 +40,9 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
     entry["inputSchema"] = tool.input_schema
     if version.structured and tool.output_schema is not None:
         entry["outputSchema"] = tool.output_schema
-    if version.tool_annotations and (hints := tool.hints):
+    if version.tool_annotations and (hints := tool.settings.hints):
         entry["annotations"] = hints
-    return entry | _extras(tool.options, version)
+    return entry | _extras(tool.settings, version)
 
 
 def resource_entry(resource: Resource, version: Version) -> dict[str, Any]:
@@ -56,7 +57,7 @@ def resource_entry(resource: Resource, version: Version) -> dict[str, Any]:
     if resource.annotations:
         annotations = project_annotations(resource.annotations, version)
         entry["annotations"] = msgspec.to_builtins(annotations)
-    return entry | _extras(resource.options, version)
+    return entry | _extras(resource.settings, version)
 
 
 def prompt_entry(prompt: Prompt, version: Version) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def prompt_entry(prompt: Prompt, version: Version) -> dict[str, Any]:
             | ({"description": parameter.description} if parameter.description else {})
             for parameter in prompt.parameters
         ]
-    return entry | _extras(prompt.options, version)
+    return entry | _extras(prompt.settings, version)
 
 
 def icons_of(icons: Sequence[Icon]) -> list[dict[str, Any]]:
@@ -77,14 +78,14 @@ def icons_of(icons: Sequence[Icon]) -> list[dict[str, Any]]:
     return shown
 
 
-def _extras(options: Options, version: Version) -> dict[str, Any]:
+def _extras(settings: ToolSettings, version: Version) -> dict[str, Any]:
     extras: dict[str, Any] = {}
-    if version.titles and (title := options.get("title")):
-        extras["title"] = title
-    if version.icons and (icons := options.get("icons")):
-        extras["icons"] = icons_of(icons)
-    if version.titles and (meta := options.get("meta")):
-        extras["_meta"] = meta
+    if version.titles and settings.title:
+        extras["title"] = settings.title
+    if version.icons and settings.icons:
+        extras["icons"] = icons_of(settings.icons)
+    if version.titles and settings.meta:
+        extras["_meta"] = settings.meta
     return extras
 
 

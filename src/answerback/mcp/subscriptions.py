@@ -12,14 +12,13 @@ from ..registry import Change, Registry
 from .jsonrpc import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
-    Id,
     Params,
     RpcError,
     notification_frame,
     read_params,
     result_frame,
 )
-from .params import PREFIX, ReadResource
+from .params import PREFIX, Id, ReadResource
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
 MAX_SUBSCRIPTIONS = 1000

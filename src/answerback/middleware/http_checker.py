@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..dialects.common import KINDS
+from ..dialects.common import CODE_BY_STATUS
 from .checker import (
     CallTimer,
     Checker,
@@ -120,7 +120,7 @@ class BodyChecker:
     def _pass_framework_error(
         self, response: AppResponse, found: Any, timer: CallTimer
     ) -> CheckedResponse:
-        code = KINDS.get(response.status, f"HTTP_{response.status}")
+        code = CODE_BY_STATUS.get(response.status, f"HTTP_{response.status}")
         self._record(response, CheckResult(code=code), timer)
         if self._checker.dialect != "envelope":
             return CheckedResponse(response.status)

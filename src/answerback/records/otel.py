@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import look_up, needs_extra
+from ..errors import find_code, needs_extra
 from ..versions import MODERN
 from .event import CANCELLED, ISSUE, Event
 from .sink import Entry
@@ -135,7 +135,7 @@ def _failure(event: Event) -> dict[str, str]:
     """Tools fail inside a result, all else in an error of the protocol."""
     if event.wire != "mcp" or event.code == CANCELLED:
         return {"error.type": event.code}
-    row = look_up(event.code)
+    row = find_code(event.code)
     if event.kind == "tool" and row.rpc is None:
         return {"error.type": "tool_error"}
     code = str(row.rpc) if event.kind == "tool" else _rpc_code(event, row.status)

@@ -162,9 +162,9 @@ def _place(pointer: str, reply: Reply[Any]) -> str:
 
 def _place_in_content(index: int, rest: list[str], reply: Reply[Any]) -> str:
     """The dialect adds one text, of the error or of the data, if it is not there already."""
-    from ..dialects.contract_text import filled
+    from ..dialects.contract_text import content_with_text
 
-    written = filled(reply, shape_of(reply), STANDARD)
+    written = content_with_text(reply, shape_of(reply), STANDARD)
     added = len(written) > len(reply.content)
     leads = added and written[1:] == reply.content
     if added and index == (0 if leads else len(reply.content)):

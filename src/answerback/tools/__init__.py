@@ -1,1 +1,1 @@
-"""A function and what was worked out about it: tools, resources and prompts."""
+"""Tools, resources and prompts: a function, its options and what its signature tells."""

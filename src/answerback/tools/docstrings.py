@@ -1,6 +1,6 @@
-"""Reads docstrings in the Google, NumPy and Sphinx styles; knows nothing of signatures.
+"""Parses docstrings in the Google, NumPy and Sphinx styles; knows nothing of signatures.
 
-Only what is surely a section is taken out of the prose: a doubtful line stays where it is.
+A line that may or may not begin a section is left in the description.
 """
 
 import re
@@ -20,7 +20,7 @@ HEADINGS = {
     ),
     "returns": ("return", "returns", "yield", "yields"),
     "raises": ("exceptions", "raise", "raises", "throws"),
-    # For people who read the source, not for those who call the tool.
+    # Sections for readers of the source, not for callers of the tool.
     "dropped": (
         "attributes",
         "example",
@@ -50,7 +50,7 @@ Reader = Callable[[str], Entry | None]
 
 
 class Docstring(msgspec.Struct, frozen=True):
-    """What a docstring says, taken apart; `description` is all its prose, summary included."""
+    """The parts of a docstring; `description` is all of its prose, the summary included."""
 
     summary: str = ""
     description: str = ""
@@ -60,7 +60,7 @@ class Docstring(msgspec.Struct, frozen=True):
 
 
 class Section(msgspec.Struct, frozen=True):
-    """A part that is not prose; `end` is the first line after it."""
+    """A section of a docstring; `end` is the number of the first line after it."""
 
     kind: str
     end: int
@@ -69,27 +69,29 @@ class Section(msgspec.Struct, frozen=True):
 
 
 def parse(doc: str | None) -> Docstring:
-    """Take a docstring apart; whatever it holds, this does not raise."""
-    lines = _clean(doc or "")
+    """Split a docstring into its parts; never raises."""
+    lines = _dedented_lines(doc or "")
     prose: list[str] = []
     sections: list[Section] = []
     at = 0
     while at < len(lines):
-        section = _sphinx(lines, at) or _numpy(lines, at) or _google(lines, at)
+        section = (
+            _sphinx_section(lines, at) or _numpy_section(lines, at) or _google_section(lines, at)
+        )
         if section is None:
             prose.append(lines[at])
             at += 1
         else:
-            # What stands after the section is a paragraph of its own.
+            # Prose after the section begins a new paragraph.
             prose.append("")
             sections.append(section)
             at = section.end
     paragraphs = _paragraphs(prose)
     return Docstring(
-        summary=_flow(paragraphs[:1]),
+        summary=_one_line(paragraphs[:1]),
         description="\n\n".join(paragraphs),
         arguments=_entries_of("arguments", sections),
-        returns=_flow([section.text for section in sections if section.kind == "returns"]),
+        returns=_one_line([section.text for section in sections if section.kind == "returns"]),
         raises=_entries_of("raises", sections),
     )
 
@@ -99,7 +101,7 @@ def _entries_of(kind: str, sections: list[Section]) -> dict[str, str]:
     return {name: text for entries in chosen for name, text in entries.items()}
 
 
-def _clean(doc: str) -> list[str]:
+def _dedented_lines(doc: str) -> list[str]:
     first, *rest = [line.rstrip() for line in doc.expandtabs().splitlines()] or [""]
     margin = min((_indent(line) for line in rest if line), default=0)
     return [first.lstrip(), *(line[margin:] for line in rest)]
@@ -115,7 +117,7 @@ def _paragraphs(lines: list[str]) -> list[str]:
     return ["\n".join(paragraph) for paragraph in paragraphs if paragraph]
 
 
-def _sphinx(lines: list[str], at: int) -> Section | None:
+def _sphinx_section(lines: list[str], at: int) -> Section | None:
     field = _field(lines[at])
     if field is None:
         return None
@@ -123,7 +125,7 @@ def _sphinx(lines: list[str], at: int) -> Section | None:
     end = at + 1
     while end < len(lines) and _continues(lines, end, _indent(lines[at])):
         end += 1
-    text = _flow([text, *lines[at + 1 : end]])
+    text = _one_line([text, *lines[at + 1 : end]])
     return Section(kind, end, dict.fromkeys(_names(subject), text), text)
 
 
@@ -140,15 +142,18 @@ def _field(line: str) -> tuple[str, str, str] | None:
 
 
 def _continues(lines: list[str], at: int, margin: int) -> bool:
-    """Tell whether a line belongs to the field above it, as authors write and Sphinx forgives."""
+    """Return whether a line continues the field above it.
+
+    Like Sphinx, this accepts a continuation without indentation.
+    """
     line = lines[at]
     if not line or _indent(line) > margin:
         return True
     return lines[at - 1] != "" and _field(line) is None
 
 
-def _numpy(lines: list[str], at: int) -> Section | None:
-    kind = _heading(lines[at])
+def _numpy_section(lines: list[str], at: int) -> Section | None:
+    kind = _heading_kind(lines[at])
     if kind is None or not _is_underlined(lines, at):
         return None
     margin = _indent(lines[at])
@@ -159,10 +164,10 @@ def _numpy(lines: list[str], at: int) -> Section | None:
         end += 1
     body = lines[start:end]
     deeper = [line for line in body if _indent(line) > margin]
-    return Section(kind, end, _entries(body, _read_numpy), _flow(deeper or body))
+    return Section(kind, end, _entries(body, _read_numpy_entry), _one_line(deeper or body))
 
 
-def _heading(line: str) -> str | None:
+def _heading_kind(line: str) -> str | None:
     return HEADING_KINDS.get(line.strip().removesuffix(":").rstrip().lower())
 
 
@@ -175,52 +180,56 @@ def _is_prose_again(lines: list[str], at: int, margin: int) -> bool:
     line = lines[at]
     if not line or _indent(line) > margin or lines[at - 1]:
         return False
-    return _read_numpy(line.strip()) is None
+    return _read_numpy_entry(line.strip()) is None
 
 
-def _read_numpy(line: str) -> Entry | None:
+def _read_numpy_entry(line: str) -> Entry | None:
     names = NAMES.match(line)
     if names is None or line[names.end() :].lstrip()[:1] not in ("", ":"):
         return None
     return _names(names[0]), ""
 
 
-def _google(lines: list[str], at: int) -> Section | None:
-    kind = _heading(lines[at]) if lines[at].endswith(":") else None
+def _google_section(lines: list[str], at: int) -> Section | None:
+    kind = _heading_kind(lines[at]) if lines[at].endswith(":") else None
     if kind is None:
         return None
-    end = _google_end(lines, at, kind)
+    end = _google_section_end(lines, at, kind)
     body = lines[at + 1 : end]
     if not any(body):
         return None
-    return Section(kind, end, _entries(body, _read_google), _untyped(_flow(body)))
+    return Section(kind, end, _entries(body, _read_google_entry), _without_type(_one_line(body)))
 
 
-def _google_end(lines: list[str], at: int, kind: str) -> int:
+def _google_section_end(lines: list[str], at: int, kind: str) -> int:
     margin = _indent(lines[at])
     end = at + 1
     while end < len(lines) and (not lines[end] or _indent(lines[end]) > margin):
         end += 1
     if end == at + 1 and kind in ("arguments", "raises"):
-        # Some authors forget to indent; their section ends at the first line of another form.
-        while end < len(lines) and _read_google(lines[end].strip()) and not _heading(lines[end]):
+        # Some authors do not indent a section: it ends at the first line that is not an entry.
+        while (
+            end < len(lines)
+            and _read_google_entry(lines[end].strip())
+            and not _heading_kind(lines[end])
+        ):
             end += 1
     return end
 
 
-def _read_google(line: str) -> Entry | None:
+def _read_google_entry(line: str) -> Entry | None:
     names = NAMES.match(line)
     if names is None:
         return None
-    rest = _after_type(line[names.end() :].lstrip())
-    # No space after the colon: a URL, a time, a ratio.
+    rest = _skip_type(line[names.end() :].lstrip())
+    # A colon without a space after it belongs to a URL, a time or a ratio.
     if not rest.startswith(":") or rest[1:2].strip():
         return None
     return _names(names[0]), rest[1:]
 
 
-def _after_type(text: str) -> str:
-    """Skip a type in parentheses, which may hold others."""
+def _skip_type(text: str) -> str:
+    """Skip a type in parentheses, which may be nested."""
     if not text.startswith("("):
         return text
     depth = 0
@@ -231,7 +240,7 @@ def _after_type(text: str) -> str:
     return ""
 
 
-def _untyped(text: str) -> str:
+def _without_type(text: str) -> str:
     """Drop the type from `dict[str, int]: how many of each`."""
     head, _, rest = text.partition(": ")
     outside = head.partition("[")[0] + head.rpartition("]")[2]
@@ -247,7 +256,7 @@ def _entries(lines: list[str], read: Reader) -> dict[str, str]:
             entries.append((entry[0], [entry[1]]))
         elif entries:
             entries[-1][1].append(line)
-    flowing = [(names, _flow(texts)) for names, texts in entries]
+    flowing = [(names, _one_line(texts)) for names, texts in entries]
     return {name: text for names, text in flowing for name in names}
 
 
@@ -259,5 +268,5 @@ def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _flow(lines: list[str]) -> str:
+def _one_line(lines: list[str]) -> str:
     return " ".join(" ".join(lines).split())

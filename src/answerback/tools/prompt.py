@@ -1,4 +1,4 @@
-"""Prompts: messages made to order."""
+"""Prompts: functions that return messages for a model."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..calls.reply_check import check_content
-from ..content import BLOCKS, Block, Text
+from ..content import BLOCKS, Block
 from ..contract import Contract
-from ..reply import Reply
 from ..types.problems import InvalidOutput
-from .tool import Options, Tool
+from .options import CommonOptions
+from .tool import Tool
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -23,31 +22,18 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Prompt(Tool):
-    """A function that gives a string, a block, a Message, or a list of them."""
+    """A function that returns a string, a block, a Message, or a list of them."""
 
-    def __init__(self, fn: Callable[..., Any], options: Options, contract: Contract) -> None:
+    def __init__(self, fn: Callable[..., Any], options: CommonOptions, contract: Contract) -> None:
         super().__init__(fn, {"lenient": True, **options}, contract)
 
 
 def messages_of(value: Any) -> list[Message]:
-    """The messages that a prompt's function gave back; raises InvalidOutput."""
-    given = value if isinstance(value, list | tuple) else [value]
-    messages = [item if isinstance(item, Message) else Message(item) for item in given]
+    """Return the messages in a prompt's return value; raises InvalidOutput."""
+    items = value if isinstance(value, list | tuple) else [value]
+    messages = [item if isinstance(item, Message) else Message(item) for item in items]
     for index, message in enumerate(messages):
         if not isinstance(message.content, (str, *BLOCKS)):
             kind = type(message.content).__name__
             raise InvalidOutput(f"[{index}]", f"expected a message, a block or text, got {kind}")
     return messages
-
-
-def prompt_reply(tool: Tool, value: Any) -> Reply[Any]:
-    """The messages travel as content, one block each, with their roles beside them."""
-    if isinstance(value, Reply):
-        return value
-    messages = messages_of(value)
-    blocks = tuple(
-        Text(message.content) if isinstance(message.content, str) else message.content
-        for message in messages
-    )
-    check_content(blocks)
-    return Reply(content=blocks, meta={"roles": [message.role for message in messages]})

@@ -1,4 +1,4 @@
-"""Resources: what can be read, at one URI or at all URIs of a template."""
+"""Resources: functions whose result clients read, at one URI or at the URIs of a template."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ from ..contract import Contract
 from ..reply import Reply
 from ..types.output import Output
 from ..types.problems import InvalidOutput
-from .tool import Options, Tool
-from .uri_template import Template
+from .options import CommonOptions
+from .tool import Tool
+from .uri_template import UriTemplate
 
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")
 
 
-class ResourceOptions(Options, total=False):
-    """What an author may say about a resource beside its function."""
+class ResourceOptions(CommonOptions, total=False):
+    """The options of `@app.resource`."""
 
     mime: str
     size: int
@@ -28,13 +29,13 @@ class ResourceOptions(Options, total=False):
 
 
 class Resource(Tool):
-    """A function that gives what is at a URI: text, bytes, or anything JSON can say."""
+    """A function that returns the contents of a URI: text, bytes, or data for JSON."""
 
     def __init__(
         self, uri: str, fn: Callable[..., Any], options: ResourceOptions, contract: Contract
     ) -> None:
         self.uri = uri
-        self.template = Template(uri) if "{" in uri else None
+        self.template = UriTemplate(uri) if "{" in uri else None
         self.mime = options.get("mime")
         self.size = options.get("size")
         self.annotations = options.get("annotations")
@@ -42,7 +43,7 @@ class Resource(Tool):
         self._check_variables()
 
     def arguments_for(self, uri: str) -> bytes | None:
-        """The function's arguments for *uri*, or None if it is not this resource's."""
+        """Return the function's arguments for *uri* as JSON, or None if *uri* does not match."""
         if self.template is None:
             return b"{}" if uri == self.uri else None
         values = self.template.match(uri)
@@ -52,33 +53,33 @@ class Resource(Tool):
             (name, value if isinstance(value, str) else ",".join(value))
             for name, value in values.items()
         ]
-        return msgspec.json.encode(self.from_strings(pairs))
+        return msgspec.json.encode(self.signature.from_strings(pairs))
 
     def _check_variables(self) -> None:
-        wanted = {parameter.name for parameter in self.signature.parameters}
-        given = set(self.template.variables) if self.template else set()
-        if wanted != given:
+        parameters = {parameter.name for parameter in self.signature.parameters}
+        variables = set(self.template.variables) if self.template else set()
+        if parameters != variables:
             raise TypeError(
-                f"resource {self.uri!r} has the variables {sorted(given)}, "
-                f"and its function the parameters {sorted(wanted)}; they must be the same"
+                f"resource {self.uri!r} has the variables {sorted(variables)}, "
+                f"and its function the parameters {sorted(parameters)}; they must be the same"
             )
 
 
 def check_uri(uri: Any) -> None:
-    """Refuse what clients could not ask for."""
+    """Raise TypeError or ValueError for a value that is not a URI with a scheme."""
     if callable(uri):
         raise TypeError("@app.resource takes a URI: @app.resource('config://app')")
-    if not isinstance(uri, str) or not _SCHEME.match(uri):
-        raise ValueError(f"{uri!r} is no URI; write one with a scheme, such as 'config://app'")
+    if not isinstance(uri, str) or not _URI.match(uri):
+        raise ValueError(f"{uri!r} is not a URI; write one with a scheme, such as 'config://app'")
 
 
 def contents_of(resource: Resource, uri: str, reply: Reply[Any]) -> list[Embedded]:
-    """What was read, as bodies: text is text, bytes are a blob, all else is JSON."""
+    """Return the contents for `resources/read`: a str as text, bytes as a blob, data as JSON."""
     if reply.content:
-        bodies = [block for block in reply.content if isinstance(block, Embedded)]
-        if len(bodies) != len(reply.content):
-            raise InvalidOutput("", "a resource gives text, bytes, data or Embedded blocks")
-        return bodies
+        blocks = [block for block in reply.content if isinstance(block, Embedded)]
+        if len(blocks) != len(reply.content):
+            raise InvalidOutput("", "a resource returns text, bytes, data or Embedded blocks")
+        return blocks
     mime = resource.mime
     match reply.data:
         case str() as text:

@@ -1,4 +1,4 @@
-"""What a tool gives back, worked out once from its return annotation."""
+"""ReturnType: what a tool returns, worked out once from its return annotation."""
 
 from __future__ import annotations
 
@@ -17,34 +17,40 @@ from ..shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from ..types.unservable import check, is_object
 
 
-class Returns(msgspec.Struct, frozen=True, kw_only=True):
-    data: Any = Any
-    """The type its data is checked against; `Any` is not checked."""
+class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
+    data_type: Any = Any
+    """The type that the data is checked against; with `Any` it is not checked."""
     shape: Shape = RESULT
     blocks_only: bool = False
-    """It is annotated to give content, not data."""
+    """The annotation names content blocks only, so the tool returns no data."""
     declared: bool = False
-    """There is an output schema, which every success keeps to; not so for `Point | Image`."""
+    """Every success has data of the declared type, so the tool has an output schema.
+
+    False for `Point | Image`: a success may be an image without data.
+    """
 
 
-def read_returns(annotation: Any, contract: Contract, where: str) -> Returns:
-    """Raises UnservableType, which says *where*, if no JSON can stand for its data."""
+def read_return_type(annotation: Any, contract: Contract, where: str) -> ReturnType:
+    """Raise UnservableType, which names *where*, if the data cannot be written as JSON."""
     members = [_data_type(member) for member in _members(annotation)]
     if all(map(_is_block, members)):
-        return Returns(blocks_only=True)
-    kept = [member for member in members if not _is_block(member)]
-    if any(_plain(member) in (Any, object) for member in kept):
-        return Returns()
-    # Without replies and blocks an annotation stays whole: what is Annotated may be a union.
-    whole = kept == list(_members(annotation))
-    data = NoneType if annotation is None else annotation if whole else reduce(or_, kept)
+        return ReturnType(blocks_only=True)
+    data_members = [member for member in members if not _is_block(member)]
+    if any(_without_metadata(member) in (Any, object) for member in data_members):
+        return ReturnType()
+    # An annotation without replies and blocks is kept whole: a union inside of `Annotated`
+    # would lose its metadata if it were built again from its members.
+    unchanged = data_members == list(_members(annotation))
+    data = NoneType if annotation is None else annotation
+    if not unchanged:
+        data = reduce(or_, data_members)
     check(data, where)
-    declared = len(kept) == len(members)
-    return Returns(data=data, shape=_shape(data, contract), declared=declared)
+    declared = len(data_members) == len(members)
+    return ReturnType(data_type=data, shape=_shape(data, contract), declared=declared)
 
 
 def _shape(data: Any, contract: Contract) -> Shape:
-    if _plain(data) is NoneType:
+    if _without_metadata(data) is NoneType:
         return EMPTY
     if contract.spread_tuples and _is_fixed_tuple(data):
         return SPREAD
@@ -53,26 +59,27 @@ def _shape(data: Any, contract: Contract) -> Shape:
     return RESULT
 
 
-def _plain(annotation: Any) -> Any:
+def _without_metadata(annotation: Any) -> Any:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _members(annotation: Any) -> tuple[Any, ...]:
-    plain = _plain(annotation)
+    """Return the members of a union, or the annotation alone."""
+    plain = _without_metadata(annotation)
     return get_args(plain) if get_origin(plain) in (Union, UnionType) else (annotation,)
 
 
 def _data_type(annotation: Any) -> Any:
-    """T for `Reply[T]`; a bare `Reply` may hold anything."""
-    plain = _plain(annotation)
+    """Return T for `Reply[T]`, Any for a bare `Reply`, and any other annotation unchanged."""
+    plain = _without_metadata(annotation)
     if get_origin(plain) is Reply:
         return get_args(plain)[0]
     return Any if plain is Reply else annotation
 
 
 def _is_block(annotation: Any) -> bool:
-    """Blocks, or a list of them; beside blocks, a string in it is text."""
-    annotation = _plain(annotation)
+    """Return True for a block class, and for a list of blocks and strings with a block in it."""
+    annotation = _without_metadata(annotation)
     if get_origin(annotation) in (list, tuple, Sequence):
         items = [item for item in get_args(annotation) if item is not ...]
         members = [member for item in items for member in _members(item)]
@@ -82,6 +89,6 @@ def _is_block(annotation: Any) -> bool:
 
 
 def _is_fixed_tuple(annotation: Any) -> bool:
-    annotation = _plain(annotation)
+    annotation = _without_metadata(annotation)
     items = get_args(annotation)
     return get_origin(annotation) is tuple and bool(items) and ... not in items

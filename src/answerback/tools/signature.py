@@ -1,8 +1,11 @@
-"""Reads a function's signature by hand: importing `inspect` costs as much as a whole call."""
+"""Reads the signature of a tool's function.
+
+It does without `inspect`, whose import takes as long as a whole call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import FunctionType, MethodType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
@@ -11,35 +14,46 @@ import msgspec
 
 from ..context import Context
 from ..errors import UndefinedAnnotation
-from ..peer import ask_of
 from ..types.parameter import Parameter
+from .markers import ask_of, header_of
 
+# Bits of a code object's `co_flags`.
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
-    """What a function takes and gives."""
+    """The parameters of a function, by what fills them, and its return annotation."""
 
     parameters: tuple[Parameter, ...]
+    """The arguments of the tool."""
     context: str | None
-    """The parameter that is given the call's Context, not an argument."""
+    """The parameter that receives the call's Context."""
     questions: tuple[Parameter, ...]
-    """Those that the user is asked for; no arguments either."""
+    """The parameters marked with `Ask`, which the user answers."""
+    header_params: dict[tuple[str, ...], str]
+    """The headers of the arguments marked with `Header`, by the path of the argument."""
     returns: Any
-    """The return annotation; `Any` where there is none."""
+    """The return annotation; `Any` if the function has none."""
+
+    def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
+        """Return the argument object for `name=value` strings, read by the arguments' types."""
+        from ..types.shell_values import from_strings
+
+        return from_strings(self.parameters, pairs)
 
 
 class Source(msgspec.Struct, frozen=True):
-    """The function that holds a callable's signature; if `bound`, its first parameter is given."""
+    """The plain function behind a callable, from which the signature is read."""
 
     function: FunctionType
     bound: bool
+    """Whether the first parameter is filled already, as `self` is."""
     is_async: bool
-    """Whether calling it gives a coroutine for sure; a decorator decides, not what is in it."""
+    """Whether calling the callable surely returns a coroutine; the outermost decorator decides."""
 
 
 def source_of(fn: Callable[..., Any]) -> Source:
-    """Look through methods, decorators that keep `__wrapped__`, and callable objects."""
+    """Find the function behind methods, callable objects and decorators with `__wrapped__`."""
     seen: Any = fn
     bound = False
     outermost: FunctionType | None = None
@@ -48,12 +62,12 @@ def source_of(fn: Callable[..., Any]) -> Source:
             outermost = outermost or seen
             if not hasattr(seen, "__wrapped__"):
                 return Source(seen, bound, bool(outermost.__code__.co_flags & _COROUTINE))
-        # A method hands out its function's attributes, so it is looked at first.
+        # A method has its function's `__wrapped__` too, so methods are unwrapped first.
         if isinstance(seen, MethodType):
             seen, bound = seen.__func__, True
         elif hasattr(seen, "__wrapped__"):
             seen = seen.__wrapped__
-        # Not callable(): the function behind an object is what is looked for.
+        # callable() would not do: the function of the object's class is needed.
         elif isinstance(call := getattr(type(seen), "__call__", None), FunctionType):  # noqa: B004
             seen, bound = call, True
         else:
@@ -61,7 +75,7 @@ def source_of(fn: Callable[..., Any]) -> Source:
 
 
 def check_callable(source: Source, name: str) -> None:
-    """Refuse, in words that say what to change, what cannot be called by argument names."""
+    """Raise TypeError for a function that cannot be called with named arguments."""
     code = source.function.__code__
     if code.co_flags & (_GENERATOR | _ASYNC_GENERATOR):
         raise TypeError(f"tool {name!r} is a generator; return a list instead of yielding")
@@ -74,8 +88,8 @@ def check_callable(source: Source, name: str) -> None:
 
 
 def read_signature(source: Source, name: str) -> Signature:
-    """Resolve the annotations; raises NameError while one of them is not defined yet."""
-    with names_undefined(name, source):
+    """Resolve the annotations; raises NameError while a name in them is not defined yet."""
+    with explain_undefined_names(name, source):
         hints = get_type_hints(source.function, include_extras=True)
     returns = hints.pop("return", Any)
     contexts: list[str] = []
@@ -83,44 +97,51 @@ def read_signature(source: Source, name: str) -> Signature:
     parameters: list[Parameter] = []
     for parameter, default in _parameters(source):
         if parameter not in hints:
-            raise TypeError(_untyped(parameter, name))
+            raise TypeError(_missing_type_message(parameter, name))
         annotation = hints[parameter]
         if _is_context(annotation):
             contexts.append(parameter)
             continue
-        kind = questions if ask_of(annotation) else parameters
-        kind.append(Parameter(name=parameter, annotation=annotation, default=default))
+        group = questions if ask_of(annotation) else parameters
+        group.append(Parameter(name=parameter, annotation=annotation, default=default))
     if len(contexts) > 1:
         raise TypeError(f"tool {name!r} takes more than one Context; one is enough")
     return Signature(
         parameters=tuple(parameters),
         context=contexts[0] if contexts else None,
         questions=tuple(questions),
+        header_params=_header_params(parameters),
         returns=returns,
     )
 
 
+def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str]:
+    markers = ((each.name, header_of(each.annotation)) for each in parameters)
+    return {(name,): marker.name for name, marker in markers if marker is not None}
+
+
 @contextmanager
-def names_undefined(tool: str, source: Source) -> Iterator[None]:
-    """Say which tool it is whose annotations have a name that is not defined yet."""
+def explain_undefined_names(tool: str, source: Source) -> Iterator[None]:
+    """Turn a NameError in an annotation into UndefinedAnnotation, which names the tool."""
     try:
         yield
     except UndefinedAnnotation:
         raise
     except NameError as exc:
         raise UndefinedAnnotation(
-            f"tool {tool!r} is annotated with a type that is not there: {exc}; "
+            f"tool {tool!r} is annotated with a type that is not defined: {exc}; "
             f"define or import it at the top level of {source.function.__module__}"
         ) from exc
 
 
-def _untyped(parameter: str, tool: str) -> str:
+def _missing_type_message(parameter: str, tool: str) -> str:
     if parameter in ("self", "cls"):
         return f"tool {tool!r} is a method; register it of an object: app.add_tool(thing.{tool})"
     return f"parameter {parameter!r} of tool {tool!r} has no type; write {parameter}: str"
 
 
 def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
+    """Yield the name and the default of each parameter, or NODEFAULT."""
     function: Any = source.function  # mypy takes the field for a method
     code = function.__code__
     positional = code.co_varnames[: code.co_argcount]
@@ -136,7 +157,7 @@ def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
 
 
 def _is_context(annotation: Any) -> bool:
-    """`Context`, `Context | None` or `Annotated[Context, …]`."""
+    """Return True for `Context`, `Context | None` and `Annotated[Context, …]`."""
     if get_origin(annotation) in (Annotated, Union, UnionType):
         return any(map(_is_context, get_args(annotation)))
     return annotation is Context

@@ -1,4 +1,4 @@
-"""URI templates (RFC 6570), read backwards: which values would have given this URI?"""
+"""Matches URIs against URI templates (RFC 6570) and returns the variables' values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,18 @@ import msgspec
 
 _EXPRESSION = re.compile(r"\{([+#./;?&]?)([^{}]*)\}")
 _VARIABLE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:(\*)|:([1-9]\d{0,3}))?")
-_EFFORT = 5_000_000
-_LONGEST = 64 * 1024
+_MAX_LENGTH = 64 * 1024
+"""The longest URI that is matched, in characters."""
+_MAX_SPLITS = 5_000_000
+"""The most ways to split a URI among ambiguous variables that a match may have to try."""
 
 
 class _Operator(msgspec.Struct, frozen=True):
-    first: str
+    prefix: str
     """Stands before the first value."""
-    between: str
-    never: str
-    """What no value holds."""
+    separator: str
+    excluded: str
+    """The characters that a value cannot contain."""
 
 
 _OPERATORS = {
@@ -30,122 +32,130 @@ _OPERATORS = {
     "/": _Operator("/", "/", "/?#"),
 }
 _NAMED = {"?": "&", "&": "&", ";": ";"}
-"""Their values come as name=value pairs, in any order, with this between them."""
+"""The operators whose values are name=value pairs in any order, with their separators."""
 
 
 class _Variable(msgspec.Struct, frozen=True):
     name: str
     is_list: bool
-    longest: int | None
+    max_length: int | None
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """What one group of the pattern holds: a variable's value, or pairs of several."""
+    """The contents of one group of the pattern: the value of a variable, or pairs of several."""
 
     variables: tuple[_Variable, ...]
-    between: str
+    separator: str
     is_pairs: bool = False
 
 
-class Template:
-    """Compiled once; raises ValueError for what is not a template."""
+class UriTemplate:
+    """A compiled template; raises ValueError if *text* is malformed."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self._groups: list[_Group] = []
-        self._marks = "".join(mark for mark in "?;" if "{" + mark in text)
-        self._loose = 0
+        self._query_marks = "".join(mark for mark in "?;" if "{" + mark in text)
+        self._ambiguous = 0
         pattern, end = "", 0
         for expression in _EXPRESSION.finditer(text):
             pattern += re.escape(_literal(text[end : expression.start()], text))
-            pattern += self._expression(expression.group(1), expression.group(2), expression.end())
+            pattern += self._expression_pattern(
+                expression.group(1), expression.group(2), expression.end()
+            )
             end = expression.end()
         pattern += re.escape(_literal(text[end:], text))
         self.variables = tuple(each.name for group in self._groups for each in group.variables)
         if len(set(self.variables)) != len(self.variables):
             raise ValueError(f"{text!r} names a variable twice")
         self._pattern = re.compile(pattern, re.DOTALL)
-        self._longest = _longest(self._loose)
+        self._max_length = _max_length(self._ambiguous)
 
     def match(self, uri: str) -> dict[str, str | list[str]] | None:
-        """The variables' values, percent-decoded, or None if *uri* is not of this form."""
-        found = self._pattern.fullmatch(uri) if len(uri) <= self._longest else None
+        """Return the variables' values, percent-decoded, or None if *uri* does not match."""
+        found = self._pattern.fullmatch(uri) if len(uri) <= self._max_length else None
         if found is None:
             return None
         values: dict[str, str | list[str]] = {}
         try:
             for group, text in zip(self._groups, found.groups(), strict=True):
                 if text is not None:
-                    values |= self._pairs(group, text) if group.is_pairs else _value(group, text)
+                    read = self._pair_values if group.is_pairs else _group_value
+                    values |= read(group, text)
         except UnicodeDecodeError:
-            return None  # No text gives such bytes.
-        return values if self._are_short_enough(values) else None
+            return None  # The percent-encoded bytes are not UTF-8.
+        return values if self._have_allowed_length(values) else None
 
-    def _expression(self, operator: str, inside: str, end: int) -> str:
-        variables = tuple(self._variable(part) for part in inside.split(","))
+    def _expression_pattern(self, operator: str, inside: str, end: int) -> str:
+        """Return the pattern of an expression, which ends at *end*, and add its groups."""
+        variables = tuple(self._parse_variable(part) for part in inside.split(","))
         if operator in _NAMED:
             self._groups.append(_Group(variables, _NAMED[operator], is_pairs=True))
-            never = "#" if operator != ";" else "/?#"
-            after = _next(self.text[end:])
-            self._loose += after is not None and (not after or after not in never)
-            return f"(?:{re.escape(operator)}([^{never}]*))?"
+            excluded = "#" if operator != ";" else "/?#"
+            after = _next_character(self.text[end:])
+            self._ambiguous += after is not None and (not after or after not in excluded)
+            return f"(?:{re.escape(operator)}([^{excluded}]*))?"
         rule = _OPERATORS[operator]
-        # What has names of its own begins at the first mark, whatever stands before it.
-        never = rule.never or self._marks
-        nexts = [rule.between] * (len(variables) - 1) + [_next(self.text[end:])]
+        # Pairs begin at the first ? or ;, so a value before them cannot contain that mark.
+        excluded = rule.excluded or self._query_marks
+        following = [rule.separator] * (len(variables) - 1) + [_next_character(self.text[end:])]
         parts = []
-        for variable, after in zip(variables, nexts, strict=True):
-            self._groups.append(_Group((variable,), rule.between))
-            one = f"[^{re.escape(never)}]+" if never else ".+"
-            listed = variable.is_list and rule.between in never
-            parts.append(f"({one}(?:{re.escape(rule.between)}{one})*)" if listed else f"({one})")
-            absorbs = not after or after not in never or (listed and after == rule.between)
-            self._loose += after is not None and absorbs
-        return re.escape(rule.first) + re.escape(rule.between).join(parts)
+        for variable, after in zip(variables, following, strict=True):
+            self._groups.append(_Group((variable,), rule.separator))
+            one = f"[^{re.escape(excluded)}]+" if excluded else ".+"
+            listed = variable.is_list and rule.separator in excluded
+            parts.append(f"({one}(?:{re.escape(rule.separator)}{one})*)" if listed else f"({one})")
+            can_continue = (
+                not after or after not in excluded or (listed and after == rule.separator)
+            )
+            self._ambiguous += after is not None and can_continue
+        return re.escape(rule.prefix) + re.escape(rule.separator).join(parts)
 
-    def _variable(self, part: str) -> _Variable:
+    def _parse_variable(self, part: str) -> _Variable:
         found = _VARIABLE.fullmatch(part.strip())
         if found is None:
             raise ValueError(f"{self.text!r} holds {{{part}}}, which names no variable")
-        name, star, longest = found.groups()
-        return _Variable(name, star is not None, int(longest) if longest else None)
+        name, star, length = found.groups()
+        return _Variable(name, star is not None, int(length) if length else None)
 
-    def _pairs(self, group: _Group, text: str) -> dict[str, str | list[str]]:
-        # The first of a query's expressions may have taken what belongs to the others too.
-        groups = [each for each in self._groups if each.is_pairs and each.between == group.between]
+    def _pair_values(self, group: _Group, text: str) -> dict[str, str | list[str]]:
+        # The first of a query's expressions also matches the pairs of the later ones.
+        groups = [
+            each for each in self._groups if each.is_pairs and each.separator == group.separator
+        ]
         wanted = {each.name: each for group in groups for each in group.variables}
         values: dict[str, str | list[str]] = {}
-        for pair in text.split(group.between):
-            name, _, said = pair.partition("=")
+        for pair in text.split(group.separator):
+            name, _, encoded = pair.partition("=")
             variable = wanted.get(unquote(name))
             if variable is None:
                 continue
-            value = unquote(said, errors="strict")
+            value = unquote(encoded, errors="strict")
             if variable.is_list:
-                before = values.get(variable.name, [])
-                values[variable.name] = [*before, value]
+                earlier = values.get(variable.name, [])
+                values[variable.name] = [*earlier, value]
             else:
                 values[variable.name] = value
         return values
 
-    def _are_short_enough(self, values: dict[str, str | list[str]]) -> bool:
-        """`{name:3}` gives no more than three characters."""
+    def _have_allowed_length(self, values: dict[str, str | list[str]]) -> bool:
+        """Return False if a value is longer than its variable allows: `{name:3}` allows three."""
         return all(
-            variable.longest is None or len(values.get(variable.name, "")) <= variable.longest
+            variable.max_length is None or len(values.get(variable.name, "")) <= variable.max_length
             for group in self._groups
             for variable in group.variables
         )
 
 
-def _value(group: _Group, text: str) -> dict[str, str | list[str]]:
+def _group_value(group: _Group, text: str) -> dict[str, str | list[str]]:
     (variable,) = group.variables
     if not variable.is_list:
         return {variable.name: unquote(text, errors="strict")}
-    return {variable.name: [unquote(part, errors="strict") for part in text.split(group.between)]}
+    return {variable.name: [unquote(part, errors="strict") for part in text.split(group.separator)]}
 
 
-def _next(rest: str) -> str | None:
-    """The character that comes next; an empty string if that can be any, None at the end."""
+def _next_character(rest: str) -> str | None:
+    """Return the character that begins *rest*; "" if it can be any character, None at the end."""
     if not rest:
         return None
     if rest[0] != "{":
@@ -153,15 +163,16 @@ def _next(rest: str) -> str | None:
     return rest[1:2] if rest[1:2] in (*_NAMED, "/", ".", "#") else ""
 
 
-def _longest(loose: int) -> int:
-    """How long a URI may be, so that nobody can keep us trying where its parts could end.
+def _max_length(ambiguous: int) -> int:
+    """Return the length up to which URIs are matched, so that no URI takes long to match.
 
-    *loose* variables are those that could go on past what comes next.
+    *ambiguous* is the number of variables whose values may contain the character that
+    follows them: the pattern tries every way to split the URI among them.
     """
-    longest = _LONGEST
-    while comb(longest, loose) > _EFFORT and loose > 1:
-        longest = longest * 9 // 10
-    return longest
+    length = _MAX_LENGTH
+    while comb(length, ambiguous) > _MAX_SPLITS and ambiguous > 1:
+        length = length * 9 // 10
+    return length
 
 
 def _literal(text: str, whole: str) -> str:

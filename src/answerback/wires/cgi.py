@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from ..calls.handlers import make_handlers
 from ..calls.pipeline import run_without_loop
 from ..calls.runners import run_in_new_loop, run_in_place
-from ..dialects import Written
+from ..dialects import HttpReply
 from ..errors import AnswerbackError
 from ..limits import MAX_BODY
 from ..registry import Registry
@@ -23,7 +23,7 @@ Environ: TypeAlias = Mapping[str, str]
 _INTERRUPTED = 130  # A shell reports this status for SIGINT.
 
 # Written by hand, because it is sent when our own code failed.
-_INTERNAL_ERROR = Written(500, b'{"error":"Internal server error"}', "application/json")
+_INTERNAL_ERROR = HttpReply(500, b'{"error":"Internal server error"}', "application/json")
 _MAX_BODY_HINT = "send less, or set ANSWERBACK_MAX_BODY to more where the server runs this"
 
 
@@ -69,7 +69,7 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
     return status
 
 
-def answer(registry: Registry, environ: Environ, source: int = 0) -> Written:
+def answer(registry: Registry, environ: Environ, source: int = 0) -> HttpReply:
     """The response to the request that the environment describes."""
     request = CgiRequest(environ)
     handlers = make_handlers(registry, run_in_place(run_in_new_loop))
@@ -133,7 +133,7 @@ def _max_body(environ: Environ) -> int:
     return int(setting)
 
 
-def _head(written: Written) -> bytes:
+def _head(written: HttpReply) -> bytes:
     from http import HTTPStatus
 
     lines = [

@@ -6,9 +6,9 @@ from typing import Any
 
 from ..calls.call import Call, reply_or_refusal
 from ..calls.handlers import Handlers
-from ..peer import NOBODY, Peer
+from ..peer import NO_PEER, Peer
 from ..reply import Reply
 
 
-async def call(handlers: Handlers, name: str, arguments: bytes, peer: Peer = NOBODY) -> Reply[Any]:
+async def call(handlers: Handlers, name: str, arguments: bytes, peer: Peer = NO_PEER) -> Reply[Any]:
     return reply_or_refusal(await handlers.tools(Call(name, arguments, peer)))

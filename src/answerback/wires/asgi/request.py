@@ -8,7 +8,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Protocol, TypeAlias
 
-from ...dialects import Written
+from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...reply import Reply, failure
 from ..http.refusals import too_large
@@ -71,7 +71,7 @@ class HttpRequest:
         self.root: str = scope.get("root_path", "")
         mounted = self.root and path.startswith(self.root + "/")
         self.path = path[len(self.root) :] if mounted else path
-        self.headers = headers = _joined_headers(scope)
+        self.headers = headers = joined_headers(scope)
         self.accept = headers.get(b"accept", b"")
         self.content_type = headers.get(b"content-type", b"")
         client = scope.get("client")
@@ -113,7 +113,7 @@ class HttpRequest:
         await self.send(start)
         await self.send({"type": "http.response.body", "body": body})
 
-    async def respond_with(self, written: Written) -> None:
+    async def respond_with(self, written: HttpReply) -> None:
         """Send a reply as its dialect wrote it."""
         if written.media_type == JSON and not written.headers:
             await self.respond(written.status, IN_JSON, written.body)
@@ -128,7 +128,7 @@ class HttpRequest:
             await self.respond(204, (), b"")
 
 
-def _joined_headers(scope: Scope) -> Headers:
+def joined_headers(scope: Scope) -> Headers:
     """The headers by name; the values of a repeated header are joined."""
     pairs: list[tuple[bytes, bytes]] = scope["headers"]
     headers = dict(pairs)

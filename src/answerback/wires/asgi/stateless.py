@@ -86,7 +86,7 @@ class Stateless:
         peer.cancel_on_disconnect = True
         if (name := self._engine.tool_name(request)) and name in self._registry.tools:
             tool = self._registry.tools[name]
-            if tool.header_params:
+            if tool.signature.header_params:
                 _check_params(tool, request, headers)
         return peer
 
@@ -140,7 +140,7 @@ def _check_params(tool: Tool, request: Request, headers: Mapping[bytes, bytes]) 
         given = msgspec.json.decode(read_params(request.params, ToolCall).arguments)
     except (ValueError, RpcError):
         return  # The pipeline decodes the arguments later, and reports the error.
-    for path, header in tool.header_params.items():
+    for path, header in tool.signature.header_params.items():
         value = _at(given, path)
         name = PARAM + header.lower().encode()
         found = headers.get(name)

@@ -13,7 +13,7 @@ import msgspec
 from ...calls.call import Call, reply_or_refusal
 from ...calls.handlers import Handlers
 from ...contract import RESERVED_ROUTES
-from ...dialects import Written, write
+from ...dialects import HttpReply, write
 from ...dialects.accept import choose
 from ...dialects.http_reply import JSON
 from ...registry import Registry
@@ -62,7 +62,7 @@ class Routes:
         self._wire = wire
         self._prefixes = prefixes
 
-    async def answer(self, request: RestRequest, body: bytes | Reply[Any]) -> Written:
+    async def answer(self, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
         """The response to a request; *body* is a Reply if the body could not be read."""
         for prefix in self._prefixes:
             if request.path.startswith(prefix):
@@ -72,7 +72,7 @@ class Routes:
                     return await self._call(name, request, body)
         return self._page(request)
 
-    async def _call(self, name: str, request: RestRequest, body: bytes | Reply[Any]) -> Written:
+    async def _call(self, name: str, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
         # Nearly all requests are a POST of JSON and need no further checks.
         if request.method != "POST" or request.content_type != b"application/json":
             refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
@@ -85,23 +85,23 @@ class Routes:
         reply = reply_or_refusal(await self._handlers.tools(call))
         return self._write(reply, request, call.shape)
 
-    def _page(self, request: RestRequest) -> Written:
+    def _page(self, request: RestRequest) -> HttpReply:
         page = PAGES.get(request.path)
         if page is None:
             return self.refuse(no_route(request.path), request)
         refused = refuse_method(request.method, "GET, HEAD")
         if refused is not None:
             return self.refuse(refused, request, allow="GET, HEAD")
-        return Written(200, page(self._registry, request.root), JSON)
+        return HttpReply(200, page(self._registry, request.root), JSON)
 
-    def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> Written:
+    def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> HttpReply:
         """A refusal as a response; *allow* lists the methods that are allowed."""
         written = self._write(reply, request, RESULT)
         if not allow or written.status != 405:
             return written
         return msgspec.structs.replace(written, headers=(*written.headers, ("Allow", allow)))
 
-    def _write(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> Written:
+    def _write(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> HttpReply:
         contract = self._registry.contract
         dialect = contract.http
         if accept := request.accept:

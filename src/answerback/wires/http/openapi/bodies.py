@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ....dialects.reply_schemas import form_schemas
+from ....dialects.reply_schemas import wire_schemas
 from .blocks import ROOT, record, ref
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ FAILURE = "AnswerbackFailure"
 
 def shared_schemas(contract: Contract) -> dict[str, Schema]:
     """What all tools share, by name. An MCP result of some contracts is an envelope too."""
-    found = {_OURS + name: each for name, each in form_schemas(ROOT + _OURS + "{name}").items()}
+    found = {_OURS + name: each for name, each in wire_schemas(ROOT + _OURS + "{name}").items()}
     # MCP lets others leave it out; here it is always said.
     result = _and(found[MCP_RESULT], {"isError": {"const": False}})
     error = _and(found[MCP_ERROR], {"_meta": record({"answerback/error": _why(found)})})

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ....content import Audio, Image
-from ....dialects.accept import NAMED
+from ....dialects.accept import MEDIA_TYPES
 from ....dialects.http_reply import ERROR_CODE, JSON
 from ....dialects.rest import FORM
 from ....types.encoding import ENCODER
@@ -81,7 +81,9 @@ def error_response(description: str, contract: Contract) -> Schema:
 
 def _media_types(contract: Contract, *, failed: bool) -> dict[str, Dialect]:
     """What may be sent; a problem is for errors alone, and always goes by its own name."""
-    named = {media: dialect for media, dialect in NAMED.items() if failed or dialect != "problem"}
+    named = {
+        media: dialect for media, dialect in MEDIA_TYPES.items() if failed or dialect != "problem"
+    }
     if failed and contract.http == "problem":
         return named
     others = {media: dialect for media, dialect in named.items() if dialect != contract.http}
@@ -90,7 +92,7 @@ def _media_types(contract: Contract, *, failed: bool) -> dict[str, Dialect]:
 
 def _request(tool: Tool, arguments: Schema) -> Schema:
     media: Schema = {"schema": arguments}
-    examples = tool.options.get("examples", ())
+    examples = tool.settings.examples
     if examples:
         media["examples"] = {
             f"example{number}": {"value": _plain(tool, example)}

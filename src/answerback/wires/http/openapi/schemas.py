@@ -25,7 +25,7 @@ def tool_schemas(
 ) -> tuple[list[tuple[Schema, Schema | None]], Components]:
     """Each tool's arguments and wrapped data (where it is known), and the classes in them."""
     taken = [each.annotation for tool in tools for each in tool.parameters]
-    given = [tool.returns.data for tool in tools if tool.returns.declared]
+    given = [tool.returns.data_type for tool in tools if tool.returns.declared]
     # Each direction goes over all types, so that a class is called the same in both.
     read, inputs = schemas(taken + given, _DEFS + "{name}", mode="validation")
     sent, outputs = schemas(taken + given, _DEFS + "{name}", mode="serialization")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ....errors import CODES, ToolError, look_up
+from ....errors import CODES, ToolError, find_code
 from ....tools.docstrings import parse
 from ....tools.signature import source_of
 
@@ -33,7 +33,7 @@ WORDS = ALWAYS | {
 def error_statuses(tool: Tool) -> dict[int, str]:
     """Each error status of *tool*, in order, with what the author or else we say of it."""
     source: Any = source_of(tool.fn).function
-    found = {look_up(error.code, error.kind).status for error in tool.options.get("raises", ())}
+    found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
     for function in _own_functions(source):
         found |= _in_code(function)
     words = {status: WORDS.get(status, "Failed") for status in found}
@@ -47,7 +47,7 @@ def _in_docstring(doc: str | None) -> dict[int, str]:
     for name, text in parse(doc).raises.items():
         error = tree.get(name.rpartition(".")[2])
         if error is not None:
-            status = look_up(error.code, error.kind).status
+            status = find_code(error.code, error.kind).status
             told = [found.get(status, ""), text or WORDS.get(status, "Failed")]
             found[status] = "; ".join(filter(None, told))
     return found
@@ -81,7 +81,7 @@ def _in_code(function: FunctionType) -> set[int]:
     # A name that means something else in the function's module is not our error.
     named = [function.__globals__.get(name, tree[name]) for name in names & tree.keys()]
     errors = [error for error in named if isinstance(error, type) and issubclass(error, ToolError)]
-    found = {look_up(error.code, error.kind).status for error in errors}
+    found = {find_code(error.code, error.kind).status for error in errors}
     if errors or "failure" in names:
         found |= {CODES[text].status for text in _texts(function.__code__) if text in CODES}
     return found

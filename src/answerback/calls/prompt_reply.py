@@ -1,0 +1,24 @@
+"""Makes a checked Reply of the messages that a prompt's function returned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..content import Text
+from ..reply import Reply
+from ..tools.prompt import messages_of
+from ..tools.tool import Tool
+from .reply_check import check_content
+
+
+def prompt_reply(tool: Tool, value: Any) -> Reply[Any]:
+    """Return a reply with one block per message, and the roles of the messages in its meta."""
+    if isinstance(value, Reply):
+        return value
+    messages = messages_of(value)
+    blocks = tuple(
+        Text(message.content) if isinstance(message.content, str) else message.content
+        for message in messages
+    )
+    check_content(blocks)
+    return Reply(content=blocks, meta={"roles": [message.role for message in messages]})

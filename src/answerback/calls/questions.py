@@ -1,0 +1,34 @@
+"""Asks the user the questions of a tool's `Ask` parameters, before the tool runs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..elicitation import Declined, Form
+from ..peer import NeedsInput, Peer, Question
+from ..tools.markers import ask_of
+from ..tools.tool import Tool
+
+
+async def ask_all(tool: Tool, peer: Peer) -> dict[str, Any]:
+    """Return the answers by parameter name.
+
+    Raises NeedsInput with all questions at once if the answers come with a later call, and
+    Declined if the user declines the question of a required parameter.
+    """
+    answers: dict[str, Any] = {}
+    open_questions: dict[str, Question] = {}
+    for parameter in tool.signature.questions:
+        marker = ask_of(parameter.annotation)
+        assert marker is not None
+        form = Form(marker.message, parameter.annotation, parameter.name, key=parameter.name)
+        try:
+            answers[parameter.name] = await form.ask(peer)
+        except NeedsInput as later:
+            open_questions |= later.questions
+        except Declined:
+            if parameter.required:
+                raise
+    if open_questions:
+        raise NeedsInput(open_questions)
+    return answers

@@ -1,0 +1,42 @@
+"""Markers for `Annotated` parameters: `Ask` for a question to the user, `Header` for a header."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+
+class Ask(msgspec.Struct, frozen=True):
+    """Marks a parameter that the user answers: `sure: Annotated[bool, Ask("Delete all?")]`.
+
+    The parameter is not an argument of the tool, so a model cannot give the answer itself.
+    """
+
+    message: str
+
+
+def ask_of(annotation: Any) -> Ask | None:
+    """Return the `Ask` of a parameter's annotation."""
+    markers = getattr(annotation, "__metadata__", ())
+    return next((marker for marker in markers if isinstance(marker, Ask)), None)
+
+
+class Header(msgspec.Struct, frozen=True):
+    """Marks an argument that MCP clients also send in a header, `Mcp-Param-NAME`.
+
+    Proxies and gateways can read the header: never mark a secret.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", self.name):
+            raise ValueError(f"{self.name!r} cannot be part of a header's name")
+
+
+def header_of(annotation: Any) -> Header | None:
+    """Return the `Header` of a parameter's annotation."""
+    markers = getattr(annotation, "__metadata__", ())
+    return next((marker for marker in markers if isinstance(marker, Header)), None)
