@@ -27,17 +27,15 @@ STATE = {
     # How anything is encoded: worked out at its first use, and the same ever after.
     "calls/reply_check.py: _ANYTHING",
     "wrapping.py: _anything",
-    # Which request a thread is answering.
-    "mcp/mcp_peer.py: _here",
     # Made of a type or a pattern that an author wrote, and the same whenever it is made.
     "types/pydantic_types.py: _cached_adapter",
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",
     "rules/detectors/failure_text.py: _saying",
-    "mcp/params.py: _decoder",
-    # The process's own key, which everything that it seals is opened with again.
-    "wires/stdio/stdio_server.py: _sealer",
+    "mcp/jsonrpc.py: _decoder",
+    # The key of this process, which signs its tokens.
+    "wires/stdio/stdio_server.py: _signer",
     # The first lines of answers, of which few differ; and not without bounds.
     "wires/asgi/request.py: _head",
     # The document of an App, for as long as there is the App.

@@ -18,6 +18,7 @@ from tests.records.kept import BOUND, Memory, app_with, events_in, replies_in
 from answerback import App, Reply
 from answerback.records import JSONL, Records, SQLite
 from answerback.records.call_record import Answered
+from answerback.records.reader import read
 from answerback.records.verify import verify
 
 
@@ -161,6 +162,194 @@ def test_a_file_that_is_moved_or_removed_is_made_anew_and_no_record_goes_nowhere
     assert verify(str(path)).holds
     assert "moved or removed" in caplog.text
     assert not moved or len(replies_in(tmp_path / "old-")) == 3
+
+
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+def test_a_file_that_is_moved_alone_keeps_its_records_and_the_new_one_has_the_rest(
+    sink: type[SQLite | JSONL], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, old = tmp_path / "audit", tmp_path / "audit.1"
+    records = Records(sink(path))
+    app = app_with(records)
+    call(app, 100)
+    assert records.flush(BOUND)
+    path.rename(old)
+
+    call(app, 100)
+    assert records.flush(BOUND)
+    records.close()
+
+    assert [len(replies_in(old)), len(replies_in(path))] == [100, 100]
+    assert verify(str(old)).holds
+    assert verify(str(path)).holds
+    assert "0 were lost; 100 from before are in the file that was there" in caplog.text
+
+
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+def test_records_that_go_with_a_removed_file_are_told_as_lost(
+    sink: type[SQLite | JSONL], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "audit"
+    records = Records(sink(path))
+    app = app_with(records)
+    call(app, 3)
+    assert records.flush(BOUND)
+    path.unlink()
+
+    call(app, 4)
+    assert records.flush(BOUND)
+    records.close()
+
+    assert "3 were lost, 3 of them with the file that was removed" in caplog.text
+    assert len(replies_in(path)) == 4
+
+
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+def test_a_file_that_is_removed_before_the_end_is_told_as_lost(
+    sink: type[SQLite | JSONL], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "audit"
+    records = Records(sink(path))
+    call(app_with(records), 3)
+    assert records.flush(BOUND)
+    path.unlink()
+
+    records.close()
+
+    assert f"3 records were lost: {path} was removed" in caplog.text
+
+
+def test_records_are_written_while_a_reader_has_not_read_to_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "audit.db"
+    records = Records(SQLite(path))
+    app = app_with(records)
+    call(app, 600)
+    assert records.flush(BOUND)
+    reader = read(str(path))
+    next(reader)
+
+    call(app, 50)
+    written = records.flush(BOUND)
+    rest = sum(1 for _ in reader)
+    records.close()
+
+    assert written
+    assert rest == 650
+
+
+@pytest.mark.parametrize("sink", [SQLite, JSONL])
+def test_the_last_records_are_written_although_the_file_was_moved_just_before_the_end(
+    sink: type[SQLite | JSONL], tmp_path: Path
+) -> None:
+    path, old = tmp_path / "audit", tmp_path / "audit.1"
+    records = Records(sink(path))
+    app = app_with(records)
+    call(app, 3)
+    assert records.flush(BOUND)
+    path.rename(old)
+
+    call(app, 4)
+    records.close()
+
+    assert [len(replies_in(old)), len(replies_in(path))] == [3, 4]
+
+
+def test_a_chain_that_was_not_begun_when_its_file_was_moved_begins_in_the_new_one(
+    tmp_path: Path,
+) -> None:
+    path, old = tmp_path / "audit.db", tmp_path / "audit.1.db"
+    first, second = Records(SQLite(path)), Records(SQLite(path))
+    call(app_with(first), 3)
+    first.close()
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        call(app_with(second), 4)
+        assert not second.flush(0.5)
+        path.rename(old)
+        other.execute("ROLLBACK")
+
+    assert second.flush(BOUND)
+    second.close()
+
+    assert [len(replies_in(old)), len(replies_in(path))] == [3, 4]
+    assert verify(str(path)).broken == ""
+
+
+WRITES = """
+import asyncio, sys
+from tests.records.kept import app_with
+from answerback.records import Records, {sink}
+
+records = Records({sink}(sys.argv[1]), check=False)
+app = app_with(records)
+
+async def calls():
+    for number in range(50):
+        await app.call("add", x=number, y=1)
+
+for _ in range(60):
+    asyncio.run(calls())
+    assert records.flush(20)
+records.close(20)
+"""
+
+
+@pytest.mark.parametrize("sink", ["SQLite", "JSONL"])
+def test_a_file_that_is_moved_often_while_three_processes_write_it_loses_nothing(
+    sink: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "audit"
+    command = [sys.executable, "-c", WRITES.format(sink=sink), str(path)]
+    writers = [subprocess.Popen(command) for _ in range(3)]
+    moved: list[Path] = []
+
+    for writer in writers:
+        while not has_ended(writer):
+            if path.exists():
+                moved.append(path.rename(tmp_path / f"audit.{len(moved)}"))
+    files = [*moved, path] if path.exists() else moved
+
+    assert [writer.returncode for writer in writers] == [0, 0, 0]
+    assert [verify(str(file)).broken for file in files] == [""] * len(files)
+    assert sum(len(replies_in(file)) for file in files) == 3 * 60 * 50
+
+
+def has_ended(process: subprocess.Popen[bytes]) -> bool:
+    try:
+        process.wait(0.03)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+HALF_WRITTEN = """
+import os, signal, sqlite3, sys
+
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE records SET body = 'half written'")
+connection.executemany(
+    "INSERT INTO records (chain, seq, hash, body) VALUES ('x', 1, 'x', ?)", [("x" * 4000,)] * 50
+)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_batch_that_a_killed_process_half_wrote_is_taken_back_when_the_file_is_read(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "audit.db"
+    records = Records(SQLite(path))
+    call(app_with(records), 30)
+    records.close()
+    subprocess.run([sys.executable, "-c", HALF_WRITTEN, str(path)], check=False, timeout=BOUND)
+    assert (tmp_path / "audit.db-journal").stat().st_size
+
+    verdict = verify(str(path))
+
+    assert verdict.holds
+    assert len(replies_in(path)) == 30
 
 
 @pytest.mark.parametrize("sink", [SQLite, JSONL])

@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import httpx
@@ -521,3 +522,31 @@ def test_one_server_has_recorded_every_call_once_it_has_drained(serve: Serve, se
     assert len(replies) == 20
     assert all(event.arguments is not None for event in replies)
     assert verify(str(audit_db)).heads[0].ended
+
+
+@pytest.mark.parametrize("name", ["served.db", "served.jsonl"])
+def test_a_file_that_is_moved_while_two_workers_write_it_loses_nothing(
+    serve: Serve, served: Path, name: str
+) -> None:
+    served.write_text(SERVED.replace(', records=SQLite("audit.db")', ""))
+    file = served.parent / name
+    moved: list[Path] = []
+
+    with serve(served, "--workers", "2", "--audit", str(file)) as server:
+        for number in range(90):
+            httpx.post(f"{server.url}/functions/add", json={"x": number, "y": 1})
+            # The workers write while this goes on, so the move may come in the middle of a batch.
+            if number in (29, 59):
+                wait_for_records(file)
+                moved.append(file.rename(file.with_name(f"{number}-{name}")))
+
+    files = [*moved, file]
+    assert sum(len(replies_in(each)) for each in files) == 90
+    assert [verify(str(each)).broken for each in files] == ["", "", ""]
+
+
+def wait_for_records(file: Path) -> None:
+    """A worker makes the file anew only when it has something to write."""
+    until = monotonic() + BOUND
+    while not file.exists() or not replies_in(file):
+        assert monotonic() < until

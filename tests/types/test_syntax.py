@@ -1,8 +1,10 @@
 """What JSON text may be read at all."""
 
+import time
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -44,3 +46,27 @@ def test_the_depth_is_bounded_exactly_whatever_is_in_the_strings(value: Any, bes
 def test_text_that_never_closes_is_too_deep() -> None:
     assert is_too_deep(b"[" * (DEEPEST + 1))
     assert is_too_deep(b"[]" * 300 + b'{"a":' * (DEEPEST + 1))
+
+
+LEVELS = DEEPEST - 1
+SIZE = 4_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "too_deep"),
+    [
+        (b"[" * SIZE, True),
+        ((b"[" * LEVELS + b"]" * LEVELS) * (SIZE // 2 // LEVELS), False),
+        ((b"[" * 8 + b"]" * 8) * (SIZE // 16), False),
+        (b"[" * LEVELS + b"[]," * (SIZE // 3) + b"]" * LEVELS, False),
+        (b"[]" * LEVELS + b'"' + b'\\"[' * (SIZE // 3) + b'"', False),
+        (b"[]" * LEVELS + b'"' + b"\\\\" * (SIZE // 2) + b'"', False),
+    ],
+    ids=["open", "nested", "nested a little", "flat inside", "escaped quotes", "backslashes"],
+)
+def test_the_depth_of_a_large_text_is_found_in_little_time(text: bytes, too_deep: bool) -> None:
+    began = time.process_time()
+
+    assert is_too_deep(text) is too_deep
+
+    assert time.process_time() - began < 0.5

@@ -20,7 +20,8 @@ _PROGRESS_BYTES = 20 * 1024 * 1024  # A shorter file is done before a progress b
 _FORMATS = ("text", "json", "sarif", "junit", "github")
 _EPILOG = """\
 FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log of the MCP Inspector or of a
-proxy; - is stdin. An object with `success` is read as an envelope, any other as an MCP result.
+proxy; - is stdin. An object with `success` and no `isError` is read as an envelope, any other as
+an MCP result.
 `answerback rule AB101` explains a rule.
 
 Exit status: 1 if there are errors, and 2 if a file cannot be read or holds no messages at all, so

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..dialects.detect import code_of, dialect_of
 from ..errors import MissingExtraError
 from ..records.call_record import Answered
 
@@ -23,8 +24,7 @@ REFUSAL_TEXTS = {
     INVALID_FORMAT: "Internal server error: Invalid response format",
     CHECK_FAILED: "Internal server error: Response validation failed",
 }
-_OF_MCP = ("content", "isError", "structuredContent")
-_OF_REPLIES = frozenset({"success", *_OF_MCP})
+_REPLY_MEMBERS = frozenset({"success", "content", "isError", "structuredContent"})
 
 
 class CheckResult(msgspec.Struct):
@@ -104,28 +104,9 @@ class Checker:
             self.records.add(item)
 
 
-def dialect_of(found: Any) -> Dialect:
-    """An object with `success` is an envelope; so is one with nothing of MCP's in it."""
-    if isinstance(found, dict) and "success" not in found and any(key in found for key in _OF_MCP):
-        return "mcp"
-    return "envelope"
-
-
 def looks_like_reply(found: Any) -> bool:
     """Whether a JSON value has a member of an envelope or of an MCP result."""
-    return isinstance(found, dict) and not _OF_REPLIES.isdisjoint(found)
-
-
-def code_of(found: Any) -> str:
-    """Why a reply of either form says that it failed; empty if it does not."""
-    match found:
-        case {"error": {"code": str(code)}}:
-            return code
-        case {"_meta": {"answerback/error": {"code": str(code)}}}:
-            return code
-        case {"success": False} | {"isError": True} | {"error": _}:
-            return "UNKNOWN_ERROR"
-    return ""
+    return isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
 
 
 def envelope_refusal(result: CheckResult) -> dict[str, Any]:

@@ -140,6 +140,7 @@ class _Note:
         return Answered("tool", name, "function", arguments, time(), perf_counter_ns(), 0, None)
 
     def answered(self, item: Answered, reply: Any) -> None:
+        from ..dialects.detect import code_of
         from ..reply import Reply
 
         item.reply = reply
@@ -148,7 +149,7 @@ class _Note:
             item.code = "" if reply.error is None else reply.error.code
         else:
             item.size = len(_bytes(reply))
-            item.code = _code(reply)
+            item.code = code_of(reply)
         self._keep(item)
 
     def raised(self, item: Answered, exc: BaseException) -> None:
@@ -179,12 +180,3 @@ def _bytes(value: Any) -> bytes:
         return _encode(value)
     except (TypeError, ValueError, RecursionError):
         return repr(value).encode()
-
-
-def _code(reply: Any) -> str:
-    match reply:
-        case {"success": False, "error": {"code": str(code)}}:
-            return code
-        case {"success": False} | {"isError": True}:
-            return "UNKNOWN_ERROR"
-    return ""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 
 import msgspec
 
-from .place import Place
+from .place import Place, locked
 from .sink import Entry
 
 _TAIL = 1 << 20
@@ -60,7 +59,7 @@ class _File:
             for each in batch
         )
         self._place.check()
-        with _locked(self._fd):
+        with locked(self._fd):
             self._append(lines)
 
     def _append(self, lines: bytes) -> None:
@@ -88,18 +87,4 @@ class _File:
 
     def close(self) -> None:
         os.close(self._fd)
-
-
-@contextmanager
-def _locked(fd: int) -> Iterator[None]:
-    """Nobody else appends meanwhile. Windows has no such lock: one process to a file there."""
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    fcntl.flock(fd, fcntl.LOCK_EX)
-    try:
-        yield
-    finally:
-        fcntl.flock(fd, fcntl.LOCK_UN)
+        self._place.close()

@@ -24,7 +24,6 @@ _SECRET_NAME = re.compile(
 # Only a call can fail unsaid, or say one thing in text and another in data; a file may begin with
 # the word error, or with a traceback.
 _OF_CALLS = ("AB2", "AB3", "AB501")
-_OF_EITHER = frozenset({"success", "content", "isError", "structuredContent"})
 
 
 def findings_in(reply: Any, version: str = "", kind: str = "tool") -> Sequence[Finding]:
@@ -34,9 +33,7 @@ def findings_in(reply: Any, version: str = "", kind: str = "tool") -> Sequence[F
         if found and kind != "tool" and reply.ok:
             return [each for each in found if not each.rule.startswith(_OF_CALLS)]
         return found
-    # What has nothing of either form in it lacks all that an envelope has.
-    of_neither = isinstance(reply, dict) and _OF_EITHER.isdisjoint(reply)
-    return validate(reply, "envelope" if of_neither else None, version=VERSIONS.get(version))
+    return validate(reply, version=VERSIONS.get(version))
 
 
 def masked(body: bytes) -> bytes:

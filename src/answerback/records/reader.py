@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _NO_RECORDS = "there are no records in it"
 _SQLITE = b"SQLite format 3\0"
+_SLICE = 256
 
 
 class CannotRead(AnswerbackError):
@@ -62,24 +63,55 @@ def decode(kept: Kept) -> Event | None:
 def _rows(path: str, last: int | None) -> Iterator[Kept]:
     import sqlite3
 
-    query = "SELECT id, chain, seq, hash, body FROM records ORDER BY id"
-    if last is not None:
-        query = f"SELECT * FROM ({query} DESC LIMIT {last}) ORDER BY id"
     try:
-        with closing(_connect(path)) as connection:
-            for place, chain, seq, hashed, body in connection.execute(query):
-                yield Kept(place, str(chain), _number(seq), str(hashed), _bytes(body))
+        with closing(_connect(path, "ro")) as connection:
+            # In slices, because an open query keeps the servers that write from writing.
+            after = _before_last(connection, path, last)
+            while rows := _fetch(connection, path, *_slice_after(after)):
+                for place, chain, seq, hashed, body in rows:
+                    yield Kept(place, str(chain), _number(seq), str(hashed), _bytes(body))
+                after = rows[-1][0]
     except sqlite3.Error as exc:
         why = _NO_RECORDS if "no such table" in str(exc) else exc
         raise CannotRead(f"cannot read {path}: {why}") from None
 
 
-def _connect(path: str) -> Connection:
+def _before_last(connection: Connection, path: str, last: int | None) -> int | None:
+    """The id of the row before the *last* ones; None if these are all."""
+    if last is None:
+        return None
+    query = "SELECT id FROM records ORDER BY id DESC LIMIT 1 OFFSET ?"
+    rows = _fetch(connection, path, query, (last,))
+    return rows[0][0] if rows else None
+
+
+def _slice_after(after: int | None) -> tuple[str, tuple[int, ...]]:
+    where, values = ("", ()) if after is None else ("WHERE id > ?", (after,))
+    columns = "id, chain, seq, hash, body"
+    return f"SELECT {columns} FROM records {where} ORDER BY id LIMIT {_SLICE}", values
+
+
+def _fetch(connection: Connection, path: str, query: str, values: tuple[int, ...]) -> list[Any]:
+    import sqlite3
+
+    try:
+        return connection.execute(query, values).fetchall()
+    except sqlite3.OperationalError as exc:
+        if exc.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
+            raise
+    # A process was killed while it wrote. Reading the file as one who may write takes back the
+    # half-written batch.
+    with closing(_connect(path, "rw")) as writable:
+        writable.execute("SELECT 1 FROM sqlite_master").fetchone()
+    return connection.execute(query, values).fetchall()
+
+
+def _connect(path: str, mode: str) -> Connection:
     import sqlite3
     from urllib.request import pathname2url
 
     where = pathname2url(os.path.abspath(path))
-    connection = sqlite3.connect(f"file:{where}?mode=ro", uri=True)
+    connection = sqlite3.connect(f"file:{where}?mode={mode}", uri=True)
     # Whatever stands in a column, it is shown and not stumbled over.
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     return connection

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
-from .place import Place
+from .place import Place, folder_locked
 from .sink import Entry
 
 if TYPE_CHECKING:
@@ -49,61 +50,84 @@ class SQLite:
         return self.path
 
     def open(self) -> _File:
+        with folder_locked(self.path):
+            return self._open()
+
+    def _open(self) -> _File:
         import sqlite3
 
         # As SQLite makes a file everybody may read it, and who called what is not for everybody.
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+        # One that is there is left alone: closing it here would drop the locks on it that another
+        # connection of this process holds.
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         connection = sqlite3.connect(self.path, timeout=_WAIT_MS / 1000, isolation_level=None)
         try:
-            # A process that is killed loses nothing it has committed; a power cut may lose the
-            # last of it, and leaves the rest whole.
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
+            # All that is committed is in the file itself, so that the file can be moved while it is
+            # written. With a write-ahead log it would be in a second file, which stays behind.
+            connection.execute("PRAGMA journal_mode = DELETE")
+            connection.execute("PRAGMA synchronous = FULL")
             found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'")
             if found.fetchone() is None:
                 connection.executescript(_SCHEMA)
         except BaseException:
             connection.close()
             raise
-        return _File(connection, Place(self.path))
+        return _File(connection, self.path)
 
 
 class _File:
-    def __init__(self, connection: Connection, place: Place) -> None:
+    def __init__(self, connection: Connection, path: str) -> None:
         from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
 
         self._connection = connection
-        self._place = place
+        self._path = path
+        self._place = Place(path)
         most = connection.getlimit(SQLITE_LIMIT_VARIABLE_NUMBER)
         self._sizes = [size for size in _ROWS if size * 4 <= most]
 
     def newest(self) -> str:
-        found = self._connection.execute("SELECT hash FROM records ORDER BY id DESC LIMIT 1")
-        row = found.fetchone()
-        return str(row[0]) if row else ""
+        rows = self._read("SELECT hash FROM records ORDER BY id DESC LIMIT 1")
+        return str(rows[0][0]) if rows else ""
 
     def holds(self, hashed: str) -> bool:
         latest = "SELECT hash FROM records ORDER BY id DESC LIMIT 10000"
-        found = self._connection.execute(f"SELECT 1 FROM ({latest}) WHERE hash = ?", (hashed,))
-        return found.fetchone() is not None
+        return bool(self._read(f"SELECT 1 FROM ({latest}) WHERE hash = ?", hashed))
 
     def write(self, batch: Sequence[Entry]) -> None:
-        self._place.check()
-        execute = self._connection.execute
-        execute("BEGIN IMMEDIATE")
-        try:
-            for rows in self._parts(batch):
-                values = [
-                    value
-                    for each in rows
-                    for value in (each.chain, each.seq, each.hash, each.body.decode())
-                ]
-                execute(_INSERT + ",".join([_ROW] * len(rows)), values)
-            execute("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                execute("ROLLBACK")
-            raise
+        with self._in_place():
+            execute = self._connection.execute
+            try:
+                execute("BEGIN IMMEDIATE")
+                for rows in self._parts(batch):
+                    values = [
+                        value
+                        for each in rows
+                        for value in (each.chain, each.seq, each.hash, each.body.decode())
+                    ]
+                    execute(_INSERT + ",".join([_ROW] * len(rows)), values)
+                execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    execute("ROLLBACK")
+                # SQLite refuses to write a file that was moved, but does not say that it was.
+                self._place.check()
+                raise
+
+    def _read(self, query: str, *values: str) -> list[Any]:
+        with self._in_place():
+            return self._connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        """Keep other processes from making the file anew meanwhile; raises FileMoved if they did.
+
+        SQLite finds a journal by the path of its file. Beside a new file, a connection to the one
+        that was moved would take the new file's journal for its own, and undo it in the old file.
+        """
+        with folder_locked(self._path):
+            self._place.check()
+            yield
 
     def _parts(self, batch: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
         start = 0
@@ -114,3 +138,4 @@ class _File:
 
     def close(self) -> None:
         self._connection.close()
+        self._place.close()

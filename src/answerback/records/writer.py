@@ -10,7 +10,8 @@ from time import sleep
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from .event import Event
-from .hash_chain import Pen
+from .hash_chain import LeftBehind, Pen
+from .place import FileMoved
 from .queue import Queue, Taken
 from .sink import Sink
 
@@ -135,8 +136,15 @@ class _Run(Generic[T]):
             for flushed in taken.flushed:
                 flushed.set()
             if ending and not len(self._queue):
-                pen.end()
+                self._end(pen)
                 return
+
+    def _end(self, pen: Pen) -> None:
+        pen.end()
+        removed = pen.left_behind().removed
+        if removed:
+            self._ailing = self._ailing or f"{self._sink} was removed"
+            self._queue.lose(removed)
 
     def _write_all(self, pen: Pen, taken: Taken[T]) -> None:
         """What cannot be written although it is time to end is counted as lost."""
@@ -155,18 +163,22 @@ class _Run(Generic[T]):
     def _write(self, pen: Pen, items: list[T], lost: int) -> bool:
         """Write until it is written, or time to end."""
         pause = _FIRST_PAUSE
+        moved = False
         while True:
             try:
                 pen.write(self._events(items), lost)
             except Exception as exc:  # noqa: BLE001 -- whatever ails a sink, calls are answered
                 self._fell_ill(exc)
+                if isinstance(exc, FileMoved) and not moved:
+                    moved = True
+                    continue
                 if self._ending:
                     pen.give_up()
                     return False
                 self._queue.pause(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
             else:
-                self._is_well(lost)
+                self._is_well(lost, pen.left_behind())
                 return True
 
     def _events(self, items: list[T]) -> Iterator[Event]:
@@ -182,10 +194,16 @@ class _Run(Generic[T]):
             told = "records cannot be written, and up to %d will wait: %s"
             _log().error(told, self._queue.most, self._ailing)
 
-    def _is_well(self, lost: int) -> None:
-        if self._ailing or lost:
+    def _is_well(self, lost: int, left: LeftBehind) -> None:
+        if self._ailing or lost or any(left):
+            lost += left.removed
             were = "was" if lost == 1 else "were"
-            _log().warning("records are written to %s again; %d %s lost", self._sink, lost, were)
+            told = f"records are written to {self._sink} again; {lost} {were} lost"
+            if left.removed:
+                told += f", {left.removed} of them with the file that was removed"
+            if left.elsewhere:
+                told += f"; {left.elsewhere} from before are in the file that was there"
+            _log().warning("%s", told)
         self._ailing = ""
         self._full = False
 

@@ -10,6 +10,7 @@ import msgspec
 
 from ..contract import ENVELOPE, STANDARD
 from ..contract import Dialect as _Dialect
+from ..dialects.detect import dialect_of
 from ..reply import Reply
 from ..shape import BARE, RESULT, Shape
 from ..versions import LATEST_LEGACY, VERSIONS, Version
@@ -34,9 +35,9 @@ def validate(
 ) -> tuple[Finding, ...]:
     """What the rules find in a reply, in the order of where it stands.
 
-    The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect, an
-    object with `success` is an envelope and any other an MCP result. *schema* is the tool's
-    output schema (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
+    The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect,
+    `dialects.detect` tells an envelope from an MCP result. *schema* is the tool's output schema
+    (checked with jsonschema-rs, of the extra `lint`), *version* that of MCP.
     """
     if dialect is not None and dialect not in DIALECTS:
         there = ", ".join(DIALECTS)
@@ -67,7 +68,8 @@ def check(
     if not isinstance(found, dict):
         return _not_an_object(found, dialect, given)
     if dialect is None:
-        dialect = dialect_of(found)
+        # Only MCP has requests with a method.
+        dialect = dialect_of(found) if given.method is None else "mcp"
     it = Subject(found, dialect, given)
     findings: list[Finding] = []
     with_schema = given.schema is not None or given.listed
@@ -85,12 +87,6 @@ def check(
     if may_hold_secrets(it.worth_reading):
         _check_secrets(it, plan, findings)
     return tuple(findings)
-
-
-def dialect_of(found: dict[str, Any]) -> Dialect:
-    """An object with `success` is an envelope; so is an MCP result that has the envelope's members
-    as well, unless it says `isError`."""
-    return "envelope" if "success" in found and "isError" not in found else "mcp"
 
 
 def decoded(source: bytes | str) -> Any:

@@ -14,7 +14,7 @@ from .msgspec_types import Natives
 from .nodes import Node
 from .parameter import Parameter
 from .problems import InvalidArguments, Problem
-from .walk import Walk
+from .walk import TooManyProblems, Walk
 
 
 class Arguments:
@@ -54,8 +54,11 @@ class Arguments:
             settled = plan.settle(_load_object(raw, walk), walk)
             if not walk.problems:
                 return plan.build(settled)
+        except TooManyProblems:
+            raise InvalidArguments(tuple(walk.problems), are_all=False) from None
         except RecursionError:
-            walk.report("", "nested too deep for these types")
+            problem = Problem(path="", message="nested too deep for these types")
+            raise InvalidArguments((*walk.problems, problem)) from None
         raise InvalidArguments(tuple(walk.problems))
 
 

@@ -15,15 +15,31 @@ from .describe import describe
 from .nodes import Node
 from .problems import InvalidJson, item, member
 from .scalars import read_scalar
-from .walk import Verdict, Walk
+from .walk import TooManyProblems, Verdict, Walk
 
 
 def settle(node: Node, value: Any, path: str, walk: Walk) -> Any:
-    """The JSON that *node* takes for *value*; what is wrong is noted in *walk*."""
+    """The JSON that *node* takes for *value*; what is wrong is noted in *walk*.
+
+    Raises TooManyProblems where *walk* has no room for more.
+    """
     return _SETTLE[type(node)](node, value, path, walk)
 
 
+def fits(node: Node, value: Any) -> bool:
+    """Whether *value* is JSON that *node* takes."""
+    walk = Walk()
+    try:
+        settle(node, value, "", walk)
+    except TooManyProblems:
+        return False
+    return not walk.problems
+
+
 def _scalar(node: nodes.Scalar, value: Any, path: str, walk: Walk) -> Any:
+    # Most values of a long array end here.
+    if type(value) is node.kind and node.limits is nodes.NO_LIMITS:
+        return value
     if _fits(node, value):
         return value
     if walk.repair and node.kind is int and isinstance(value, float) and value.is_integer():
@@ -231,6 +247,8 @@ def _union(node: nodes.Union, value: Any, path: str, walk: Walk) -> Any:
     for problem in verdict.walk.problems:
         more = {"expected": problem.expected, "got": problem.got, "hint": problem.hint}
         walk.report(problem.path, problem.message, **more)
+    if verdict.walk.ended_early:
+        walk.end()
     return verdict.data
 
 
@@ -240,16 +258,17 @@ def decide(node: nodes.Union, value: Any, path: str, walk: Walk) -> Verdict:
     key = (id(node), id(value), walk.lenient)
     if key in walk.unions:
         return walk.unions[key]
-    verdicts = []
-    # A loop and not a comprehension: each frame counts when types are recursive.
-    for kind in candidates(node, value):
-        trial = walk.apart()
-        data = _SETTLE[type(kind)](kind, value, path, trial)
-        verdicts.append(Verdict(value, data, trial, kind))
-    if walk.lenient and all(verdict.walk.problems for verdict in verdicts):
-        for kind in node.members:
-            trial = walk.apart(lenient=True)
-            data = _SETTLE[type(kind)](kind, value, path, trial)
+    verdicts: list[Verdict] = []
+    for lenient in (False, True) if walk.lenient else (False,):
+        if not all(verdict.walk.problems for verdict in verdicts):
+            break
+        for kind in node.members if lenient else candidates(node, value):
+            trial = walk.apart(lenient=lenient)
+            # No function of its own: each frame counts when types are recursive.
+            try:
+                data = _SETTLE[type(kind)](kind, value, path, trial)
+            except TooManyProblems:
+                data = value
             verdicts.append(Verdict(value, data, trial, kind))
     verdict = best(path, verdicts) or Verdict(value, value, walk.apart())
     if verdict.member is None and not verdict.walk.problems:

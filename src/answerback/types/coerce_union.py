@@ -1,7 +1,9 @@
 """Which member of a union a value is: the kinds that may be, and the best of those that fit."""
 
+from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import combinations
 from typing import Any
 from uuid import UUID
 
@@ -58,3 +60,45 @@ def _distance(verdict: Verdict) -> tuple[int, int, int]:
         # They take nearly everything; a class says more.
         telling = 9
     return (verdict.walk.repairs, verdict.walk.strays if telling < 9 else 0, telling)
+
+
+def is_misread(union: nodes.Union) -> bool:
+    """Whether msgspec must not decode the union: it would crash, or mix its members' limits."""
+    members = list(_flat(union))
+    return _crashes(members) or any(_is_mixed(*pair) for pair in combinations(members, 2))
+
+
+def _flat(node: Node) -> Iterator[Node]:
+    """The members of a union and of the unions in it."""
+    node = nodes.plain(node)
+    if isinstance(node, nodes.Union):
+        for member in node.members:
+            yield from _flat(member)
+    else:
+        yield node
+
+
+def _limits(node: Node) -> set[str]:
+    limits = getattr(node, "limits", nodes.NO_LIMITS)
+    # Whether a time has an offset is not a number that msgspec keeps beside the type.
+    return set(limits.given()) - {"tz"}
+
+
+def _crashes(members: list[Node]) -> bool:
+    """Whether msgspec (0.20 to 0.22) would mistake one detail of the type for another.
+
+    It frees a pattern as if it were the type of an item, and looks for the items of a
+    fixed-length tuple behind the other limits although it puts them before.
+    """
+    limits = set().union(*map(_limits, members))
+    if "pattern" in limits and any(isinstance(m, nodes.Array | nodes.Mapping) for m in members):
+        return True
+    return bool(limits - {"pattern"}) and any(isinstance(m, nodes.Fixed) for m in members)
+
+
+def _is_mixed(one: Node, other: Node) -> bool:
+    """Whether msgspec would hold values of *one* to the limits or the choices of *other*."""
+    shared = nodes.kinds(one) & nodes.kinds(other)
+    if "number" in shared and isinstance(one, nodes.Choice) != isinstance(other, nodes.Choice):
+        return True
+    return bool(shared) and bool(_limits(one) or _limits(other))

@@ -13,33 +13,43 @@ from .problems import InvalidJson
 DEEPEST = 200
 _BRACKETS = bytes.maketrans(b"{}", b"[]")
 _REST = bytes(set(range(256)) - set(b'[]{}"'))
-_ESCAPE = re.compile(rb"\\.", re.DOTALL)
-_STRING = re.compile(rb'"[^"]*"?')
+_RUN = re.compile(rb"\[+|\]+")
 
 
 def is_too_deep(raw: bytes) -> bool:
-    """Whether the text nests deeper than we read."""
+    """Whether the text nests deeper than we read; takes time linear in its length."""
     # Most is too short to be deep; the count of all openings bounds the rest.
     if len(raw) <= DEEPEST or raw.count(b"[") + raw.count(b"{") <= DEEPEST:
         return False
-    marks = _marks(raw)
-    # Each round takes away the innermost level, and most of the text in the first few.
-    for level in range(DEEPEST):
-        fewer = marks.replace(b"[]", b"")
-        if len(fewer) == len(marks):
-            # What never closes is no JSON, but may be too deep to find that out.
-            return level + marks.count(b"[") > DEEPEST
-        marks = fewer
-    return b"[" in marks
+    marks, levels = _marks(raw), 0
+    # A round removes the innermost level. What is left when a round would remove little
+    # has few runs of equal brackets for its length.
+    while len(fewer := marks.replace(b"[]", b"")) * 16 < len(marks) * 15:
+        marks, levels = fewer, levels + 1
+    return _is_deeper(marks, DEEPEST - levels)
+
+
+def _is_deeper(marks: bytes, most: int) -> bool:
+    depth = 0
+    for run in _RUN.finditer(marks):
+        start, end = run.span()
+        if marks.startswith(b"[", start):
+            depth += end - start
+            if depth > most:
+                return True
+        else:
+            depth -= end - start
+    return False
 
 
 def _marks(raw: bytes) -> bytes:
     """The brackets of the text, without those in its strings."""
     if b"\\" in raw:
-        raw = _ESCAPE.sub(b"", raw)
+        # Pairs first: what then still stands before a quote escapes it.
+        raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     marks = raw.translate(_BRACKETS, _REST)
     # Quotes side by side hold no bracket, whichever strings they belong to.
-    return _STRING.sub(b"", marks.replace(b'""', b""))
+    return b"".join(marks.replace(b'""', b"").split(b'"')[::2])
 
 
 def refuse_bad_text(raw: bytes) -> None:

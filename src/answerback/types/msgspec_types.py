@@ -1,8 +1,9 @@
 """The typed tree to annotations that msgspec decodes.
 
 What msgspec takes as it is stays as it is and runs in C. Where it would refuse (a union of
-two dataclasses) or overlook something (pydantic's `Field`), a stand-in class takes the
-place: msgspec hands the decoded JSON to a hook, and `building` makes the value.
+two dataclasses), overlook something (pydantic's `Field`) or crash (`unions.is_misread`), a
+stand-in class takes the place: msgspec hands the decoded JSON to a hook, and `building` makes
+the value.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Union
 import msgspec
 
 from . import nodes
+from .coerce_union import is_misread
 from .nodes import Node
 from .scalars import is_loose, meta_type
 
@@ -96,6 +98,8 @@ class Natives:
                 return foreign
             case nodes.Record(style="dataclass"):
                 return not self._canonical and _is_left_bare(node)
+            case nodes.Union():
+                return is_misread(node)
         return isinstance(node, nodes.Model)
 
 
@@ -164,6 +168,8 @@ def _mapping(natives: Natives, node: nodes.Mapping) -> Any:
 
 
 def _union(natives: Natives, node: nodes.Union) -> Any:
+    if is_misread(node):
+        return None
     return Union[tuple(natives.of(member) for member in node.members)]  # noqa: UP007 - of many
 
 

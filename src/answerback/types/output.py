@@ -16,7 +16,7 @@ from .msgspec_types import Natives
 from .nodes import Node
 from .problems import InvalidOutput
 from .scalars import is_loose
-from .walk import Walk
+from .walk import TooManyProblems, Walk
 
 
 class Output:
@@ -110,6 +110,9 @@ class Check:
                 native = self.natives.of(self.node)
                 checked = msgspec.convert(data, native, str_keys=True, dec_hook=hook)
                 return self.encode(data), checked
+        except TooManyProblems:
+            # The first of them is told below.
+            pass
         except Exception as error:
             raise InvalidOutput("", "refused by its own type") from error
         raise InvalidOutput(walk.problems[0].path, walk.problems[0].message)

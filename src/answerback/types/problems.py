@@ -31,10 +31,11 @@ class InvalidJson(ValueError):
 
 
 class InvalidArguments(Exception):
-    """The arguments do not fit the function; `problems` lists all that is wrong."""
+    """The arguments do not fit the function; `problems` lists what is wrong."""
 
-    def __init__(self, problems: tuple[Problem, ...]) -> None:
-        super().__init__("\n".join(map(str, problems)))
+    def __init__(self, problems: tuple[Problem, ...], *, are_all: bool = True) -> None:
+        rest = () if are_all else ("there are more problems than these",)
+        super().__init__("\n".join((*map(str, problems), *rest)))
         self.problems = problems
 
 

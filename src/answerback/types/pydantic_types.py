@@ -6,7 +6,7 @@ from typing import Any, get_args
 import msgspec
 from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import to_jsonable_python
+from pydantic_core import SchemaError, SchemaValidator, to_jsonable_python
 from pydantic_core.core_schema import ErrorType
 
 from .describe import describe
@@ -30,10 +30,56 @@ def adapter(node: Model) -> TypeAdapter[Any]:
         return TypeAdapter(node.annotation)
 
 
+# pydantic collects every error of a value. For JSON longer than this, a list or
+# dict ends at its first.
+_LONG = 32_768
+# Beyond this many errors their texts take too long to make.
+_MOST_ERRORS = 10_000
+
+
+@cache
+def _cached_hasty_validator(annotation: Any) -> SchemaValidator:
+    schema = _failing_fast(_cached_adapter(annotation).core_schema)
+    # Without it, pydantic would take the validators that the classes hold already.
+    return SchemaValidator(schema, _use_prebuilt=False)
+
+
+def _hasty_validator(node: Model) -> SchemaValidator | TypeAdapter[Any]:
+    """A validator whose lists, dicts and the like end at their first error."""
+    try:
+        return _cached_hasty_validator(node.annotation)
+    except (TypeError, SchemaError):
+        # Metadata that cannot be hashed, or a pydantic that does not know of this.
+        return adapter(node)
+
+
+def _failing_fast(schema: Any) -> Any:
+    if isinstance(schema, list | tuple):
+        return type(schema)(map(_failing_fast, schema))
+    if not isinstance(schema, dict):
+        return schema
+    copied = {
+        key: part if key in _NOT_SCHEMAS else _failing_fast(part) for key, part in schema.items()
+    }
+    if copied.get("type") in _CONTAINERS:
+        copied["fail_fast"] = True
+    return copied
+
+
+# What may hold an author's own values.
+_NOT_SCHEMAS = frozenset({"default", "expected", "metadata", "serialization"})
+_CONTAINERS = frozenset({"list", "tuple", "set", "frozenset", "dict"})
+
+
 def build_model(node: Model, value: Any) -> Any:
     """The typed value of decoded JSON; raises ValueError."""
+    return _validate(node, msgspec.json.encode(value), strict=True)
+
+
+def _validate(node: Model, encoded: bytes, *, strict: bool) -> Any:
     # As JSON and strict: a date may be a string, but an int may not.
-    return adapter(node).validate_json(msgspec.json.encode(value), strict=True)
+    validator = adapter(node) if len(encoded) <= _LONG else _hasty_validator(node)
+    return validator.validate_json(encoded, strict=strict)
 
 
 def settle_model(node: Model, value: Any, path: str, walk: Walk) -> Any:
@@ -42,7 +88,7 @@ def settle_model(node: Model, value: Any, path: str, walk: Walk) -> Any:
         build_model(node, value)
         return value
     except ValidationError as error:
-        problems = error.errors(include_url=False, include_context=False)
+        problems = _errors(error)
     mended = _mended(value, problems, walk)
     if mended is not value:
         walk.repairs += 1
@@ -53,14 +99,34 @@ def settle_model(node: Model, value: Any, path: str, walk: Walk) -> Any:
     return value
 
 
+def _errors(error: ValidationError) -> list[Any]:
+    """The errors, or one that counts them if they are too many."""
+    count = error.error_count()
+    if count > _MOST_ERRORS:
+        return [{"type": "", "loc": (), "msg": f"{count} values in it do not fit", "input": None}]
+    return error.errors(include_url=False, include_context=False)
+
+
 def _mended(value: Any, problems: list[Any], walk: Walk) -> Any:
     """The value with `1.0` written as `1` where pydantic wanted an int."""
     spots = [p for p in problems if p["type"] == "int_type" and _is_whole(p["input"])]
     if not walk.repair or not spots:
         return value
-    mended = msgspec.json.decode(msgspec.json.encode(value))
+    encoded = msgspec.json.encode(value)
+    if len(encoded) > _LONG:
+        # Only the first of a list was told. To JSON Schema both are one number.
+        return _with_ints(value)
+    mended = msgspec.json.decode(encoded)
     changed = [_replace(mended, spot["loc"], spot["input"]) for spot in spots]
     return mended if any(changed) else value
+
+
+def _with_ints(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_ints(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_with_ints(each) for each in value]
+    return int(value) if _is_whole(value) else value
 
 
 def _is_whole(value: Any) -> bool:
@@ -87,9 +153,9 @@ def _get(holder: Any, key: int | str) -> Any:
 
 def _settle_kindly(node: Model, value: Any, path: str, walk: Walk) -> Any:
     try:
-        typed = adapter(node).validate_json(msgspec.json.encode(value), strict=False)
+        typed = _validate(node, msgspec.json.encode(value), strict=False)
     except ValidationError as error:
-        _note(error.errors(include_url=False, include_context=False), path, walk)
+        _note(_errors(error), path, walk)
         return value
     walk.repairs += 1
     return to_jsonable_python(typed, by_alias=True)
@@ -127,11 +193,11 @@ def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
 def _checked(node: Model, value: Any, path: str) -> Any:
     try:
         if not _is_instance(node, value):
-            return adapter(node).validate_json(ENCODER.encode(value), strict=True)
+            return _validate(node, ENCODER.encode(value), strict=True)
         _recheck(node, value)
         return value
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
+        first = _errors(error)[0]
         spot = _spot(path, first["loc"])
         raise InvalidOutput(spot, _without_value(first, node)) from None
     except InvalidOutput:

@@ -11,12 +11,11 @@ import msgspec
 
 from . import nodes
 from .annotation_reader import read_type
-from .coerce import read_kindly, settle
+from .coerce import fits, read_kindly
 from .json_text import load
 from .nodes import Node
 from .parameter import Parameter
 from .problems import InvalidArguments, Problem
-from .walk import Walk
 
 _YES = frozenset({"true", "yes", "on", "1"})
 _NO = frozenset({"false", "no", "off", "0"})
@@ -197,9 +196,7 @@ def _anything(node: nodes.Anything | nodes.Model, text: str) -> Any:
 def _union(node: nodes.Union, value: str | bytes) -> Any:
     for member in _tried(node):
         read = _read(member, value)
-        trial = Walk()
-        settle(member, read, "", trial)
-        if not trial.problems:
+        if fits(member, read):
             return read
     return _as_text(value)
 

@@ -1,6 +1,6 @@
 """How one value is gone over, and what was found on the way."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 from . import nodes
 from .describe import describe, kind_name, show
@@ -11,8 +11,17 @@ from .scalars import advice
 MOST_PROBLEMS = 50
 
 
+class TooManyProblems(Exception):
+    """Ends a walk that has found more problems than are kept; they are in the walk."""
+
+
 class Walk:
     """How one value is gone over, and what was found on the way."""
+
+    __slots__ = (
+        *("ended_early", "lenient", "problems", "prune", "repair"),
+        *("repairs", "shown", "strays", "unions"),
+    )
 
     def __init__(
         self,
@@ -28,6 +37,7 @@ class Walk:
         # What a function returned may be secret; what it was sent is the sender's own.
         self.shown = shown
         self.problems: list[Problem] = []
+        self.ended_early = False
         # How far the value is from what the type would write: repairs, then stray or absent keys.
         self.repairs = 0
         self.strays = 0
@@ -42,9 +52,15 @@ class Walk:
         return value
 
     def report(self, path: str, message: str, **more: str | None) -> None:
-        """Note one problem."""
-        if len(self.problems) < MOST_PROBLEMS:
-            self.problems.append(Problem(path=path, message=message, **more))
+        """Note one problem; raises TooManyProblems instead once there are enough."""
+        if len(self.problems) == MOST_PROBLEMS:
+            self.end()
+        self.problems.append(Problem(path=path, message=message, **more))
+
+    def end(self) -> NoReturn:
+        """End the walk early, by TooManyProblems."""
+        self.ended_early = True
+        raise TooManyProblems
 
     def apart(self, *, lenient: bool = False) -> "Walk":
         """A walk of the same sort for a trial; it shares what is known of unions."""
@@ -63,6 +79,8 @@ def _advice(node: Node, value: Any) -> str | None:
 
 class Verdict:
     """What became of a value in one walk."""
+
+    __slots__ = ("data", "member", "value", "walk")
 
     def __init__(self, value: Any, data: Any, walk: Walk, member: Node | None = None) -> None:
         # Kept because verdicts are filed under its id.

@@ -1,0 +1,121 @@
+"""How long hostile arguments of four megabytes take, the default limit of a body."""
+
+import dataclasses
+import time
+from datetime import date
+from typing import Any, Literal
+
+import msgspec
+import pydantic
+import pytest
+
+from answerback.types.arguments import Arguments
+from answerback.types.parameter import Parameter
+from answerback.types.problems import InvalidArguments
+
+SIZE = 4_000_000
+# Seconds of processor time. Each of these took four times as long, or more.
+MOST = 1.0
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int
+
+
+class Model(pydantic.BaseModel):
+    a: int
+
+
+class Held(pydantic.BaseModel):
+    numbers: list[int] = []
+    named: dict[str, int] = {}
+
+
+class Closed(msgspec.Struct, forbid_unknown_fields=True):
+    a: int = 0
+
+
+def _arguments(annotation: Any) -> Arguments:
+    arguments = Arguments([Parameter(name="x", annotation=annotation)])
+    # The decoder is made at the first call.
+    with pytest.raises(InvalidArguments):
+        arguments.decode(b"{}")
+    return arguments
+
+
+def _items(item: bytes) -> bytes:
+    return b"[" + (item + b",") * (SIZE // (len(item) + 1)) + item + b"]"
+
+
+def _members(value: bytes) -> bytes:
+    return b"{" + b",".join(b'"n%06d":%s' % (n, value) for n in range(SIZE // 12)) + b"}"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "raw"),
+    [
+        (list[int], b'{"x":%s}' % _items(b'""')),
+        (tuple[int, ...], b'{"x":%s}' % _items(b'""')),
+        (list[Point], b'{"x":%s}' % _items(b"{}")),
+        (list[Model], b'{"x":%s}' % _items(b"{}")),
+        (list[Point | Model | date | Literal["a"]], b'{"x":%s}' % _items(b"{}")),
+        (list[Point] | list[Model], b'{"x":%s}' % _items(b"{}")),
+        (dict[str, int], b'{"x":%s}' % _members(b'""')),
+        (Closed, b'{"x":%s}' % _members(b"1")),
+        (int, _members(b"1")),
+        (int, _members(b"1e999")),
+    ],
+    ids=lambda value: None if isinstance(value, bytes) else str(value)[:40],
+)
+def test_a_large_body_that_is_wrong_throughout_is_refused_quickly(
+    annotation: Any, raw: bytes
+) -> None:
+    arguments = _arguments(annotation)
+    began = time.process_time()
+
+    with pytest.raises(InvalidArguments) as caught:
+        arguments.decode(raw)
+
+    assert time.process_time() - began < MOST
+    assert len(caught.value.problems) == 50
+    assert str(caught.value).endswith("\nthere are more problems than these")
+
+
+@pytest.mark.parametrize(
+    ("raw", "path"),
+    [
+        (b'{"x":{"numbers":%s}}' % _items(b'""'), "x.numbers[0]"),
+        (b'{"x":{"named":%s}}' % _members(b'""'), "x.named.n000000"),
+    ],
+    ids=["list", "dict"],
+)
+def test_a_large_pydantic_model_that_is_wrong_throughout_is_refused_quickly(
+    raw: bytes, path: str
+) -> None:
+    arguments = _arguments(Held)
+    began = time.process_time()
+
+    with pytest.raises(InvalidArguments) as caught:
+        arguments.decode(raw)
+
+    assert time.process_time() - began < MOST
+    assert [problem.path for problem in caught.value.problems] == [path]
+
+
+def test_whole_floats_in_a_large_pydantic_model_are_taken_as_ints() -> None:
+    raw = b'{"x":{"numbers":[%s2]}}' % (b"1.0," * 10_000)
+
+    taken = _arguments(Held).decode(raw)["x"].numbers
+
+    assert taken == [1] * 10_000 + [2]
+    assert {type(number) for number in taken} == {int}
+
+
+def test_exactly_as_many_problems_as_are_told_are_all() -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        _arguments(list[int]).decode(b'{"x":[%s1]}' % (b'"",' * 50))
+
+    assert len(caught.value.problems) == 50
+    assert "more problems" not in str(caught.value)

@@ -1,0 +1,65 @@
+"""Unions that msgspec crashes on, or whose members' limits it mixes."""
+
+import enum
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from msgspec import Meta
+
+from answerback.types.arguments import Arguments
+from answerback.types.parameter import Parameter
+from answerback.types.problems import InvalidArguments
+
+PROGRAM = Path(__file__).with_name("misread_unions.py")
+
+
+@pytest.mark.parametrize("way", ["taken", "returned"])
+@pytest.mark.parametrize("place", ["as_argument", "in_a_dataclass", "in_a_list", "in_a_dict"])
+def test_unions_that_msgspec_crashes_on_are_served(place: str, way: str) -> None:
+    command = [sys.executable, str(PROGRAM), place, way]
+
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert ran.returncode == 0
+    outcomes = dict(json.loads(line) for line in ran.stdout.splitlines())
+    assert len(outcomes) == 52
+    # Fits the limited member, breaks its limit, fits the other member, fits neither.
+    assert {str(each) for each in outcomes.values()} == {"[True, False, True, False]"}
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+FAR = Annotated[int, Meta(ge=10)] | Annotated[int, Meta(le=-10)]
+WORD = Annotated[str, Meta(pattern="^a+$")] | Literal["b", "c"]
+SHORT_OR_LONG = Annotated[str, Meta(max_length=1)] | Annotated[str, Meta(min_length=3)]
+COUNT_OR_SHARE = Annotated[int, Meta(ge=10)] | Annotated[float, Meta(le=1.0)]
+
+
+@pytest.mark.parametrize(
+    ("union", "fitting", "wrong"),
+    [
+        (FAR, [15, -15], [0, "15"]),
+        (list[FAR], [[15, -15]], [[15, 0]]),
+        (WORD, ["aa", "b", "c"], ["d", ""]),
+        (SHORT_OR_LONG, ["", "a", "abc"], ["ab"]),
+        (COUNT_OR_SHARE, [15, 0, 0.5], [5, 1.5]),
+        (float | Annotated[int, Meta(ge=10)], [5, 15, 0.5], ["5"]),
+        (float | Literal[1, 2], [1, 5, 0.5], ["1"]),
+        (float | Level, [1, 5, 0.5], ["1"]),
+    ],
+)
+def test_each_member_of_a_union_is_held_to_its_own_limits(
+    union: Any, fitting: list[Any], wrong: list[Any]
+) -> None:
+    arguments = Arguments([Parameter(name="x", annotation=union)])
+
+    assert [arguments.decode(b'{"x":%s}' % json.dumps(x).encode())["x"] for x in fitting] == fitting
+    for value in wrong:
+        with pytest.raises(InvalidArguments):
+            arguments.decode(b'{"x":%s}' % json.dumps(value).encode())
