@@ -88,7 +88,7 @@ class Routes:
     def _page(self, request: RestRequest) -> HttpReply:
         page = PAGES.get(request.path)
         if page is None:
-            return self.refuse(no_route(request.path), request)
+            return self.refuse(no_route(request.path, request.root), request)
         refused = refuse_method(request.method, "GET, HEAD")
         if refused is not None:
             return self.refuse(refused, request, allow="GET, HEAD")
