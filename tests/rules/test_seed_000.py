@@ -8,6 +8,10 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
+from tests.seeds.quotes import IMAGE_000 as IMAGE
+from tests.seeds.quotes import RESOURCE_000 as RESOURCE
+from tests.seeds.quotes import STARTED_000 as TEXT
+from tests.seeds.quotes import STARTED_DATA_000
 
 from answerback import validate
 from answerback.dialects.reply_schemas import dialect_schema, seed_schema
@@ -15,12 +19,11 @@ from answerback.rules.repair import repair
 from answerback.rules.reply_view import Circumstances
 
 NOW = "2026-01-31T12:00:00.000Z"
-TEXT = {"type": "text", "text": "Instance 'vscode-instance-1' started successfully"}
 GOOD: dict[str, Any] = {
     "success": True,
     "timestamp": NOW,
     "content": [TEXT],
-    "data": {"instanceId": "instance-1", "status": "running"},
+    "data": STARTED_DATA_000,
 }
 FAILED: dict[str, Any] = {
     "success": False,
@@ -31,22 +34,6 @@ FAILED: dict[str, Any] = {
         "message": "Instance 'instance-1' not found",
         "details": {"instanceId": "instance-1", "availableInstances": ["instance-2"]},
     },
-}
-IMAGE = {
-    "type": "image",
-    "url": "https://example.com/charts/cpu-usage.png",
-    "altText": "CPU usage chart showing spikes during peak hours",
-    "width": 800,
-    "height": 400,
-    "caption": "CPU usage for instance-1 over the last 24 hours",
-}
-RESOURCE = {
-    "type": "resource",
-    "resourceType": "url",
-    "identifier": "http://localhost:8080",
-    "name": "VSCode Web UI",
-    "description": "Web-based VSCode interface for your instance",
-    "metadata": {"requiresAuth": True, "authType": "password"},
 }
 
 
@@ -153,7 +140,7 @@ def test_seed_000_an_error_that_was_thrown_is_no_reply() -> None:
     assert [each.rule for each in validate(b"Error: Instance not found")] == ["AB100"]
 
 
-# Every document of a kind on which the seed's schema and ours differ; docs/seeds.md says why.
+# Every document of a kind on which the seed's schema and ours differ; docs/conventions.md says why.
 ONLY_OURS_TAKES: list[dict[str, Any]] = [
     GOOD | {"data": [1, 2]},
     GOOD | {"data": None},

@@ -6,21 +6,14 @@ import json
 from typing import Any
 
 import pytest
+from tests.seeds import quotes
+from tests.seeds.quotes import WEATHER_004 as WEATHER
+from tests.seeds.quotes import WEATHER_SCHEMA_004 as OUTPUT
 
 from answerback import validate
 from answerback.rules.reply_view import Circumstances
 from answerback.rules.validation import check
 
-WEATHER = {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
-OUTPUT = {
-    "type": "object",
-    "properties": {
-        "temperature": {"type": "number", "description": "Temperature in celsius"},
-        "conditions": {"type": "string", "description": "Weather conditions description"},
-        "humidity": {"type": "number", "description": "Humidity percentage"},
-    },
-    "required": ["temperature", "conditions", "humidity"],
-}
 INPUT = {"type": "object", "properties": {"location": {"type": "string"}}}
 
 
@@ -39,10 +32,8 @@ def rules(reply: Any, **known: Any) -> list[str]:
 STRUCTURED = text(json.dumps(WEATHER), structuredContent=WEATHER)
 
 RIGHT = [
-    text("Failed to fetch weather data: API rate limit exceeded", isError=True),
-    text(
-        "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy", isError=False
-    ),
+    text(quotes.RATE_LIMITED_004, isError=True),
+    text(quotes.WEATHER_TEXT_004, isError=False),
     STRUCTURED,
     text("Tool name is required", isError=True),
     text("Operation failed. Please try again.", isError=True),
@@ -51,31 +42,9 @@ RIGHT = [
     text("Location 'xyz' not found. Please provide a valid city name or zip code.", isError=True),
     text("Database connection failed. Please try again later.", isError=True),
     text('NOT_FOUND: no such entity ({"name":"x"})', isError=True),
-    block(
-        type="resource_link",
-        uri="file:///project/src/main.rs",
-        name="main.rs",
-        description="Primary application entry point",
-        mimeType="text/x-rust",
-    ),
-    block(
-        type="resource",
-        resource={
-            "uri": "file:///project/src/main.rs",
-            "title": "Project Rust Main File",
-            "mimeType": "text/x-rust",
-            "text": 'fn main() {\n    println!("Hello world!");\n}',
-        },
-    ),
-    block(
-        type="text",
-        text="Important result",
-        annotations={
-            "audience": ["user"],
-            "priority": 0.9,
-            "lastModified": "2025-05-03T14:30:00Z",
-        },
-    ),
+    block(**quotes.LINK_004),
+    block(**quotes.EMBEDDED_004),
+    block(**quotes.ANNOTATED_004),
 ]
 
 
@@ -95,7 +64,7 @@ def test_seed_004_the_wrong_approach_an_error_as_json_text() -> None:
 
 
 def test_seed_004_the_golden_rule_a_failure_needs_is_error() -> None:
-    assert rules(text("Failed to fetch weather data: API rate limit exceeded")) == ["AB201"]
+    assert rules(text(quotes.RATE_LIMITED_004)) == ["AB201"]
 
 
 @pytest.mark.parametrize("code", [-32603, -32000])

@@ -11,7 +11,7 @@ from .program import Program
 
 _EPILOG = """\
 --seed prints the schema of the document that the envelope comes from, word for word;
-docs/seeds.md lists where the two differ, and why."""
+docs/conventions.md lists where the two differ, and why."""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
