@@ -13,7 +13,7 @@ from ..errors import AnswerbackError, MissingExtraError
 from .program import Program, write_stderr
 
 if TYPE_CHECKING:
-    from ..rules.lint.linter import Linter, Options, Report
+    from ..rules.lint.linter import Linter, LintOptions, Report
 
 _STDIN = "-"
 _PROGRESS_BYTES = 20 * 1024 * 1024  # A shorter file is done before a progress bar helps.
@@ -53,21 +53,21 @@ def run(program: Program, arguments: Sequence[str]) -> int:
                 _lint_input(linter, name, console, fix=options.fix)
             except AnswerbackError as exc:
                 unreadable.append(f"error: {exc}")
-        report.done(linter.tally)
+        report.done(linter.counts)
     return _finish(linter, unreadable, options.format, console)
 
 
 def _finish(linter: Linter, unreadable: list[str], form: str, console: Any) -> int:
     from ..rules.reports.plain import summary
 
-    tally = linter.tally
-    if form == "text" and console is None and (tally.replies or tally.others):
-        write_stderr(summary(tally))
-    if tally.without_schemas:
-        write_stderr(f"output schemas were not checked: {tally.without_schemas}")
+    counts = linter.counts
+    if form == "text" and console is None and (counts.replies or counts.other_messages):
+        write_stderr(summary(counts))
+    if counts.schemas_unchecked:
+        write_stderr(f"output schemas were not checked: {counts.schemas_unchecked}")
     for error in unreadable:
         write_stderr(error)
-    return _EXIT_UNREADABLE if unreadable else 1 if tally.errors else 0
+    return _EXIT_UNREADABLE if unreadable else 1 if counts.errors else 0
 
 
 def _parser(program: Program) -> ArgumentParser:
@@ -90,20 +90,20 @@ def _parser(program: Program) -> ArgumentParser:
     return parser
 
 
-def _lint_options(options: Namespace) -> Options:
-    from ..rules.catalogue import selected
-    from ..rules.lint.linter import Options
+def _lint_options(options: Namespace) -> LintOptions:
+    from ..rules.catalogue import select_rules
+    from ..rules.lint.linter import LintOptions
     from ..versions import VERSIONS
 
     try:
-        rules = selected(_split_lists(options.select), _split_lists(options.ignore))
+        rules = select_rules(_split_lists(options.select), _split_lists(options.ignore))
     except ValueError as exc:
         raise CannotLint(str(exc)) from None
     if options.version is not None and options.version not in VERSIONS:
         known = ", ".join(VERSIONS)
         raise CannotLint(f"no version of MCP is called {options.version!r}; there are {known}")
     version = VERSIONS.get(options.version)
-    return Options(dialect=options.dialect, version=version, rules=rules, fix=options.fix)
+    return LintOptions(dialect=options.dialect, version=version, rules=rules, fix=options.fix)
 
 
 def _split_lists(lists: list[str]) -> list[str]:
@@ -116,28 +116,28 @@ def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
 
     match form:
         case "json":
-            return plain.JsonLines(out), None
+            return plain.JsonLinesReport(out), None
         case "github":
-            return plain.GitHub(out), None
+            return plain.GitHubReport(out), None
         case "sarif":
             from .. import __version__
-            from ..rules.reports.sarif import Sarif
+            from ..rules.reports.sarif import SarifReport
 
-            return Sarif(out, __version__), None
+            return SarifReport(out, __version__), None
         case "junit":
-            from ..rules.reports.junit import JUnit
+            from ..rules.reports.junit import JUnitReport
 
-            return JUnit(out), None
+            return JUnitReport(out), None
     if not stream.isatty():
-        return plain.Lines(out), None
+        return plain.LineReport(out), None
     try:
         from rich.console import Console
 
-        from ..rules.reports.terminal import Terminal
+        from ..rules.reports.terminal import TerminalReport
     except (ImportError, MissingExtraError):
-        return plain.Lines(out), None
+        return plain.LineReport(out), None
     console = Console(file=stream, highlight=False, emoji=False, markup=False)
-    return Terminal(console), console
+    return TerminalReport(console), console
 
 
 @contextmanager
@@ -174,9 +174,9 @@ def _lint_file(
     if not fix:
         linter.lint(name, file, None, read)
         return
-    from ..rules.lint.linter import rewrite
+    from ..rules.lint.linter import rewrite_file
 
-    rewrite(name, lambda copy: linter.lint(name, file, copy, read))
+    rewrite_file(name, lambda copy: linter.lint(name, file, copy, read))
 
 
 @contextmanager
@@ -189,10 +189,10 @@ def _progress(console: Any, name: str, size: int | None) -> Iterator[Callable[[i
     try:
         from rich.console import Console
 
-        from ..rules.reports.progress import bar
+        from ..rules.reports.terminal import progress_bar
     except (ImportError, MissingExtraError):
         yield lambda _: None
         return
     # Share the console with the report, so that findings are printed above the bar.
-    with bar(console or Console(stderr=True), name, size) as read:
+    with progress_bar(console or Console(stderr=True), name, size) as read:
         yield read

@@ -109,6 +109,14 @@ def looks_like_reply(found: Any) -> bool:
     return isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
 
 
+def as_dict(value: Any) -> dict[str, Any]:
+    """The JSON object of a pydantic model, as it is sent; a dict is returned as it is."""
+    if isinstance(value, dict):
+        return value
+    members: dict[str, Any] = value.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return members
+
+
 def envelope_refusal(result: CheckResult) -> dict[str, Any]:
     """The envelope to send in place of an invalid reply."""
     error = {"code": result.code, "message": result.message}

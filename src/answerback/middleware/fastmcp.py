@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import needs_extra
-from .checker import REFUSAL_TEXTS, CallTimer, Checker, CheckResult, mcp_refusal
-from .sdk import as_dict
+from .checker import REFUSAL_TEXTS, CallTimer, Checker, CheckResult, as_dict, mcp_refusal
 
 with needs_extra("fastmcp"):
     from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext

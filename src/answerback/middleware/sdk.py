@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..versions import VERSIONS
-from .checker import CallTimer, Checker, CheckResult, mcp_refusal
+from .checker import CallTimer, Checker, CheckResult, as_dict, mcp_refusal
 
 if TYPE_CHECKING:
     from ..records import Records
@@ -47,11 +47,3 @@ class ValidReplies:
         item.version = ctx.protocol_version or ""
         item.request = "" if ctx.request_id is None else str(ctx.request_id)
         self._checker.record(item)
-
-
-def as_dict(value: Any) -> dict[str, Any]:
-    """The JSON object of a pydantic model, as it is sent; a dict is returned as it is."""
-    if isinstance(value, dict):
-        return value
-    members: dict[str, Any] = value.model_dump(by_alias=True, mode="json", exclude_none=True)
-    return members
