@@ -19,7 +19,7 @@ from answerback.middleware import asgi
 from answerback.records import Records
 from answerback.rules.examples import PNG
 from answerback.shape import BARE
-from answerback.testing import Client
+from answerback.testing import DisplayClient
 
 TEXT = {"content": [{"type": "text", "text": "started"}]}
 IMAGE = {"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}]}
@@ -122,7 +122,7 @@ def test_an_error_without_success_beside_it_is_a_failure() -> None:
 
 
 def test_a_test_client_reads_an_mcp_result_with_an_envelopes_members_as_a_result() -> None:
-    client = Client()
+    client = DisplayClient()
 
     client.process_response({"success": True, "isError": True, **TEXT, **CODED})
 

@@ -22,6 +22,11 @@ def near(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     return same[:most] or difflib.get_close_matches(name, known, n=most)
 
 
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """The number and its noun: `1 tool`, `2 tools`, `1,000 replies`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def show(value: Any) -> str:
     """The kind of a JSON value, and a scalar's value cut to a bearable length."""
     name = kind_name(value)
