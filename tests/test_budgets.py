@@ -29,6 +29,7 @@ STATE = {
     "wrapping.py: _anything",
     # Made of a type or a pattern that an author wrote, and the same whenever it is made.
     "types/pydantic_types.py: _cached_adapter",
+    "types/pydantic_types.py: _cached_fail_fast_validator",
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",

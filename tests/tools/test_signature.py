@@ -276,5 +276,5 @@ def test_an_alias_that_holds_itself_is_refused_when_it_is_registered() -> None:
     def keep(value: Json) -> int:
         return 1
 
-    with pytest.raises(TypeError, match="holds itself with no class between; write Any"):
+    with pytest.raises(TypeError, match="contains itself without a class in between; write Any"):
         App("test").add_tool(keep)

@@ -63,9 +63,9 @@ def form_of(schema: dict[str, Any]) -> str | None:
     """The form of a string, by its name or by the pattern of a type that has no such name."""
     if schema.get("format") in _FORMS:
         return str(schema["format"])
-    from ..types.scalars import form_of_pattern
+    from ..types.scalars import format_of_pattern
 
-    return form_of_pattern(schema.get("pattern"))
+    return format_of_pattern(schema.get("pattern"))
 
 
 def resolved(schema: Any, root: dict[str, Any]) -> Any:
