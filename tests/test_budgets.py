@@ -30,7 +30,7 @@ STATE = {
     "wrapping.py: _any_output",
     # Made of a type or a pattern that an author wrote, and the same whenever it is made.
     "types/pydantic_types.py: _cached_adapter",
-    "types/pydantic_types.py: _cached_hasty_validator",
+    "types/pydantic_types.py: _cached_fail_fast_validator",
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",

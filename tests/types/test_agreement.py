@@ -34,10 +34,9 @@ from jsonschema import (  # type: ignore[import-untyped]
     validators,
 )
 
-from answerback.types.arguments import Arguments
+from answerback.types.arguments import Arguments, Parameter
 from answerback.types.json_schema import arguments_schema, output_schema
 from answerback.types.output import Output
-from answerback.types.parameter import Parameter
 from answerback.types.problems import InvalidArguments, InvalidOutput
 
 T = TypeVar("T")

@@ -14,9 +14,8 @@ import msgspec
 import pydantic
 import pytest
 
-from answerback.types.arguments import Arguments
+from answerback.types.arguments import Arguments, Parameter
 from answerback.types.output import Output
-from answerback.types.parameter import Parameter
 from answerback.types.problems import InvalidArguments, InvalidJson, Problem
 
 

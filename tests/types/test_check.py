@@ -15,8 +15,8 @@ import msgspec
 import pydantic
 import pytest
 
+from answerback.types.annotation_reader import check_type, is_object
 from answerback.types.problems import UnservableType
-from answerback.types.unservable import check, is_object
 
 T = TypeVar("T")
 
@@ -114,18 +114,18 @@ def test_a_type_that_cannot_be_served_is_refused_with_what_to_write(
     annotation: Any, instead: str
 ) -> None:
     with pytest.raises(UnservableType, match=r"^add\(x\)") as caught:
-        check(annotation, "add(x)")
+        check_type(annotation, "add(x)")
 
     assert instead in str(caught.value)
 
 
 def test_the_field_that_cannot_be_served_is_named() -> None:
     with pytest.raises(UnservableType, match=r"^x\[\]\.callback: "):
-        check(list[Bad], "x")
+        check_type(list[Bad], "x")
 
 
 def test_a_name_that_is_not_known_yet_is_let_through() -> None:
-    check(Later, "x")
+    check_type(Later, "x")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_name_that_is_not_known_yet_is_let_through() -> None:
     [int, None, Any, object, list, tuple, Point, Users, Point | None, dict[int, list[set[str]]]],
 )
 def test_a_type_that_can_be_served_passes(annotation: Any) -> None:
-    check(annotation, "x")
+    check_type(annotation, "x")
 
 
 @pytest.mark.parametrize(

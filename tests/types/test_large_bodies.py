@@ -9,8 +9,7 @@ import msgspec
 import pydantic
 import pytest
 
-from answerback.types.arguments import Arguments
-from answerback.types.parameter import Parameter
+from answerback.types.arguments import Arguments, Parameter
 from answerback.types.problems import InvalidArguments
 
 SIZE = 4_000_000

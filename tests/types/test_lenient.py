@@ -6,8 +6,7 @@ from typing import Any, Literal
 import pydantic
 import pytest
 
-from answerback.types.arguments import Arguments
-from answerback.types.parameter import Parameter
+from answerback.types.arguments import Arguments, Parameter
 from answerback.types.problems import InvalidArguments
 
 

@@ -11,8 +11,8 @@ import pydantic
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from answerback.types.arguments import Parameter
 from answerback.types.json_schema import arguments_schema, output_schema, schemas
-from answerback.types.parameter import Parameter
 
 T = TypeVar("T")
 

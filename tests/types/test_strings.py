@@ -10,8 +10,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import pytest
 
-from answerback.types.arguments import Arguments
-from answerback.types.parameter import Parameter
+from answerback.types.arguments import Arguments, Parameter
 from answerback.types.problems import InvalidArguments
 from answerback.types.shell_values import from_strings
 

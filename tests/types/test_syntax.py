@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerback.types.json_text import DEEPEST, is_too_deep
+from answerback.types.json_text import MAX_DEPTH, is_too_deep
 
 TRICKY = st.recursive(
     st.text(st.sampled_from('[]{}"\\ax\n'), max_size=8) | st.none(),
@@ -31,7 +31,7 @@ def _depth(value: Any) -> int:
 @settings(max_examples=200, derandomize=True, deadline=None, database=None)
 @given(TRICKY, st.lists(TRICKY, max_size=2))
 def test_the_depth_is_bounded_exactly_whatever_is_in_the_strings(value: Any, beside: Any) -> None:
-    levels = DEEPEST - max(_depth(value), _depth(beside) - 1)
+    levels = MAX_DEPTH - max(_depth(value), _depth(beside) - 1)
     text = msgspec.json.encode(value)
     for _ in range(levels - 1):
         text = b"[" + text + b"]"
@@ -44,11 +44,11 @@ def test_the_depth_is_bounded_exactly_whatever_is_in_the_strings(value: Any, bes
 
 
 def test_text_that_never_closes_is_too_deep() -> None:
-    assert is_too_deep(b"[" * (DEEPEST + 1))
-    assert is_too_deep(b"[]" * 300 + b'{"a":' * (DEEPEST + 1))
+    assert is_too_deep(b"[" * (MAX_DEPTH + 1))
+    assert is_too_deep(b"[]" * 300 + b'{"a":' * (MAX_DEPTH + 1))
 
 
-LEVELS = DEEPEST - 1
+LEVELS = MAX_DEPTH - 1
 SIZE = 4_000_000
 
 

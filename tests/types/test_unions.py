@@ -10,8 +10,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
-from answerback.types.arguments import Arguments
-from answerback.types.parameter import Parameter
+from answerback.types.arguments import Arguments, Parameter
 from answerback.types.problems import InvalidArguments
 
 PROGRAM = Path(__file__).with_name("misread_unions.py")

@@ -46,9 +46,9 @@ def version_text(program: Program) -> str:
 
 def unknown_command(program: Program, word: str) -> str:
     """The error for a word that is not a command, with a suggestion."""
-    from ..types.describe import near
+    from ..types.describe import similar_names
 
-    similar = near(word, COMMANDS, 2)
+    similar = similar_names(word, COMMANDS, 2)
     if similar:
         hint = f"did you mean {' or '.join(similar)}?"
     elif program.app is None and (".py" in word or ":" in word):

@@ -140,9 +140,9 @@ def _string_format(schema: dict[str, Any]) -> str | None:
     """The `format` of a string, or the one that its `pattern` stands for, such as a duration."""
     if schema.get("format") in _FORMAT_NAMES:
         return str(schema["format"])
-    from ..types.scalars import form_of_pattern
+    from ..types.scalars import format_of_pattern
 
-    return form_of_pattern(schema.get("pattern"))
+    return format_of_pattern(schema.get("pattern"))
 
 
 def _resolve(schema: Any, root: dict[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from ....types.encoding import ENCODER
+from ....types.json_text import ENCODER
 from .blocks import ROOT
 from .bodies import shared_schemas
 from .operations import HEADERS, RESPONSES, operation, shared_responses

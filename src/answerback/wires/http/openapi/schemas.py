@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....types.definitions import rename_refs
 from ....types.json_schema import schemas
-from ....types.schema_renderer import default_of
+from ....types.schema_renderer import default_keyword, rename_refs
 from .blocks import ROOT
 from .references import free_name, used
 
@@ -75,7 +74,7 @@ def _arguments(tool: Tool, types: Iterator[Schema]) -> Schema:
         if parameter.description is not None:
             schema.setdefault("description", parameter.description)
         if not parameter.required:
-            schema |= default_of(parameter.default)
+            schema |= default_keyword(parameter.default)
         properties[parameter.name] = schema
     arguments = {
         "properties": properties,
