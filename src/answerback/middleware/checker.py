@@ -11,7 +11,7 @@ import msgspec
 
 from ..dialects.detect import code_of, dialect_of
 from ..errors import MissingExtraError
-from ..records.call_record import Answered
+from ..records.call_record import CallRecord
 
 if TYPE_CHECKING:
     from ..contract import Dialect
@@ -45,15 +45,17 @@ class Clock:
         self.began = time()
         self._from = perf_counter_ns()
 
-    def answered(self, name: str, wire: str, checked: Checked, arguments: bytes = b"") -> Answered:
+    def answered(
+        self, name: str, wire: str, checked: Checked, arguments: bytes = b""
+    ) -> CallRecord:
         found = checked.found
-        return Answered(
+        return CallRecord(
             kind="tool",
             name=name,
             wire=wire,
             arguments=arguments,
-            began=self.began,
-            took_ns=perf_counter_ns() - self._from,
+            started_at=self.began,
+            duration_ns=perf_counter_ns() - self._from,
             size=len(msgspec.json.encode(found, enc_hook=repr)) if found is not None else 0,
             reply=found,
             code=checked.code or code_of(found),
@@ -95,7 +97,7 @@ class Checker:
         _log().error("Error validating MCP response: it is not JSON: %s", exc)
         return Checked(None, (), FAILED, "the response is not JSON")
 
-    def record(self, item: Answered) -> None:
+    def record(self, item: CallRecord) -> None:
         if self.records is not None:
             self.records.add(item)
 
