@@ -13,7 +13,7 @@ from ..errors import AnswerbackError, MissingExtraError
 from .program import Program, tell
 
 if TYPE_CHECKING:
-    from ..rules.lint.linter import Linter, Options, Report
+    from ..rules.lint.linter import Linter, LintOptions, Report
 
 _STDIN = "-"
 _LONG = 20 * 1024 * 1024
@@ -53,21 +53,21 @@ def run(program: Program, arguments: Sequence[str]) -> int:
                 _lint(linter, name, console, fix=given.fix)
             except AnswerbackError as exc:
                 unread.append(f"error: {exc}")
-        report.done(linter.tally)
+        report.done(linter.counts)
     return _end(linter, unread, given.format, console)
 
 
 def _end(linter: Linter, unread: list[str], form: str, console: Any) -> int:
     from ..rules.reports.plain import summary
 
-    tally = linter.tally
-    if form == "text" and console is None and (tally.replies or tally.others):
-        tell(summary(tally))
-    if tally.without_schemas:
-        tell(f"output schemas were not checked: {tally.without_schemas}")
+    counts = linter.counts
+    if form == "text" and console is None and (counts.replies or counts.other_messages):
+        tell(summary(counts))
+    if counts.schemas_unchecked:
+        tell(f"output schemas were not checked: {counts.schemas_unchecked}")
     for each in unread:
         tell(each)
-    return _UNREAD if unread else 1 if tally.errors else 0
+    return _UNREAD if unread else 1 if counts.errors else 0
 
 
 def _parser(program: Program) -> ArgumentParser:
@@ -90,20 +90,20 @@ def _parser(program: Program) -> ArgumentParser:
     return parser
 
 
-def _options(given: Namespace) -> Options:
-    from ..rules.catalogue import selected
-    from ..rules.lint.linter import Options
+def _options(given: Namespace) -> LintOptions:
+    from ..rules.catalogue import select_rules
+    from ..rules.lint.linter import LintOptions
     from ..versions import VERSIONS
 
     try:
-        rules = selected(_words(given.select), _words(given.ignore))
+        rules = select_rules(_words(given.select), _words(given.ignore))
     except ValueError as exc:
         raise CannotLint(str(exc)) from None
     if given.version is not None and given.version not in VERSIONS:
         there = ", ".join(VERSIONS)
         raise CannotLint(f"no version of MCP is called {given.version!r}; there are {there}")
     version = VERSIONS.get(given.version)
-    return Options(dialect=given.dialect, version=version, rules=rules, fix=given.fix)
+    return LintOptions(dialect=given.dialect, version=version, rules=rules, fix=given.fix)
 
 
 def _words(lists: list[str]) -> list[str]:
@@ -116,29 +116,29 @@ def _report(form: str, out: IO[bytes], *, piped: bool) -> tuple[Report, Any]:
 
     match form:
         case "json":
-            return plain.JsonLines(out), None
+            return plain.JsonLinesReport(out), None
         case "github":
-            return plain.GitHub(out), None
+            return plain.GitHubReport(out), None
         case "sarif":
             from .. import __version__
-            from ..rules.reports.sarif import Sarif
+            from ..rules.reports.sarif import SarifReport
 
-            return Sarif(out, __version__), None
+            return SarifReport(out, __version__), None
         case "junit":
-            from ..rules.reports.junit import JUnit
+            from ..rules.reports.junit import JUnitReport
 
-            return JUnit(out), None
+            return JUnitReport(out), None
     stream = sys.stderr if piped else sys.stdout
     if not stream.isatty():
-        return plain.Lines(out), None
+        return plain.LineReport(out), None
     try:
         from rich.console import Console
 
-        from ..rules.reports.terminal import Terminal
+        from ..rules.reports.terminal import TerminalReport
     except (ImportError, MissingExtraError):
-        return plain.Lines(out), None
+        return plain.LineReport(out), None
     console = Console(file=stream, highlight=False, emoji=False, markup=False)
-    return Terminal(console), console
+    return TerminalReport(console), console
 
 
 @contextmanager
@@ -175,9 +175,9 @@ def _lint_file(
     if not fix:
         linter.lint(name, file, None, read)
         return
-    from ..rules.lint.linter import rewrite
+    from ..rules.lint.linter import rewrite_file
 
-    rewrite(name, lambda copy: linter.lint(name, file, copy, read))
+    rewrite_file(name, lambda copy: linter.lint(name, file, copy, read))
 
 
 @contextmanager
@@ -190,10 +190,10 @@ def _progress(console: Any, name: str, size: int | None) -> Iterator[Callable[[i
     try:
         from rich.console import Console
 
-        from ..rules.reports.progress import bar
+        from ..rules.reports.terminal import progress_bar
     except (ImportError, MissingExtraError):
         yield lambda _: None
         return
     # One console for both, where both go to the terminal: the bar makes way for what is told.
-    with bar(console or Console(stderr=True), name, size) as read:
+    with progress_bar(console or Console(stderr=True), name, size) as read:
         yield read

@@ -32,13 +32,13 @@ def _told(word: str | None) -> str:
 
 
 def explained(word: str) -> str:
-    from ..rules.catalogue import named, no_such_rule
-    from ..rules.rule_pages import in_words
+    from ..rules.catalogue import find_rule, unknown_rule_message
+    from ..rules.rule_pages import terminal_page
 
-    rule = named(word)
+    rule = find_rule(word)
     if rule is None:
-        raise NoSuchRule(no_such_rule(word))
-    return in_words(rule)
+        raise NoSuchRule(unknown_rule_message(word))
+    return terminal_page(rule)
 
 
 def listed(families: Mapping[str, str]) -> str:

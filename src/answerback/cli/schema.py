@@ -10,8 +10,8 @@ import msgspec
 from .program import Program
 
 _MORE = """\
-With --seed it is the schema that the document has from which the envelope comes; docs/seeds.md
-says where the two differ, and why."""
+With --seed it is the schema of the document that the envelope comes from; docs/conventions.md says
+where the two differ, and why."""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:

@@ -1,6 +1,6 @@
 """Dialects: the forms of a reply on a wire (mcp, rest, envelope, problem).
 
-Each dialect writes replies, reads them back, and says what it can carry (`project`):
+Each dialect writes replies, reads them back, and returns what it can carry of one (`project`):
 
     write(read(write(r))) == write(r)
     read(write(r)) == project(r)

@@ -134,7 +134,7 @@ def read_annotations(found: Any) -> Annotations | None:
 
 
 def is_retryable(error: Error) -> bool:
-    """Return what the error says about retrying, or else what the table says for its code."""
+    """Return the error's own `retryable` if it is set, or else that of its code in the table."""
     return error.row.retryable if error.retryable is None else error.retryable
 
 
@@ -163,5 +163,5 @@ def project_error(error: Error) -> Error:
 
 
 def kind_for_status(code: str, status: int) -> str | None:
-    """Return the kind that *status* stands for, if *code* is not in the table itself."""
+    """Return the kind for an error with a *code* that is not in the table, by its *status*."""
     return None if code in CODES else CODE_BY_STATUS.get(status)

@@ -11,7 +11,7 @@ import msgspec
 from ..calls.failures import log_internal_error
 from ..calls.pipeline import run_without_loop
 from ..registry import Change, Registry
-from ..versions import LATEST_LEGACY, Version
+from ..versions import LATEST_LEGACY, MODERN, Version
 from .engine import Engine
 from .jsonrpc import (
     INTERNAL_ERROR,
@@ -34,7 +34,7 @@ from .jsonrpc import (
 from .mcp_peer import McpPeer
 from .params import CancelledParams, Id, Meta, ReadResource, SetLevel
 from .server_info import ServerInfo
-from .session import ClientCapabilities, Session, require_meta, version_of
+from .session import ClientCapabilities, Session, require_meta, unsupported_version
 from .subscriptions import Subscription, change_frame, subscribed_uri
 
 _EMPTY_RESULT = b"{}"
@@ -151,7 +151,9 @@ class Connection:
 
     def _stateless_peer(self, request: Request, found: Meta | None) -> McpPeer:
         meta, client = require_meta(found)
-        version = version_of(meta)
+        version = MODERN.get(str(meta.version))
+        if version is None:
+            raise unsupported_version(meta)
         if request.method in self._session.methods:
             raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
         peer = self._make_peer(request.id, version, client)

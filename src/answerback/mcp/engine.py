@@ -106,7 +106,7 @@ class Engine:
         return self.server_info.discover(peer.version)
 
     async def _call_tool(self, peer: McpPeer, raw: Params) -> bytes:
-        asked = read_params(raw, ToolCall)
+        asked = raw if isinstance(raw, ToolCall) else read_params(raw, ToolCall)
         prefix = self._prefix
         if not asked.name.startswith(prefix):
             raise _unknown_tool(asked.name)
@@ -115,15 +115,18 @@ class Engine:
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
         name = asked.name[len(prefix) :]
         call = Call(name, arguments, peer, wire="mcp", caller=peer.caller)
-        if peer.version.modern:
-            self._recall_answers("tool", call, peer, raw)
+        version = peer.version
+        if version.modern and (asked.responses or asked.state is not None):
+            self._recall_answers("tool", call, peer, asked)
         outcome = await self._handlers.tools(call)
         if call.tool is None:
             raise _unknown_tool(asked.name)
-        reply = self._reply_or_question("tool", call, peer, outcome)
+        if isinstance(outcome, Reply):
+            reply: Reply[Any] | bytes = outcome
+        else:
+            reply = self._reply_or_question("tool", call, peer, outcome)
         if isinstance(reply, bytes):
             return reply
-        version = peer.version
         server_info = self.server_info.json if version.modern else b""
         contract = call.tool.contract
         return dialect.write(reply, call.shape, contract, version, server_info=server_info)

@@ -85,9 +85,10 @@ class McpEndpoint:
         stateless = _names_stateless_version(http)
         try:
             if is_batch(body):
+                texts = parse_batch(body)
                 if stateless:
                     raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
-                await self._stateful.post_batch(parse_batch(body), http)
+                await self._stateful.post_batch(texts, http)
                 return
             message = parse(body)
             meta = meta_of(message) if isinstance(message, Request) else None

@@ -55,7 +55,17 @@ class Stateful:
             await self._initialize(request, http)
             return
         client = self._sessions.identify(http.headers)
-        peer = self._peer(request, meta, client, http)
+        level = self._sessions.level(client)
+        peer = HttpPeer(request.id, client.version, client.capabilities, http)
+        peer.level = level
+        if meta is not None:
+            peer.progress_token = meta.token
+        if client.session is not None:
+            peer.key = (client.nonce, request.id)
+            peer.questions = self.sync.questions
+        # A client that names the event stream first gets one at once.
+        if http.accept.lstrip().lower().startswith(b"text/event-stream"):
+            self._begin_stream(peer, client)
         if request.method in SESSION_METHODS:
             await peer.finish(await self._answer_session(request, client))
         else:
@@ -80,7 +90,10 @@ class Stateful:
             await http.respond(202, (), b"")
             return
         whole = HttpPeer(0, client.version, client.capabilities, http)
-        self._attach_session(whole, client, http)
+        whole.level = self._sessions.level(client)
+        whole.questions = self.sync.questions if client.session is not None else None
+        if http.accept.lstrip().lower().startswith(b"text/event-stream"):
+            self._begin_stream(whole, client)
         responses = [await self._answer_part(each, client, whole) for each in messages]
         frames = [frame for frame in responses if frame is not None]
         await whole.finish(b"[%b]" % b",".join(frames) if frames else None)
@@ -138,26 +151,13 @@ class Stateful:
         id = (SESSION_HEADER, self._sessions.new_id(session))
         await http.respond(200, (id, *IN_JSON), result_frame(request.id, result))
 
-    def _peer(
-        self, request: Request, meta: Meta | None, client: HttpClient, http: HttpRequest
-    ) -> HttpPeer:
-        peer = HttpPeer(request.id, client.version, client.capabilities, http)
-        if meta is not None:
-            peer.progress_token = meta.token
-        self._attach_session(peer, client, http)
-        return peer
-
-    def _attach_session(self, peer: HttpPeer, client: HttpClient, http: HttpRequest) -> None:
-        """Let the client of a session be asked, cancel its request and resume its stream."""
-        if client.session is not None:
-            peer.key = (client.nonce, peer.id)
-            peer.questions = self.sync.questions
-        peer.level = self._sessions.level(client)
-        # A client that names the event stream first gets one at once.
-        if http.accept.lstrip().lower().startswith(b"text/event-stream"):
-            peer.prime = client.version is LEGACY["2025-11-25"] and client.session is not None
-            stream = self.sync.resumable.new(client) if client.session is not None else None
-            peer.begin_stream(stream)
+    def _begin_stream(self, peer: HttpPeer, client: HttpClient) -> None:
+        """Respond with an event stream; the client of a session can resume it."""
+        if client.session is None:
+            peer.begin_stream()
+            return
+        peer.prime = client.version is LEGACY["2025-11-25"]
+        peer.begin_stream(self.sync.resumable.new(client))
 
     async def _answer_session(self, request: Request, client: HttpClient) -> bytes:
         try:

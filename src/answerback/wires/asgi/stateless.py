@@ -24,11 +24,11 @@ from ...mcp.jsonrpc import (
     read_params,
 )
 from ...mcp.params import Meta, ToolCall
-from ...mcp.session import require_meta, version_of
+from ...mcp.session import require_meta, unsupported_version
 from ...mcp.subscriptions import Subscription
 from ...registry import Registry
 from ...tools.tool import Tool
-from ...versions import LATEST_LEGACY
+from ...versions import LATEST_LEGACY, MODERN
 from .in_flight import HttpPeer, InFlight
 from .request import IN_JSON, HttpRequest
 from .sessions import VERSION_HEADER as VERSION
@@ -51,6 +51,7 @@ class Stateless:
     def __init__(self, registry: Registry, engine: Engine, in_flight: InFlight) -> None:
         self._registry = registry
         self._engine = engine
+        self._prefix = registry.contract.tool_prefix
         self._in_flight = in_flight
         self._subscriptions: dict[EventStream, Subscription] = {}
 
@@ -80,14 +81,18 @@ class Stateless:
             _refuse_duplicates(http.scope["headers"])
         meta, client = require_meta(found)
         _check_routing(request, str(meta.version), headers)
-        peer = HttpPeer(request.id, version_of(meta), client, http)
+        version = MODERN.get(str(meta.version))
+        if version is None:
+            raise unsupported_version(meta)
+        params = request.params
+        if isinstance(params, ToolCall):
+            tool = self._registry.tools.get(params.name.removeprefix(self._prefix))
+            if tool is not None and tool.signature.header_params:
+                _check_params(tool, params, headers)
+        peer = HttpPeer(request.id, version, client, http)
         peer.level = meta.level
         peer.progress_token = meta.token
         peer.cancel_on_disconnect = True
-        if (name := self._engine.tool_name(request)) and name in self._registry.tools:
-            tool = self._registry.tools[name]
-            if tool.signature.header_params:
-                _check_params(tool, request, headers)
         return peer
 
     async def _subscribe(self, request: Request, http: HttpRequest) -> None:
@@ -134,11 +139,11 @@ def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes
             _match(headers, NAME, name)
 
 
-def _check_params(tool: Tool, request: Request, headers: Mapping[bytes, bytes]) -> None:
+def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) -> None:
     """Raises RpcError where a mirrored argument differs between its header and the body."""
     try:
-        given = msgspec.json.decode(read_params(request.params, ToolCall).arguments)
-    except (ValueError, RpcError):
+        given = msgspec.json.decode(params.arguments)
+    except ValueError:
         return  # The pipeline decodes the arguments later, and reports the error.
     for path, header in tool.signature.header_params.items():
         value = _at(given, path)

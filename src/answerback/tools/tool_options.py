@@ -82,9 +82,11 @@ _SETTINGS = frozenset(ToolSettings.__struct_fields__)
 
 
 def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
-    """Return *options* with defaults; None stands for the default, and other keys are ignored."""
-    given = ((name, value) for name, value in options.items() if name in _SETTINGS)
-    return ToolSettings(**{name: value for name, value in given if value is not None})
+    """Return *options* with defaults; None means the default, and other keys are ignored."""
+    given = {
+        name: value for name, value in options.items() if value is not None and name in _SETTINGS
+    }
+    return ToolSettings(**given)
 
 
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:

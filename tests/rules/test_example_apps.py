@@ -1,4 +1,4 @@
-"""Nothing is found in the replies of our own examples, in any dialect and version."""
+"""The replies of the example apps have no findings, in any dialect and version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from answerback.contract import Dialect
 from answerback.dialects import write
 from answerback.dialects.reply_schemas import dialect_schema
 from answerback.rules import Finding
-from answerback.rules.reply_view import Circumstances
+from answerback.rules.reply_view import CheckContext
 from answerback.rules.validation import check
 from answerback.shape import BARE
 from answerback.versions import LATEST_LEGACY, VERSIONS, Version
@@ -60,7 +60,7 @@ def schema_of(app: App, tool: str) -> dict[str, Any] | None:
     return app.tools[tool].output_schema if tool in app.tools else None
 
 
-async def found(
+async def findings_in_call(
     app: App, tool: str, arguments: dict[str, Any], dialect: Any, version: Version
 ) -> tuple[Finding, ...]:
     reply = await app.call(tool, **arguments)
@@ -69,12 +69,12 @@ async def found(
     if not written.media_type.endswith("json"):
         return ()
     schema = schema_of(app, tool) if version.structured else None
-    given = Circumstances(version, schema, listed=version.structured)
-    return check(msgspec.json.decode(written.body), dialect, given)
+    context = CheckContext(version, schema, listed=version.structured)
+    return check(msgspec.json.decode(written.body), dialect, context)
 
 
 @pytest.mark.parametrize(("name", "tool", "arguments"), CALLS)
-def test_the_schema_of_a_dialect_takes_a_reply_of_an_example(
+def test_a_reply_of_an_example_matches_the_schema_of_its_dialect(
     example: Callable[[str], App], name: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     app = example(name)
@@ -91,7 +91,7 @@ def test_the_schema_of_a_dialect_takes_a_reply_of_an_example(
 
 
 @pytest.mark.parametrize(("name", "tool", "arguments"), CALLS)
-def test_nothing_is_found_in_a_reply_of_an_example(
+def test_a_reply_of_an_example_has_no_findings(
     example: Callable[[str], App], name: str, tool: str, arguments: dict[str, Any]
 ) -> None:
     app = example(name)
@@ -99,6 +99,6 @@ def test_nothing_is_found_in_a_reply_of_an_example(
     places += [("envelope", LATEST_LEGACY), ("rest", LATEST_LEGACY)]
 
     for dialect, version in places:
-        told = asyncio.run(found(example(name), tool, arguments, dialect, version))
-        assert told == (), (dialect, version.name)
+        found = asyncio.run(findings_in_call(example(name), tool, arguments, dialect, version))
+        assert found == (), (dialect, version.name)
     assert tool in app.tools or tool == "subtract"

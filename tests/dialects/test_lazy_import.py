@@ -1,3 +1,5 @@
+"""Writing a reply imports only the dialect that is used."""
+
 from __future__ import annotations
 
 import subprocess
@@ -16,19 +18,19 @@ write(failure("no"), {dialect!r}, RESULT, STANDARD)
 print(*sorted(name for name in sys.modules if name in {watched!r}))
 """
 HEAVY = ["answerback.dialects.readable", "asyncio", "logging", "email", "base64", "http.client"]
-PARTS = ["blocks", "envelope", "mcp", "problem", "rest", "text"]
+PARTS = ["contract_text", "envelope", "mcp", "mcp_blocks", "problem", "rest"]
 
 
 @pytest.mark.parametrize(
     ("dialect", "expected"),
     [
         ("rest", "rest"),
-        ("mcp", "blocks mcp text"),
-        ("envelope", "blocks envelope text"),
+        ("mcp", "contract_text mcp mcp_blocks"),
+        ("envelope", "contract_text envelope mcp_blocks"),
         ("problem", "problem rest"),
     ],
 )
-def test_a_dialect_loads_only_what_it_speaks_with(dialect: str, expected: str) -> None:
+def test_a_dialect_imports_only_the_modules_it_needs(dialect: str, expected: str) -> None:
     watched = [*(f"answerback.dialects.{part}" for part in PARTS)]
     probe = PROBE.format(dialect=dialect, watched=watched)
 
@@ -39,7 +41,7 @@ def test_a_dialect_loads_only_what_it_speaks_with(dialect: str, expected: str) -
 
 
 @pytest.mark.parametrize("dialect", ["rest", "mcp"])
-def test_plain_replies_do_not_load_the_renderer(dialect: str) -> None:
+def test_simple_replies_do_not_import_the_renderer(dialect: str) -> None:
     probe = PROBE.format(dialect=dialect, watched=HEAVY)
 
     found = subprocess.run([sys.executable, "-c", probe], capture_output=True, check=True)

@@ -1,4 +1,4 @@
-"""What the rules find in a reply of ours is the same on every wire, and costs next to nothing."""
+"""The findings in a `Reply` are those of its MCP form, with pointers into the reply itself."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from answerback.contract import Dialect
 from answerback.records.call_record import reply_json
 from answerback.reply import Error
 from answerback.rules.catalogue import RULES
+from answerback.rules.json_values import walk_values
 from answerback.rules.own_replies import findings_in
-from answerback.rules.reply_view import visited
 
 DSN = "postgres://admin:Zk3vQ9pLw2@db.internal/main"
-EXAMPLES = [example.made() for rule in RULES.values() for example in (rule.bad, rule.good)]
+EXAMPLES = [example.build_reply() for rule in RULES.values() for example in (rule.bad, rule.good)]
 CORPUS = [*(case.reply for case in BAD), *(case.reply for case in GOOD)]
-# Whatever a rule is there to find, and what it must not find, as a string and as an object.
-WILD = [
+# Every string and object of the examples and of the corpora, whether a rule must find it or not.
+PARTS = [
     value
     for reply in (*EXAMPLES, *CORPUS)
-    for _, value in visited(reply, "")
+    for _, value in walk_values(reply, "")
     if isinstance(value, str | dict) and len(msgspec.json.encode(value, enc_hook=repr)) < 120_000
 ]
-TEXTS = sorted({value for value in WILD if isinstance(value, str)})
-OBJECTS = [msgspec.json.decode(msgspec.json.encode(each, enc_hook=repr)) for each in WILD]
+TEXTS = sorted({value for value in PARTS if isinstance(value, str)})
+OBJECTS = [msgspec.json.decode(msgspec.json.encode(each, enc_hook=repr)) for each in PARTS]
 
 texts = st.sampled_from(TEXTS)
-said = st.one_of(texts, st.tuples(texts, texts).map(" ".join), st.sampled_from(OBJECTS))
+parts = st.one_of(texts, st.tuples(texts, texts).map(" ".join), st.sampled_from(OBJECTS))
 values = st.one_of(
-    said,
-    st.lists(said, max_size=2),
-    st.dictionaries(texts | st.sampled_from(["error", "status", "content"]), said, max_size=2),
+    parts,
+    st.lists(parts, max_size=2),
+    st.dictionaries(texts | st.sampled_from(["error", "status", "content"]), parts, max_size=2),
     st.sampled_from(OBJECTS).map(lambda each: msgspec.json.encode(each).decode()),
 )
 errors = st.builds(
@@ -62,24 +62,24 @@ replies = st.one_of(
 )
 
 
-def rules_in(found: Any) -> set[str]:
-    return {each.rule for each in found}
+def rules_in(findings: Any) -> set[str]:
+    return {each.rule for each in findings}
 
 
 @bounded
 @given(replies)
-def test_all_is_found_that_there_is_to_find_in_its_form_in_mcp(reply: Reply[Any]) -> None:
-    """Most replies are never written to be checked; what they would have shown is known."""
+def test_the_findings_are_those_of_the_reply_written_as_mcp(reply: Reply[Any]) -> None:
+    """The quick check, which does not write the reply, agrees with the full one."""
     assert rules_in(findings_in(reply)) == rules_in(validate(reply, "mcp"))
 
 
-def test_nothing_that_a_rule_is_there_for_is_overlooked() -> None:
-    held = [
+def test_the_quick_check_overlooks_nothing_that_a_rule_finds() -> None:
+    with_data = [
         Reply(data=data, encoded=msgspec.json.encode(data))
-        for wild in OBJECTS
-        for data in (wild, [wild], {"found": wild}, {"error": wild}, json.dumps(wild))
+        for part in OBJECTS
+        for data in (part, [part], {"found": part}, {"error": part}, json.dumps(part))
     ]
-    told = [
+    with_text = [
         reply
         for text in TEXTS
         for reply in (success(text), failure(text), failure("no such city", details=[text]))
@@ -87,7 +87,7 @@ def test_nothing_that_a_rule_is_there_for_is_overlooked() -> None:
 
     overlooked = [
         (reply, missed)
-        for reply in (*held, *told)
+        for reply in (*with_data, *with_text)
         if (missed := rules_in(validate(reply, "mcp")) ^ rules_in(findings_in(reply)))
     ]
 
@@ -96,33 +96,35 @@ def test_nothing_that_a_rule_is_there_for_is_overlooked() -> None:
 
 @pytest.mark.parametrize("char", ["a", '"', "\x01", "\\", "é", "😀"])
 @pytest.mark.parametrize("length", [5_000, 16_000, 20_000, 30_000, 60_000, 110_000])
-def test_what_is_too_large_as_it_is_written_is_found_too_large(char: str, length: int) -> None:
+def test_a_reply_that_is_too_large_when_encoded_is_found(char: str, length: int) -> None:
     text = char * length
     encoded = msgspec.json.encode(text)
-    held = [success(text), failure(text), Reply(data=text, encoded=encoded)]
-    held += [Reply(data=[text], encoded=b"[%b]" % encoded)]
-    held += [Reply(data={"a": text}, encoded=b'{"a":%b}' % encoded)]
+    replies = [success(text), failure(text), Reply(data=text, encoded=encoded)]
+    replies += [Reply(data=[text], encoded=b"[%b]" % encoded)]
+    replies += [Reply(data={"a": text}, encoded=b'{"a":%b}' % encoded)]
 
-    for reply in held:
+    for reply in replies:
         assert rules_in(findings_in(reply)) == rules_in(validate(reply, "mcp"))
 
 
 @bounded
 @given(replies)
-def test_a_finding_is_told_once_and_of_the_reply_as_it_is_kept(reply: Reply[Any]) -> None:
-    kept = dict(visited(msgspec.json.decode(reply_json(reply)), ""))
+def test_each_finding_is_reported_once_with_a_pointer_into_the_recorded_reply(
+    reply: Reply[Any],
+) -> None:
+    recorded = dict(walk_values(msgspec.json.decode(reply_json(reply)), ""))
 
     found = [(each.rule, each.pointer) for each in findings_in(reply)]
 
     assert len(set(found)) == len(found)
-    assert [pointer for _, pointer in found if pointer not in kept] == []
+    assert [pointer for _, pointer in found if pointer not in recorded] == []
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @bounded
 @given(cases())
-def test_no_form_that_we_write_is_out_of_shape(dialect: Dialect, case: Case) -> None:
-    """So the rules about shape need not be asked of replies of ours, on whichever wire."""
+def test_a_written_reply_breaks_no_rule_about_shape(dialect: Dialect, case: Case) -> None:
+    """So the check of a `Reply` may skip the rules about shape."""
     written = case.write(dialect)
     if not written.media_type.endswith("json"):
         return
@@ -131,9 +133,9 @@ def test_no_form_that_we_write_is_out_of_shape(dialect: Dialect, case: Case) -> 
 
     found = rules_in(validate(written.body, dialect, version=version))
 
-    # A success of which the data is {"error": …}, or is no object in a shape that wraps nothing.
-    of_the_data = {"AB119", "AB110"}
-    assert {rule for rule in found if rule.startswith("AB1")} <= of_the_data
+    # These depend on the data: it is {"error": …}, or it is not an object and the shape is bare.
+    about_data = {"AB119", "AB110"}
+    assert {rule for rule in found if rule.startswith("AB1")} <= about_data
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,5 @@
+"""The text that each contract adds to a reply."""
+
 from __future__ import annotations
 
 import json
@@ -30,7 +32,7 @@ def texts(reply: Reply[Any], shape: Shape, contract: Contract) -> list[str]:
         (DIRECT, '{\n  "result": "hi"\n}'),
     ],
 )
-def test_a_returned_string_is_its_own_text_but_where_the_contract_says_json(
+def test_a_returned_string_is_its_own_text_unless_the_contract_wants_json(
     contract: Contract, expected: str
 ) -> None:
     assert texts(success(data="hi"), RESULT, contract) == [expected]
@@ -46,17 +48,19 @@ def test_a_returned_string_is_its_own_text_but_where_the_contract_says_json(
         (DIRECT, ["Two found", '{\n  "count": 2\n}']),
     ],
 )
-def test_beside_a_text_of_the_authors_own(contract: Contract, expected: list[str]) -> None:
+def test_the_json_beside_a_text_of_the_author_follows_the_contract(
+    contract: Contract, expected: list[str]
+) -> None:
     assert texts(success("Two found", {"count": 2}), BARE, contract) == expected
 
 
 @pytest.mark.parametrize("contract", [ENVELOPE, APPS])
-def test_without_a_text_of_the_authors_own_data_is_made_readable(contract: Contract) -> None:
+def test_data_without_a_text_of_the_author_is_rendered_for_people(contract: Contract) -> None:
     assert texts(success(data={"itemCount": 2}), BARE, contract) == ["Item count: 2"]
 
 
 @pytest.mark.parametrize("contract", PRESETS.values())
-def test_a_picture_beside_data_still_gets_the_text_and_the_text_comes_first(
+def test_the_text_for_data_comes_before_an_image(
     contract: Contract,
 ) -> None:
     first, *others = content_with_text(success(data={"a": 1}, content=[PICTURE]), BARE, contract)
@@ -67,29 +71,29 @@ def test_a_picture_beside_data_still_gets_the_text_and_the_text_comes_first(
 
 @pytest.mark.parametrize("contract", PRESETS.values())
 @pytest.mark.parametrize("content", [(PICTURE,), (Text("hi"),), (Text(""), PICTURE)])
-def test_content_without_data_is_left_as_it_is(
+def test_content_without_data_is_not_changed(
     content: tuple[Block, ...], contract: Contract
 ) -> None:
     assert content_with_text(Reply(content=content), RESULT, contract) == content
 
 
 @pytest.mark.parametrize("contract", PRESETS.values())
-def test_nothing_at_all_is_said_in_words(contract: Contract) -> None:
+def test_a_reply_without_content_and_data_gets_a_text(contract: Contract) -> None:
     assert texts(Reply(), RESULT, contract) == [DONE]
 
 
 @pytest.mark.parametrize("contract", [ENVELOPE, APPS])
-def test_none_is_said_in_words_where_text_is_for_people(contract: Contract) -> None:
+def test_none_gets_a_text_where_text_is_for_people(contract: Contract) -> None:
     assert texts(success(data=None), EMPTY, contract) == [DONE]
 
 
-def test_a_text_that_says_the_json_already_is_not_repeated() -> None:
+def test_a_text_equal_to_the_json_is_not_repeated() -> None:
     text = json.dumps({"a": 1}, separators=(",", ":"))
 
     assert texts(success(text, {"a": 1}), BARE, STANDARD) == [text]
 
 
-def test_the_error_comes_before_what_the_author_says_beside_it() -> None:
+def test_the_error_text_comes_before_content_of_the_author() -> None:
     reply = failure("no such city")
     reply = Reply(error=reply.error, content=(Text("Try Oslo."), PICTURE))
 

@@ -1,4 +1,4 @@
-"""Failures said in words, and texts that only talk about failures, side by side."""
+"""Error messages, which rule AB201 must find, and texts about errors, which it must not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from answerback import validate
 
-FAILED = """
+ERROR_MESSAGES = """
 Error: 401 Unauthorized
 Error: no such city
 Error: 404
@@ -181,7 +181,7 @@ Erro ao ler o arquivo: sem permissão
 <!DOCTYPE html><html><head><title>503 Service Temporarily Unavailable</title></head></html>
 """.strip().splitlines()
 
-ABOUT_FAILURES = """
+ABOUT_ERRORS = """
 Error: A Memoir, by Jane Doe
 Error: The Movie (2011)
 Error: Stories From the Help Desk
@@ -320,7 +320,7 @@ Object of type A is a subclass of B
 1 validation error was fixed
 """.strip().splitlines()
 
-_PAGES = [
+_LONG_TEXTS_ABOUT_ERRORS = [
     "[ERROR] disk full\n[INFO] cleaned up\n[INFO] done",
     "error: a.c:3: expected ;\nwarning: a.c:9: unused x\nnote: 1 error",
     "Error: a.txt\nError: b.txt\nError: c.txt",
@@ -336,25 +336,27 @@ def findings(text: str) -> list[str]:
     return [each.rule for each in validate({"content": [{"type": "text", "text": text}]})]
 
 
-@pytest.mark.parametrize("text", FAILED)
-def test_a_failure_said_in_words_alone_is_told(text: str) -> None:
+@pytest.mark.parametrize("text", ERROR_MESSAGES)
+def test_an_error_message_without_is_error_is_found(text: str) -> None:
     assert findings(text) == ["AB201"]
 
 
-@pytest.mark.parametrize("text", [*ABOUT_FAILURES, *_PAGES], ids=lambda text: text[:40])
-def test_a_text_about_failures_is_not_taken_for_one(text: str) -> None:
+@pytest.mark.parametrize(
+    "text", [*ABOUT_ERRORS, *_LONG_TEXTS_ABOUT_ERRORS], ids=lambda text: text[:40]
+)
+def test_a_text_about_errors_is_not_taken_for_an_error_message(text: str) -> None:
     assert findings(text) == []
 
 
-@pytest.mark.parametrize("text", FAILED)
-def test_a_failure_that_is_flagged_is_not_told_of_again(text: str) -> None:
+@pytest.mark.parametrize("text", ERROR_MESSAGES)
+def test_an_error_message_with_is_error_is_not_found(text: str) -> None:
     found = validate({"content": [{"type": "text", "text": text}], "isError": True})
 
     assert "AB201" not in {each.rule for each in found}
 
 
 @pytest.mark.parametrize("text", ["Error: ", "error " * 99, "[error] " * 70, "a" * 599, "❌" * 590])
-def test_a_text_that_goes_on_and_on_is_read_quickly(text: str) -> None:
+def test_a_repetitive_text_is_checked_quickly(text: str) -> None:
     started = time.process_time()
 
     for _ in range(100):

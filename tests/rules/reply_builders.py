@@ -1,4 +1,4 @@
-"""What the replies of both corpora are made of."""
+"""Builders of replies for the corpora of good and bad replies."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ USER = {
 NOW = "2026-01-31T12:00:00Z"
 
 
-def text(said: str, **more: Any) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": said}], **more}
+def text_result(text: str, **members: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": text}], **members}
 
 
-def blocks(*content: Any, **more: Any) -> dict[str, Any]:
-    return {"content": [*content], **more}
+def blocks_result(*blocks: Any, **members: Any) -> dict[str, Any]:
+    return {"content": [*blocks], **members}
 
 
-def said(words: str) -> dict[str, Any]:
-    return {"type": "text", "text": words}
+def text_block(text: str) -> dict[str, Any]:
+    return {"type": "text", "text": text}
 
 
-def image(data: str, mime: str = "image/png") -> dict[str, Any]:
+def image_block(data: str, mime: str = "image/png") -> dict[str, Any]:
     return {"type": "image", "data": data, "mimeType": mime}
 
 
@@ -36,6 +36,6 @@ def envelope(**changes: Any) -> dict[str, Any]:
     whole: dict[str, Any] = {
         "success": True,
         "timestamp": NOW,
-        "content": [said("Instance started")],
+        "content": [text_block("Instance started")],
     }
     return whole | changes

@@ -1,4 +1,4 @@
-"""The least an MCP server could do for `add`: a bare msgspec loop, over stdio or as an ASGI app."""
+"""A bare MCP server for `add`: msgspec and nothing else, over stdio or as an ASGI app."""
 
 from __future__ import annotations
 
