@@ -26,7 +26,7 @@ STATE = {
     # A table that is read as it is needed, from modules that are loaded as they are needed.
     "dialects/__init__.py: _load",
     # How anything is encoded: worked out at its first use, and the same ever after.
-    "calls/reply_check.py: _ANYTHING",
+    "calls/reply_check.py: _any_output",
     "wrapping.py: _any_output",
     # Made of a type or a pattern that an author wrote, and the same whenever it is made.
     "types/pydantic_types.py: _cached_adapter",

@@ -157,6 +157,19 @@ def find_code(code: str, kind: str | None = None) -> Code:
     return own or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]
 
 
+def code_for_status(status: int) -> str | None:
+    """Return the code to read an HTTP status as; None for 500, which has no particular code.
+
+    Several codes share a status: the code of the error class that authors raise counts first.
+    """
+    if status == CODES[UNKNOWN_ERROR].status:
+        return None
+    for raised in (InvalidInput, Unauthenticated, Forbidden, NotFound, Conflict):
+        if CODES[raised.kind].status == status:
+            return raised.kind
+    return next((code for code in reversed(CODES) if CODES[code].status == status), None)
+
+
 @contextmanager
 def needs_extra(extra: str) -> Iterator[None]:
     """Turn a missing optional dependency into an install hint."""

@@ -11,14 +11,16 @@ A dialect's module is imported at its first use. Dialects know nothing of wires.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..contract import STANDARD, Contract, Dialect
 from ..reply import Reply
 from ..shape import BARE, Shape
-from ..versions import LATEST_LEGACY, Version
 from .common import MalformedReply
 from .http_reply import JSON, HttpReply, json_reply
+
+if TYPE_CHECKING:
+    from ..versions import Version
 
 __all__ = ["HttpReply", "MalformedReply", "project", "read", "write"]
 
@@ -28,7 +30,7 @@ def write(
     dialect: Dialect,
     shape: Shape,
     contract: Contract,
-    version: Version = LATEST_LEGACY,
+    version: Version | None = None,
 ) -> HttpReply:
     """Write the reply in *dialect*; the status does not depend on the dialect."""
     written = _load(dialect).write(reply, shape, contract, version)
@@ -52,7 +54,7 @@ def project(
     dialect: Dialect,
     shape: Shape,
     contract: Contract,
-    version: Version = LATEST_LEGACY,
+    version: Version | None = None,
 ) -> Reply[Any]:
     """Return the part of the reply that *dialect* carries: `read` returns this for it."""
     carried: Reply[Any] = _load(dialect).project(reply, shape, contract, version)

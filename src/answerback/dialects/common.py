@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..content import Annotations, Block
-from ..errors import (
-    CODES,
-    UNKNOWN_ERROR,
-    AnswerbackError,
-    Conflict,
-    Forbidden,
-    InvalidInput,
-    NotFound,
-    Unauthenticated,
-    find_code,
-)
+from ..errors import CODES, UNKNOWN_ERROR, AnswerbackError, code_for_status
 from ..reply import Error, Reply
 
 if TYPE_CHECKING:
@@ -26,13 +16,6 @@ if TYPE_CHECKING:
 
 META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; keys of an author with it are not sent."""
-
-# Several codes share a status: a status is read as the code of the error class authors raise.
-CODE_BY_STATUS = {row.status: code for code, row in CODES.items()} | {
-    find_code(raised.kind).status: raised.kind
-    for raised in (InvalidInput, Unauthenticated, Forbidden, NotFound, Conflict)
-}
-del CODE_BY_STATUS[find_code(UNKNOWN_ERROR).status]
 
 encode = msgspec.json.Encoder().encode
 
@@ -164,4 +147,4 @@ def project_error(error: Error) -> Error:
 
 def kind_for_status(code: str, status: int) -> str | None:
     """Return the kind for an error with a *code* that is not in the table, by its *status*."""
-    return None if code in CODES else CODE_BY_STATUS.get(status)
+    return None if code in CODES else code_for_status(status)

@@ -6,18 +6,16 @@ retryable of an error.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..content import Audio, Block, Image, Text
 from ..contract import STANDARD, Contract
-from ..errors import UNKNOWN_ERROR
+from ..errors import UNKNOWN_ERROR, code_for_status
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
-from ..versions import LATEST_LEGACY, Version
 from .common import (
-    CODE_BY_STATUS,
     MalformedReply,
     data_as_received,
     decode_json,
@@ -26,13 +24,16 @@ from .common import (
 )
 from .http_reply import ERROR_CODE, JSON, HttpReply, header_token, is_header_token, json_reply
 
+if TYPE_CHECKING:
+    from ..versions import Version
+
 FORM = "X-Answerback-Form"
 """The header of a body that is not data: `content` (blocks), `image` or `audio` (bytes)."""
 OCTETS = "application/octet-stream"
 
 
 def write(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> HttpReply:
     """Return the reply for HTTP; it does not depend on the contract or the version."""
     if reply.error is not None:
@@ -71,7 +72,7 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
 
 
 def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_LEGACY
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> Reply[Any]:
     """Return the part of the reply that is carried; `read` sets the timestamp to its own time."""
     timestamp = reply.timestamp
@@ -89,6 +90,7 @@ def project(
 
 
 def _content(reply: Reply[Any]) -> tuple[Block, ...]:
+    from ..versions import LATEST_LEGACY
     from .contract_text import DONE
     from .mcp_blocks import project_block
 
@@ -123,7 +125,7 @@ def _read_content(found: Any) -> Reply[Any]:
 
 
 def _read_error(http_reply: HttpReply) -> Error:
-    code = http_reply.header(ERROR_CODE) or CODE_BY_STATUS.get(http_reply.status, UNKNOWN_ERROR)
+    code = http_reply.header(ERROR_CODE) or code_for_status(http_reply.status) or UNKNOWN_ERROR
     kind = kind_for_status(code, http_reply.status)
     try:
         found = decode_json(http_reply.body, "the body")

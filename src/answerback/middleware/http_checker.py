@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..dialects.common import CODE_BY_STATUS
+from ..errors import code_for_status
 from .checker import (
     Checked,
     Checker,
@@ -115,7 +115,7 @@ class Bodies:
         return Judged(sent.status, _encode({**frame, "result": mcp_refusal(checked)}))
 
     def _pass(self, sent: Sent, found: Any, clock: Clock) -> Judged:
-        code = CODE_BY_STATUS.get(sent.status, f"HTTP_{sent.status}")
+        code = code_for_status(sent.status) or f"HTTP_{sent.status}"
         self._record(sent, Checked(code=code), clock)
         if self._checker.dialect != "envelope":
             return Judged(sent.status)
