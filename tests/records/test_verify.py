@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -14,8 +13,6 @@ from tests.records.support import app_with
 from answerback.records import JSONL, Records, SQLite
 from answerback.records.reader import CannotRead
 from answerback.records.verify import verify
-
-Tamper = Callable[[sqlite3.Connection], object]
 
 
 def record_calls(sink: SQLite | JSONL, calls: int = 5) -> None:
