@@ -17,7 +17,7 @@ STATE = {
     # Public names are kept once they were loaded.
     "__init__.py: globals()",
     "records/__init__.py: globals()",
-    # Who writes, so that a process that forks can tell them.
+    # All writers of records, so that a forked child can reset them.
     "records/writer.py: _WRITERS",
     # The thread pools: a forked child resets them, because it has none of their threads.
     "calls/thread_pool.py: _POOLS",

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.records.kept import app_with
+from tests.records.support import app_with
 
 from answerback.cli.audit import run
 from answerback.cli.program import Program

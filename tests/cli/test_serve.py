@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.records.kept import replies_in
+from tests.records.support import replies_in
 
 Run = Callable[..., Any]
 

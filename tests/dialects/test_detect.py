@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 from starlette.responses import Response
-from tests.records.kept import Memory
+from tests.records.support import MemorySink
 
 from answerback import audit, failure, success, validate
 from answerback.contract import ENVELOPE
@@ -32,12 +32,12 @@ def over_mcp(reply: Any) -> Any:
     return msgspec.json.decode(write(reply, "mcp", BARE, ENVELOPE).body)
 
 
-def checked_by_middleware(reply: Any) -> Memory:
+def checked_by_middleware(reply: Any) -> MemorySink:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         body = msgspec.json.encode(reply)
         await Response(body, media_type="application/json")(scope, receive, send)
 
-    sink = Memory()
+    sink = MemorySink()
     records = Records(sink)
 
     async def ask() -> None:
@@ -50,15 +50,15 @@ def checked_by_middleware(reply: Any) -> Memory:
     return sink
 
 
-def checked_by_audit(reply: Any) -> Memory:
-    sink = Memory()
+def checked_by_audit(reply: Any) -> MemorySink:
+    sink = MemorySink()
     records = Records(sink)
     audit("x", lambda: reply, records=records)()
     records.close()
     return sink
 
 
-Check = Callable[[Any], Memory]
+Check = Callable[[Any], MemorySink]
 EACH = pytest.mark.parametrize("check", [checked_by_middleware, checked_by_audit])
 
 

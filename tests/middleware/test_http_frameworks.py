@@ -18,12 +18,12 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
-from tests.records.kept import Memory
+from tests.records.support import MemorySink
 
 from answerback import validate
 from answerback.middleware import asgi, wsgi
 from answerback.records import JSONL, Records
-from answerback.records.reader import Kept, decode, read
+from answerback.records.reader import StoredRecord, decode, read
 
 GOOD = {
     "success": True,
@@ -225,7 +225,7 @@ def test_an_invalid_envelope_with_an_error_status_is_refused() -> None:
 
 
 def test_an_error_of_the_framework_is_recorded_with_the_code_of_its_status() -> None:
-    sink = Memory()
+    sink = MemorySink()
     records = Records(sink)
 
     ask_over(fastapi_app(records=records), "GET", "/nowhere")
@@ -322,7 +322,7 @@ def test_each_reply_is_recorded_with_its_findings(answer: Ask, tmp_path: Path) -
     answer(b'{"success": true}', records=records)
     records.close()
 
-    events = [decode(kept) for kept in read(str(file)) if isinstance(kept, Kept)]
+    events = [decode(kept) for kept in read(str(file)) if isinstance(kept, StoredRecord)]
     replies = [event for event in events if event is not None and event.is_reply]
     assert [event.event for event in replies] == ["mcp_response", "mcp_response_format_issue"]
     assert [event.code for event in replies] == ["", "INVALID_RESPONSE_FORMAT"]

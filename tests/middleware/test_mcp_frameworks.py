@@ -17,7 +17,7 @@ from mcp.server.mcpserver import MCPServer
 from answerback.middleware import fastmcp, sdk
 from answerback.records import JSONL, Records
 from answerback.records.event import Event
-from answerback.records.reader import Kept, decode, read
+from answerback.records.reader import StoredRecord, decode, read
 
 TEXT = "Internal server error: Invalid response format"
 
@@ -36,7 +36,7 @@ def call(server: Any, name: str, **arguments: Any) -> Any:
 
 
 def replies_in(file: Path) -> list[Event]:
-    events = [decode(kept) for kept in read(str(file)) if isinstance(kept, Kept)]
+    events = [decode(kept) for kept in read(str(file)) if isinstance(kept, StoredRecord)]
     return [event for event in events if event is not None and event.is_reply]
 
 

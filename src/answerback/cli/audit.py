@@ -11,8 +11,8 @@ import msgspec
 
 from ..dialects.readable import render
 from ..records.event import Event
-from ..records.reader import Kept, decode, read
-from ..records.statistics import Row, Summary, summarise
+from ..records.reader import StoredRecord, decode, read
+from ..records.statistics import Summary, ToolStatistics, summarise
 from ..records.verify import Verdict, verify
 from ..types.describe import counted
 from .program import COMMANDS, Program, positive_int, write_stderr
@@ -121,7 +121,7 @@ def _table(summary: Summary) -> str:
     return "\n".join([*lines, "", total + _lost_and_unchecked(summary)])
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: ToolStatistics) -> tuple[str, ...]:
     counts = map(str, (row.calls, row.failures, row.findings))
     return (render(row.tool)[:60], *counts, *map(_duration, (row.p50, row.p95, row.p99)))
 
@@ -145,11 +145,11 @@ def _duration(milliseconds: float) -> str:
     return f"{milliseconds:.1f} ms" if milliseconds < 1000 else f"{milliseconds / 1000:.1f} s"
 
 
-def _events(path: str, last: int | None) -> Iterator[tuple[Event, Kept]]:
+def _events(path: str, last: int | None) -> Iterator[tuple[Event, StoredRecord]]:
     unreadable = 0
     for kept in read(path, last=last):
-        event = decode(kept) if isinstance(kept, Kept) else None
-        if isinstance(kept, Kept) and event is not None:
+        event = decode(kept) if isinstance(kept, StoredRecord) else None
+        if isinstance(kept, StoredRecord) and event is not None:
             yield event, kept
         else:
             unreadable += 1

@@ -11,7 +11,7 @@ import msgspec
 
 from ..dialects.detect import code_of, dialect_of
 from ..errors import MissingExtraError
-from ..records.call_record import Answered
+from ..records.call_record import CallRecord
 
 if TYPE_CHECKING:
     from ..contract import Dialect
@@ -46,15 +46,15 @@ class CallTimer:
 
     def record_of(
         self, name: str, wire: str, result: CheckResult, arguments: bytes = b""
-    ) -> Answered:
+    ) -> CallRecord:
         reply = result.reply
-        return Answered(
+        return CallRecord(
             kind="tool",
             name=name,
             wire=wire,
             arguments=arguments,
-            began=self._began,
-            took_ns=perf_counter_ns() - self._began_ns,
+            started_at=self._began,
+            duration_ns=perf_counter_ns() - self._began_ns,
             size=len(msgspec.json.encode(reply, enc_hook=repr)) if reply is not None else 0,
             reply=reply,
             code=result.code or code_of(reply),
@@ -99,7 +99,7 @@ class Checker:
         _log().error("Error validating MCP response: it is not JSON: %s", exc)
         return CheckResult(None, (), CHECK_FAILED, "the response is not JSON")
 
-    def record(self, item: Answered) -> None:
+    def record(self, item: CallRecord) -> None:
         if self.records is not None:
             self.records.add(item)
 
