@@ -41,7 +41,7 @@ STATE = {
     # The first lines of answers, of which few differ; and not without bounds.
     "wires/asgi/request.py: _head",
     # The document of an App, for as long as there is the App.
-    "wires/http/openapi/document.py: _made",
+    "wires/http/openapi/document.py: _cache",
 }
 STATEFUL = {
     "ContextVar",

@@ -156,7 +156,7 @@ def test_an_ended_session_is_told_without_body_and_length(
 
 
 class Hasty(UvicornProtocol):
-    patience = 0.3
+    idle_timeout = 0.3
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def hasty_port() -> Iterator[int]:
 
     @app.tool
     async def slow() -> str:
-        await asyncio.sleep(3 * Hasty.patience)
+        await asyncio.sleep(3 * Hasty.idle_timeout)
         return "done"
 
     @app.tool
@@ -224,7 +224,7 @@ def test_a_body_that_had_to_wait_for_its_turn_has_all_its_time(
     line.send(request_bytes("/functions/slow", b"{}") + request_bytes()[:-5])
     assert line.read().status == 200
 
-    time.sleep(Hasty.patience * 0.8)  # The pause is what is tested.
+    time.sleep(Hasty.idle_timeout * 0.8)  # The pause is what is tested.
     line.send(request_bytes()[-5:])
 
     assert line.read().json == {"result": 10}
@@ -278,7 +278,7 @@ def test_a_body_may_take_long_as_long_as_it_goes_on(
     whole = request_bytes("/functions/add", b'{"x":7,"y":3}' + b" " * 4)
     line.send(whole[:-4])
     for _ in range(4):
-        time.sleep(Hasty.patience / 2)  # The pauses are what is tested.
+        time.sleep(Hasty.idle_timeout / 2)  # The pauses are what is tested.
         line.send(b" ")
 
     assert line.read().json == {"result": 10}

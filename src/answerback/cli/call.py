@@ -12,7 +12,7 @@ from ..dialects import write
 from ..reply import Error, Reply
 from ..shape import RESULT
 from ..wires.single_call import call_once
-from ..wires.stdout import Stdout, take_stdin, take_stdout
+from ..wires.standard_streams import Stdout, take_stdin, take_stdout
 from .call_arguments import read_arguments
 from .program import Program, write_stderr
 from .terminal_peer import TerminalPeer, stderr_is_terminal

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from ..wires.cgi import serve
-from ..wires.stdout import take_stdin, take_stdout
+from ..wires.standard_streams import take_stdin, take_stdout
 from .program import Program, write_stderr
 
 _WITHOUT_SERVER = """\

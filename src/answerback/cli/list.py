@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..wires.stdout import take_stdout
+from ..wires.standard_streams import take_stdout
 from .program import Program
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ..wires.stdout import take_stdin, take_stdout
+from ..wires.standard_streams import take_stdin, take_stdout
 from .program import Program, write_stderr
 
 _ON_TERMINAL = """\

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..wires.stdout import take_stdout
+from ..wires.standard_streams import take_stdout
 from .program import Program
 
 

@@ -16,7 +16,7 @@ from ..registry import Registry
 from ..reply import Reply, failure
 from .http.refusals import too_large
 from .http.routes import Routes
-from .stdout import Stdout
+from .standard_streams import Stdout
 
 Environ: TypeAlias = Mapping[str, str]
 

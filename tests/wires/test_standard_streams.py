@@ -1,13 +1,15 @@
+"""`wires.standard_streams`: only the wire reads stdin and writes stdout."""
+
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-TAKE = "from answerback.wires.stdout import take_stdout; out = take_stdout(); "
+TAKE = "from answerback.wires.standard_streams import take_stdout; out = take_stdout(); "
 
 
 def run(code: str, shell: str = "") -> subprocess.CompletedProcess[bytes]:
-    """Run *code* once fd 1 is taken, in a shell that may close what it is given."""
+    """Run *code* in Python; *shell* has redirections, such as `>&-`, which closes stdout."""
     command = f'exec "$0" -c "$1" {shell}'
     return subprocess.run(
         ["sh", "-c", command, sys.executable, code], capture_output=True, timeout=20, check=False
@@ -28,7 +30,7 @@ def test_only_the_wire_reaches_stdout() -> None:
         assert word in result.stderr
 
 
-def test_what_was_printed_before_and_not_yet_written_goes_to_stderr() -> None:
+def test_text_that_was_printed_but_not_flushed_before_goes_to_stderr() -> None:
     code = "import sys; sys.stdout.reconfigure(write_through=False); sys.stdout.write('early');"
 
     result = run(code + TAKE + "out.write(b'wire')")
@@ -37,7 +39,7 @@ def test_what_was_printed_before_and_not_yet_written_goes_to_stderr() -> None:
     assert result.stderr == b"early"
 
 
-def test_a_subprocess_does_not_inherit_the_wire() -> None:
+def test_a_subprocess_does_not_inherit_stdout() -> None:
     code = (
         TAKE + "import subprocess, sys;"
         "subprocess.run([sys.executable, '-c', f'import os; os.write({out._fd}, b\"mine\")'],"
@@ -50,13 +52,13 @@ def test_a_subprocess_does_not_inherit_the_wire() -> None:
     assert b"Bad file descriptor" in result.stderr
 
 
-def test_a_closed_stderr_swallows_what_is_printed() -> None:
+def test_prints_are_discarded_if_stderr_is_closed() -> None:
     result = run(TAKE + "import os; os.write(1, b'lost'); out.write(b'wire')", "2>&-")
 
     assert (result.stdout, result.returncode) == (b"wire", 0)
 
 
-def test_a_closed_stdout_is_no_trouble(tmp_path: Path) -> None:
+def test_with_stdout_closed_no_file_becomes_fd_1(tmp_path: Path) -> None:
     """A file opened next must not become fd 1, where a C library would write into it."""
     path = tmp_path / "file"
     code = TAKE + f"f = open({str(path)!r}, 'wb'); import os; os.write(1, b'x'); out.write(b'wire')"
@@ -67,13 +69,13 @@ def test_a_closed_stdout_is_no_trouble(tmp_path: Path) -> None:
     assert path.read_bytes() == b""
 
 
-def test_all_three_closed_are_no_trouble() -> None:
+def test_a_process_with_all_three_streams_closed_runs() -> None:
     result = run(TAKE + "print('x'); out.write(b'wire')", "<&- >&- 2>&-")
 
     assert result.returncode == 0
 
 
-def test_a_reader_that_went_away_is_a_broken_pipe() -> None:
+def test_writing_to_a_reader_that_closed_the_pipe_raises_broken_pipe() -> None:
     read, write = os.pipe()
     os.close(read)
     code = TAKE + "\ntry: out.write(b'x')\nexcept BrokenPipeError: raise SystemExit(7)"
@@ -84,7 +86,7 @@ def test_a_reader_that_went_away_is_a_broken_pipe() -> None:
     assert result.returncode == 7
 
 
-def test_a_pipe_that_does_not_wait_gets_all_of_a_long_text() -> None:
+def test_a_non_blocking_pipe_gets_all_of_a_long_text() -> None:
     code = TAKE + "import os; os.set_blocking(out._fd, False); out.write(bytes(3_000_000))"
 
     result = run(code)
@@ -94,7 +96,7 @@ def test_a_pipe_that_does_not_wait_gets_all_of_a_long_text() -> None:
 
 def test_stdin_is_read_by_the_wire_alone() -> None:
     code = (
-        "from answerback.wires.stdout import take_stdin; import os, subprocess, sys;"
+        "from answerback.wires.standard_streams import take_stdin; import os, subprocess, sys;"
         "fd = take_stdin(); subprocess.run(['cat']); print(repr(sys.stdin.read()), flush=True);"
         "os.write(1, os.read(fd, 99))"
     )
@@ -104,9 +106,9 @@ def test_stdin_is_read_by_the_wire_alone() -> None:
     assert result.stdout == b"''\nwire\n"
 
 
-def test_a_subprocess_does_not_inherit_the_wires_stdin() -> None:
+def test_a_subprocess_does_not_inherit_stdin() -> None:
     code = (
-        "from answerback.wires.stdout import take_stdin; import subprocess, sys;"
+        "from answerback.wires.standard_streams import take_stdin; import subprocess, sys;"
         "probe = f'import os; os.read({take_stdin()}, 1)';"
         "subprocess.run([sys.executable, '-c', probe], close_fds=False)"
     )
