@@ -256,7 +256,9 @@ def test_one_who_leaves_is_missed_by_what_he_asked_first_too(
     params = {"name": "until_left", "arguments": {"notes": str(tmp_path)}, "_meta": META}
     body = json.dumps(MESSAGE | {"params": params}).encode()
     line = connect(hasty_port)
-    line.send(request_bytes("/mcp", body, *MODERN[:-1], "Mcp-Name: until_left") + request_bytes())
+    line.send(
+        request_bytes("/mcp", body, *STATELESS[:-1], "Mcp-Name: until_left") + request_bytes()
+    )
     _appears(tmp_path / "began")
 
     line.close()
@@ -364,7 +366,7 @@ def test_an_offer_to_upgrade_from_an_old_client_is_answered_and_the_line_closed(
     assert body == b'{"result":10}'
 
 
-MODERN = (
+STATELESS = (
     "Content-Type: application/json",
     "MCP-Protocol-Version: 2026-07-28",
     "Mcp-Method: tools/call",
@@ -381,7 +383,7 @@ MESSAGE = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": PARAMS}
 def test_callers_who_leave_before_the_answer_are_no_fault_to_be_logged(
     serve: Any, request_bytes: Any
 ) -> None:
-    asked = request_bytes("/mcp", json.dumps(MESSAGE).encode(), *MODERN)
+    asked = request_bytes("/mcp", json.dumps(MESSAGE).encode(), *STATELESS)
     with serve(EVERYTHING) as server:
         for _ in range(30):
             address = ("127.0.0.1", server.port)

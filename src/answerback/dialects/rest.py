@@ -90,12 +90,12 @@ def project(
 
 
 def _content(reply: Reply[Any]) -> tuple[Block, ...]:
-    from ..versions import LATEST_LEGACY
+    from ..versions import LATEST_STATEFUL
     from .contract_text import DONE
     from .mcp_blocks import project_block
 
     blocks = reply.content or (Text(DONE),)
-    return tuple(project_block(block, LATEST_LEGACY) for block in blocks)
+    return tuple(project_block(block, LATEST_STATEFUL) for block in blocks)
 
 
 def _media_kind(media: Image | Audio) -> str:

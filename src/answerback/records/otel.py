@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from ..errors import find_code, needs_extra
-from ..versions import MODERN
+from ..versions import STATELESS
 from .event import CANCELLED, ISSUE, Event
 from .sink import Entry
 
@@ -145,7 +145,7 @@ def _failure(event: Event) -> dict[str, str]:
 
 
 def _rpc_code(event: Event, status: int) -> str:
-    if status == 404 and event.kind == "resource" and event.version not in MODERN:
+    if status == 404 and event.kind == "resource" and event.version not in STATELESS:
         return _RESOURCE_NOT_FOUND
     return _INVALID_PARAMS if 400 <= status < 500 else _INTERNAL_ERROR
 
