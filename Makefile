@@ -1,4 +1,4 @@
-# Everything works from a clean clone: each target makes what it needs.
+# Every target works in a clean clone: it installs what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
@@ -10,12 +10,12 @@ SECONDS ?= 300
 
 .PHONY: help setup run test conformance check demo bench fuzz soak clean
 
-help:  ## what can be made
+help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(READY) $(JUDGES)  ## create .venv and node_modules with everything
 
-# uv where it is there, venv and pip where it is not.
+# uv if it is installed, else venv and pip.
 $(READY): pyproject.toml constraints.txt
 	@if command -v uv >/dev/null 2>&1; then \
 	  uv venv -q --allow-existing --python $(PYTHON) .venv && \
@@ -27,7 +27,7 @@ $(READY): pyproject.toml constraints.txt
 	fi
 	@touch $@
 
-# The official MCP suite and clients, for the tests alone. A registry may fail once.
+# The official MCP suite and clients, only for the tests. Retried once, because a registry may fail.
 NPM_INSTALL := npm install --no-package-lock --no-audit --no-fund --ignore-scripts --loglevel=error
 $(JUDGES): package.json
 	@$(NPM_INSTALL) || $(NPM_INSTALL)
@@ -39,25 +39,25 @@ run: $(READY)  ## serve examples/calculator.py on port 8000
 test: setup  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) -q
 
-conformance: setup  ## the official MCP suite against examples/conformance.py
+conformance: setup  ## run the official MCP suite against examples/conformance.py
 	$(BIN)/python -m tests.mcp.conformance
 
-check: $(READY)  ## lint, types, imports
+check: $(READY)  ## run the linters and the type checker
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-demo: $(READY)  ## one call over every wire, side by side
+demo: $(READY)  ## make one call over every wire and compare
 	$(BIN)/python examples/demo.py
 
-bench: $(READY)  ## the figures in docs/performance.md
+bench: $(READY)  ## measure the figures in docs/performance.md
 	$(BIN)/python -m bench
 
-fuzz: $(READY)  ## spoil messages, FUZZ seconds for each of some twenty properties
+fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty properties
 	ANSWERBACK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(WORKERS) -q tests/fuzz
 
-soak: $(READY)  ## many calls over every wire, by clients that come, go and vanish
+soak: $(READY)  ## many calls over every wire, by clients that disconnect and abandon sessions
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)
 
 clean:

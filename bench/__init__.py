@@ -1,1 +1,1 @@
-"""Figures, each as a ratio against something measured in the same run: machines are noisy."""
+"""Benchmarks. Each figure is a ratio to something measured in the same run: machines are noisy."""

@@ -1,4 +1,4 @@
-"""The tools that are measured."""
+"""The tools that the benchmarks call."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ app = App("bench")
 
 @app.tool
 def add(x: int, y: int) -> int:
-    """Add two numbers, in a thread as any plain function."""
+    """Add two numbers in a thread."""
     return x + y
 
 
 @app.tool(inline=True)
 def add_inline(x: int, y: int) -> int:
-    """Add two numbers in place."""
+    """Add two numbers on the event loop, without a thread."""
     return x + y
 
 
 @app.tool
 async def add_async(x: int, y: int) -> int:
-    """Add two numbers on the loop."""
+    """Add two numbers in a coroutine."""
     return x + y
 
 
@@ -36,7 +36,7 @@ class Weather:
 
 @app.tool
 async def weather(x: int, y: int) -> Weather:
-    """Tell seed 004's structured weather of a place."""
+    """Return an object of three members."""
     return Weather(22.5, "Partly cloudy", 65)
 
 

@@ -1,4 +1,4 @@
-"""What REST is measured against: an ASGI app that decodes and encodes the same JSON, no more."""
+"""A bare ASGI app that decodes and encodes the same JSON as REST, and does nothing else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Arguments(msgspec.Struct):
     y: int
 
 
-class Answer(msgspec.Struct):
+class Result(msgspec.Struct):
     result: int
 
 
@@ -28,7 +28,7 @@ async def app(
 ) -> None:
     message = await receive()
     arguments = _decode(message["body"])
-    body = _encode(Answer(arguments.x + arguments.y))
+    body = _encode(Result(arguments.x + arguments.y))
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),

@@ -1,6 +1,6 @@
-"""A bounded HTTP load from one process: keep-alive connections, one request in flight on each.
+"""An HTTP load generator in one process: keep-alive connections, one request in flight on each.
 
-Only as much of HTTP as the servers measured here speak, so that it is not what is measured.
+It supports only the part of HTTP that the measured servers use, so that it costs little CPU time.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ def request(port: int, path: str, body: bytes, headers: dict[str, str] | None = 
 
 
 ID = b"4711"
-"""Stands for a number of each connection's own: two calls in flight must not share theirs."""
+"""Replaced by a number for each connection: two calls in flight must not share an id."""
 
 
 def calls_per_second(port: int, message: bytes, connections: int, seconds: float) -> float:
-    """Send *message* over and over; raises if the first answer is not a 200."""
+    """Send *message* repeatedly; raises if the first response is not a 200."""
     selector = selectors.DefaultSelector()
     sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(connections)]
-    length = _answer_length(sockets[0], message)
+    length = _response_length(sockets[0], message)
     by_fd = {sock.fileno(): sock for sock in sockets}
     got = dict.fromkeys(by_fd, 0)
     messages = {fd: message.replace(ID, b"%d" % (1000 + number)) for number, fd in enumerate(by_fd)}
@@ -38,7 +38,7 @@ def calls_per_second(port: int, message: bytes, connections: int, seconds: float
     done = 0
     start = time.perf_counter()
     while (now := time.perf_counter()) < start + seconds:
-        # It never sleeps: waking it would be work for the server, and more so for a slower one.
+        # Never sleep: waking this process up would cost the server CPU time.
         for key, _ in selector.select(0):
             chunk = by_fd[key.fd].recv(65536)
             if not chunk:
@@ -56,15 +56,15 @@ def calls_per_second(port: int, message: bytes, connections: int, seconds: float
 _LAST_CHUNK = b"0\r\n\r\n"
 
 
-def _answer_length(sock: socket.socket, message: bytes) -> int | None:
-    """The length of one whole answer, which all have; None if it comes in chunks."""
+def _response_length(sock: socket.socket, message: bytes) -> int | None:
+    """The length of a response, which is the same for all; None if the body is chunked."""
     sock.sendall(message)
-    answer = b""
-    while b"\r\n\r\n" not in answer:
-        answer += sock.recv(65536)
-    head, _, body = answer.partition(b"\r\n\r\n")
+    response = b""
+    while b"\r\n\r\n" not in response:
+        response += sock.recv(65536)
+    head, _, body = response.partition(b"\r\n\r\n")
     if b" 200 " not in head.split(b"\r\n")[0]:
-        raise RuntimeError(f"not a success: {answer!r}")
+        raise RuntimeError(f"not a success: {response!r}")
     fields = dict(line.lower().split(b": ", 1) for line in head.split(b"\r\n")[1:])
     if b"content-length" not in fields:
         while not body.endswith(_LAST_CHUNK):
@@ -76,7 +76,7 @@ def _answer_length(sock: socket.socket, message: bytes) -> int | None:
 
 
 def main() -> None:
-    """The job comes on stdin as JSON, the rate goes to stdout."""
+    """Read the job from stdin as JSON, and print the calls per second."""
     job = json.load(sys.stdin)
     message = request(job["port"], job["path"], job["body"].encode(), job["headers"])
     print(calls_per_second(job["port"], message, job["connections"], job["seconds"]))

@@ -1,4 +1,4 @@
-"""MCP calls a second over HTTP, against the official SDK, and against a bare msgspec app."""
+"""MCP calls per second over HTTP, compared with the official SDK and with a bare msgspec app."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 ACCEPT = "application/json, text/event-stream"
 
 
-def legacy(port: int, name: str, path: str = "/mcp") -> tuple[int, str, str, dict[str, str]]:
-    """A call within a session of 2025-11-25."""
+def stateful(port: int, name: str, path: str = "/mcp") -> tuple[int, str, str, dict[str, str]]:
+    """A call in a session of 2025-11-25."""
     headers = {
         "Accept": ACCEPT,
         "MCP-Protocol-Version": "2025-11-25",
@@ -27,8 +27,8 @@ def legacy(port: int, name: str, path: str = "/mcp") -> tuple[int, str, str, dic
     return port, path, _call(params), headers
 
 
-def modern(port: int, name: str) -> tuple[int, str, str, dict[str, str]]:
-    """A call of 2026-07-28, which stands for itself."""
+def stateless(port: int, name: str) -> tuple[int, str, str, dict[str, str]]:
+    """A call of 2026-07-28, which has no session."""
     headers = {
         "Accept": ACCEPT,
         "MCP-Protocol-Version": "2026-07-28",
@@ -44,37 +44,38 @@ def measure() -> list[Figure]:
     with (
         serving("bench.site:site") as ours,
         serving("bench.peers.official_http:app", UVICORNS) as official,
-        serving("bench.floor:app", UVICORNS) as floor,
+        serving("bench.bare_mcp:app", UVICORNS) as bare,
     ):
-        inline, modern_inline = legacy(ours, "add_inline"), modern(ours, "add_inline")
+        inline, stateless_inline = stateful(ours, "add_inline"), stateless(ours, "add_inline")
         jobs = {
-            "ours, legacy": legacy(ours, "add"),
-            "ours, legacy inline": inline,
-            "ours, modern": modern(ours, "add"),
-            "ours, modern inline": modern_inline,
-            "mcp, legacy": legacy(official, "add"),
-            "mcp, modern": modern(official, "add"),
-            # The same bytes, so that reading them costs the same.
-            "floor": (floor, *inline[1:]),
-            "modern floor": (floor, *modern_inline[1:]),
+            "ours, stateful": stateful(ours, "add"),
+            "ours, stateful inline": inline,
+            "ours, stateless": stateless(ours, "add"),
+            "ours, stateless inline": stateless_inline,
+            "mcp, stateful": stateful(official, "add"),
+            "mcp, stateless": stateless(official, "add"),
+            # The same bytes as ours, so that reading them costs the same.
+            "bare, stateful": (bare, *inline[1:]),
+            "bare, stateless": (bare, *stateless_inline[1:]),
         }
-        rates = {name: [] for name in jobs}  # type: dict[str, list[float]]
+        rates: dict[str, list[float]] = {name: [] for name in jobs}
         for _ in range(ROUNDS):
             for name, job in jobs.items():
                 rates[name].append(rate(*job))
-    middle = {name: statistics.median(found) for name, found in rates.items()}
+    medians = {name: statistics.median(found) for name, found in rates.items()}
 
     def figure(what: str, mine: str, theirs: str, limit: float) -> Figure:
-        detail = f"{middle[mine]:.0f} against {middle[theirs]:.0f} calls/s"
+        detail = f"{medians[mine]:.0f} against {medians[theirs]:.0f} calls/s"
         return Figure(what, ratio(rates, mine, theirs), limit, False, detail)
 
+    old, new = "HTTP 2025-11-25", "HTTP 2026-07-28"
     return [
-        figure("HTTP 2025-11-25, def, times mcp", "ours, legacy", "mcp, legacy", 10),
-        figure("HTTP 2025-11-25, inline, times mcp", "ours, legacy inline", "mcp, legacy", 10),
-        figure("HTTP 2026-07-28, def, times mcp", "ours, modern", "mcp, modern", 5),
-        figure("HTTP 2026-07-28, inline, times mcp", "ours, modern inline", "mcp, modern", 5),
-        figure("HTTP 2025-11-25, inline, of the floor", "ours, legacy inline", "floor", 0.6),
-        figure("HTTP 2026-07-28, inline, of the floor", "ours, modern inline", "modern floor", 0.6),
+        figure(f"{old}, def, times mcp", "ours, stateful", "mcp, stateful", 10),
+        figure(f"{old}, inline, times mcp", "ours, stateful inline", "mcp, stateful", 10),
+        figure(f"{new}, def, times mcp", "ours, stateless", "mcp, stateless", 5),
+        figure(f"{new}, inline, times mcp", "ours, stateless inline", "mcp, stateless", 5),
+        figure(f"{old}, inline, of a bare app", "ours, stateful inline", "bare, stateful", 0.6),
+        figure(f"{new}, inline, of a bare app", "ours, stateless inline", "bare, stateless", 0.6),
     ]
 
 
@@ -88,8 +89,8 @@ def _open_session(port: int, path: str) -> str:
         "capabilities": {},
         "clientInfo": {"name": "bench", "version": "1"},
     }
-    opening = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
-    id = _post(port, path, opening, {})
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
+    id = _post(port, path, request, {})
     _post(
         port,
         path,

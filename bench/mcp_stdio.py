@@ -1,4 +1,4 @@
-"""MCP over stdio: how soon it answers, how quick a call is, what it keeps; against others."""
+"""MCP over stdio: start-up, calls and memory, compared with the SDK, FastMCP and a bare loop."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SERVERS = {
     "ours": ["bench/apps.py", "mcp"],
     "mcp": ["-m", "bench.peers.official"],
     "fastmcp": ["-m", "bench.peers.fast"],
-    "floor": ["-m", "bench.floor"],
+    "bare": ["-m", "bench.bare_mcp"],
 }
 INITIALIZE = {
     "protocolVersion": "2025-11-25",
@@ -29,7 +29,7 @@ INITIALIZE = {
 
 
 class Client:
-    """A server in a process of its own, opened for calls."""
+    """Starts a server as a process and initializes it."""
 
     def __init__(self, name: str) -> None:
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
@@ -53,14 +53,14 @@ class Client:
     def call(self, tool: str) -> float:
         """Seconds that one call takes."""
         start = time.perf_counter()
-        answer = self.ask("tools/call", {"name": tool, "arguments": {"x": 7, "y": 3}})
-        taken = time.perf_counter() - start
-        if b'"result":10' not in answer.replace(b" ", b"").replace(b"\\", b""):
-            raise RuntimeError(f"a wrong answer: {answer!r}")
-        return taken
+        response = self.ask("tools/call", {"name": tool, "arguments": {"x": 7, "y": 3}})
+        seconds = time.perf_counter() - start
+        if b'"result":10' not in response.replace(b" ", b"").replace(b"\\", b""):
+            raise RuntimeError(f"a wrong response: {response!r}")
+        return seconds
 
     def resident(self) -> int:
-        """Kilobytes in memory."""
+        """The resident memory in kilobytes."""
         with open(f"/proc/{self.process.pid}/status") as status:
             line = next(line for line in status if line.startswith("VmRSS"))
         return int(line.split()[1])
@@ -86,7 +86,7 @@ def measure() -> list[Figure]:
         _times("stdio start, times mcp", starts["ours"], starts["mcp"], 8, "ms"),
         _times("stdio start, times FastMCP", starts["ours"], starts["fastmcp"], 12, "ms"),
         _times("stdio call of a def, times mcp", calls["ours"], calls["mcp"], 10, "us"),
-        _times("stdio call, inline, of the floor", calls["inline"], calls["floor"], 0.6, "us"),
+        _times("stdio call, inline, times a bare loop", calls["inline"], calls["bare"], 0.6, "us"),
         Figure(
             "memory after 400 calls, of mcp",
             memory["ours"] / memory["mcp"],
@@ -104,12 +104,12 @@ def _times(what: str, ours: float, theirs: float, limit: float, unit: str) -> Fi
 
 
 def _starts() -> dict[str, float]:
-    found = {name: [] for name in ("ours", "mcp", "fastmcp")}  # type: dict[str, list[float]]
+    found: dict[str, list[float]] = {name: [] for name in ("ours", "mcp", "fastmcp")}
     for each in range(STARTS + 1):
         for name, times in found.items():
             client = Client(name)
             client.close()
-            if each:  # The first compiles the bytecode.
+            if each:  # The first start compiles the bytecode.
                 times.append(client.started)
     return {name: statistics.median(times) for name, times in found.items()}
 
@@ -119,9 +119,9 @@ def _calls() -> tuple[dict[str, float], dict[str, int]]:
         "ours": ("ours", "add"),
         "inline": ("ours", "add_inline"),
         "mcp": ("mcp", "add"),
-        "floor": ("floor", "add"),
+        "bare": ("bare", "add"),
     }
-    medians = {name: [] for name in jobs}  # type: dict[str, list[float]]
+    medians: dict[str, list[float]] = {name: [] for name in jobs}
     memory: dict[str, int] = {}
     for _ in range(ROUNDS):
         for name, (server, tool) in jobs.items():

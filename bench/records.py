@@ -1,4 +1,4 @@
-"""What it costs a served call that its reply is recorded in SQLite: processor time, all threads."""
+"""The CPU time, in all threads, that recording a reply in SQLite adds to a served call."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from answerback.records import Records, SQLite
-from answerback.records.reader import Kept, decode, read
+from answerback.records.reader import StoredRecord, decode, read
 from answerback.records.statistics import Summary, summarise
 
 from .report import Figure
@@ -32,12 +32,12 @@ MEASURED = [
 ]
 LIMIT = 25
 Costs: TypeAlias = "list[dict[tuple[str, str], float]]"
-# Longer than records wait to be written, so that the last of them are counted too.
-SETTLED = 0.6
+# Longer than records wait to be written, so that writing the last of them is measured too.
+WRITING_SECONDS = 0.6
 
 
 def __getattr__(name: str) -> Any:
-    """The measured tools with records; made only in the process that serves them."""
+    """The ASGI application with records; it is made only in the process that serves it."""
     if name not in ("recorded", "checked"):
         raise AttributeError(name)
     from .apps import app
@@ -53,9 +53,9 @@ def measure() -> list[Figure]:
         costs = _costs()
         kept = {name: _summary(folder, name) for name in ("recorded", "checked")}
     return [
-        _figure("a record in SQLite, no rules asked, µs", costs, "recorded", ADD),
-        _figure("the same with the rules, µs", costs, "checked", ADD),
-        _figure("the same of structured weather, µs", costs, "checked", WEATHER),
+        _figure("a record in SQLite without the rules, µs", costs, "recorded", ADD),
+        _figure("a record with the rules, µs", costs, "checked", ADD),
+        _figure("a record with the rules, an object, µs", costs, "checked", WEATHER),
         *(_lost(name, summary) for name, summary in kept.items()),
     ]
 
@@ -69,7 +69,7 @@ def _costs() -> Costs:
         servers = {"without": without, "recorded": recorded, "checked": checked}
         for name, path in MEASURED:
             _per_call(servers[name], path)
-        # Taken in turn, so that what else the machine does falls on all of them alike.
+        # Measured in turn, so that other load on the machine affects all of them alike.
         return [
             {(name, path): _per_call(servers[name], path) for name, path in MEASURED}
             for _ in range(ROUNDS)
@@ -77,29 +77,29 @@ def _costs() -> Costs:
 
 
 def _summary(folder: str, name: str) -> Summary:
-    kept = (decode(each) for each in read(f"{folder}/{name}.db") if isinstance(each, Kept))
+    kept = (decode(each) for each in read(f"{folder}/{name}.db") if isinstance(each, StoredRecord))
     return summarise(event for event in kept if event is not None)
 
 
 def _lost(name: str, summary: Summary) -> Figure:
-    """A record that is lost costs nothing, so the figures above hold only if few are."""
+    """No record may be lost: a lost record costs no CPU time and would improve the figures."""
     total = summary.calls + summary.lost
     detail = f"{summary.lost} of {total} under full load, {summary.unchecked} not checked"
     return Figure(f"records lost, {name}, %", 100 * summary.lost / total, 0, True, detail)
 
 
 def _figure(what: str, costs: Costs, name: str, path: str) -> Figure:
-    """The difference of the least: what else the machine does can only add to a cost."""
+    """The difference of the smallest costs: other load on the machine can only add to a cost."""
     with_it, without = ([cost[site, path] for cost in costs] for site in (name, "without"))
     middle = statistics.median(a - b for a, b in zip(with_it, without, strict=True))
     base = min(without)
-    detail = f"least of {ROUNDS}; median {middle:.1f}; a call takes {base:.0f} µs without"
+    detail = f"smallest of {ROUNDS}; median {middle:.1f}; a call takes {base:.0f} µs without"
     return Figure(what, min(with_it) - base, LIMIT, True, detail)
 
 
 def _per_call(server: Server, path: str) -> float:
-    """Microseconds of processor time for one call."""
+    """The CPU time of one call in microseconds."""
     before = server.cpu()
     calls = rate(server.port, path) * SECONDS
-    time.sleep(SETTLED)
+    time.sleep(WRITING_SECONDS)
     return (server.cpu() - before) / calls * 1e6

@@ -1,4 +1,4 @@
-"""One line a figure, and whether it holds."""
+"""Prints one line for each figure, and whether it is within its limit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 def show(figures: list[Figure]) -> int:
-    """Print the figures as a table; the number that do not hold."""
+    """Print the figures as a table, and return how many miss their limits."""
     width = max(len(figure.what) for figure in figures)
     for figure in figures:
         sign = "<=" if figure.at_most else ">="

@@ -1,4 +1,4 @@
-"""REST calls a second, as a part of what a bare ASGI app under the same uvicorn reaches."""
+"""REST calls per second, as a ratio to those of a bare ASGI app under the same uvicorn."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ CONNECTIONS = 32
 SECONDS = 1.5
 ROUNDS = 5
 BODY = '{"x":7,"y":3}'
-# What speaks HTTP: ours is what `serve` has, and others are run with what uvicorn has.
-OURS = "answerback.wires.server.uvicorn_protocol:Protocol"
+# The protocol classes for uvicorn: `serve` has our own, the other servers use uvicorn's.
+OURS = "answerback.wires.server.uvicorn_protocol:UvicornProtocol"
 UVICORNS = "auto"
 
 
@@ -28,7 +28,7 @@ class Server(NamedTuple):
     pid: int
 
     def cpu(self) -> float:
-        """The seconds of processor time that it has taken so far, with its threads."""
+        """The CPU time of the process and its threads so far, in seconds."""
         stat = Path(f"/proc/{self.pid}/stat")
         if not stat.exists():
             return float("nan")
@@ -38,9 +38,9 @@ class Server(NamedTuple):
 
 @contextmanager
 def running(application: str, protocol: str = OURS) -> Iterator[Server]:
-    """An ASGI application on a free port, under uvicorn as `serve` sets it up."""
+    """Serve an ASGI application on a free port, with uvicorn configured as in `serve`."""
     command = [sys.executable, "-m", "bench.uvicorn_on_a_free_port", application, protocol]
-    server = subprocess.Popen(command, env=_quick(), stdout=subprocess.PIPE, text=True)
+    server = subprocess.Popen(command, env=_environment(), stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
         yield Server(int(server.stdout.readline()), server.pid)
@@ -51,13 +51,13 @@ def running(application: str, protocol: str = OURS) -> Iterator[Server]:
 
 @contextmanager
 def serving(application: str, protocol: str = OURS) -> Iterator[int]:
-    """The same, for those who need its port alone."""
+    """Serve an ASGI application, and give its port."""
     with running(application, protocol) as server:
         yield server.port
 
 
 def rate(port: int, path: str, body: str = BODY, headers: dict[str, str] | None = None) -> float:
-    """The load comes from a process of its own, so that it has a core of its own."""
+    """Calls per second. The load comes from another process, so that it can use another core."""
     job = {
         "port": port,
         "path": path,
@@ -88,9 +88,9 @@ def measure() -> list[Figure]:
         }
         for server, path in places.values():
             rate(server.port, path)
-        # Taken in turn, so that what else the machine does falls on all of them alike.
-        rates = {name: [] for name in places}  # type: dict[str, list[float]]
-        costs = {name: [] for name in places}  # type: dict[str, list[float]]
+        # Measured in turn, so that other load on the machine affects all of them alike.
+        rates: dict[str, list[float]] = {name: [] for name in places}
+        costs: dict[str, list[float]] = {name: [] for name in places}
         for _ in range(ROUNDS):
             for name, (server, path) in places.items():
                 before = server.cpu()
@@ -111,7 +111,7 @@ def _figure(
     rates: dict[str, list[float]],
     costs: dict[str, list[float]],
 ) -> Figure:
-    """The processor time beside the rate: on a busy machine it is the steadier of the two."""
+    """The ratio, with rates and CPU times: on a busy machine the CPU time varies less."""
     middle = statistics.median
     detail = (
         f"{middle(rates[name]):.0f} of {middle(rates['bare']):.0f} calls/s, "
@@ -121,9 +121,9 @@ def _figure(
 
 
 def ratio(rates: dict[str, list[float]], ours: str, theirs: str) -> float:
-    """The median of the rounds' own ratios."""
+    """The median of the ratios of all rounds."""
     return statistics.median(a / b for a, b in zip(rates[ours], rates[theirs], strict=True))
 
 
-def _quick() -> dict[str, str]:
+def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}

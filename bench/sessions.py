@@ -1,4 +1,4 @@
-"""What an abandoned session costs: 10,000 are opened, and never used again."""
+"""The memory of an abandoned session: 10,000 sessions are opened and never used again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SESSIONS = 10_000
 
 def measure() -> list[Figure]:
     with running("bench.site:site") as server:
-        _open(server.port, SESSIONS)  # What grows at first is not what sessions cost.
+        _open(server.port, SESSIONS)  # The memory of a warm-up is not counted.
         before = _resident(server.pid)
         _open(server.port, SESSIONS)
         grown = max(0, _resident(server.pid) - before)
@@ -36,7 +36,7 @@ def _open(port: int, count: int) -> None:
         response.read()
         ids.add(response.headers["Mcp-Session-Id"])
     if len(ids) != count or None in ids:
-        raise RuntimeError("not every session had an id of its own")
+        raise RuntimeError("two sessions had the same id, or one had none")
     connection.close()
 
 

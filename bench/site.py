@@ -1,4 +1,4 @@
-"""The measured tools as an ASGI application."""
+"""The tools of the benchmarks as an ASGI application."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A long day in minutes: many calls over every wire, by clients that come, go and vanish.
+"""Many calls over every wire, by clients that connect, disconnect and abandon their sessions.
 
-It fails if the server's memory grows after the first tenth, or if a task, a file
-descriptor or a thread is left when all clients have gone.
+It fails if the server's memory grows after the first tenth of the calls, or if a task, a file
+descriptor or a thread is left when all clients have disconnected.
 
     python -m bench.soak [CALLS] [SECONDS]
 """
@@ -22,39 +22,26 @@ from typing import Any, TypeAlias
 
 from answerback import App, Context
 
+from .apps import add, add_async, add_inline
+
 CALLS, SECONDS = 200_000, 300.0
 CLIENTS = 24
 GROWTH = 1.05
-PATIENCE = 30.0
+TIMEOUT = 30.0
 PREFIX = "io.modelcontextprotocol/"
 META = {PREFIX + "protocolVersion": "2026-07-28", PREFIX + "clientCapabilities": {}}
-BOTH = "application/json, text/event-stream"
+ACCEPT = "application/json, text/event-stream"
 
 Json: TypeAlias = Any
 app = App("soak", version="1.0.0")
-
-
-@app.tool
-def add(x: int, y: int) -> int:
-    """Add two numbers in a thread."""
-    return x + y
-
-
-@app.tool(inline=True)
-def add_inline(x: int, y: int) -> int:
-    """Add two numbers in place."""
-    return x + y
-
-
-@app.tool
-async def add_async(x: int, y: int) -> int:
-    """Add two numbers on the loop."""
-    return x + y
+app.add_tool(add)
+app.add_tool(add_inline, inline=True)
+app.add_tool(add_async)
 
 
 @app.tool
 def work(ctx: Context, steps: int) -> int:
-    """Take a while, and tell of it; stop when nobody waits any more."""
+    """Report progress for some milliseconds; stop if the call is cancelled."""
     for step in range(steps):
         if ctx.cancelled:
             break
@@ -64,8 +51,8 @@ def work(ctx: Context, steps: int) -> int:
 
 
 @app.tool
-async def rest(ctx: Context, steps: int) -> int:
-    """The same, on the loop."""
+async def work_async(ctx: Context, steps: int) -> int:
+    """The same, on the event loop."""
     for step in range(steps):
         ctx.progress(step + 1, steps)
         await asyncio.sleep(0.001)
@@ -74,7 +61,7 @@ async def rest(ctx: Context, steps: int) -> int:
 
 @app.tool
 def text(size: int) -> str:
-    """Give a long text back."""
+    """Return a long text."""
     return "x" * size
 
 
@@ -86,7 +73,7 @@ async def ask(ctx: Context) -> str:
 
 @app.tool
 async def tasks() -> int:
-    """How many tasks there are, this one among them."""
+    """The number of asyncio tasks, this one included."""
     return len(asyncio.all_tasks())
 
 
@@ -104,8 +91,8 @@ def call(name: str, id: Json = 1, **arguments: Json) -> Json:
     return request("tools/call", id, name=name, arguments=arguments)
 
 
-def modern(frame: Json) -> tuple[Json, dict[str, str]]:
-    """The frame as the modern era has it, and its headers."""
+def stateless(frame: Json) -> tuple[Json, dict[str, str]]:
+    """The request in the form of 2026-07-28, and its headers."""
     frame["params"]["_meta"] = {**META, "progressToken": 1}
     headers = {"Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": frame["method"]}
     if "name" in frame["params"]:
@@ -113,14 +100,14 @@ def modern(frame: Json) -> tuple[Json, dict[str, str]]:
     return frame, headers
 
 
-class Line:
+class Connection:
     """One connection to the server."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
 
-    async def __aenter__(self) -> Line:
+    async def __aenter__(self) -> Connection:
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -133,27 +120,27 @@ class Line:
         *,
         path: str = "/mcp",
         method: str = "POST",
-        part: float = 1.0,
+        fraction: float = 1.0,
     ) -> None:
         body = b"" if frame is None else json.dumps(frame).encode()
-        lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Accept: {BOTH}"]
+        lines = [f"{method} {path} HTTP/1.1", "Host: 127.0.0.1", f"Accept: {ACCEPT}"]
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
         whole = "\r\n".join([*lines, "", ""]).encode() + body
-        self._writer.write(whole[: int(len(whole) * part)])
+        self._writer.write(whole[: int(len(whole) * fraction)])
         await self._writer.drain()
 
-    async def head(self) -> tuple[int, dict[str, str]]:
-        async with asyncio.timeout(PATIENCE):
+    async def read_head(self) -> tuple[int, dict[str, str]]:
+        async with asyncio.timeout(TIMEOUT):
             text = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1")
         first, *fields = text.strip().split("\r\n")
         return int(first.split()[1]), {
             name.lower(): value for name, value in (field.split(": ", 1) for field in fields)
         }
 
-    async def answer(self) -> tuple[int, dict[str, str], bytes]:
-        status, headers = await self.head()
-        async with asyncio.timeout(PATIENCE):
+    async def response(self) -> tuple[int, dict[str, str], bytes]:
+        status, headers = await self.read_head()
+        async with asyncio.timeout(TIMEOUT):
             if headers.get("transfer-encoding") == "chunked":
                 return status, headers, await self._chunks()
             return (
@@ -162,9 +149,9 @@ class Line:
                 await self._reader.readexactly(int(headers.get("content-length", 0))),
             )
 
-    async def some(self) -> bytes:
-        """Some of what comes."""
-        async with asyncio.timeout(PATIENCE):
+    async def read_some(self) -> bytes:
+        """Read the next bytes, whatever they are."""
+        async with asyncio.timeout(TIMEOUT):
             return await self._reader.read(65536)
 
     async def _chunks(self) -> bytes:
@@ -176,38 +163,38 @@ class Line:
 
     async def expect(self, frame: Json, headers: Mapping[str, str], path: str = "/mcp") -> bytes:
         await self.send(frame, headers, path=path)
-        status, _, body = await self.answer()
+        status, _, body = await self.response()
         if status != 200 or b'"error":' in body or b'"isError":true' in body:
             raise RuntimeError(f"{path} {frame!r:.200}: {status} {body[:300]!r}")
         return body
 
 
 class Soak:
-    """The clients, and what they count."""
+    """The HTTP clients, and their counters."""
 
     def __init__(self, port: int, calls: int, seconds: float) -> None:
         self.port = port
         self.done = 0
-        self.most = calls
+        self.calls = calls
         self.until = time.monotonic() + seconds
         self.kinds: dict[str, int] = {}
         self._random = random.Random(7)
 
     @property
     def is_over(self) -> bool:
-        return self.done >= self.most or time.monotonic() > self.until
+        return self.done >= self.calls or time.monotonic() > self.until
 
-    async def line(self) -> Line:
-        return Line(*await asyncio.open_connection("127.0.0.1", self.port))
+    async def connect(self) -> Connection:
+        return Connection(*await asyncio.open_connection("127.0.0.1", self.port))
 
     async def client(self) -> None:
-        """One after the other, until enough calls were made."""
+        """Behave in one way after the other, until enough calls were made."""
         kinds: list[Callable[[], Awaitable[int]]] = [
-            *[self.over_rest, self.in_session, self.without_session, self.in_modern] * 6,
-            self.vanish_in_a_call,
-            self.vanish_in_a_stream,
-            self.vanish_half_said,
-            self.vanish_when_asked,
+            *[self.over_rest, self.in_session, self.without_session, self.in_stateless_era] * 6,
+            self.disconnect_during_a_call,
+            self.disconnect_during_a_stream,
+            self.disconnect_during_a_request,
+            self.disconnect_when_asked,
             self.abandon_sessions,
         ]
         while not self.is_over:
@@ -221,122 +208,122 @@ class Soak:
             case 0:
                 return call("work", id, steps=3)
             case 1:
-                return call("rest", id, steps=3)
+                return call("work_async", id, steps=3)
             case 2:
                 return call("text", id, size=20_000)
             case odd:
                 return call(("add", "add_inline", "add_async")[odd % 3], id, x=odd, y=1)
 
     async def over_rest(self) -> int:
-        async with await self.line() as line:
+        async with await self.connect() as connection:
             for number in range(50):
-                await line.expect({"x": number, "y": 1}, {}, "/functions/add")
+                await connection.expect({"x": number, "y": 1}, {}, "/functions/add")
         return 50
 
-    async def open_session(self, line: Line, **capabilities: Json) -> dict[str, str]:
+    async def open_session(self, connection: Connection, **capabilities: Json) -> dict[str, str]:
         opening = request("initialize", protocolVersion="2025-11-25", capabilities=capabilities)
-        await line.send(opening)
-        _, headers, _ = await line.answer()
+        await connection.send(opening)
+        _, headers, _ = await connection.response()
         return {"Mcp-Session-Id": headers["mcp-session-id"]}
 
     async def in_session(self) -> int:
-        async with await self.line() as line:
-            session = await self.open_session(line)
+        async with await self.connect() as connection:
+            session = await self.open_session(connection)
             first = {} if self._random.random() < 0.5 else {"Accept": "text/event-stream"}
             for number in range(40):
-                await line.expect(self.some_call(number), {**session, **first})
-            await line.expect(request("logging/setLevel", level="error"), session)
+                await connection.expect(self.some_call(number), {**session, **first})
+            await connection.expect(request("logging/setLevel", level="error"), session)
             if self._random.random() < 0.5:
-                await line.send(None, session, method="DELETE")
-                await line.head()
+                await connection.send(None, session, method="DELETE")
+                await connection.read_head()
         return 41
 
     async def without_session(self) -> int:
-        async with await self.line() as line:
+        async with await self.connect() as connection:
             for number in range(40):
-                await line.expect(self.some_call(number), {})
-            await line.expect(request("tools/list"), {})
+                await connection.expect(self.some_call(number), {})
+            await connection.expect(request("tools/list"), {})
         return 41
 
-    async def in_modern(self) -> int:
-        async with await self.line() as line:
+    async def in_stateless_era(self) -> int:
+        async with await self.connect() as connection:
             for number in range(40):
-                await line.expect(*modern(self.some_call(number)))
-            await line.expect(*modern(request("server/discover")))
+                await connection.expect(*stateless(self.some_call(number)))
+            await connection.expect(*stateless(request("server/discover")))
         return 41
 
-    async def vanish_in_a_call(self) -> int:
-        name = self._random.choice(["work", "rest"])
-        async with await self.line() as line:
-            await line.send(*modern(call(name, steps=10_000)))
-            await line.some()
-        async with await self.line() as line:
-            session = await self.open_session(line)
-            await line.send(call(name, steps=20), session)
-        async with await self.line() as line:
-            await line.send({"steps": 20}, path=f"/functions/{name}")
+    async def disconnect_during_a_call(self) -> int:
+        name = self._random.choice(["work", "work_async"])
+        async with await self.connect() as connection:
+            await connection.send(*stateless(call(name, steps=10_000)))
+            await connection.read_some()
+        async with await self.connect() as connection:
+            session = await self.open_session(connection)
+            await connection.send(call(name, steps=20), session)
+        async with await self.connect() as connection:
+            await connection.send({"steps": 20}, path=f"/functions/{name}")
         return 3
 
-    async def vanish_in_a_stream(self) -> int:
-        async with await self.line() as line:
+    async def disconnect_during_a_stream(self) -> int:
+        async with await self.connect() as connection:
             wanted = {"notifications": {"toolsListChanged": True}}
-            await line.send(*modern(request("subscriptions/listen", **wanted)))
-            await line.some()
-        async with await self.line() as line:
-            session = await self.open_session(line)
-        async with await self.line() as line:
-            await line.send(None, session, method="GET")
-            await line.some()
+            await connection.send(*stateless(request("subscriptions/listen", **wanted)))
+            await connection.read_some()
+        async with await self.connect() as connection:
+            session = await self.open_session(connection)
+        async with await self.connect() as connection:
+            await connection.send(None, session, method="GET")
+            await connection.read_some()
         return 2
 
-    async def vanish_half_said(self) -> int:
-        for part in (0.3, 0.6, 0.99):
-            async with await self.line() as line:
-                await line.send(call("add", x=1, y=1), part=part)
+    async def disconnect_during_a_request(self) -> int:
+        for fraction in (0.3, 0.6, 0.99):
+            async with await self.connect() as connection:
+                await connection.send(call("add", x=1, y=1), fraction=fraction)
         return 3
 
-    async def vanish_when_asked(self) -> int:
-        async with await self.line() as line:
-            session = await self.open_session(line, elicitation={})
-        async with await self.line() as line:
-            await line.send(call("ask"), session)
-            await line.some()
-        async with await self.line() as line:
-            await line.send(None, session, method="DELETE")
-            await line.head()
+    async def disconnect_when_asked(self) -> int:
+        async with await self.connect() as connection:
+            session = await self.open_session(connection, elicitation={})
+        async with await self.connect() as connection:
+            await connection.send(call("ask"), session)
+            await connection.read_some()
+        async with await self.connect() as connection:
+            await connection.send(None, session, method="DELETE")
+            await connection.read_head()
         return 1
 
     async def abandon_sessions(self) -> int:
-        async with await self.line() as line:
+        async with await self.connect() as connection:
             for _ in range(20):
-                await self.open_session(line)
+                await self.open_session(connection)
         return 20
 
 
-async def pipe_client(soak: Soak, process: asyncio.subprocess.Process, calls: int) -> None:
-    """Calls over a pipe, some of them cancelled; one in flight at a time but for those."""
+async def stdio_client(soak: Soak, process: asyncio.subprocess.Process, calls: int) -> None:
+    """Make calls on stdio, one at a time; every fiftieth comes with one that is cancelled."""
     stdin, stdout = process.stdin, process.stdout
     assert stdin is not None
     assert stdout is not None
     for number in range(calls):
         if soak.is_over:
             return
-        doomed = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+        cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
         frames = [soak.some_call(number)]
         if number % 50 == 0:
-            frames.insert(0, call("rest", f"doomed {number}", steps=10_000))
-            frames.insert(1, {**doomed, "params": {"requestId": f"doomed {number}"}})
+            frames.insert(0, call("work_async", f"cancelled {number}", steps=10_000))
+            frames.insert(1, {**cancel, "params": {"requestId": f"cancelled {number}"}})
         stdin.write(b"".join(json.dumps(frame).encode() + b"\n" for frame in frames))
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             while json.loads(await stdout.readline()).get("id") != number:
                 pass
         soak.done += 1
         soak.kinds["stdio"] = soak.kinds.get("stdio", 0) + 1
 
 
-async def open_pipe() -> asyncio.subprocess.Process:
+async def start_stdio_server() -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
-        *[sys.executable, __file__, "mcp"],
+        *[sys.executable, "-m", "bench.soak", "mcp"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -344,25 +331,25 @@ async def open_pipe() -> asyncio.subprocess.Process:
     )
 
 
-async def over_pipes(soak: Soak) -> None:
-    """Processes that live shortly; every other one is killed instead of closed."""
+async def over_stdio(soak: Soak) -> None:
+    """Start one stdio server after the other; kill every other one instead of closing its stdin."""
     number = 0
     while not soak.is_over:
         number += 1
-        process = await open_pipe()
-        await pipe_client(soak, process, 400)
+        process = await start_stdio_server()
+        await stdio_client(soak, process, 400)
         assert process.stdin is not None
         if number % 2:
             process.stdin.write(json.dumps(call("work", steps=10_000)).encode() + b"\n")
             process.kill()
         else:
             process.stdin.close()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             await process.wait()
 
 
-class Figures:
-    """What the kernel says of a process, now and over time."""
+class ProcessFigures:
+    """Memory, descriptors and threads of a process, from /proc."""
 
     def __init__(self, name: str, pid: int) -> None:
         self.name = name
@@ -384,11 +371,11 @@ class Figures:
         first = max((rss for done, rss in self.samples if done <= total / 10), default=0)
         later = max((rss for done, rss in self.samples if done > total / 10), default=0)
         grown = later / first if first else 0.0
-        said = f"{self.name}: {first} kB after the first tenth, at most {later} kB later"
-        return f"{said} ({(grown - 1) * 100:+.1f} %)", grown <= GROWTH
+        text = f"{self.name}: {first} kB after the first tenth, at most {later} kB later"
+        return f"{text} ({(grown - 1) * 100:+.1f} %)", grown <= GROWTH
 
 
-async def watch(soak: Soak, *figures: Figures) -> None:
+async def watch(soak: Soak, *figures: ProcessFigures) -> None:
     while not soak.is_over:
         for each in figures:
             each.sample(soak.done)
@@ -396,13 +383,13 @@ async def watch(soak: Soak, *figures: Figures) -> None:
 
 
 async def tasks_now(soak: Soak) -> int:
-    async with await soak.line() as line:
-        count: int = json.loads(await line.expect({}, {}, "/functions/tasks"))["result"]
+    async with await soak.connect() as connection:
+        count: int = json.loads(await connection.expect({}, {}, "/functions/tasks"))["result"]
         return count
 
 
-async def at_rest(soak: Soak, server: Figures) -> dict[str, int]:
-    """What is there when nobody is."""
+async def when_idle(soak: Soak, server: ProcessFigures) -> dict[str, int]:
+    """The tasks, descriptors and threads of the server while no client is connected."""
     return {
         "tasks": await tasks_now(soak),
         "descriptors": server.descriptors,
@@ -411,39 +398,41 @@ async def at_rest(soak: Soak, server: Figures) -> dict[str, int]:
 
 
 async def warm_up(soak: Soak) -> None:
-    """Start every thread that there may be."""
+    """Make the server start all its threads."""
 
     async def one() -> None:
-        async with await soak.line() as line:
-            await line.expect(call("work", steps=300), {})
+        async with await soak.connect() as connection:
+            await connection.expect(call("work", steps=300), {})
 
     await asyncio.gather(*(one() for _ in range(60)))
-    await asyncio.gather(*(kind() for kind in (soak.over_rest, soak.in_session, soak.in_modern)))
+    await asyncio.gather(soak.over_rest(), soak.in_session(), soak.in_stateless_era())
 
 
-async def settle(soak: Soak, server: Figures, before: dict[str, int]) -> dict[str, int]:
-    """What is left; it is given some seconds to go."""
-    until = time.monotonic() + PATIENCE
+async def wait_until_idle(
+    soak: Soak, server: ProcessFigures, before: dict[str, int]
+) -> dict[str, int]:
+    """The same as `when_idle`, once nothing is left or the time is over."""
+    until = time.monotonic() + TIMEOUT
     while True:
         await asyncio.sleep(0.5)
-        after = await at_rest(soak, server)
+        after = await when_idle(soak, server)
         if all(after[name] <= before[name] for name in before) or time.monotonic() > until:
             return after
 
 
 async def run(port: int, pid: int, calls: int, seconds: float) -> bool:
     soak = Soak(port, calls, seconds)
-    server = Figures("server", pid)
+    server = ProcessFigures("server", pid)
     await warm_up(soak)
     await asyncio.sleep(1)
-    before = await at_rest(soak, server)
-    lasting = await open_pipe()
-    pipe = Figures("stdio", lasting.pid)
+    before = await when_idle(soak, server)
+    lasting = await start_stdio_server()
+    pipe = ProcessFigures("stdio", lasting.pid)
     began = time.monotonic()
     await asyncio.gather(
         watch(soak, server, pipe),
-        over_pipes(soak),
-        pipe_client(soak, lasting, calls),
+        over_stdio(soak),
+        stdio_client(soak, lasting, calls),
         *(soak.client() for _ in range(CLIENTS)),
     )
     took = time.monotonic() - began
@@ -451,24 +440,24 @@ async def run(port: int, pid: int, calls: int, seconds: float) -> bool:
     assert lasting.stdin is not None
     lasting.stdin.close()
     await lasting.wait()
-    after = await settle(soak, server, before)
+    after = await wait_until_idle(soak, server, before)
     kinds = ", ".join(f"{name} {count}" for name, count in sorted(soak.kinds.items()))
     print(f"{soak.done} calls in {took:.0f} s: {kinds}")
-    for said, _ in verdicts:
-        print(said)
-    print(f"at rest before: {before}")
-    print(f"at rest after:  {after}")
+    for text, _ in verdicts:
+        print(text)
+    print(f"idle before: {before}")
+    print(f"idle after:  {after}")
     left = [name for name in before if after[name] > before[name]]
     if left:
-        print(f"left behind: {', '.join(left)}")
+        print(f"left over: {', '.join(left)}")
     if soak.done < calls:
-        print(f"the time was over before {calls} calls were made")
+        print(f"the time was over before all {calls} calls were made")
     return all(good for _, good in verdicts) and not left
 
 
 def main(calls: int = CALLS, seconds: float = SECONDS) -> int:
     server = subprocess.Popen(
-        [sys.executable, __file__, "serve", "--port", "0"],
+        [sys.executable, "-m", "bench.soak", "serve", "--port", "0"],
         stderr=subprocess.PIPE,
         env=os.environ | {"ANSWERBACK_SECRET": "soak"},
     )
@@ -484,9 +473,9 @@ def main(calls: int = CALLS, seconds: float = SECONDS) -> int:
         assert found is not None
         good = asyncio.run(run(int(found.group(1)), server.pid, calls, seconds))
         server.terminate()
-        complaints = server.communicate(timeout=PATIENCE)[1].decode()
-        print(f"the server ended with {server.returncode}; it said: {complaints or 'nothing'}")
-        good = good and server.returncode == 0 and not complaints
+        stderr = server.communicate(timeout=TIMEOUT)[1].decode()
+        print(f"the server exited with {server.returncode}; stderr: {stderr or 'empty'}")
+        good = good and server.returncode == 0 and not stderr
     finally:
         server.kill()
     print("good" if good else "NOT GOOD")

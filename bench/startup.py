@@ -1,4 +1,4 @@
-"""How long one call takes from nothing, as a multiple of `python -c "import msgspec"`."""
+"""The time of one call with the start of Python, as a multiple of `python -c "import msgspec"`."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ BODY = b'{"x":7,"y":3}'
 
 def measure() -> list[Figure]:
     commands = {
-        "floor": ([sys.executable, "-c", "import msgspec"], {}),
+        "python": ([sys.executable, "-c", "import msgspec"], {}),
         "cgi, def tool": _cgi("add"),
         "cgi, async tool": _cgi("add_async"),
         "call, def tool": _call("add"),
         "call, async tool": _call("add_async"),
     }
     for command, more in commands.values():
-        _run(command, more)  # Compiles the bytecode.
-    times = {name: [] for name in commands}  # type: dict[str, list[float]]
+        _run(command, more)  # The first run compiles the bytecode.
+    times: dict[str, list[float]] = {name: [] for name in commands}
     for _ in range(ROUNDS):
         for name, (command, more) in commands.items():
             times[name].append(_run(command, more))
-    floor = statistics.median(times.pop("floor"))
+    bare = statistics.median(times.pop("python"))
     return [
         Figure(
             name,
-            statistics.median(found) / floor,
+            statistics.median(found) / bare,
             2.5 if "async" in name else 2.0,
             True,
-            f"{statistics.median(found) * 1e3:.0f} ms against {floor * 1e3:.0f} ms",
+            f"{statistics.median(found) * 1e3:.0f} ms against {bare * 1e3:.0f} ms",
         )
         for name, found in times.items()
     ]

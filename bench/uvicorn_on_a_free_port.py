@@ -1,4 +1,4 @@
-"""Serves an ASGI application with uvicorn as `serve` sets it up; prints the port."""
+"""Serves an ASGI application with uvicorn, configured as in `serve`, and prints the port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seed 001: one result, several, or none, under the same JSON on every wire."""
+"""The `aligned` contract: one result, several or none, as the same JSON on every wire."""
 
 from answerback import App
 
@@ -6,7 +6,7 @@ app = App("aligned", version="1.0.0", contract="aligned")
 
 
 @app.tool(examples=[{"x": 7, "y": 3}])
-def Add(x: int, y: int) -> int:  # noqa: N802 -- the seed's name
+def Add(x: int, y: int) -> int:  # noqa: N802 -- the name in the convention
     """Add two integers.
 
     Args:
@@ -17,18 +17,18 @@ def Add(x: int, y: int) -> int:  # noqa: N802 -- the seed's name
 
 
 @app.tool
-def DivMod(x: int, y: int) -> tuple[int, int]:  # noqa: N802 -- as the seed names things
+def DivMod(x: int, y: int) -> tuple[int, int]:  # noqa: N802 -- in the style of the convention
     """Divide with remainder.
 
     Args:
-        x: What is divided.
-        y: What it is divided by; 0 gives 0 and the whole remainder.
+        x: The dividend.
+        y: The divisor; 0 gives the quotient 0 and the remainder x.
     """
     return divmod(x, y) if y else (0, x)
 
 
 @app.tool
-def Forget() -> None:  # noqa: N802 -- as the seed names things
+def Forget() -> None:  # noqa: N802 -- in the style of the convention
     """Do something that has no result."""
 
 

@@ -1,4 +1,4 @@
-"""The smallest app: two typed functions, served on every wire."""
+"""A small app: two typed functions, served on every wire."""
 
 from math import isfinite
 
@@ -23,8 +23,8 @@ def divide(x: float, y: float) -> float:
     """Divide one number by another.
 
     Args:
-        x: What is divided.
-        y: What it is divided by.
+        x: The dividend.
+        y: The divisor.
     """
     if y == 0:
         raise InvalidInput("division by zero", hint="give a y other than 0")

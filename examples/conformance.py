@@ -1,4 +1,7 @@
-"""What the official conformance suite expects a server to have. Also a tour of MCP here."""
+"""The tools, resources and prompts that the official conformance suite calls.
+
+It also shows every MCP feature of Answerback once.
+"""
 
 import asyncio
 import base64
@@ -27,25 +30,25 @@ PAUSE = 0.05
 
 @app.tool(read_only=True)
 def test_simple_text() -> str:
-    """Say something."""
+    """Return a text."""
     return "This is a simple text response for testing."
 
 
 @app.tool(read_only=True)
 def test_image_content() -> Image:
-    """Show a picture."""
+    """Return an image."""
     return Image(PNG, "image/png")
 
 
 @app.tool(read_only=True)
 def test_audio_content() -> Audio:
-    """Play a sound."""
+    """Return a sound."""
     return Audio(WAV, "audio/wav")
 
 
 @app.tool(read_only=True)
 def test_embedded_resource() -> Embedded:
-    """Hand over a resource."""
+    """Return an embedded resource."""
     return Embedded(
         "test://embedded-resource", text="This is an embedded resource content.", mime="text/plain"
     )
@@ -53,7 +56,7 @@ def test_embedded_resource() -> Embedded:
 
 @app.tool(read_only=True)
 def test_multiple_content_types() -> list[Text | Image | Embedded]:
-    """Say, show and hand over."""
+    """Return a text, an image and an embedded resource."""
     return [
         Text("Multiple content types test:"),
         Image(PNG, "image/png"),
@@ -67,13 +70,13 @@ def test_multiple_content_types() -> list[Text | Image | Embedded]:
 
 @app.tool
 def test_error_handling() -> str:
-    """Fail."""
+    """Fail with a message."""
     raise ToolError("This tool intentionally returns an error for testing")
 
 
 @app.tool
 async def test_tool_with_progress(ctx: Context) -> str:
-    """Say how far it has come."""
+    """Report progress."""
     for done in (0, 50, 100):
         ctx.progress(done, 100, f"Completed step {done} of 100")
         await asyncio.sleep(PAUSE)
@@ -82,29 +85,29 @@ async def test_tool_with_progress(ctx: Context) -> str:
 
 @app.tool
 async def test_tool_with_logging(ctx: Context) -> str:
-    """Say something beside the answer."""
-    for what in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-        ctx.log(what)
+    """Send log messages."""
+    for message in ("Tool execution started", "Tool processing data", "Tool execution completed"):
+        ctx.log(message)
         await asyncio.sleep(PAUSE)
     return "Tool with logging executed successfully"
 
 
 @app.tool
 def test_logging_tool(ctx: Context) -> str:
-    """Log what nobody asked to hear."""
-    ctx.log("Nobody hears this")
+    """Send a log message that no client asked for."""
+    ctx.log("No client receives this")
     return "Logged"
 
 
 @app.tool
 async def test_sampling(prompt: str, ctx: Context) -> str:
-    """Have the client's model say something.
+    """Ask the client's model.
 
     Args:
-        prompt: What to ask the model.
+        prompt: The prompt for the model.
     """
-    said = await ctx.sample(prompt, max_tokens=100)
-    return f"LLM response: {said.text}"
+    sample = await ctx.sample(prompt, max_tokens=100)
+    return f"LLM response: {sample.text}"
 
 
 @app.tool
@@ -112,7 +115,7 @@ async def test_elicitation(message: str, ctx: Context) -> str:
     """Ask the user.
 
     Args:
-        message: What to ask.
+        message: The question.
     """
     form = {
         "type": "object",
@@ -128,7 +131,7 @@ async def test_elicitation(message: str, ctx: Context) -> str:
 
 @app.tool
 async def test_elicitation_sep1034_defaults(ctx: Context) -> str:
-    """Ask with a default for each kind of field."""
+    """Ask the user with a form that has a default for each kind of field."""
     form = {
         "type": "object",
         "properties": {
@@ -154,7 +157,7 @@ def _titled(*titles: str) -> list[dict[str, str]]:
 
 @app.tool
 async def test_elicitation_sep1330_enums(ctx: Context) -> str:
-    """Ask with each kind of choice."""
+    """Ask the user with a form that has each kind of choice."""
     options = ["option1", "option2", "option3"]
     form = {
         "type": "object",
@@ -183,8 +186,8 @@ async def test_elicitation_sep1330_enums(ctx: Context) -> str:
 
 @app.tool
 async def test_reconnection(ctx: Context) -> str:
-    """Hang up, and answer when the client comes back."""
-    ctx.log("Hanging up")
+    """Close the connection; the client reconnects for the result."""
+    ctx.log("Closing the connection")
     ctx.close_stream()
     await asyncio.sleep(4 * PAUSE)
     return "Reconnection test completed successfully"
@@ -230,38 +233,38 @@ def json_schema_2020_12_tool(
     phone: str = "",
     email: str = "",
 ) -> str:
-    """Show a schema that no Python type could say."""
+    """Have an input schema that no Python type can express."""
     return f"{name}: {phone or email} by {contactMethod} {address or ''}"
 
 
 @app.tool
 def test_x_mcp_header(region: Annotated[str, Header("Region")] = "") -> str:
-    """Take an argument that also stands in a header.
+    """Take an argument that the client also sends in a header.
 
     Args:
-        region: Where to.
+        region: The region.
     """
     return f"region={region}"
 
 
 @app.tool
 async def test_missing_capability(ctx: Context) -> str:
-    """Need the client's model."""
+    """Need a client with a model."""
     return (await ctx.sample("Hello", max_tokens=100)).text
 
 
 @app.tool
 async def test_streaming_elicitation(ctx: Context) -> str:
-    """Ask the user, on whichever wire."""
+    """Ask the user, on any wire."""
     return str(await ctx.elicit("Go on?", bool))
 
 
 @app.tool
 def test_trigger_tool_change() -> str:
-    """Come and go, so that those who listen hear of it."""
+    """Add a tool and remove it, so that clients are notified."""
 
     def test_temporary_tool() -> str:
-        """Be there for a moment."""
+        """Exist for a moment."""
         return "here"
 
     app.add_tool(test_temporary_tool)
@@ -271,10 +274,10 @@ def test_trigger_tool_change() -> str:
 
 @app.tool
 def test_trigger_prompt_change() -> str:
-    """Come and go among the prompts."""
+    """Add a prompt and remove it, so that clients are notified."""
 
     def test_temporary_prompt() -> str:
-        """Be there for a moment."""
+        """Exist for a moment."""
         return "here"
 
     app.prompt(test_temporary_prompt)
@@ -307,29 +310,29 @@ async def test_input_required_result_elicitation(ctx: Context) -> str:
 
 @app.tool
 async def test_input_required_result_sampling(ctx: Context) -> str:
-    """Ask the client's model."""
-    said = await ctx.sample(
+    """Ask the client's model a question."""
+    sample = await ctx.sample(
         "What is the capital of France?", max_tokens=100, key="capital_question"
     )
-    return said.text
+    return sample.text
 
 
 @app.tool
 async def test_input_required_result_list_roots(ctx: Context) -> str:
-    """Ask where it may work."""
+    """Ask the client for its roots."""
     return ", ".join(root.uri for root in await ctx.roots(key="client_roots"))
 
 
 @app.tool
 async def test_input_required_result_request_state(ctx: Context) -> str:
-    """Ask, and remember nothing meanwhile."""
+    """Ask; the server stores nothing until the answer arrives."""
     answer = await ctx.elicit("Please confirm", Confirmed, key="confirm")
     return f"state-ok: {answer['ok']}"
 
 
 @app.tool
 async def test_input_required_result_tampered_state(ctx: Context) -> str:
-    """Ask, and take no state but its own."""
+    """Ask; a changed request state is refused."""
     answer = await ctx.elicit("Please confirm", Confirmed, key="confirm")
     return f"confirmed: {answer['ok']}"
 
@@ -347,7 +350,7 @@ async def test_input_required_result_multiple_inputs(ctx: Context) -> str:
 
 @app.tool
 async def test_input_required_result_multi_round(ctx: Context) -> str:
-    """Ask one thing after the other."""
+    """Ask one question after the other."""
     first = await ctx.elicit("Step 1: What is your name?", Named, key="step1")
     second = await ctx.elicit("Step 2: What is your favorite color?", Coloured, key="step2")
     return f"{first['name']} likes {second['color']}"
@@ -355,7 +358,7 @@ async def test_input_required_result_multi_round(ctx: Context) -> str:
 
 @app.tool
 async def test_input_required_result_capabilities(ctx: Context) -> str:
-    """Ask whoever can be asked."""
+    """Ask the user if the client supports it, else the client's model."""
     if ctx.can.elicit:
         return str(await ctx.elicit("Go on?", bool, key="go_on"))
     return (await ctx.sample("Go on?", max_tokens=10, key="go_on")).text
@@ -363,19 +366,19 @@ async def test_input_required_result_capabilities(ctx: Context) -> str:
 
 @app.resource("test://static-text", mime="text/plain")
 def static_text() -> str:
-    """A text."""
+    """A text resource."""
     return "This is the content of the static text resource."
 
 
 @app.resource("test://static-binary", mime="image/png")
 def static_binary() -> bytes:
-    """A picture."""
+    """A binary resource."""
     return PNG
 
 
 @app.resource("test://watched-resource", mime="text/plain")
 def watched_resource() -> str:
-    """A text that may change."""
+    """A text resource that clients can subscribe to."""
     return "Watched resource content"
 
 
@@ -404,16 +407,16 @@ def test_prompt_with_arguments(arg1: str, arg2: str) -> str:
 
 @app.completion("test_prompt_with_arguments", "arg1")
 def complete_arg1(value: str) -> list[str]:
-    """What the first argument could be."""
+    """Suggest values of the first argument."""
     return [word for word in ("testValue1", "testing", "other") if word.startswith(value)]
 
 
 @app.prompt
-def test_prompt_with_embedded_resource(resourceUri: str) -> list[Message]:  # noqa: N803 -- as above
-    """A prompt with a resource in it.
+def test_prompt_with_embedded_resource(resourceUri: str) -> list[Message]:  # noqa: N803 -- the suite's
+    """A prompt with an embedded resource.
 
     Args:
-        resourceUri: Which.
+        resourceUri: The URI of the resource.
     """
     text = "Embedded resource content for testing."
     return [
@@ -424,13 +427,13 @@ def test_prompt_with_embedded_resource(resourceUri: str) -> list[Message]:  # no
 
 @app.prompt
 def test_prompt_with_image() -> list[Message]:
-    """A prompt with a picture in it."""
+    """A prompt with an image."""
     return [Message(Image(PNG, "image/png")), Message("Please analyze the image above.")]
 
 
 @app.prompt
 async def test_input_required_result_prompt(ctx: Context) -> str:
-    """A prompt that asks before it says anything."""
+    """A prompt that asks the user first."""
     answer = await ctx.elicit("What context should be used?", Contextual, key="user_context")
     return f"Use this context: {answer['context']}"
 

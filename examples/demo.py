@@ -1,4 +1,4 @@
-"""One call over every wire, side by side. Ends with 1 if two wires do not say the same."""
+"""Makes the same calls over every wire and compares the replies. Exits with 1 if they differ."""
 
 from __future__ import annotations
 
@@ -23,124 +23,124 @@ from answerback import App
 from answerback.dialects import write
 
 FILE = Path(__file__).with_name("calculator.py")
-COLUMNS = ["wire", "asked with", "status", "answer", "took"]
+COLUMNS = ["wire", "request", "status", "reply", "time"]
 app: App = run_path(str(FILE))["app"]
 
 
-class Asked(NamedTuple):
-    """One call: the tool and its arguments."""
-
+class ToolCall(NamedTuple):
     tool: str
     arguments: dict[str, int]
 
     @property
     def words(self) -> list[str]:
+        """The call on a command line."""
         return [self.tool, *(f"{name}={value}" for name, value in self.arguments.items())]
 
     @property
     def body(self) -> bytes:
+        """The body of a REST or CGI request."""
         return msgspec.json.encode(self.arguments)
 
     @property
-    def rpc(self) -> bytes:
-        """As MCP asks it, on any wire."""
+    def json_rpc(self) -> bytes:
+        """The MCP request."""
         params = {"name": self.tool, "arguments": self.arguments}
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         return msgspec.json.encode(request)
 
 
-class Answer(NamedTuple):
-    """What one wire came to."""
+class WireReply(NamedTuple):
+    """The reply to a call on one wire."""
 
     wire: str
-    asked: str
+    request: str
     status: str
-    said: str
-    took: float
+    text: str
+    seconds: float
 
 
-def in_memory(asked: Asked) -> Answer:
+def in_memory(call: ToolCall) -> WireReply:
     started = time.perf_counter()
-    reply = asyncio.run(app.call(asked.tool, **asked.arguments))
-    took = time.perf_counter() - started
-    # In memory there is no JSON to see; this is what REST, CGI and the shell make of the reply.
-    written = write(reply, "rest", app.tools[asked.tool].shape, app.contract)
+    reply = asyncio.run(app.call(call.tool, **call.arguments))
+    seconds = time.perf_counter() - started
+    # In memory there is no JSON; this is the JSON of the same reply over REST, CGI and `call`.
+    written = write(reply, "rest", app.tools[call.tool].shape, app.contract)
     status = "ok" if reply.error is None else reply.error.code
-    given = ", ".join(f"{name}={value!r}" for name, value in asked.arguments.items())
-    line = f'app.call("{asked.tool}", {given})'
-    return Answer("memory", line, status, written.body.decode(), took)
+    arguments = ", ".join(f"{name}={value!r}" for name, value in call.arguments.items())
+    request = f'app.call("{call.tool}", {arguments})'
+    return WireReply("memory", request, status, written.body.decode(), seconds)
 
 
-def over_rest(asked: Asked, url: str) -> Answer:
-    path = f"/functions/{asked.tool}"
-    status, body, took = _post(f"{url}{path}", asked.body)
-    return Answer("REST", f"POST {path}", str(status), body.decode(), took)
+def over_rest(call: ToolCall, url: str) -> WireReply:
+    path = f"/functions/{call.tool}"
+    status, body, seconds = _post(f"{url}{path}", call.body)
+    return WireReply("REST", f"POST {path}", str(status), body.decode(), seconds)
 
 
-def over_cgi(asked: Asked) -> Answer:
-    path, length = f"/{asked.tool}", str(len(asked.body))
+def over_cgi(call: ToolCall) -> WireReply:
+    path, length = f"/{call.tool}", str(len(call.body))
     environ = {"REQUEST_METHOD": "POST", "PATH_INFO": path, "CONTENT_LENGTH": length}
-    done, took = _run(["cgi"], asked.body, environ)
-    head, _, said = done.stdout.partition(b"\r\n\r\n")
-    status = re.search(rb"^Status: (\d+)", head)
-    told = status.group(1).decode() if status else "none"
-    return Answer("CGI", f"PATH_INFO={path}", told, said.decode(), took)
+    done, seconds = _run(["cgi"], call.body, environ)
+    head, _, body = done.stdout.partition(b"\r\n\r\n")
+    found = re.search(rb"^Status: (\d+)", head)
+    status = found.group(1).decode() if found else "none"
+    return WireReply("CGI", f"PATH_INFO={path}", status, body.decode(), seconds)
 
 
-def in_a_shell(asked: Asked) -> Answer:
-    words = ["call", *asked.words]
-    done, took = _run(words, b"", {})
-    # An error is told on stderr, in its last line.
-    said = (done.stdout or done.stderr).decode().splitlines()[-1]
-    return Answer("command line", " ".join(words), f"exit {done.returncode}", said, took)
+def on_command_line(call: ToolCall) -> WireReply:
+    words = ["call", *call.words]
+    done, seconds = _run(words, b"", {})
+    # An error is in the last line of stderr.
+    text = (done.stdout or done.stderr).decode().splitlines()[-1]
+    return WireReply("command line", " ".join(words), f"exit {done.returncode}", text, seconds)
 
 
-def over_mcp_stdio(asked: Asked) -> Answer:
-    done, took = _run(["mcp"], asked.rpc + b"\n", {})
-    return _from_mcp("MCP, stdio", "tools/call on stdin", done.stdout, took)
+def over_mcp_stdio(call: ToolCall) -> WireReply:
+    done, seconds = _run(["mcp"], call.json_rpc + b"\n", {})
+    return _from_mcp("MCP, stdio", "tools/call on stdin", done.stdout, seconds)
 
 
-def over_mcp_http(asked: Asked, url: str) -> Answer:
-    accepted = {"Accept": "application/json, text/event-stream"}
-    _, body, took = _post(f"{url}/mcp", asked.rpc, accepted)
-    return _from_mcp("MCP, HTTP", "POST /mcp, tools/call", body, took)
+def over_mcp_http(call: ToolCall, url: str) -> WireReply:
+    headers = {"Accept": "application/json, text/event-stream"}
+    _, body, seconds = _post(f"{url}/mcp", call.json_rpc, headers)
+    return _from_mcp("MCP, HTTP", "POST /mcp, tools/call", body, seconds)
 
 
-def _from_mcp(wire: str, asked: str, response: bytes, took: float) -> Answer:
+def _from_mcp(wire: str, request: str, response: bytes, seconds: float) -> WireReply:
     result = msgspec.json.decode(response)["result"]
     status = "isError" if result["isError"] else "ok"
-    return Answer(wire, asked, status, result["content"][0]["text"], took)
+    return WireReply(wire, request, status, result["content"][0]["text"], seconds)
 
 
-def compare(asked: Asked, url: str, columns: Sequence[str]) -> bool:
-    """Show what each wire says to one call; whether all say the same."""
-    answers = [
-        in_memory(asked),
-        over_rest(asked, url),
-        over_cgi(asked),
-        in_a_shell(asked),
-        over_mcp_stdio(asked),
-        over_mcp_http(asked, url),
+def compare(call: ToolCall, url: str, columns: Sequence[str]) -> bool:
+    """Print the reply of each wire, and return whether all are the same."""
+    replies = [
+        in_memory(call),
+        over_rest(call, url),
+        over_cgi(call),
+        on_command_line(call),
+        over_mcp_stdio(call),
+        over_mcp_http(call, url),
     ]
-    print(f"{' '.join(asked.words)}\n")
-    _show(columns, answers)
-    same = len({_meant(answer.said) for answer in answers}) == 1
-    print(f"\n{'The same answer on every wire.' if same else 'THE ANSWERS DIFFER.'}\n")
+    print(f"{' '.join(call.words)}\n")
+    _print_table(columns, replies)
+    same = len({_message(reply.text) for reply in replies}) == 1
+    print(f"\n{'The same reply on every wire.' if same else 'THE REPLIES DIFFER.'}\n")
     return same
 
 
-def _meant(said: str) -> str:
-    """What is said, in whichever form: MCP marks an error beside its message."""
+def _message(text: str) -> str:
+    """The message of an error, else the text: only MCP sends the bare message as its text."""
     try:
-        message = msgspec.json.decode(said, type=dict[str, Any]).get("error")
+        message = msgspec.json.decode(text, type=dict[str, Any]).get("error")
     except msgspec.DecodeError:
-        return said
-    return said if message is None else str(message)
+        return text
+    return text if message is None else str(message)
 
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The calculator on a free port of this machine, for as long as it is needed."""
+    """Serve the calculator on a free port, and give its URL."""
     command = [sys.executable, str(FILE), "serve", "--port", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
@@ -171,19 +171,19 @@ def _run(
 def _post(
     url: str, body: bytes, headers: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[int, bytes, float]:
-    """Status, body and how long it took."""
+    """The status, the body and the seconds that the request took."""
     request = urllib.request.Request(url, body, {"Content-Type": "application/json", **headers})
     started = time.perf_counter()
     try:
         with urllib.request.urlopen(request, timeout=5) as response:
-            status, said = response.status, response.read()
+            status, text = response.status, response.read()
     except urllib.error.HTTPError as error:
-        status, said = error.code, error.read()
-    return status, said, time.perf_counter() - started
+        status, text = error.code, error.read()
+    return status, text, time.perf_counter() - started
 
 
-def _show(columns: Sequence[str], answers: list[Answer]) -> None:
-    rows = [_row(columns, answer) for answer in answers]
+def _print_table(columns: Sequence[str], replies: list[WireReply]) -> None:
+    rows = [_row(columns, reply) for reply in replies]
     widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     rule = ["─" * width for width in widths]
     for row in (columns, rule, *rows):
@@ -191,13 +191,13 @@ def _show(columns: Sequence[str], answers: list[Answer]) -> None:
         print(f"  {'  '.join(cells)}".rstrip())
 
 
-def _row(columns: Sequence[str], answer: Answer) -> list[str]:
+def _row(columns: Sequence[str], reply: WireReply) -> list[str]:
     cells = {
-        "wire": answer.wire,
-        "asked with": answer.asked,
-        "status": answer.status,
-        "answer": answer.said,
-        "took": f"{answer.took * 1000:.0f} ms",
+        "wire": reply.wire,
+        "request": reply.request,
+        "status": reply.status,
+        "reply": reply.text,
+        "time": f"{reply.seconds * 1000:.0f} ms",
     }
     return [cells[column] for column in columns]
 
@@ -206,9 +206,9 @@ def main() -> int:
     print("One typed function, one checked reply, every wire.\n")
     with serving() as url:
         same = [
-            compare(Asked("add", {"x": 7, "y": 3}), url, COLUMNS),
-            # As above, and it is to fit a terminal.
-            compare(Asked("divide", {"x": 7, "y": 0}), url, [*COLUMNS[:1], *COLUMNS[2:]]),
+            compare(ToolCall("add", {"x": 7, "y": 3}), url, COLUMNS),
+            # Without the requests, so that the table fits a terminal.
+            compare(ToolCall("divide", {"x": 7, "y": 0}), url, [*COLUMNS[:1], *COLUMNS[2:]]),
         ]
     return 0 if all(same) else 1
 

@@ -1,4 +1,4 @@
-"""A FastAPI app that lets no invalid reply out: `uvicorn guarded_fastapi:app`."""
+"""A FastAPI app that cannot send an invalid reply: `uvicorn guarded_fastapi:app`."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ app.add_middleware(ValidReplies, only=("/tools/",))
 
 @app.post("/tools/start")
 def start() -> dict[str, Any]:
-    """A valid envelope goes out as it is."""
+    """A valid envelope is sent unchanged."""
     return {
         "success": True,
         "timestamp": "2026-01-31T12:00:00Z",
@@ -22,5 +22,5 @@ def start() -> dict[str, Any]:
 
 @app.post("/tools/stop")
 def stop() -> dict[str, Any]:
-    """This one forgot its content, and is answered with INVALID_RESPONSE_FORMAT."""
+    """The content is missing: INVALID_RESPONSE_FORMAT is sent instead."""
     return {"success": True, "data": {"instanceId": "one"}}

@@ -1,4 +1,7 @@
-"""A FastMCP server that lets no invalid result out, and records them: `fastmcp run` it."""
+"""A FastMCP server that cannot send an invalid result: `fastmcp run guarded_fastmcp.py`.
+
+Its results are recorded in the standard log.
+"""
 
 from fastmcp import FastMCP
 
@@ -11,11 +14,11 @@ server.add_middleware(ValidReplies(records=Records(Logging())))
 
 @server.tool
 def weather(city: str) -> dict[str, str]:
-    """Tell the weather."""
+    """Get the weather of a city."""
     return {"city": city, "conditions": "Cloudy"}
 
 
 @server.tool
 def connect() -> str:
-    """This one tells a password, and is answered with INVALID_RESPONSE_FORMAT."""
+    """The result contains a password: INVALID_RESPONSE_FORMAT is sent instead."""
     return "connected to postgres://admin:Zk3vQ9pLw2@db.internal/main"

@@ -1,4 +1,4 @@
-"""A Flask app that lets no invalid reply out: `flask --app guarded_flask run`."""
+"""A Flask app that cannot send an invalid reply: `flask --app guarded_flask run`."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ app.wsgi_app = ValidReplies(app.wsgi_app, only=("/tools/",))  # type: ignore[met
 
 @app.post("/tools/start")
 def start() -> dict[str, Any]:
-    """A valid envelope goes out as it is."""
+    """A valid envelope is sent unchanged."""
     return {
         "success": True,
         "timestamp": "2026-01-31T12:00:00Z",
@@ -22,5 +22,5 @@ def start() -> dict[str, Any]:
 
 @app.post("/tools/stop")
 def stop() -> str:
-    """This one is no JSON at all, and is answered with RESPONSE_VALIDATION_ERROR."""
+    """The result is not JSON: RESPONSE_VALIDATION_ERROR is sent instead."""
     return "stopped"

@@ -1,4 +1,7 @@
-"""A server on the official SDK that lets no invalid result out, and records them."""
+"""A server on the official SDK that cannot send an invalid result.
+
+Its results are recorded in the standard log.
+"""
 
 from mcp.server.mcpserver import MCPServer
 
@@ -10,13 +13,13 @@ server = MCPServer("weather", middleware=[ValidReplies(records=Records(Logging()
 
 @server.tool()
 def weather(city: str) -> dict[str, str]:
-    """Tell the weather."""
+    """Get the weather of a city."""
     return {"city": city, "conditions": "Cloudy"}
 
 
 @server.tool()
 def connect() -> str:
-    """This one tells a password, and is answered with INVALID_RESPONSE_FORMAT."""
+    """The result contains a password: INVALID_RESPONSE_FORMAT is sent instead."""
     return "connected to postgres://admin:Zk3vQ9pLw2@db.internal/main"
 
 

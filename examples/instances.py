@@ -1,4 +1,4 @@
-"""Seed 000: editor instances under the envelope contract, with an image and a resource."""
+"""The `envelope` contract: editor instances, with an image and a resource."""
 
 from typing import Any, Literal, TypedDict
 
@@ -72,21 +72,21 @@ def list_instances() -> Listed:
 
 
 @app.tool(raises=[NotFound], examples=[{"instanceId": "instance-1"}])
-def get_instance(instanceId: str) -> Found:  # noqa: N803 -- the seed's name
+def get_instance(instanceId: str) -> Found:  # noqa: N803 -- the convention's name
     """Show one instance.
 
     Args:
-        instanceId: Such as instance-1.
+        instanceId: The id, such as instance-1.
     """
     return {"instance": _look_up(instanceId)}
 
 
 @app.tool(raises=[NotFound, Conflict], examples=[{"instanceId": "instance-2"}])
-def start_instance(instanceId: str) -> Reply[Changed]:  # noqa: N803 -- the seed's name
-    """Start an instance that is stopped.
+def start_instance(instanceId: str) -> Reply[Changed]:  # noqa: N803 -- the convention's name
+    """Start a stopped instance.
 
     Args:
-        instanceId: Such as instance-2.
+        instanceId: The id, such as instance-2.
     """
     instance = _look_up(instanceId)
     if instance["status"] == "running":
@@ -97,11 +97,11 @@ def start_instance(instanceId: str) -> Reply[Changed]:  # noqa: N803 -- the seed
 
 
 @app.tool(raises=[NotFound, Conflict], examples=[{"instanceId": "instance-1"}])
-def stop_instance(instanceId: str) -> Reply[Changed]:  # noqa: N803 -- the seed's name
-    """Stop an instance that is running.
+def stop_instance(instanceId: str) -> Reply[Changed]:  # noqa: N803 -- the convention's name
+    """Stop a running instance.
 
     Args:
-        instanceId: Such as instance-1.
+        instanceId: The id, such as instance-1.
     """
     instance = _look_up(instanceId)
     if instance["status"] == "stopped":
@@ -112,11 +112,11 @@ def stop_instance(instanceId: str) -> Reply[Changed]:  # noqa: N803 -- the seed'
 
 
 @app.tool(raises=[NotFound], examples=[{"instanceId": "instance-1"}])
-def cpu_chart(instanceId: str) -> Reply[dict[str, Any]]:  # noqa: N803 -- the seed's name
+def cpu_chart(instanceId: str) -> Reply[dict[str, Any]]:  # noqa: N803 -- the convention's name
     """Show an instance's CPU usage as a chart.
 
     Args:
-        instanceId: Such as instance-1.
+        instanceId: The id, such as instance-1.
     """
     _look_up(instanceId)
     chart = Image(
@@ -131,11 +131,11 @@ def cpu_chart(instanceId: str) -> Reply[dict[str, Any]]:  # noqa: N803 -- the se
 
 
 @app.tool(raises=[NotFound], examples=[{"instanceId": "instance-1"}])
-def open_instance(instanceId: str) -> Reply[Opened]:  # noqa: N803 -- the seed's name
-    """Say where an instance is to be found.
+def open_instance(instanceId: str) -> Reply[Opened]:  # noqa: N803 -- the convention's name
+    """Show the URL of an instance.
 
     Args:
-        instanceId: Such as instance-1.
+        instanceId: The id, such as instance-1.
     """
     instance = _look_up(instanceId)
     page = Link(

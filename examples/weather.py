@@ -1,4 +1,4 @@
-"""Seed 003: the weather of a dozen cities, from data of its own, under the direct contract."""
+"""The `direct` contract: the weather of a dozen cities, from fixed data."""
 
 from typing import Annotated, TypedDict
 
@@ -33,7 +33,7 @@ _CITIES: dict[str, tuple[float, str, int, float]] = {
 
 @app.tool(raises=[NotFound], examples=[{"location": "Oslo"}])
 def weather(location: Annotated[str, "A city, such as Oslo."]) -> Weather:
-    """Tell the current weather of a city."""
+    """Get the current weather of a city."""
     by_name = {name.casefold(): name for name in _CITIES}
     name = by_name.get(location.strip().casefold())
     if name is None:
@@ -54,7 +54,7 @@ def weather(location: Annotated[str, "A city, such as Oslo."]) -> Weather:
 
 @app.tool
 def cities() -> list[str]:
-    """List the cities whose weather is known."""
+    """List the cities that have weather data."""
     return list(_CITIES)
 
 

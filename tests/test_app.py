@@ -55,6 +55,18 @@ def test_a_call_in_memory_goes_through_decoding_and_checking() -> None:
     assert bad.error.code == "INVALID_ARGUMENTS"
 
 
+def test_the_openapi_document_describes_the_tools_and_may_be_changed() -> None:
+    app = App("test", version="1.2.3")
+    app.add_tool(add)
+
+    document = app.openapi()
+    document["info"]["title"] = "changed"
+
+    assert document["openapi"].startswith("3.1")
+    assert document["paths"]["/functions/add"]["post"]["operationId"] == "functions.add"
+    assert app.openapi()["info"] == {"title": "test", "version": "1.2.3"}
+
+
 def test_an_argument_may_be_called_name_or_self() -> None:
     app = App("test")
 

@@ -1,4 +1,4 @@
-"""The examples run: each by itself, and all wires side by side in the demo."""
+"""The examples run, and the demo compares all wires."""
 
 from __future__ import annotations
 
@@ -30,24 +30,24 @@ def demo() -> ModuleType:
     return module
 
 
-def test_the_examples_of_the_seeds_are_there() -> None:
+def test_each_seed_with_an_example_has_it() -> None:
     assert {"aligned", "calculator", "instances", "weather"} <= set(APPS)
 
 
 @pytest.mark.parametrize("name", APPS)
-def test_the_calls_that_an_example_shows_succeed(name: str, example: Callable[[str], App]) -> None:
+def test_the_examples_of_a_tool_succeed_as_calls(name: str, example: Callable[[str], App]) -> None:
     app = example(name)
 
     async def failed() -> list[str]:
-        shown = [(tool, each) for tool in app.tools.values() for each in _examples(tool)]
-        replies = [(tool.name, await app.call(tool.name, **given)) for tool, given in shown]
+        calls = [(tool, each) for tool in app.tools.values() for each in _examples(tool)]
+        replies = [(tool.name, await app.call(tool.name, **given)) for tool, given in calls]
         return [name for name, reply in replies if not reply.ok]
 
     assert asyncio.run(failed()) == []
 
 
 def _examples(tool: Tool) -> Sequence[Mapping[str, Any]]:
-    return tool.options.get("examples", ())
+    return tool.settings.examples
 
 
 @pytest.mark.parametrize("name", APPS)
@@ -60,13 +60,13 @@ def test_an_example_lists_its_tools(name: str) -> None:
     assert done.stderr == ""
 
 
-def test_the_demo_shows_every_wire_and_ends_by_itself() -> None:
+def test_the_demo_prints_the_reply_of_every_wire_and_exits() -> None:
     command = [sys.executable, str(EXAMPLES / "demo.py")]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("The same answer on every wire.") == 2
+    assert done.stdout.count("The same reply on every wire.") == 2
     for wire in ("memory", "REST", "CGI", "command line", "MCP, stdio", "MCP, HTTP"):
         rows = [line for line in done.stdout.splitlines() if line.startswith(f"  {wire} ")]
         assert '{"result":10}' in rows[0]
@@ -74,13 +74,13 @@ def test_the_demo_shows_every_wire_and_ends_by_itself() -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("wire", ["in_a_shell", "over_mcp_http"])
-def test_the_demo_fails_if_one_wire_says_something_else(
+@pytest.mark.parametrize("wire", ["on_command_line", "over_mcp_http"])
+def test_the_demo_fails_if_the_reply_of_one_wire_differs(
     wire: str, demo: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = demo.Answer("some wire", "call add", "ok", '{"result":11}', 0.1)
-    monkeypatch.setattr(demo, wire, lambda *_: told)
+    other = demo.WireReply("some wire", "call add", "ok", '{"result":11}', 0.1)
+    monkeypatch.setattr(demo, wire, lambda *_: other)
 
     assert demo.main() == 1
 
-    assert capsys.readouterr().out.count("THE ANSWERS DIFFER.") == 2
+    assert capsys.readouterr().out.count("THE REPLIES DIFFER.") == 2

@@ -1,1 +1,1 @@
-"""The same tool on what people use today."""
+"""The tool `add` on the official SDK and on FastMCP."""

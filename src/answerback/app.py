@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from .contract import Contract, contract_named
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
-from .tools.options import check_options
+from .tools.tool_options import check_options
 
 if TYPE_CHECKING:
     from .calls.handlers import Handlers

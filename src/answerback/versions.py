@@ -1,4 +1,4 @@
-"""What each version of MCP can say: the one table that all that is sent is projected by."""
+"""The versions of MCP, and the features of each; messages are limited to those features."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     audio: bool = True
     links: bool = True
-    """`resource_link` blocks."""
+    """Has `resource_link` blocks."""
     structured: bool = True
-    """`structuredContent` and `outputSchema`."""
+    """Has `structuredContent` and `outputSchema`."""
     annotation_dates: bool = True
-    """`lastModified` among a block's annotations."""
+    """Has `lastModified` in a block's annotations."""
     block_meta: bool = True
-    """`_meta` on a content block."""
+    """Has `_meta` on content blocks."""
     tool_annotations: bool = True
     progress_messages: bool = True
     completions: bool = True
-    """The capability; the method is older."""
+    """Has the capability `completions`; the method is older."""
     titles: bool = True
-    """`title` and `_meta` on tools, resources, prompts and the server itself."""
+    """Has `title` and `_meta` on tools, resources, prompts and the server itself."""
     icons: bool = True
-    """Also the server's `description` and `websiteUrl`."""
+    """Has `icons`, and `description` and `websiteUrl` of the server."""
     elicitation: bool = True
     choices: bool = True
-    """Forms in which a user chooses several of a list."""
+    """Has forms in which the user chooses several items of a list."""
     batches: bool = False
-    modern: bool = False
-    """Each request stands for itself: `resultType`, cache hints, no server requests."""
+    stateless: bool = False
+    """Is stateless: no sessions and no requests from the server; `resultType`, cache hints."""
 
     @property
     def result_type(self) -> bool:
-        """`resultType` on every result."""
-        return self.modern
+        """Has `resultType` on every result."""
+        return self.stateless
 
 
 V2024_11_05 = Version(
@@ -66,14 +66,14 @@ V2025_03_26 = Version(
 )
 V2025_06_18 = Version(name="2025-06-18", icons=False, choices=False)
 V2025_11_25 = Version(name="2025-11-25")
-V2026_07_28 = Version(name="2026-07-28", modern=True)
+V2026_07_28 = Version(name="2026-07-28", stateless=True)
 
 VERSIONS = {
     version.name: version
     for version in (V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28)
 }
-LEGACY = {name: version for name, version in VERSIONS.items() if not version.modern}
-MODERN = {name: version for name, version in VERSIONS.items() if version.modern}
-LATEST_LEGACY = V2025_11_25
-ASSUMED_LEGACY = V2025_03_26
-"""Of a client that does not say."""
+STATEFUL = {name: version for name, version in VERSIONS.items() if not version.stateless}
+STATELESS = {name: version for name, version in VERSIONS.items() if version.stateless}
+LATEST_STATEFUL = V2025_11_25
+ASSUMED_STATEFUL = V2025_03_26
+"""The version of a client that names none, or one that we do not know."""

@@ -1,4 +1,4 @@
-"""What the seeds say an answer looks like; each test is named for the seed it quotes."""
+"""The replies that the seeds show; each test is named for the seed it quotes."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
+from tests.seeds import quotes
 
 from answerback.content import Annotations, Audio, Block, Embedded, Image, Link, Text
 from answerback.contract import ALIGNED, DIRECT, ENVELOPE, STANDARD, Contract
@@ -18,77 +19,15 @@ from answerback.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 
 NOW = datetime(2025, 5, 3, 14, 30, tzinfo=UTC)
 
-SEED_000_SCHEMA = {
-    "type": "object",
-    "required": ["success", "timestamp", "content"],
-    "properties": {
-        "success": {"type": "boolean"},
-        "timestamp": {"type": "string", "format": "date-time"},
-        "content": {
-            "type": "array",
-            "minItems": 1,
-            "items": {
-                "type": "object",
-                "required": ["type"],
-                "properties": {"type": {"type": "string"}},
-                "allOf": [
-                    {
-                        "if": {"properties": {"type": {"const": "text"}}},
-                        "then": {"required": ["text"], "properties": {"text": {"type": "string"}}},
-                    },
-                    {
-                        "if": {"properties": {"type": {"const": "image"}}},
-                        "then": {
-                            "required": ["url", "altText"],
-                            "properties": {
-                                "url": {"type": "string"},
-                                "altText": {"type": "string"},
-                            },
-                        },
-                    },
-                    {
-                        "if": {"properties": {"type": {"const": "resource"}}},
-                        "then": {
-                            "required": ["resourceType", "identifier", "name"],
-                            "properties": {
-                                "resourceType": {"type": "string"},
-                                "identifier": {"type": "string"},
-                                "name": {"type": "string"},
-                            },
-                        },
-                    },
-                ],
-            },
-        },
-        "data": {"type": "object"},
-        "error": {
-            "type": "object",
-            "required": ["code", "message"],
-            "properties": {
-                "code": {"type": "string"},
-                "message": {"type": "string"},
-                "details": {"type": "object"},
-            },
-        },
-    },
-    "allOf": [
-        {
-            "if": {"properties": {"success": {"const": True}}},
-            "then": {"not": {"required": ["error"]}},
-        },
-        {"if": {"properties": {"success": {"const": False}}}, "then": {"required": ["error"]}},
-    ],
-}
-
 
 def enveloped(reply: Reply[Any]) -> Any:
     found = json.loads(write(reply, "envelope", BARE, ENVELOPE).body)
-    jsonschema.validate(found, SEED_000_SCHEMA)
+    jsonschema.validate(found, quotes.SCHEMA_000)
     return found
 
 
 def resulting(reply: Reply[Any], shape: Shape, contract: Contract) -> Any:
-    """The MCP result but for `_meta`, of which the seeds know nothing."""
+    """Return the MCP result without `_meta`, which the seeds do not have."""
     found = json.loads(write(reply, "mcp", shape, contract).body)
     del found["_meta"]
     return found
@@ -100,18 +39,16 @@ def text_of(found: Any) -> Any:
 
 def test_seed_000_a_text_response() -> None:
     reply = Reply(
-        content=(Text("Instance 'vscode-instance-1' started successfully"),),
-        data={"instanceId": "instance-1", "status": "running"},
+        content=(Text(quotes.STARTED_000["text"]),),
+        data=quotes.STARTED_DATA_000,
         timestamp=NOW,
     )
 
     assert enveloped(reply) == {
         "success": True,
         "timestamp": "2025-05-03T14:30:00Z",
-        "content": [
-            {"type": "text", "text": "Instance 'vscode-instance-1' started successfully"},
-        ],
-        "data": {"instanceId": "instance-1", "status": "running"},
+        "content": [quotes.STARTED_000],
+        "data": quotes.STARTED_DATA_000,
     }
 
 
@@ -125,14 +62,7 @@ def test_seed_000_an_image_response() -> None:
 
     assert found["content"] == [
         {"type": "text", "text": "Instance CPU usage over time:"},
-        {
-            "type": "image",
-            "url": "https://example.com/charts/cpu-usage.png",
-            "altText": "CPU usage chart showing spikes during peak hours",
-            "width": 800,
-            "height": 400,
-            "caption": "CPU usage for instance-1 over the last 24 hours",
-        },
+        quotes.IMAGE_000,
     ]
 
 
@@ -147,14 +77,7 @@ def test_seed_000_a_resource_response() -> None:
 
     found = enveloped(success("VSCode instance deployed successfully.", content=[link]))
 
-    assert found["content"][1] == {
-        "type": "resource",
-        "resourceType": "url",
-        "identifier": "http://localhost:8080",
-        "name": "VSCode Web UI",
-        "description": "Web-based VSCode interface for your instance",
-        "metadata": {"requiresAuth": True, "authType": "password"},
-    }
+    assert found["content"][1] == quotes.RESOURCE_000
 
 
 def test_seed_000_best_practice_5_a_text_and_a_resource() -> None:
@@ -207,7 +130,7 @@ def test_seed_000_an_error_response() -> None:
     }
 
 
-def test_seed_000_create_success_response_puts_data_in_words() -> None:
+def test_seed_000_create_success_response_renders_data_as_text() -> None:
     found = enveloped(success(data={"instance": {"name": "vscode-1", "status": "running"}}))
 
     assert text_of(found) == "Instance: vscode-1\nStatus: running"
@@ -221,22 +144,26 @@ def test_seed_000_create_error_response_without_details() -> None:
     assert found["error"] == {"code": "UNKNOWN_ERROR", "message": "Instance not found"}
 
 
-def test_seed_000_a_success_without_anything_says_so() -> None:
+def test_seed_000_a_success_without_content_and_data_has_a_text() -> None:
     assert text_of(enveloped(success())) == "Operation completed successfully"
 
 
 @pytest.mark.parametrize("block", [Image(b"png", "image/png"), Embedded("file:///a", text="a")])
-def test_seed_000_what_it_asks_of_blocks_is_always_there(block: Block) -> None:
-    enveloped(success(content=[block]))
+def test_seed_000_blocks_have_the_members_that_it_requires(block: Block) -> None:
+    found = enveloped(success(content=[block]))
+
+    required = {"image": {"url", "altText"}, "resource": {"resourceType", "identifier", "name"}}
+    [item] = found["content"]
+    assert required[item["type"]] <= item.keys()
 
 
 @pytest.mark.parametrize("dialect", ["mcp", "envelope"])
-def test_seed_000_the_envelope_stands_in_the_mcp_result_too(dialect: Any) -> None:
+def test_seed_000_the_mcp_result_has_the_members_of_the_envelope(dialect: Any) -> None:
     reply = Reply(data={"id": 1}, timestamp=NOW)
 
     found = json.loads(write(reply, dialect, BARE, ENVELOPE).body)
 
-    jsonschema.validate(found, SEED_000_SCHEMA)
+    jsonschema.validate(found, quotes.SCHEMA_000)
     assert found["success"] is True
     assert found["timestamp"] == "2025-05-03T14:30:00Z"
     assert found["data"] == {"id": 1}
@@ -262,7 +189,7 @@ def test_seed_001_the_mcp_text_is_the_http_body(data: Any, shape: Shape, text: s
     assert written.media_type == "application/json"
 
 
-def test_seed_001_the_json_comes_first_beside_a_text_of_the_authors_own() -> None:
+def test_seed_001_the_json_comes_before_a_text_of_the_author() -> None:
     found = resulting(success("The sum is ten.", 10), RESULT, ALIGNED)
 
     assert [block["text"] for block in found["content"]] == ['{"result":10}', "The sum is ten."]
@@ -280,7 +207,7 @@ def test_seed_001_an_error_is_the_same_json_on_mcp_and_on_http() -> None:
     assert (written.status, written.media_type) == (400, "application/json")
 
 
-def test_seed_001_a_function_that_is_not_there_is_404() -> None:
+def test_seed_001_an_unknown_function_is_404() -> None:
     reply = failure("Function not found: NonExistent", code="TOOL_NOT_FOUND")
 
     written = write(reply, "rest", RESULT, ALIGNED)
@@ -301,7 +228,7 @@ def test_seed_003_a_success_has_three_fields_and_indented_text() -> None:
     }
 
 
-def test_seed_003_a_text_of_the_authors_own_is_for_people_and_comes_first() -> None:
+def test_seed_003_a_text_of_the_author_comes_first() -> None:
     data = {"temperature": 5, "conditions": "Cloudy", "humidity": 78, "wind_speed": 12}
 
     found = resulting(success("Temperature in Oslo: 5°C, Cloudy", data), BARE, DIRECT)
@@ -321,7 +248,7 @@ def test_seed_003_an_error_has_two_fields_and_a_prefix() -> None:
 
 
 def test_seed_004_a_success() -> None:
-    text = "Current weather in New York:\nTemperature: 72°F\nConditions: Partly cloudy"
+    text = quotes.WEATHER_TEXT_004
 
     found = resulting(success(text), RESULT, STANDARD)
 
@@ -329,7 +256,7 @@ def test_seed_004_a_success() -> None:
 
 
 def test_seed_004_an_error() -> None:
-    message = "Failed to fetch weather data: API rate limit exceeded"
+    message = quotes.RATE_LIMITED_004
 
     found = resulting(failure(message), RESULT, STANDARD)
 
@@ -337,7 +264,7 @@ def test_seed_004_an_error() -> None:
 
 
 def test_seed_004_structured_content_and_its_text() -> None:
-    data = {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
+    data = quotes.WEATHER_004
 
     found = resulting(success(data=data), BARE, STANDARD)
 
@@ -347,9 +274,9 @@ def test_seed_004_structured_content_and_its_text() -> None:
 
 
 def test_seed_004_the_five_content_types(validate_result: Callable[[bytes, str], None]) -> None:
-    uri, body = "file:///project/src/main.rs", 'fn main() {\n    println!("Hello world!");\n}'
+    uri = "file:///project/src/main.rs"
     link = Link(uri, "main.rs", description="Primary application entry point", mime="text/x-rust")
-    embedded = Embedded(uri, body, mime="text/x-rust", title="Project Rust Main File")
+    embedded = Embedded(uri, quotes.RUST_004, mime="text/x-rust", title="Project Rust Main File")
     blocks: list[Block] = [Image(b"png", "image/png"), Audio(b"wav", "audio/wav"), link, embedded]
     reply: Reply[Any] = success("The result text", content=blocks)
 
@@ -360,22 +287,8 @@ def test_seed_004_the_five_content_types(validate_result: Callable[[bytes, str],
         {"type": "text", "text": "The result text"},
         {"type": "image", "data": "cG5n", "mimeType": "image/png"},
         {"type": "audio", "data": "d2F2", "mimeType": "audio/wav"},
-        {
-            "type": "resource_link",
-            "uri": "file:///project/src/main.rs",
-            "name": "main.rs",
-            "description": "Primary application entry point",
-            "mimeType": "text/x-rust",
-        },
-        {
-            "type": "resource",
-            "resource": {
-                "uri": "file:///project/src/main.rs",
-                "title": "Project Rust Main File",
-                "mimeType": "text/x-rust",
-                "text": 'fn main() {\n    println!("Hello world!");\n}',
-            },
-        },
+        quotes.LINK_004,
+        quotes.EMBEDDED_004,
     ]
 
 
@@ -384,15 +297,7 @@ def test_seed_004_annotations() -> None:
 
     found = resulting(success(content=[Text("Important result", notes)]), RESULT, STANDARD)
 
-    assert found["content"][0] == {
-        "type": "text",
-        "text": "Important result",
-        "annotations": {
-            "audience": ["user"],
-            "priority": 0.9,
-            "lastModified": "2025-05-03T14:30:00Z",
-        },
-    }
+    assert found["content"][0] == quotes.ANNOTATED_004
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The configuration in docs/cgi.md, under a real web server where one is installed."""
+"""Runs the configuration of docs/cgi.md under lighttpd, if it is installed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIGHTTPD = shutil.which("lighttpd", path="/usr/sbin:/usr/local/sbin:/usr/bin:/op
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Iterator[str]:
-    """Where lighttpd serves the calculator, set up as the page says."""
+    """The URL at which lighttpd serves the calculator, with the page's configuration."""
     if LIGHTTPD is None:
         pytest.skip("lighttpd is not installed")
     program = tmp_path / "calculator.py"
@@ -34,8 +34,8 @@ def tools(tmp_path: Path) -> Iterator[str]:
     page = (ROOT / "docs" / "cgi.md").read_text()
     found = re.search(r"```lighttpd\n(.*?)```", page, re.DOTALL)
     assert found is not None
-    told = found[1].replace("/srv/tools", str(tmp_path)).replace("8080", str(port))
-    (tmp_path / "lighttpd.conf").write_text(told)
+    configuration = found[1].replace("/srv/tools", str(tmp_path)).replace("8080", str(port))
+    (tmp_path / "lighttpd.conf").write_text(configuration)
     command = [LIGHTTPD, "-D", "-f", str(tmp_path / "lighttpd.conf")]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
@@ -46,7 +46,7 @@ def tools(tmp_path: Path) -> Iterator[str]:
             server.terminate()
 
 
-def test_lighttpd_serves_the_program_as_the_page_sets_it_up(tools: str) -> None:
+def test_lighttpd_serves_the_program_with_the_pages_configuration(tools: str) -> None:
     for path in ("add", "functions/add"):
         request = urllib.request.Request(f"{tools}/{path}", b'{"x": 7, "y": 3}')
         request.add_header("Content-Type", "application/json")
@@ -55,7 +55,7 @@ def test_lighttpd_serves_the_program_as_the_page_sets_it_up(tools: str) -> None:
             assert response.headers["Content-Type"] == "application/json"
 
 
-def test_lighttpd_passes_errors_and_pages_on(tools: str) -> None:
+def test_lighttpd_passes_error_responses_and_the_health_check_on(tools: str) -> None:
     with urllib.request.urlopen(f"{tools}/healthz", timeout=10) as response:
         assert response.read() == b'{"status":"ok","name":"calculator","version":"1.0.0"}'
     with pytest.raises(urllib.error.HTTPError) as refused:

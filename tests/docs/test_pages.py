@@ -1,12 +1,12 @@
-"""The pages do what they say. On each page, from top to bottom:
+"""Runs the examples on the pages and compares their output. On each page, from top to bottom:
 
-- ```python blocks run in one namespace (await is allowed); one that begins with `# name.py`
-  is also written to that file
-- a ```text block right after one is what it prints
-- ```console blocks run in a folder with that file and a copy of `examples/`, on a terminal;
-  the lines under a `$ command` are what it says. `…` stands for anything in a line, a line of
-  its own for any lines; how many ms something took is not compared. A command that serves
-  does so, on another port, to the page's end. A block that shows no output is not run.
+- ```python blocks run in one namespace, and may use await. A block that begins with `# name.py`
+  is also written to that file.
+- A ```text block right after a ```python block is its expected output.
+- ```console blocks run on a terminal, in a folder with those files and a copy of `examples/`.
+  The lines under a `$ command` are its expected output. `…` stands for any text in a line, and
+  on a line of its own for any number of lines. Durations in ms are not compared. A command that
+  serves runs on another port, until the end of the page. A block without output is not run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOT = Path(__file__).parent.parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 SHOWN = "127.0.0.1:8000"
 _FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_TOOK = re.compile(r"\b\d+ ms")
+_DURATION = re.compile(r"\b\d+ ms")
 _RULE = re.compile("─+")
 _COLOUR = re.compile(r"\x1b\[[\d;]*[mK]")
 
@@ -42,30 +42,30 @@ class Block(NamedTuple):
     text: str
     line: int
     after: str
-    """The kind of block right before it, or an empty string."""
+    """The kind of the block directly before it, or an empty string."""
 
 
 class Step(NamedTuple):
-    """A command and what it says."""
+    """A command and its expected output."""
 
     command: str
     output: str
 
 
 def blocks(page: Path) -> list[Block]:
-    whole = page.read_text()
+    text = page.read_text()
     found: list[Block] = []
     end = 0
-    for fence in _FENCE.finditer(whole):
-        after = found[-1].kind if found and not whole[end : fence.start()].strip() else ""
-        line = whole.count("\n", 0, fence.start()) + 2
+    for fence in _FENCE.finditer(text):
+        after = found[-1].kind if found and not text[end : fence.start()].strip() else ""
+        line = text.count("\n", 0, fence.start()) + 2
         found.append(Block(fence[1], fence[2], line, after))
         end = fence.end()
     return found
 
 
 def steps(text: str) -> list[Step]:
-    """The commands of a console block; one that ends in a backslash goes on in the next line."""
+    """The commands of a console block; a backslash continues a command on the next line."""
     found: list[Step] = []
     for line in text.splitlines():
         if found and found[-1].command.endswith("\\"):
@@ -77,13 +77,13 @@ def steps(text: str) -> list[Step]:
     return found
 
 
-def matches(shown: str, seen: str) -> bool:
-    shown, seen = (_TOOK.sub("some ms", _RULE.sub("─", text)) for text in (shown, seen))
+def matches(shown: str, printed: str) -> bool:
+    shown, printed = (_DURATION.sub("some ms", _RULE.sub("─", each)) for each in (shown, printed))
     lines = [
         r"(?:.*\n)*?" if line == "…" else r".*".join(map(re.escape, line.split("…"))) + r"\n"
         for line in shown.strip("\n").split("\n")
     ]
-    return re.fullmatch("".join(lines), seen.strip("\n") + "\n") is not None
+    return re.fullmatch("".join(lines), printed.strip("\n") + "\n") is not None
 
 
 class Shell:
@@ -104,12 +104,12 @@ class Shell:
             command = _recipe(command.removeprefix("make "))
             return f"{command}\n{self.run(command)}"
         if " serve" in command and "--help" not in command:
-            said = self._stack.enter_context(self._serving(command))
+            output = self._stack.enter_context(self._serving(command))
         else:
-            said = self._on_a_terminal(command.replace(SHOWN, self._address))
-        return _COLOUR.sub("", said).replace(self._address, SHOWN)
+            output = self._run_on_terminal(command.replace(SHOWN, self._address))
+        return _COLOUR.sub("", output).replace(self._address, SHOWN)
 
-    def _on_a_terminal(self, command: str) -> str:
+    def _run_on_terminal(self, command: str) -> str:
         leader, terminal = pty.openpty()
         script = f"(exit {self._status})\n{command}"
         with subprocess.Popen(
@@ -121,10 +121,10 @@ class Shell:
             stderr=terminal,
         ) as process:
             os.close(terminal)
-            said = _read_all(leader)
+            output = _read_all(leader)
             self._status = process.wait(timeout=20)
         os.close(leader)
-        return re.sub(r"\r+\n", "\n", said.decode())
+        return re.sub(r"\r+\n", "\n", output.decode())
 
     @contextmanager
     def _serving(self, command: str) -> Iterator[str]:
@@ -137,21 +137,21 @@ class Shell:
             text=True,
         ) as server:
             assert server.stderr is not None
-            said = ""
-            while "Ctrl-C" not in said:
+            announced = ""
+            while "Ctrl-C" not in announced:
                 line = server.stderr.readline()
-                assert line, said
-                said += line
-            found = re.search(r"127\.0\.0\.1:\d+", said)
+                assert line, announced
+                announced += line
+            found = re.search(r"127\.0\.0\.1:\d+", announced)
             self._address = found.group() if found else SHOWN
             try:
-                yield said
+                yield announced
             finally:
                 server.terminate()
 
 
 def _recipe(target: str) -> str:
-    """What `make TARGET` runs last."""
+    """The last command that `make TARGET` runs."""
     made = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert made is not None
     return made[1].splitlines()[-1].strip().replace("$(BIN)", ".venv/bin")
@@ -159,7 +159,7 @@ def _recipe(target: str) -> str:
 
 def _read_all(leader: int) -> bytes:
     parts = []
-    # On Linux the end of a terminal is an error, elsewhere it is nothing more to read.
+    # At the end of a terminal, Linux raises an error; other systems return nothing.
     try:
         while part := os.read(leader, 65536):
             parts.append(part)
@@ -178,11 +178,11 @@ class Python:
         self.module = types.ModuleType(f"docs_{page.stem}")
 
     def run(self, block: Block) -> str:
-        """What the block prints."""
+        """Run the block and return its output."""
         if named := re.match(r"# (\w+\.py)\n", block.text):
             (self._folder / named[1]).write_text(block.text)
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        # So many lines before it that a traceback tells the page's own.
+        # Empty lines before the block make a traceback show the line numbers of the page.
         source = "\n" * (block.line - 1) + block.text
         code = compile(source, str(self._page), "exec", flags, dont_inherit=True)
         with redirect_stdout(io.StringIO()) as printed:
@@ -212,17 +212,19 @@ def _needs_curl(page: Path) -> bool:
 
 
 def _has_curl() -> bool:
-    """Whether there is a curl that knows --json (7.82)."""
+    """Whether curl is installed and supports --json (7.82)."""
     if shutil.which("curl") is None:
         return False
-    told = subprocess.run(["curl", "--help", "all"], capture_output=True, check=False)
-    return b"--json" in told.stdout
+    shown = subprocess.run(["curl", "--help", "all"], capture_output=True, check=False)
+    return b"--json" in shown.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_a_page_does_what_it_says(page: Path, python: Python, shell: Shell) -> None:
+def test_the_examples_of_a_page_print_what_it_shows(
+    page: Path, python: Python, shell: Shell
+) -> None:
     if _needs_curl(page):
-        pytest.skip("there is no curl with --json")
+        pytest.skip("curl with --json is not installed")
     printed = ""
     for block in blocks(page):
         where = f"{page.name}:{block.line}"
@@ -233,10 +235,10 @@ def test_a_page_does_what_it_says(page: Path, python: Python, shell: Shell) -> N
         elif block.kind == "console" and any(step.output for step in steps(block.text)):
             for command, output in steps(block.text):
                 seen = shell.run(command)
-                assert matches(output, seen), f"{where} $ {command} says\n{seen}"
+                assert matches(output, seen), f"{where} $ {command} prints\n{seen}"
 
 
-def test_a_wildcard_matches_within_a_line_or_lines_by_itself() -> None:
+def test_a_wildcard_matches_text_in_a_line_or_on_its_own_any_lines() -> None:
     assert matches("a … c\n…\nz", "a b c\nd\ne\nz\n")
     assert matches("a\n…\nz", "a\nz\n")
     assert not matches("a\n…\nz", "a\nb\n")

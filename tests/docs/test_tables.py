@@ -1,4 +1,4 @@
-"""What the pages list is what there is: codes, commands, flags, contracts, files and links."""
+"""The tables of the pages match the code: codes, commands, flags, contracts, files and links."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", each).lower().replace(" ", "-") for each in headings}
 
 
-def test_the_table_of_codes_is_the_one_table() -> None:
-    told = rows(DOCS / "replies.md", "code")
+def test_the_page_on_replies_has_the_table_of_error_codes() -> None:
+    shown = rows(DOCS / "replies.md", "code")
 
-    assert told == [
+    assert shown == [
         [
             name,
             str(code.status),
@@ -75,7 +75,7 @@ def _words(cell: str) -> list[str]:
     return re.findall(r"\w+", cell)
 
 
-def test_every_dependency_has_its_reason() -> None:
+def test_the_page_on_dependencies_explains_every_dependency() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     extras = project["project"]["optional-dependencies"].values()
     wanted = [*project["project"]["dependencies"], *(each for extra in extras for each in extra)]
@@ -83,27 +83,34 @@ def test_every_dependency_has_its_reason() -> None:
 
     names = {re.split(r"[^\w-]", each)[0] for each in wanted} - {"answerback"}
     page = (DOCS / "dependencies.md").read_text()
-    told = {
+    explained = {
         name
         for cell in re.findall(r"^\| ([\w, -]+) \|", page, re.MULTILINE)
         for name in cell.split(", ")
     }
-    assert names - told == set()
+    assert names - explained == set()
 
 
-def test_every_file_that_the_page_on_seeds_names_as_ours_is_there() -> None:
-    page = (DOCS / "seeds.md").read_text()
+def test_every_file_of_ours_on_the_page_on_conventions_exists() -> None:
+    page = (DOCS / "conventions.md").read_text()
     named = re.findall(r"`((?:examples|tests)/[\w/.]+|(?:[\w]+/)*[\w]+(?:\.py|/))`", page)
+    # These are files of the documents themselves.
     theirs = {"services/mcp-server/app.py", "services/agent/app.py"}
 
-    places = (ROOT, ROOT / "src" / "answerback")
+    folders = (ROOT, ROOT / "src" / "answerback")
     ours = [name for name in named if name not in theirs and "kuniumi" not in name]
     assert ours
-    assert [name for name in ours if not any((place / name).exists() for place in places)] == []
+    assert [name for name in ours if not any((each / name).exists() for each in folders)] == []
+
+
+def test_the_page_on_conventions_has_every_preset() -> None:
+    presets = [re.findall(r"\w+", row[2])[0] for row in rows(DOCS / "conventions.md", "document")]
+
+    assert sorted(presets) == sorted(PRESETS)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_leads_somewhere(page: Path) -> None:
+def test_every_link_has_a_target(page: Path) -> None:
     links = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
 
     for link in (link for link in links if "://" not in link):

@@ -12,24 +12,10 @@ import pytest
 from mcp import Client
 from tests.conftest import serving
 from tests.mcp.judges import ROOT
+from tests.seeds.quotes import ERROR_003 as ERROR
+from tests.seeds.quotes import SUCCESS_003 as SUCCESS
 
 EXAMPLE = ROOT / "examples" / "weather.py"
-OSLO = {
-    "location": "Oslo",
-    "temperature": 5,
-    "conditions": "Cloudy",
-    "humidity": 78,
-    "wind_speed": 12,
-}
-SUCCESS = {
-    "content": [{"type": "text", "text": json.dumps(OSLO, ensure_ascii=False, indent=2)}],
-    "structuredContent": OSLO,
-    "isError": False,
-}
-ERROR = {
-    "content": [{"type": "text", "text": "Error: Location not found: NonexistentCity12345"}],
-    "isError": True,
-}
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.mcp.judges import ROOT
 from tests.mcp.wire import Client, over_stdio
+from tests.seeds import quotes
 
 CONTENTS = ROOT / "tests" / "apps" / "contents_004.py"
 TOOLS = ROOT / "tests" / "seeds" / "tools_004.py"
@@ -49,37 +50,15 @@ def test_seed_004_content_type_3_audio(client: Client) -> None:
 
 
 def test_seed_004_content_type_4_resource_link(client: Client) -> None:
-    assert block(client, "link") == {
-        "type": "resource_link",
-        "uri": "file:///project/src/main.rs",
-        "name": "main.rs",
-        "description": "Primary application entry point",
-        "mimeType": "text/x-rust",
-    }
+    assert block(client, "link") == quotes.LINK_004
 
 
 def test_seed_004_content_type_5_embedded_resource(client: Client) -> None:
-    assert block(client, "embedded") == {
-        "type": "resource",
-        "resource": {
-            "uri": "file:///project/src/main.rs",
-            "title": "Project Rust Main File",
-            "mimeType": "text/x-rust",
-            "text": 'fn main() {\n    println!("Hello world!");\n}',
-        },
-    }
+    assert block(client, "embedded") == quotes.EMBEDDED_004
 
 
 def test_seed_004_annotations(client: Client) -> None:
-    assert block(client, "annotated") == {
-        "type": "text",
-        "text": "Important result",
-        "annotations": {
-            "audience": ["user"],
-            "priority": 0.9,
-            "lastModified": "2025-05-03T14:30:00Z",
-        },
-    }
+    assert block(client, "annotated") == quotes.ANNOTATED_004
 
 
 def test_seed_004_an_unknown_tool_is_an_error_of_the_protocol(client: Client) -> None:

@@ -1,4 +1,4 @@
-"""The public entrances, as the seeds' own scenarios use them: HTTP, CGI and the shell."""
+"""Fixtures that make requests as the seeds' scenarios do: over HTTP, CGI and the shell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
 class Answer(NamedTuple):
-    """What came back; `headers` are in lower case, `status` is HTTP's or the exit status."""
+    """A response. Header names are in lower case; `status` is the HTTP or the exit status."""
 
     status: int
     headers: Mapping[str, str]
@@ -34,7 +34,7 @@ Ask: TypeAlias = Callable[..., Answer]
 
 @pytest.fixture(scope="session")
 def ask() -> Ask:
-    """One HTTP request: a POST with a body, else a GET."""
+    """Sends one HTTP request: a POST if there is a body, else a GET."""
 
     def request(url: str, body: bytes | None = None, **headers: str) -> Answer:
         given = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -58,23 +58,23 @@ def _answer(response: Any) -> Answer:
 
 @pytest.fixture(scope="session")
 def cgi() -> Ask:
-    """One CGI request to an example."""
+    """Sends one CGI request to an example."""
 
     def request(example: str, path: str, body: bytes = b"", **environ: str) -> Answer:
         given = {"REQUEST_METHOD": "POST", "PATH_INFO": path, "CONTENT_LENGTH": str(len(body))}
         done = _run([example, "cgi"], body, given | environ)
         assert done.returncode == 0
-        head, _, said = done.stdout.partition(b"\r\n\r\n")
+        head, _, content = done.stdout.partition(b"\r\n\r\n")
         lines = [line.split(": ", 1) for line in head.decode().split("\r\n")]
         headers = {name.lower(): value for name, value in lines}
-        return Answer(int(headers["status"].split()[0]), headers, said)
+        return Answer(int(headers["status"].split()[0]), headers, content)
 
     return request
 
 
 @pytest.fixture(scope="session")
 def shell() -> Ask:
-    """`python EXAMPLE.py WORDS`, with pipes; the body is stdout, or stderr where that is empty."""
+    """Runs `python EXAMPLE.py WORDS` with pipes; the body is stdout, or stderr if that is empty."""
 
     def run(example: str, *words: str) -> Answer:
         done = _run([example, *words], b"", {})

@@ -1,4 +1,4 @@
-"""Seed 000, the envelope: its examples through examples/instances.py, over every entrance."""
+"""Seed 000, the envelope: its examples with examples/instances.py, over HTTP, CGI and the shell."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
+from tests.seeds import quotes
 
 from answerback.content import Text
 from answerback.dialects import HttpReply, read
 from answerback.errors import CODES
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "instances.py"
-SCHEMA = json.loads(Path(__file__).with_name("seed_000.schema.json").read_text())
 
-# Every tool with arguments that succeed and that do not, and requests that reach no tool.
+# Successful and failing calls of every tool, and requests that reach no tool.
 REQUESTS = [
     ("list_instances", b"{}", 200),
     ("get_instance", b'{"instanceId": "instance-1"}', 200),
@@ -41,12 +41,12 @@ def url(serve: Callable[..., Any]) -> Iterator[str]:
 
 @pytest.fixture
 def envelope(ask: Callable[..., Any], url: str) -> Callable[..., Any]:
-    """The envelope that a tool answers with."""
+    """Calls a tool over HTTP and returns the envelope."""
     return lambda name, **given: ask(f"{url}/{name}", json.dumps(given).encode()).json
 
 
-def dated(found: dict[str, Any]) -> dict[str, Any]:
-    """The envelope without its timestamp, which must be a moment."""
+def without_timestamp(found: dict[str, Any]) -> dict[str, Any]:
+    """The envelope without its timestamp, which must have a time zone."""
     assert datetime.fromisoformat(found.pop("timestamp")).tzinfo is not None
     return found
 
@@ -56,30 +56,21 @@ def test_seed_000_text_response_example(envelope: Callable[..., Any]) -> None:
 
     found = envelope("start_instance", instanceId="instance-1")
 
-    assert dated(found) == {
+    assert without_timestamp(found) == {
         "success": True,
-        "content": [
-            {"type": "text", "text": "Instance 'vscode-instance-1' started successfully"},
-        ],
-        "data": {"instanceId": "instance-1", "status": "running"},
+        "content": [quotes.STARTED_000],
+        "data": quotes.STARTED_DATA_000,
     }
 
 
 def test_seed_000_image_response_example(envelope: Callable[..., Any]) -> None:
     found = envelope("cpu_chart", instanceId="instance-1")
 
-    assert dated(found) == {
+    assert without_timestamp(found) == {
         "success": True,
         "content": [
             {"type": "text", "text": "Instance CPU usage over time:"},
-            {
-                "type": "image",
-                "url": "https://example.com/charts/cpu-usage.png",
-                "altText": "CPU usage chart showing spikes during peak hours",
-                "width": 800,
-                "height": 400,
-                "caption": "CPU usage for instance-1 over the last 24 hours",
-            },
+            quotes.IMAGE_000,
         ],
         "data": {"instanceId": "instance-1", "metrics": {"cpu": {"average": 45, "peak": 87}}},
     }
@@ -88,7 +79,7 @@ def test_seed_000_image_response_example(envelope: Callable[..., Any]) -> None:
 def test_seed_000_resource_response_example(envelope: Callable[..., Any]) -> None:
     found = envelope("open_instance", instanceId="instance-1")
 
-    assert dated(found) == {
+    assert without_timestamp(found) == {
         "success": True,
         "content": [
             {
@@ -96,14 +87,7 @@ def test_seed_000_resource_response_example(envelope: Callable[..., Any]) -> Non
                 "text": "VSCode instance deployed successfully. "
                 "You can access it using the following URL:",
             },
-            {
-                "type": "resource",
-                "resourceType": "url",
-                "identifier": "http://localhost:8080",
-                "name": "VSCode Web UI",
-                "description": "Web-based VSCode interface for your instance",
-                "metadata": {"requiresAuth": True, "authType": "password"},
-            },
+            quotes.RESOURCE_000,
         ],
         "data": {"instanceId": "instance-1", "name": "vscode-instance-1", "status": "running"},
     }
@@ -112,9 +96,9 @@ def test_seed_000_resource_response_example(envelope: Callable[..., Any]) -> Non
 def test_seed_000_error_response_example(envelope: Callable[..., Any]) -> None:
     found = envelope("get_instance", instanceId="instance-9")
 
-    # What the code counts as stands beside it, so that a reader need not know the code.
+    # `kind` is the standard code that a code of the author's own is treated like.
     assert found["error"].pop("kind") == "NOT_FOUND"
-    assert dated(found) == {
+    assert without_timestamp(found) == {
         "success": False,
         "content": [{"type": "text", "text": "Error: Instance 'instance-9' not found"}],
         "error": {
@@ -139,7 +123,7 @@ def test_seed_000_create_success_response_of_an_instance(envelope: Callable[...,
 
 
 def test_seed_000_best_practice_6_a_list_is_a_readable_table(envelope: Callable[..., Any]) -> None:
-    """The seed's columns, aligned by blanks where the seed leaves it to the tab stops."""
+    """The seed separates its columns by tabs; here spaces align them."""
     found = envelope("list_instances")
 
     assert found["content"][0]["text"] == (
@@ -177,34 +161,34 @@ def test_seed_000_unit_test_an_error_has_the_required_fields(envelope: Callable[
 
 
 @pytest.mark.parametrize(("name", "body", "status"), REQUESTS)
-def test_seed_000_every_reply_fits_the_json_schema(
+def test_seed_000_every_http_reply_is_valid_by_the_json_schema(
     name: str, body: bytes, status: int, ask: Callable[..., Any], url: str
 ) -> None:
     answer = ask(f"{url}/{name}", body)
 
     assert answer.status == status
     assert answer.headers["content-type"] == "application/json"
-    jsonschema.validate(answer.json, SCHEMA)
+    jsonschema.validate(answer.json, quotes.SCHEMA_000)
     datetime.fromisoformat(answer.json["timestamp"])
 
 
-def test_seed_000_a_wrong_method_fits_the_json_schema_too(
+def test_seed_000_the_reply_to_a_wrong_method_is_valid_by_the_json_schema(
     ask: Callable[..., Any], url: str
 ) -> None:
     answer = ask(f"{url}/list_instances")
 
     assert answer.status == 405
-    jsonschema.validate(answer.json, SCHEMA)
+    jsonschema.validate(answer.json, quotes.SCHEMA_000)
 
 
 @pytest.mark.parametrize(("name", "body", "status"), REQUESTS)
-def test_seed_000_every_cgi_reply_fits_the_json_schema(
+def test_seed_000_every_cgi_reply_is_valid_by_the_json_schema(
     name: str, body: bytes, status: int, cgi: Callable[..., Any]
 ) -> None:
     answer = cgi("instances", f"/functions/{name}", body)
 
     assert answer.status == status
-    jsonschema.validate(answer.json, SCHEMA)
+    jsonschema.validate(answer.json, quotes.SCHEMA_000)
 
 
 def test_seed_000_the_shell_prints_the_envelope(shell: Callable[..., Any]) -> None:
@@ -213,11 +197,11 @@ def test_seed_000_the_shell_prints_the_envelope(shell: Callable[..., Any]) -> No
     )
 
     assert answer.status == 0
-    jsonschema.validate(answer.json, SCHEMA)
+    jsonschema.validate(answer.json, quotes.SCHEMA_000)
     assert answer.json["data"]["instance"]["id"] == "instance-1"
 
 
-def test_seed_000_client_integration_displays_the_text(ask: Callable[..., Any], url: str) -> None:
+def test_seed_000_client_integration_reads_the_text(ask: Callable[..., Any], url: str) -> None:
     answer = ask(f"{url}/cpu_chart", b'{"instanceId": "instance-1"}')
 
     reply = read(HttpReply(answer.status, answer.body, "application/json"), "envelope")
@@ -226,7 +210,7 @@ def test_seed_000_client_integration_displays_the_text(ask: Callable[..., Any], 
     assert reply.content[0] == Text("Instance CPU usage over time:")
 
 
-def test_seed_000_client_integration_handles_the_error(ask: Callable[..., Any], url: str) -> None:
+def test_seed_000_client_integration_reads_the_code(ask: Callable[..., Any], url: str) -> None:
     answer = ask(f"{url}/get_instance", b'{"instanceId": "instance-9"}')
 
     reply = read(HttpReply(answer.status, answer.body, "application/json"), "envelope")
@@ -235,12 +219,12 @@ def test_seed_000_client_integration_handles_the_error(ask: Callable[..., Any], 
     assert reply.error.code == "INSTANCE_NOT_FOUND"
 
 
-def test_seed_000_its_error_codes_keep_their_names() -> None:
-    named = {
+def test_seed_000_its_error_codes_have_status_500() -> None:
+    codes = {
         "UNKNOWN_ERROR",
         "TOOL_EXECUTION_ERROR",
         "INVALID_RESPONSE_FORMAT",
         "RESPONSE_VALIDATION_ERROR",
     }
 
-    assert {CODES[name].status for name in named} == {500}
+    assert {CODES[name].status for name in codes} == {500}

@@ -1,4 +1,4 @@
-"""Seed 001, one JSON on every wire: its scenarios through examples/aligned.py."""
+"""Seed 001, the same JSON on every wire: its scenarios with examples/aligned.py."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_seed_001_scenario_3_an_http_error_is_json(ask: Callable[..., Any], url:
     assert answer.headers["content-type"] == "application/json"
 
 
-def test_seed_001_scenario_4_a_cgi_error_names_its_status(cgi: Callable[..., Any]) -> None:
+def test_seed_001_scenario_4_a_cgi_error_has_a_status_header(cgi: Callable[..., Any]) -> None:
     answer = cgi("aligned", "/NonExistent")
 
     assert answer.headers["status"] == "404 Not Found"
@@ -56,15 +56,15 @@ def test_seed_001_scenario_5_the_served_document_has_error_schemas(
     ]
     for operation in operations:
         for status, description in (("400", "Invalid request"), ("500", "Internal server error")):
-            told = operation["responses"][status]
-            schema = told["content"]["application/json"]["schema"]
-            assert told["description"] == description
+            response = operation["responses"][status]
+            schema = response["content"]["application/json"]["schema"]
+            assert response["description"] == description
             assert schema["type"] == "object"
             assert schema["properties"] == {"error": {"type": "string"}}
             assert schema["required"] == ["error"]
 
 
-def test_seed_001_scenario_5_over_cgi_and_in_a_shell_it_is_the_same_document(
+def test_seed_001_scenario_5_cgi_and_the_shell_print_the_same_document(
     cgi: Callable[..., Any], shell: Callable[..., Any], ask: Callable[..., Any], url: str
 ) -> None:
     over_cgi = cgi("aligned", "/openapi.json", REQUEST_METHOD="GET", SCRIPT_NAME="")
@@ -84,7 +84,7 @@ def test_seed_001_scenario_6_an_http_success_is_unchanged(
     assert answer.body == b'{"result":10}'
 
 
-def test_seed_001_scenario_6_a_cgi_success_at_the_long_path_is_unchanged(
+def test_seed_001_scenario_6_a_cgi_success_at_the_path_of_http_is_unchanged(
     cgi: Callable[..., Any],
 ) -> None:
     answer = cgi("aligned", "/functions/Add", b'{"x": 10, "y": 20}')
@@ -182,7 +182,7 @@ def divide(x: int, y: int) -> int:
         ({"x": 7, "y": "three"}, 400, "Invalid arguments: y: expected int, got str 'three'"),
     ],
 )
-def test_seed_001_requirement_2_an_error_of_the_function_is_the_same_json_as_one_of_arguments(
+def test_seed_001_requirement_2_errors_of_the_function_and_of_arguments_are_the_same_json(
     arguments: dict[str, Any], status: int, error: str
 ) -> None:
     app = App("aligned", contract="aligned")

@@ -1,4 +1,4 @@
-"""Seed 003, the MCP result over plain HTTP: its two curl tests and its fields."""
+"""Seed 003, the MCP result over plain HTTP: its two curl tests and the fields of its results."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.seeds.quotes import ERROR_003, SUCCESS_003
+from tests.seeds.quotes import OSLO_003 as OSLO
 
 from answerback import App
 from answerback.contract import DIRECT
 from answerback.dialects import write
 
 EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "weather.py"
-OSLO = {
-    "location": "Oslo",
-    "temperature": 5,
-    "conditions": "Cloudy",
-    "humidity": 78,
-    "wind_speed": 12,
-}
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +27,12 @@ def url(serve: Callable[..., Any]) -> Iterator[str]:
 
 @pytest.fixture
 def weather(ask: Callable[..., Any], url: str) -> Callable[[str], Any]:
-    """`POST /weather`, as the seed's curl does it."""
+    """Sends `POST /weather`, as the seed's curl commands do."""
     return lambda city: ask(f"{url}/weather", json.dumps({"location": city}).encode())
 
 
-def as_the_seeds_agent_reads(result: dict[str, Any]) -> str:
-    """The seed's own reading, word for word but for the comments."""
+def read_by_the_seeds_agent(result: dict[str, Any]) -> str:
+    """The seed's own code, word for word but for its comments."""
     if result.get("isError"):
         tool_response = result["content"][0]["text"]
     else:
@@ -56,11 +51,7 @@ def test_seed_003_success_curl(weather: Callable[[str], Any]) -> None:
     assert answer.headers["content-type"] == "application/json"
     found = answer.json
     del found["_meta"]
-    assert found == {
-        "content": [{"type": "text", "text": json.dumps(OSLO, ensure_ascii=False, indent=2)}],
-        "structuredContent": OSLO,
-        "isError": False,
-    }
+    assert found == SUCCESS_003
 
 
 def test_seed_003_error_curl(weather: Callable[[str], Any]) -> None:
@@ -70,10 +61,7 @@ def test_seed_003_error_curl(weather: Callable[[str], Any]) -> None:
     assert answer.headers["content-type"] == "application/json"
     found = answer.json
     del found["_meta"]
-    assert found == {
-        "content": [{"type": "text", "text": "Error: Location not found: NonexistentCity12345"}],
-        "isError": True,
-    }
+    assert found == ERROR_003
 
 
 def test_seed_003_structured_content_has_the_example_values(weather: Callable[[str], Any]) -> None:
@@ -90,7 +78,7 @@ def test_seed_003_structured_content_has_the_example_values(weather: Callable[[s
     )
 
 
-def test_seed_003_letters_beyond_ascii_are_kept_in_the_text(weather: Callable[[str], Any]) -> None:
+def test_seed_003_non_ascii_letters_are_kept_in_the_text(weather: Callable[[str], Any]) -> None:
     answer = weather("tromsø")
 
     assert '"location": "Tromsø"' in answer.json["content"][0]["text"]
@@ -98,11 +86,11 @@ def test_seed_003_letters_beyond_ascii_are_kept_in_the_text(weather: Callable[[s
 
 
 def test_seed_003_the_agent_reads_a_success_as_its_data(weather: Callable[[str], Any]) -> None:
-    assert json.loads(as_the_seeds_agent_reads(weather("Oslo").json)) == OSLO
+    assert json.loads(read_by_the_seeds_agent(weather("Oslo").json)) == OSLO
 
 
 def test_seed_003_the_agent_reads_an_error_as_its_text(weather: Callable[[str], Any]) -> None:
-    read = as_the_seeds_agent_reads(weather("NonexistentCity12345").json)
+    read = read_by_the_seeds_agent(weather("NonexistentCity12345").json)
 
     assert read == "Error: Location not found: NonexistentCity12345"
 
@@ -115,7 +103,7 @@ def test_seed_003_malformed_json_is_an_error_result(ask: Callable[..., Any], url
     assert answer.json["content"] == [{"type": "text", "text": "Error: Invalid JSON body"}]
 
 
-def test_seed_003_cgi_answers_the_same(cgi: Callable[..., Any]) -> None:
+def test_seed_003_cgi_sends_the_same_result(cgi: Callable[..., Any]) -> None:
     answer = cgi("weather", "/weather", b'{"location": "Oslo"}')
 
     assert answer.status == 200
@@ -123,15 +111,15 @@ def test_seed_003_cgi_answers_the_same(cgi: Callable[..., Any]) -> None:
     assert answer.json["isError"] is False
 
 
-def test_seed_003_the_shell_prints_the_three_fields(shell: Callable[..., Any]) -> None:
+def test_seed_003_the_shell_prints_the_three_fields_and_meta(shell: Callable[..., Any]) -> None:
     answer = shell("weather", "call", "weather", "location=Oslo", "--dialect", "mcp")
 
     assert list(answer.json) == ["content", "structuredContent", "isError", "_meta"]
     assert answer.json["structuredContent"] == OSLO
 
 
-def test_seed_003_an_unexpected_failure_is_an_error_result_that_tells_no_secret() -> None:
-    """The seed sends `str(e)`; the caller gets a reference instead, under the same prefix."""
+def test_seed_003_an_unexpected_exception_is_an_error_result_without_its_message() -> None:
+    """The seed sends `str(e)`; here the caller gets a reference, after the same prefix."""
 
     def weather(location: str) -> dict[str, float]:
         raise TimeoutError("no answer from http://admin:hunter2@weather.internal")

@@ -1,4 +1,4 @@
-"""Seed 004, what MCP asks of a tool: its checklists, asked of REST in MCP's own form."""
+"""Seed 004, what MCP asks of a tool: its checklists, over REST in the `mcp` dialect."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.seeds import quotes
 
 from answerback import App
 from answerback.contract import STANDARD
@@ -25,7 +26,7 @@ def url(serve: Callable[..., Any]) -> Iterator[str]:
 
 @pytest.fixture
 def result(ask: Callable[..., Any], url: str) -> Callable[..., Any]:
-    """The MCP result of a call, but for `_meta`, of which the seed knows nothing."""
+    """Calls a tool and returns the MCP result without `_meta`, which the seed does not have."""
 
     def call(name: str, /, **arguments: Any) -> Any:
         found = ask(f"{url}/{name}", json.dumps(arguments).encode(), Accept=MCP).json
@@ -37,41 +38,31 @@ def result(ask: Callable[..., Any], url: str) -> Callable[..., Any]:
 
 @pytest.fixture
 def listed(ask: Callable[..., Any], url: str) -> dict[str, Any]:
-    """The tools as they are listed, by name."""
+    """The entries of the list of tools, by name."""
     return {entry["name"]: entry for entry in ask(url).json}
 
 
 def test_seed_004_success_response(result: Callable[..., Any]) -> None:
     assert result("get_weather", location="New York") == {
-        "content": [
-            {
-                "type": "text",
-                "text": "Current weather in New York:\n"
-                "Temperature: 72°F\n"
-                "Conditions: Partly cloudy",
-            }
-        ],
+        "content": [{"type": "text", "text": quotes.WEATHER_TEXT_004}],
         "isError": False,
     }
 
 
 def test_seed_004_error_response(result: Callable[..., Any]) -> None:
     assert result("get_weather", location="Oslo") == {
-        "content": [
-            {"type": "text", "text": "Failed to fetch weather data: API rate limit exceeded"}
-        ],
+        "content": [{"type": "text", "text": quotes.RATE_LIMITED_004}],
         "isError": True,
     }
 
 
-def test_seed_004_structured_content_comes_with_the_same_in_text(
+def test_seed_004_the_text_has_the_structured_content_as_json(
     result: Callable[..., Any],
 ) -> None:
     found = result("get_weather_data", location="New York")
 
-    data = {"temperature": 22.5, "conditions": "Partly cloudy", "humidity": 65}
-    assert found["structuredContent"] == data
-    assert json.loads(found["content"][0]["text"]) == data
+    assert found["structuredContent"] == quotes.WEATHER_004
+    assert json.loads(found["content"][0]["text"]) == quotes.WEATHER_004
     assert len(found["content"]) == 1
 
 
@@ -92,21 +83,10 @@ def test_seed_004_input_schema(listed: dict[str, Any]) -> None:
 def test_seed_004_output_schema(listed: dict[str, Any]) -> None:
     schema = listed["get_weather_data"]["outputSchema"]
 
-    assert (
-        schema.items()
-        >= {
-            "type": "object",
-            "properties": {
-                "temperature": {"type": "number", "description": "Temperature in celsius"},
-                "conditions": {"type": "string", "description": "Weather conditions description"},
-                "humidity": {"type": "number", "description": "Humidity percentage"},
-            },
-            "required": ["temperature", "conditions", "humidity"],
-        }.items()
-    )
+    assert schema.items() >= quotes.WEATHER_SCHEMA_004.items()
 
 
-def test_seed_004_contract_what_breaks_the_output_schema_is_never_a_success(
+def test_seed_004_contract_invalid_output_is_never_a_success(
     result: Callable[..., Any],
 ) -> None:
     found = result("bad_output")
@@ -135,7 +115,7 @@ def test_seed_004_handler_pattern_builds_text_and_structured_content(
     assert found["isError"] is False
 
 
-def test_seed_004_handler_pattern_refuses_invalid_input_as_a_result(
+def test_seed_004_handler_pattern_answers_invalid_input_with_an_error_result(
     result: Callable[..., Any],
 ) -> None:
     found = result("create_entities", entities=[{"title": "a"}])
@@ -156,7 +136,7 @@ def test_seed_004_handler_pattern_refuses_invalid_input_as_a_result(
         ("fetch-weather", {"city": "Atlantis"}, "Weather API returned 503: Service Unavailable"),
     ],
 )
-def test_seed_004_best_practices_1_and_2_the_authors_own_words_reach_the_caller(
+def test_seed_004_best_practices_1_and_2_the_caller_gets_the_authors_message(
     tool: str, arguments: dict[str, str], text: str, result: Callable[..., Any]
 ) -> None:
     assert result(tool, **arguments) == {
@@ -188,7 +168,7 @@ def test_seed_004_checklist_output_schemas_of_entities(
     assert schema["required"] == [count, names]
 
 
-def test_seed_004_best_practice_4_the_safe_words_are_the_authors_to_choose() -> None:
+def test_seed_004_best_practice_4_the_author_chooses_the_masked_message() -> None:
     safe = STANDARD.derive(masked="Operation failed. Please try again.")
     app = App("safe", contract=safe)
 
@@ -205,16 +185,16 @@ def test_seed_004_best_practice_4_the_safe_words_are_the_authors_to_choose() -> 
 def test_seed_004_best_practice_3_system_information_does_not_leak(
     result: Callable[..., Any],
 ) -> None:
-    leaking, kind = result("connect"), result("connect_kindly")
+    leaking, safe = result("connect"), result("connect_safely")
 
     assert leaking["isError"] is True
     for secret in ("PostgreSQL", "5432", "admin"):
         assert secret not in json.dumps(leaking)
     text = "Database connection failed. Please try again later."
-    assert kind["content"] == [{"type": "text", "text": text}]
+    assert safe["content"] == [{"type": "text", "text": text}]
 
 
-def test_seed_004_rule_1_an_error_is_not_json_in_a_text(result: Callable[..., Any]) -> None:
+def test_seed_004_rule_1_the_text_of_an_error_is_not_json(result: Callable[..., Any]) -> None:
     found = result("get_weather", location="Oslo")
 
     with pytest.raises(json.JSONDecodeError):

@@ -1,4 +1,4 @@
-"""The tools that seed 004 shows, as they are written here."""
+"""The tools of seed 004, written with Answerback."""
 
 from __future__ import annotations
 
@@ -103,13 +103,13 @@ def connect() -> str:
 
 
 @app.tool
-def connect_kindly() -> str:
+def connect_safely() -> str:
     raise ToolError("Database connection failed. Please try again later.")
 
 
 @app.tool
 def bad_output() -> WeatherData:
-    return {"temperature": "warm"}  # type: ignore[typeddict-item]  # what is tested
+    return {"temperature": "warm"}  # type: ignore[typeddict-item]  # invalid output
 
 
 if __name__ == "__main__":

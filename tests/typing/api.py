@@ -69,6 +69,7 @@ class Lost(ToolError):
 
 assert_type(add(1), int)
 assert_type(subtract(1, y=2), int)
+assert_type(app.openapi(), dict[str, Any])
 app.add_tool(Desk().count, name="count", read_only=True)
 
 assert_type(success("five", 5), Reply[int])

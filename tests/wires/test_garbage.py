@@ -18,8 +18,8 @@ META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
-MODERN = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call"}
-LEGACY = {"mcp-protocol-version": "2025-11-25"}
+STATELESS = {"mcp-protocol-version": "2026-07-28", "mcp-method": "tools/call"}
+STATEFUL = {"mcp-protocol-version": "2025-11-25"}
 
 
 def _app() -> App:
@@ -79,13 +79,13 @@ def _without_collector() -> Iterator[None]:
 
 
 @pytest.mark.parametrize("tool", ["here", "there", "later"])
-@pytest.mark.parametrize("wire", ["rest", "legacy", "modern"])
+@pytest.mark.parametrize("wire", ["rest", "stateful", "stateless"])
 def test_a_call_leaves_nothing_to_the_collector(wire: str, tool: str) -> None:
     site = _app().asgi()
     jobs: dict[str, tuple[str, bytes, dict[str, str]]] = {
         "rest": (f"/functions/{tool}", b'{"x":1}', {}),
-        "legacy": ("/mcp", _message(tool), LEGACY),
-        "modern": ("/mcp", _message(tool, _meta=META), {**MODERN, "mcp-name": tool}),
+        "stateful": ("/mcp", _message(tool), STATEFUL),
+        "stateless": ("/mcp", _message(tool, _meta=META), {**STATELESS, "mcp-name": tool}),
     }
 
     async def left() -> int:

@@ -156,7 +156,7 @@ def test_an_ended_session_is_told_without_body_and_length(
 
 
 class Hasty(UvicornProtocol):
-    patience = 0.3
+    idle_timeout = 0.3
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def hasty_port() -> Iterator[int]:
 
     @app.tool
     async def slow() -> str:
-        await asyncio.sleep(3 * Hasty.patience)
+        await asyncio.sleep(3 * Hasty.idle_timeout)
         return "done"
 
     @app.tool
@@ -224,7 +224,7 @@ def test_a_body_that_had_to_wait_for_its_turn_has_all_its_time(
     line.send(request_bytes("/functions/slow", b"{}") + request_bytes()[:-5])
     assert line.read().status == 200
 
-    time.sleep(Hasty.patience * 0.8)  # The pause is what is tested.
+    time.sleep(Hasty.idle_timeout * 0.8)  # The pause is what is tested.
     line.send(request_bytes()[-5:])
 
     assert line.read().json == {"result": 10}
@@ -256,7 +256,9 @@ def test_one_who_leaves_is_missed_by_what_he_asked_first_too(
     params = {"name": "until_left", "arguments": {"notes": str(tmp_path)}, "_meta": META}
     body = json.dumps(MESSAGE | {"params": params}).encode()
     line = connect(hasty_port)
-    line.send(request_bytes("/mcp", body, *MODERN[:-1], "Mcp-Name: until_left") + request_bytes())
+    line.send(
+        request_bytes("/mcp", body, *STATELESS[:-1], "Mcp-Name: until_left") + request_bytes()
+    )
     _appears(tmp_path / "began")
 
     line.close()
@@ -278,7 +280,7 @@ def test_a_body_may_take_long_as_long_as_it_goes_on(
     whole = request_bytes("/functions/add", b'{"x":7,"y":3}' + b" " * 4)
     line.send(whole[:-4])
     for _ in range(4):
-        time.sleep(Hasty.patience / 2)  # The pauses are what is tested.
+        time.sleep(Hasty.idle_timeout / 2)  # The pauses are what is tested.
         line.send(b" ")
 
     assert line.read().json == {"result": 10}
@@ -364,7 +366,7 @@ def test_an_offer_to_upgrade_from_an_old_client_is_answered_and_the_line_closed(
     assert body == b'{"result":10}'
 
 
-MODERN = (
+STATELESS = (
     "Content-Type: application/json",
     "MCP-Protocol-Version: 2026-07-28",
     "Mcp-Method: tools/call",
@@ -381,7 +383,7 @@ MESSAGE = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": PARAMS}
 def test_callers_who_leave_before_the_answer_are_no_fault_to_be_logged(
     serve: Any, request_bytes: Any
 ) -> None:
-    asked = request_bytes("/mcp", json.dumps(MESSAGE).encode(), *MODERN)
+    asked = request_bytes("/mcp", json.dumps(MESSAGE).encode(), *STATELESS)
     with serve(EVERYTHING) as server:
         for _ in range(30):
             address = ("127.0.0.1", server.port)

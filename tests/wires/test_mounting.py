@@ -22,7 +22,7 @@ from answerback import App
 HERE = "http://127.0.0.1"
 PREFIX = "io.modelcontextprotocol/"
 META = {PREFIX + "protocolVersion": "2026-07-28", PREFIX + "clientCapabilities": {}}
-MODERN_CALL = json.dumps(
+STATELESS_CALL = json.dumps(
     {
         "jsonrpc": "2.0",
         "id": 1,
@@ -30,7 +30,7 @@ MODERN_CALL = json.dumps(
         "params": {"name": "wait", "arguments": {}, "_meta": META},
     }
 ).encode()
-MODERN_HEADERS = {
+STATELESS_HEADERS = {
     "Host": "127.0.0.1",
     "Content-Type": "application/json",
     "MCP-Protocol-Version": "2026-07-28",
@@ -206,7 +206,7 @@ def test_a_prefix_that_only_begins_like_a_path_of_ours_takes_nothing_from_it() -
     assert asyncio.run(send()).json() == {"result": 10}
 
 
-@pytest.mark.parametrize("body", [b'{"x":', MODERN_CALL])
+@pytest.mark.parametrize("body", [b'{"x":', STATELESS_CALL])
 def test_one_who_leaves_is_no_fault_to_middleware_that_wants_an_answer(body: bytes) -> None:
     """Starlette's own raises where there is none."""
     app = App("left")
@@ -223,7 +223,7 @@ def test_one_who_leaves_is_no_fault_to_middleware_that_wants_an_answer(body: byt
 
     outer = Starlette(routes=[Mount("/tools", app.asgi())])
     outer.add_middleware(BaseHTTPMiddleware, dispatch=pass_on)
-    whole = body is MODERN_CALL
+    whole = body is STATELESS_CALL
     coming = iter([{"type": "http.request", "body": body, "more_body": not whole}])
 
     async def receive() -> Any:
@@ -237,6 +237,6 @@ def test_one_who_leaves_is_no_fault_to_middleware_that_wants_an_answer(body: byt
         pass
 
     path = "/tools/mcp" if whole else "/tools/functions/wait"
-    headers = [(name.lower().encode(), value.encode()) for name, value in MODERN_HEADERS.items()]
+    headers = [(name.lower().encode(), value.encode()) for name, value in STATELESS_HEADERS.items()]
     scope = {"type": "http", "method": "POST", "path": path, "headers": headers}
     asyncio.run(asyncio.wait_for(outer({**scope, "query_string": b""}, receive, send), 10))

@@ -147,8 +147,8 @@ def test_a_port_in_use_is_told_in_one_line(flags: tuple[str, ...]) -> None:
     [
         (("--host", "203.0.113.1"), "try another --host"),
         (("--host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid"),
-        (("--allow-host", "https://tools.example.com"), "is no host to allow"),
-        (("--allow-origin", "app.example.com"), "is no origin to allow"),
+        (("--allow-host", "https://tools.example.com"), "cannot be allowed as a host"),
+        (("--allow-origin", "app.example.com"), "cannot be allowed as an origin"),
     ],
 )
 def test_what_cannot_be_served_is_told_in_one_line(flags: tuple[str, ...], said: str) -> None:
@@ -446,7 +446,7 @@ def test_a_worker_that_is_killed_is_replaced_and_the_server_serves_on(
         said = server.stderr.readline().decode()
         until(lambda: len(_workers_of(server) - {victim}) == 3)
 
-        assert said == f"worker {victim} ended with -9; another takes its place\n"
+        assert said == f"worker {victim} exited with status -9; starting another\n"
         for _ in range(20):
             assert call(server, "pid")["result"] != victim
 
@@ -511,4 +511,19 @@ def test_a_worker_that_cannot_start_ends_the_whole_with_a_message(tmp_path: Path
 
     assert done.returncode == 1
     assert "no database" in done.stderr
-    assert "before it served; giving up" in done.stderr
+    assert "before it was ready; shutting down" in done.stderr
+
+
+def test_the_banner_counts_one_tool_in_the_singular(serve: Any, tmp_path: Path) -> None:
+    path = tmp_path / "one_tool.py"
+    path.write_text(
+        "from answerback import App\n"
+        "app = App('one', version='2.0')\n"
+        "app.add_tool(lambda: 1, name='one')\n"
+        "app.run()\n"
+    )
+
+    with serve(path) as server:
+        banner = server.announced
+
+    assert banner.splitlines()[0] == "one 2.0: 1 tool"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,7 +19,6 @@ from ..types.problems import InvalidOutput
 T = TypeVar("T")
 
 _STRUCTS = type(msgspec.Struct)
-_ANYTHING = Output(Any)
 _MEMBERS = {
     "content": list | tuple,
     "error": Error | None,
@@ -138,6 +138,11 @@ def _text(value: Any) -> str:
 
 def _encode_strictly(value: Any, path: str) -> bytes:
     try:
-        return _ANYTHING.encode(value)[0]
+        return _any_output().encode(value)[0]
     except InvalidOutput as exc:
         raise exc.below(path) from exc.__cause__
+
+
+@cache
+def _any_output() -> Output:
+    return Output(Any)

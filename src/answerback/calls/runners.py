@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from types import CoroutineType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 from ..errors import TimedOut
 from ..peer import NeedsInput
@@ -15,10 +15,8 @@ Runner: TypeAlias = Callable[[Tool, dict[str, Any], Call], Any]
 """Runs a tool's function; returns its value, or a coroutine that the pipeline awaits."""
 
 
-class AsyncRunner(Protocol):
-    """Runs a coroutine to its end from code that is not async."""
-
-    def __call__(self, steps: Coroutine[Any, Any, Any], call: Call, /) -> Any: ...
+AsyncRunner: TypeAlias = Callable[[Coroutine[Any, Any, Any], Call], Any]
+"""Runs a coroutine to its end from code that is not async."""
 
 
 def run_in_place(run_async: AsyncRunner) -> Runner:

@@ -116,8 +116,11 @@ def read_signature(source: Source, name: str) -> Signature:
 
 
 def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str]:
-    markers = ((each.name, header_of(each.annotation)) for each in parameters)
-    return {(name,): marker.name for name, marker in markers if marker is not None}
+    return {
+        (each.name,): marker.name
+        for each in parameters
+        if (marker := header_of(each.annotation)) is not None
+    }
 
 
 @contextmanager

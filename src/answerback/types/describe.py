@@ -25,6 +25,11 @@ def similar_names(name: str, known: Iterable[str], limit: int = 1) -> list[str]:
     return same[:limit] or difflib.get_close_matches(name, known, n=limit)
 
 
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """The number and its noun: `1 tool`, `2 tools`, `1,000 replies`."""
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
 def describe_value(value: Any) -> str:
     """Return the kind of a JSON value; of a scalar also the value, cut to a limited length."""
     name = kind_name(value)

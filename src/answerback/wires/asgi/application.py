@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import log_internal_error
 from ...calls.handlers import Handlers
 from ...errors import needs_extra
 from ...mcp.signing import signer_from_environment
 from ...registry import Change, Registry
-from ...reply import failure
+from ...reply import Reply, failure
 from ..http.guard import Guard
 from ..http.options import WebOptions
 from ..http.routes import Routes
@@ -38,7 +38,7 @@ class AsgiApp:
         self._guard = Guard(options)
         self._signer = signer_from_environment()[0]
         route = registry.contract.route
-        self._routes = Routes(registry, handlers, wire="rest", prefixes=(route,))
+        self._routes = Routes(registry, handlers.tools, wire="rest", prefixes=(route,))
         self._cors: ASGIApp | None = None
         if options.origins:
             self._cors = CORSMiddleware(
@@ -83,8 +83,11 @@ class AsgiApp:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
+        body: bytes | Reply[Any] = b""
         try:
-            body = await request.body(self._max_body)
+            # Read before anything is refused: a client that is still sending does not read.
+            if request.method not in ("GET", "HEAD"):
+                body = await request.body(self._max_body)
         except ClientDisconnected:
             await request.finish_unread()
             return

@@ -25,10 +25,11 @@ def refuse_media(content_type: bytes) -> Reply[Any] | None:
     )
 
 
-def no_route(path: str) -> Reply[Any]:
+def no_route(path: str, root: str) -> Reply[Any]:
+    """The refusal of an unknown *path* below *root*."""
     # A newcomer looks at "/" first.
     where = "; see /functions and /openapi.json" if path == "/" else ""
-    return failure(f"Not found: {path}{where}", code="ROUTE_NOT_FOUND")
+    return failure(f"Not found: {root}{path}{where}", code="ROUTE_NOT_FOUND")
 
 
 def too_large(limit: int, hint: str) -> Reply[Any]:

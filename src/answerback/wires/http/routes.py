@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ...calls.call import Call, reply_or_refusal
-from ...calls.handlers import Handlers
+from ...calls.call import Call, Handler, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose
@@ -55,10 +54,10 @@ class Routes:
     """Answers requests for one registry. *prefixes* are the paths before a tool's name."""
 
     def __init__(
-        self, registry: Registry, handlers: Handlers, *, wire: str, prefixes: tuple[str, ...]
+        self, registry: Registry, handle: Handler, *, wire: str, prefixes: tuple[str, ...]
     ) -> None:
         self._registry = registry
-        self._handlers = handlers
+        self._handle = handle
         self._wire = wire
         self._prefixes = prefixes
 
@@ -82,13 +81,14 @@ class Routes:
             return self.refuse(body, request)
         call = Call(name, body or b"{}", wire=self._wire, caller=request.caller)
         call.is_disconnected = request.is_disconnected
-        reply = reply_or_refusal(await self._handlers.tools(call))
+        outcome = await self._handle(call)
+        reply = outcome if isinstance(outcome, Reply) else reply_or_refusal(outcome)
         return self._write(reply, request, call.shape)
 
     def _page(self, request: RestRequest) -> HttpReply:
         page = PAGES.get(request.path)
         if page is None:
-            return self.refuse(no_route(request.path), request)
+            return self.refuse(no_route(request.path, request.root), request)
         refused = refuse_method(request.method, "GET, HEAD")
         if refused is not None:
             return self.refuse(refused, request, allow="GET, HEAD")
@@ -104,7 +104,8 @@ class Routes:
     def _write(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> HttpReply:
         contract = self._registry.contract
         dialect = contract.http
-        if accept := request.accept:
-            wanted = accept[:_MAX_ACCEPT].decode("latin-1")
-            dialect = choose(wanted, contract, failed=reply.error is not None)
+        # The media types of the other dialects have a plus sign, as in `problem+json`.
+        if b"+" in request.accept:
+            accept = request.accept[:_MAX_ACCEPT].decode("latin-1")
+            dialect = choose(accept, contract, failed=reply.error is not None)
         return write(reply, dialect, shape, contract)

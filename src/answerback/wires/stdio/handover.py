@@ -25,14 +25,20 @@ IDLE_LOOKS = 500
 
 
 class Readers:
-    """The threads that read and answer.
+    """The threads that read lines and answer them, until *ended* is set.
 
-    *read* reads a message and returns the job of answering it, if it may take long. It sets
-    *ended* at the end of the input.
+    *read_line* returns None at the end of the input. *receive* answers a line, or returns the
+    job of answering it if that may take long.
     """
 
-    def __init__(self, read: Callable[[], Job | None], ended: threading.Event) -> None:
-        self._read = read
+    def __init__(
+        self,
+        read_line: Callable[[], bytes | None],
+        receive: Callable[[bytes], Job | None],
+        ended: threading.Event,
+    ) -> None:
+        self._read_line = read_line
+        self._receive = receive
         self._ended = ended
         self._reading = threading.Lock()
         self._waiting = 0
@@ -63,7 +69,11 @@ class Readers:
     def _lead(self) -> Job | None:
         """Read until there is a job that may take long, then hand the reading over."""
         while not self._ended.is_set():
-            job = self._read()
+            line = self._read_line()
+            if line is None:
+                self._ended.set()
+                break
+            job = self._receive(line)
             if job is None:
                 continue
             # Counted before the hand-over, because the next reader may come to the end at once.

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...mcp.jsonrpc import INVALID_REQUEST, Response, RpcError, request_frame
+from ...mcp.jsonrpc import INVALID_REQUEST, Response, RpcError, error_frame, request_frame
 from ...mcp.mcp_peer import McpPeer
 from ...mcp.params import Id
 from ...mcp.session import ClientCapabilities
 from ...versions import Version
-from ..stdout import Stdout
+from ..standard_streams import Stdout
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -74,9 +74,10 @@ class LineReader:
 
 
 class Pipe:
-    """Sends whole frames, one at a time; and passes the client's responses to our requests."""
+    """Reads lines, and sends whole frames, one at a time."""
 
-    def __init__(self, out: Stdout, on_broken: Callable[[], None]) -> None:
+    def __init__(self, source: int, out: Stdout, on_broken: Callable[[], None]) -> None:
+        self._lines = LineReader(source)
         self._out = out
         self._on_broken = on_broken
         self._lock = threading.Lock()
@@ -96,11 +97,17 @@ class Pipe:
         finally:
             self._sending -= 1
 
-    def wait_for_client(self) -> None:
-        """Wait while the client reads too slowly, so that its responses do not pile up."""
-        while self._sending > MAX_SENDING:
-            with self._lock:
-                pass
+    def read_line(self) -> bytes | None:
+        """The next line, or None at the end; a line that is too long is refused."""
+        while True:
+            # A client that reads too slowly is not read from, so that frames do not pile up.
+            while self._sending > MAX_SENDING:
+                with self._lock:
+                    pass
+            try:
+                return self._lines.read()
+            except RpcError as error:
+                self.send(error_frame(None, error))
 
     def peer(self, id: Id, version: Version, client: ClientCapabilities) -> McpPeer:
         """The peer of a request that came over this pipe."""

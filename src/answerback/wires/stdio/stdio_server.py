@@ -14,14 +14,13 @@ from ...calls.call import Call
 from ...calls.handlers import make_handlers
 from ...calls.runners import contain_exits, run_in_place
 from ...errors import ToolError
-from ...mcp.connection import Connection, Job
+from ...mcp.connection import Connection
 from ...mcp.engine import Engine
-from ...mcp.jsonrpc import RpcError, error_frame
 from ...mcp.mcp_peer import McpPeer
 from ...registry import Registry
-from ..stdout import Stdout
+from ..standard_streams import Stdout
 from .handover import Readers
-from .pipe import LineReader, Pipe
+from .pipe import Pipe
 
 if TYPE_CHECKING:
     import asyncio
@@ -34,12 +33,11 @@ class StdioServer:
 
     def __init__(self, registry: Registry, out: Stdout, source: int) -> None:
         self._ended = threading.Event()
-        self._pipe = pipe = Pipe(out, self._ended.set)
-        self._lines = LineReader(source)
+        self._pipe = pipe = Pipe(source, out, self._ended.set)
         handlers = make_handlers(registry, contain_exits(run_in_place(_LoopThread().run)))
         engine = Engine(registry, handlers, _signer)
-        self._connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
-        self._readers = Readers(self._read, self._ended)
+        connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
+        self._readers = Readers(pipe.read_line, connection.receive, self._ended)
 
     def run(self) -> None:
         """Serve until the client has closed its end and its requests are answered."""
@@ -47,19 +45,6 @@ class StdioServer:
         self._ended.wait()
         self._pipe.decline_all()
         self._readers.wait_until_answered(self._pipe.is_broken)
-
-    def _read(self) -> Job | None:
-        """Read one message; the job of answering it, if that may take long."""
-        self._pipe.wait_for_client()
-        try:
-            line = self._lines.read()
-        except RpcError as error:
-            self._pipe.send(error_frame(None, error))
-            return None
-        if line is None:
-            self._ended.set()
-            return None
-        return self._connection.take(line)
 
 
 @cache
