@@ -121,11 +121,11 @@ def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
     metadata.limits = _drop_wider_bounds(msgspec.structs.replace(metadata.limits, **found))
 
 
-def _keep_as_check(metadata: Metadata, name: str, holds: Callable[[Any, Any], bool]) -> None:
+def _keep_as_check(metadata: Metadata, name: str, fits: Callable[[Any, Any], bool]) -> None:
     """Keep an earlier limit as a check, because a second limit of its name replaces it."""
     earlier = getattr(metadata.limits, name)
     if earlier is not None:
-        _add_check(metadata, partial(holds, earlier))
+        _add_check(metadata, partial(fits, earlier))
 
 
 def _add_check(metadata: Metadata, check: Callable[[Any], Any]) -> None:
@@ -134,7 +134,7 @@ def _add_check(metadata: Metadata, check: Callable[[Any], Any]) -> None:
 
 
 def _drop_wider_bounds(limits: ValueLimits) -> ValueLimits:
-    # `Meta` takes only one of `ge` and `gt`, and the narrower one implies the other.
+    # `Meta` accepts only one of `ge` and `gt`, and the narrower one implies the other.
     if limits.ge is not None and limits.gt is not None:
         dropped = "ge" if limits.gt >= limits.ge else "gt"
         limits = msgspec.structs.replace(limits, **{dropped: None})

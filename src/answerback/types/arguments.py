@@ -121,7 +121,7 @@ class _ArgumentsDecoder:
         return msgspec.structs.asdict(made)
 
 
-# Stands for a number that Python cannot hold; the problem is reported already.
+# The value of an argument with a number out of range, whose problem is reported already.
 _OUT_OF_RANGE = object()
 
 

@@ -16,7 +16,7 @@ import msgspec
 
 
 class ValueLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Limits on the values of a type, whichever library's metadata they came from."""
+    """Limits on the values of a type, from the metadata of any library."""
 
     ge: Any = None
     gt: Any = None
@@ -123,7 +123,7 @@ class Record(Node):
     closed: bool = False
     """Undeclared keys are refused."""
     tag: tuple[str, str | int] | None = None
-    """The key and the value that tell a tagged Struct from the others of a union."""
+    """The key and the value that identify a tagged Struct in a union."""
 
     @property
     def min_items(self) -> int:

@@ -25,7 +25,7 @@ class Output:
         self._run: Callable[[Any], tuple[bytes, Any]] | None = None
 
     def encode(self, value: Any) -> tuple[bytes, Any]:
-        """Return compact JSON with what the type declares of *value*, and the checked value.
+        """Return compact JSON of *value* without undeclared keys, and the checked value.
 
         Raises InvalidOutput, which names the path of the problem and never the value.
         """

@@ -90,7 +90,7 @@ def join(path: str, below: str) -> str:
 
 
 class TooManyProblems(Exception):
-    """Stops a coercion that found more than MAX_PROBLEMS; the coercion holds the first ones."""
+    """Stops a coercion that found more than MAX_PROBLEMS; it keeps the first ones."""
 
 
 class Coercion:
@@ -119,7 +119,7 @@ class Coercion:
         self.show_values = show_values
         self.problems: list[Problem] = []
         self.stopped_early = False
-        # The number of repaired values, and of undeclared or absent keys. They tell which
+        # The number of repaired values, and of undeclared or absent keys. They decide which
         # member of a union is the closest.
         self.repairs = 0
         self.key_differences = 0

@@ -1,4 +1,4 @@
-"""Finds the path of what JSON cannot represent in a value, after encoding has failed."""
+"""Finds why a value cannot be encoded as JSON, and at which path."""
 
 from __future__ import annotations
 

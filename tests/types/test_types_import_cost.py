@@ -1,4 +1,4 @@
-"""What importing costs, and what it must not bring along."""
+"""Modules that a call of a simple tool must not import."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ HEAVY = ["asyncio", "logging", "difflib", "pydantic", "attrs", "attr", "jsonsche
 
 
 @pytest.mark.parametrize("heavy", HEAVY)
-def test_a_call_loads_nothing_heavy(heavy: str) -> None:
+def test_a_call_of_a_simple_tool_imports_nothing_heavy(heavy: str) -> None:
     probe = (
         "import sys\n"
         "from answerback.types.arguments import Arguments, Parameter\n"
