@@ -17,7 +17,7 @@ STATE = {
     # Public names are kept once they were loaded.
     "__init__.py: globals()",
     "records/__init__.py: globals()",
-    # Who writes, so that a process that forks can tell them.
+    # All writers of records, so that a forked child can reset them.
     "records/writer.py: _WRITERS",
     # The thread pools: a forked child resets them, because it has none of their threads.
     "calls/thread_pool.py: _POOLS",
@@ -30,7 +30,7 @@ STATE = {
     "wrapping.py: _any_output",
     # Made of a type or a pattern that an author wrote, and the same whenever it is made.
     "types/pydantic_types.py: _cached_adapter",
-    "types/pydantic_types.py: _cached_hasty_validator",
+    "types/pydantic_types.py: _cached_fail_fast_validator",
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",
@@ -248,6 +248,8 @@ SMALL_MODULES = {
     "calls/prompt_reply.py",
     "calls/questions.py",
     "tools/tool_schemas.py",
+    # The linter repairs files with it; tests repair replies with it.
+    "rules/repair.py",
     # A wire has a module of its own, however small it is.
     "wires/memory.py",
     "wires/single_call.py",

@@ -265,6 +265,14 @@ def test_a_value_that_json_cannot_express_is_an_error(
     assert answer(result)["error"]["code"] == "INVALID_OUTPUT"
 
 
+def test_the_log_has_the_reference_of_an_invalid_output(caplog: pytest.LogCaptureFixture) -> None:
+    found = answer(Opaque())
+
+    reference = found["error"]["details"]["reference"]
+    assert found["error"]["message"].endswith(f"(reference {reference})")
+    assert reference in caplog.text
+
+
 @pytest.mark.parametrize("error", [asyncio.CancelledError, KeyboardInterrupt])
 def test_cancellation_and_keyboard_interrupt_are_not_caught(error: type[BaseException]) -> None:
     def fail() -> None:

@@ -55,7 +55,7 @@ class App(Registry):
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
         """Call a tool in memory, through the whole pipeline."""
-        from .types.encoding import ENCODER
+        from .types.json_text import ENCODER
         from .wires.memory import call
 
         return await call(self.handlers, name, ENCODER.encode(arguments))

@@ -3,6 +3,7 @@
     AnswerbackError
     ├── MissingExtraError       an optional dependency is not installed
     ├── UndefinedAnnotation     an annotation of a tool contains an undefined name
+    ├── MalformedReply          the input is not a reply in the dialect it was read as
     └── ToolError               a failure whose message the author wrote for the caller
         ├── InvalidInput        400
         ├── Unauthenticated     401
@@ -86,6 +87,10 @@ class MissingExtraError(AnswerbackError):
 
 class UndefinedAnnotation(AnswerbackError, NameError):
     code = "UNDEFINED_ANNOTATION"
+
+
+class MalformedReply(AnswerbackError, ValueError):
+    """The input is not a reply in the dialect it was read as."""
 
 
 class ToolError(AnswerbackError):

@@ -28,13 +28,13 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     choices: bool = True
     """Has forms in which the user chooses several items of a list."""
     batches: bool = False
-    modern: bool = False
+    stateless: bool = False
     """Is stateless: no sessions and no requests from the server; `resultType`, cache hints."""
 
     @property
     def result_type(self) -> bool:
         """Has `resultType` on every result."""
-        return self.modern
+        return self.stateless
 
 
 V2024_11_05 = Version(
@@ -66,14 +66,14 @@ V2025_03_26 = Version(
 )
 V2025_06_18 = Version(name="2025-06-18", icons=False, choices=False)
 V2025_11_25 = Version(name="2025-11-25")
-V2026_07_28 = Version(name="2026-07-28", modern=True)
+V2026_07_28 = Version(name="2026-07-28", stateless=True)
 
 VERSIONS = {
     version.name: version
     for version in (V2024_11_05, V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28)
 }
-LEGACY = {name: version for name, version in VERSIONS.items() if not version.modern}
-MODERN = {name: version for name, version in VERSIONS.items() if version.modern}
-LATEST_LEGACY = V2025_11_25
-ASSUMED_LEGACY = V2025_03_26
+STATEFUL = {name: version for name, version in VERSIONS.items() if not version.stateless}
+STATELESS = {name: version for name, version in VERSIONS.items() if version.stateless}
+LATEST_STATEFUL = V2025_11_25
+ASSUMED_STATEFUL = V2025_03_26
 """The version of a client that names none, or one that we do not know."""

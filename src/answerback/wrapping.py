@@ -14,10 +14,9 @@ from .contract import ENVELOPE
 from .dialects import MalformedReply, envelope, mcp_blocks
 from .dialects.common import to_utc
 from .dialects.contract_text import DONE, PREFIX
-from .errors import INVALID_OUTPUT, TOOL_EXECUTION_ERROR, UNKNOWN_ERROR, ToolError
-from .reply import Error, Reply
+from .errors import UNKNOWN_ERROR
+from .reply import Reply
 from .shape import BARE, RESULT
-from .types.problems import InvalidOutput
 
 if TYPE_CHECKING:
     from .types.output import Output
@@ -55,25 +54,11 @@ def wrap(fn: Callable[P, Any]) -> Callable[P, Coroutine[Any, Any, Envelope]]:
 
 
 def _failure_envelope(fn: Callable[..., Any], exc: BaseException) -> Envelope:
-    try:
-        error = _error_for_caller(fn, exc)
-    # The attributes of an author's exception may be properties that raise.
-    except Exception as worse:  # noqa: BLE001 -- every failure is an envelope
-        error, exc = None, worse
-    return _to_json_values(_envelope_from_reply(Reply(error=error or _masked_error(fn, exc))))
+    # Imported at the first failure: functions that succeed do not need the package.
+    from .calls.failures import error_for
 
-
-def _error_for_caller(fn: Callable[..., Any], exc: BaseException) -> Error | None:
-    """Return the error to show to the caller, or None if the exception must be masked."""
-    from .calls.reply_check import checked_error
-
-    match exc:
-        case ToolError():
-            return checked_error(Error.of(exc), _function_name(fn))
-        case InvalidOutput():
-            _log(fn, f"returned a value that cannot be sent: {exc}", exc.__cause__)
-            return Error(INVALID_OUTPUT, f"Invalid output: {exc}")
-    return None
+    error = error_for(exc, getattr(fn, "__qualname__", repr(fn)), ENVELOPE.masked)
+    return _to_json_values(_envelope_from_reply(Reply(error=error)))
 
 
 def _envelope_from_result(result: Any) -> Envelope:
@@ -178,25 +163,6 @@ def _is_valid_item(item: Envelope) -> bool:
     kind = item.get("type")
     required = _REQUIRED.get(kind, ()) if isinstance(kind, str) else ("type",)
     return all(isinstance(item.get(name), str) for name in required)
-
-
-def _masked_error(fn: Callable[..., Any], exc: BaseException) -> Error:
-    import os
-
-    reference = os.urandom(6).hex()
-    _log(fn, f"failed, reference {reference}", exc)
-    message = f"{ENVELOPE.masked} (reference {reference})"
-    return Error(TOOL_EXECUTION_ERROR, message, {"reference": reference})
-
-
-def _log(fn: Callable[..., Any], what: str, exc: BaseException | None) -> None:
-    import logging
-
-    logging.getLogger("answerback").error("tool %r %s", _function_name(fn), what, exc_info=exc)
-
-
-def _function_name(fn: Callable[..., Any]) -> str:
-    return getattr(fn, "__qualname__", repr(fn))
 
 
 def _encode_strictly(value: Any) -> tuple[bytes, Any]:

@@ -17,7 +17,7 @@ from answerback.dialects import HttpReply, project, read, write
 from answerback.errors import CODES
 from answerback.reply import Error, Reply
 from answerback.shape import BARE, EMPTY, RESULT, SPREAD, Shape
-from answerback.versions import LATEST_LEGACY, VERSIONS, Version
+from answerback.versions import LATEST_STATEFUL, VERSIONS, Version
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 CONTRACTS = (
@@ -183,7 +183,7 @@ def test_a_reply_is_read_as_project_says(dialect: Dialect, case: Case) -> None:
 @bounded
 @given(cases())
 def test_mcp_and_the_envelope_carry_everything(dialect: Dialect, case: Case) -> None:
-    case = msgspec.structs.replace(case, version=LATEST_LEGACY)
+    case = msgspec.structs.replace(case, version=LATEST_STATEFUL)
 
     found = case.read(dialect)
 

@@ -15,7 +15,7 @@ from answerback.dialects import MalformedReply, mcp
 from answerback.reply import Reply, failure, success
 from answerback.shape import BARE, RESULT, Shape
 from answerback.versions import (
-    LATEST_LEGACY,
+    LATEST_STATEFUL,
     V2024_11_05,
     V2025_03_26,
     V2025_06_18,
@@ -26,12 +26,12 @@ from answerback.versions import (
 
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 OLD = [V2024_11_05, V2025_03_26]
-USUAL = (RESULT, STANDARD, LATEST_LEGACY)
+USUAL = (RESULT, STANDARD, LATEST_STATEFUL)
 
 
 def written(
     reply: Reply[Any],
-    version: Version = LATEST_LEGACY,
+    version: Version = LATEST_STATEFUL,
     shape: Shape = RESULT,
     contract: Contract = STANDARD,
 ) -> Any:
@@ -186,7 +186,7 @@ def test_keys_with_our_prefix_in_an_authors_meta_are_not_sent() -> None:
 
 @pytest.mark.parametrize("data", [[1, 2], "text", 5, None])
 def test_data_that_is_not_an_object_is_sent_as_an_object(data: Any) -> None:
-    body = mcp.write(success(data=data), BARE, STANDARD, LATEST_LEGACY)
+    body = mcp.write(success(data=data), BARE, STANDARD, LATEST_STATEFUL)
 
     assert json.loads(body)["structuredContent"] == {"result": data}
     assert mcp.read(body, BARE).data == data

@@ -10,9 +10,9 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.fuzz.pipes import Json, notification, request
 
-LEGACY = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
-MODERN = "2026-07-28"
-VERSIONS = (*LEGACY, MODERN)
+STATEFUL = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
+STATELESS = "2026-07-28"
+VERSIONS = (*STATEFUL, STATELESS)
 PREFIX = "io.modelcontextprotocol/"
 ID = "the id"
 
@@ -37,14 +37,14 @@ _BOTH: dict[str, Json] = {
     "prompts/get": {"name": "greet", "arguments": {"name": "ada", "tone": "curt"}},
     "completion/complete": _COMPLETE,
 }
-_LEGACY_ONLY: dict[str, Json] = {
+_STATEFUL_ONLY: dict[str, Json] = {
     "initialize": _OPENING,
     "ping": {},
     "logging/setLevel": {"level": "debug"},
     "resources/subscribe": _NOTE,
     "resources/unsubscribe": _NOTE,
 }
-_MODERN_ONLY: dict[str, Json] = {
+_STATELESS_ONLY: dict[str, Json] = {
     "server/discover": {},
     "subscriptions/listen": {
         "notifications": {"toolsListChanged": True, "resourceSubscriptions": ["note://one"]}
@@ -61,7 +61,7 @@ _NOT_ANSWERED: list[Json] = [
 
 
 def meta(version: str) -> dict[str, Json]:
-    if version != MODERN:
+    if version != STATELESS:
         return {"progressToken": "token"}
     return {
         "progressToken": "token",
@@ -73,12 +73,12 @@ def meta(version: str) -> dict[str, Json]:
 
 
 def good_frames(version: str) -> list[Json]:
-    methods = _BOTH | (_MODERN_ONLY if version == MODERN else _LEGACY_ONLY)
+    methods = _BOTH | (_STATELESS_ONLY if version == STATELESS else _STATEFUL_ONLY)
     requests = [
         request(ID, method, {**params, "_meta": meta(version)})
         for method, params in methods.items()
     ]
-    if version == MODERN:
+    if version == STATELESS:
         retry = {"name": "ask_name", "inputResponses": {"1": {"action": "accept"}}}
         more = {**retry, "requestState": "forged", "_meta": meta(version)}
         requests.append(request(ID, "tools/call", more))

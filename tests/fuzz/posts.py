@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.fuzz.frames import MODERN, PREFIX, meta
+from tests.fuzz.frames import PREFIX, STATELESS, meta
 from tests.fuzz.pipes import BOUND, HOSTILE, Json, call, checked, request
 
 JSON = "application/json"
@@ -115,7 +115,7 @@ class Site:
     def post(self, message: Json, headers: Mapping[str, str] | None = None) -> Said:
         return self.send(json.dumps(message).encode(), headers)
 
-    def modern(self, message: Json, headers: Mapping[str, str] | None = None) -> Said:
+    def stateless(self, message: Json, headers: Mapping[str, str] | None = None) -> Said:
         return self.post(message, {**routing(message), **(headers or {})})
 
     def initialize(self, version: str = "2025-11-25", **capabilities: Json) -> dict[str, str]:
@@ -135,7 +135,7 @@ class Site:
             assert said.status == 200
             assert said.frame["id"] == "fine"
             assert said.frame["result"]["isError"] is False
-        said = self.modern(modern_call("fine", "add_async", x=20, y=22))
+        said = self.stateless(stateless_call("fine", "add_async", x=20, y=22))
         assert said.status == 200
         assert said.frame["result"]["structuredContent"] == {"result": 42}
 
@@ -184,15 +184,15 @@ def raw_post(body: bytes, headers: Mapping[str, str], path: str = "/mcp") -> byt
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-def modern_call(id: Json, name: str, /, **arguments: Json) -> Json:
+def stateless_call(id: Json, name: str, /, **arguments: Json) -> Json:
     frame = call(id, name, **arguments)
-    frame["params"]["_meta"] = meta(MODERN)
+    frame["params"]["_meta"] = meta(STATELESS)
     del frame["params"]["_meta"]["progressToken"]
     return frame
 
 
-def modern_request(id: Json, method: str, **params: Json) -> Json:
-    return request(id, method, {**params, "_meta": meta(MODERN)})
+def stateless_request(id: Json, method: str, **params: Json) -> Json:
+    return request(id, method, {**params, "_meta": meta(STATELESS)})
 
 
 def routing(message: Json) -> dict[str, str]:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.fuzz.frames import (
-    LEGACY,
-    MODERN,
+    STATEFUL,
+    STATELESS,
     VERSIONS,
     broken_texts,
     encoded,
@@ -45,7 +45,7 @@ def served() -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def sessions(served: Site) -> dict[str, dict[str, str]]:
-    return {version: served.initialize(version, elicitation={}) for version in LEGACY}
+    return {version: served.initialize(version, elicitation={}) for version in STATEFUL}
 
 
 def check(said: Said, body: bytes) -> None:
@@ -67,8 +67,8 @@ def check(said: Said, body: bytes) -> None:
 def headers_for(
     version: str, frame: Json, sessions: dict[str, dict[str, str]], *, plain: bool
 ) -> dict[str, str]:
-    """Of a session or of none; in the modern era those that fit the frame."""
-    if version == MODERN:
+    """Of a session or of none; in the stateless era those that fit the frame."""
+    if version == STATELESS:
         return routing(frame)
     return {"Mcp-Protocol-Version": version} if plain else sessions[version]
 
@@ -80,7 +80,7 @@ def test_a_spoiled_message_is_answered_as_it_deserves(
     @examples(150)
     @given(spoiled_frames(version), st.booleans(), st.sampled_from(good_frames(version)))
     def holds(frame: Json, plain: bool, other: Json) -> None:
-        mirrored = other if plain and version == MODERN else frame
+        mirrored = other if plain and version == STATELESS else frame
         body = encoded(frame).encode("utf-8", "surrogatepass")
         headers = headers_for(version, mirrored, sessions, plain=plain)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 from tests.fuzz.frames import (
-    LEGACY,
+    STATEFUL,
     VERSIONS,
     broken_texts,
     encoded,
@@ -57,7 +57,7 @@ def _expect_answer(client: Pipe, id: Json) -> None:
             client.send(cancel(id))
             return
         if "method" in said and "id" in said:
-            # Without its version the call is a legacy one, and its client may be asked.
+            # Without its version the call is a stateful one, and its client may be asked.
             client.send({"jsonrpc": "2.0", "id": said["id"], "result": {"action": "decline"}})
         if "method" not in said:
             assert said.get("id", id) == id
@@ -107,6 +107,6 @@ def test_a_broken_text_is_answered_as_it_deserves(client: Pipe, version: str) ->
 
 
 def _open(client: Pipe, version: str) -> None:
-    if version in LEGACY:
+    if version in STATEFUL:
         client.initialize(version, elicitation={})
     client.others.clear()

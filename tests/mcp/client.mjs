@@ -36,7 +36,7 @@ const prompt = await client.getPrompt({ name: 'review', arguments: { what: 'this
 
 console.log(JSON.stringify({
   version: client.getNegotiatedProtocolVersion(),
-  era: client.getProtocolEra(),
+  era: { legacy: 'stateful', modern: 'stateless' }[client.getProtocolEra()],
   server: `${server?.name} ${server?.version}`,
   tools: tools.map(tool => tool.name),
   text: text.content[0].text,

@@ -8,8 +8,8 @@ import msgspec
 from tests.conftest import load_app
 from tests.mcp.judges import JUDGED
 
-Era = Literal["legacy", "modern"]
-VERSION: dict[Era, str] = {"legacy": "2025-11-25", "modern": "2026-07-28"}
+Era = Literal["stateful", "stateless"]
+VERSION: dict[Era, str] = {"stateful": "2025-11-25", "stateless": "2026-07-28"}
 ANSWER = {"name": "Ada"}
 """What each client's user says when asked."""
 PIXEL = (

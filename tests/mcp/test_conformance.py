@@ -17,25 +17,25 @@ def url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def legacy(url: str) -> Verdict:
+def stateful(url: str) -> Verdict:
     return judge(url, "2025-11-25")
 
 
 @pytest.fixture(scope="module")
-def modern(url: str) -> Verdict:
+def stateless(url: str) -> Verdict:
     return judge(url, "2026-07-28")
 
 
-def test_the_legacy_requirements_are_met_to_the_last_check(legacy: Verdict) -> None:
-    assert legacy.complaints == []
-    assert legacy.counts["SUCCESS"] == 84
-    assert "Total: 84 passed, 0 failed" in legacy.said
+def test_the_stateful_requirements_are_met_to_the_last_check(stateful: Verdict) -> None:
+    assert stateful.complaints == []
+    assert stateful.counts["SUCCESS"] == 84
+    assert "Total: 84 passed, 0 failed" in stateful.said
 
 
-def test_the_modern_requirements_are_met_but_for_the_tasks_extension(modern: Verdict) -> None:
-    assert modern.complaints == []
-    assert modern.counts["SUCCESS"] >= 152
+def test_the_stateless_requirements_are_met_but_for_the_tasks_extension(stateless: Verdict) -> None:
+    assert stateless.complaints == []
+    assert stateless.counts["SUCCESS"] >= 152
 
 
-def test_white_space_around_a_name_in_a_header_is_no_mismatch(modern: Verdict) -> None:
-    assert modern.status_of("sep-2243-server-accepts-whitespace-header-value") == {"SUCCESS"}
+def test_white_space_around_a_name_in_a_header_is_no_mismatch(stateless: Verdict) -> None:
+    assert stateless.status_of("sep-2243-server-accepts-whitespace-header-value") == {"SUCCESS"}

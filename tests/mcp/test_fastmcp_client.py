@@ -56,7 +56,7 @@ async def look(target: Any, mode: Any) -> Seen:
         assert client.server_info is not None
         return Seen(
             version=client.protocol_version or "",
-            era="legacy" if client.initialize_result is not None else "modern",
+            era="stateful" if client.initialize_result is not None else "stateless",
             server=f"{client.server_info.name} {client.server_info.version}",
             tools=[tool.name for tool in tools],
             text=text_of(text.content[0]),
@@ -73,7 +73,7 @@ async def look(target: Any, mode: Any) -> Seen:
 
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
-@pytest.mark.parametrize(("mode", "era"), [("auto", "modern"), ("legacy", "legacy")])
+@pytest.mark.parametrize(("mode", "era"), [("auto", "stateless"), ("legacy", "stateful")])
 def test_the_fastmcp_client_reads_everything(
     judged_url: str, wire: Wire, mode: str, era: Era
 ) -> None:

@@ -25,18 +25,18 @@ from tests.fuzz.posts import (
     JSON,
     Said,
     Site,
-    modern_call,
-    modern_request,
     raw_post,
     routing,
     site,
+    stateless_call,
+    stateless_request,
 )
 
 from answerback import App, Context
 from answerback.mcp.session import ClientCapabilities
 from answerback.mcp.session_id import LIFETIME, SessionId
 from answerback.mcp.signing import Signer
-from answerback.versions import LEGACY
+from answerback.versions import STATEFUL
 
 OURS, OLD, FOREIGN = Signer(b"one"), Signer(b"two"), Signer(b"other")
 KILOBYTE = 1024
@@ -62,7 +62,7 @@ def served(shared: Site) -> Iterator[Site]:
 
 
 def ticket(age: int = 0) -> SessionId:
-    fresh = SessionId.issue(LEGACY["2025-11-25"], ClientCapabilities(form=True), home=0)
+    fresh = SessionId.issue(STATEFUL["2025-11-25"], ClientCapabilities(form=True), home=0)
     return msgspec.structs.replace(fresh, issued=int(time.time()) - age)
 
 
@@ -179,7 +179,7 @@ def state_for(
 
 def asked_once(served: Site, name: str = "ask_name", **arguments: Any) -> tuple[str, str]:
     """The key of the question and the state that came with it."""
-    result = served.modern(modern_call(1, name, **arguments)).frame["result"]
+    result = served.stateless(stateless_call(1, name, **arguments)).frame["result"]
     assert result["resultType"] == "input_required"
     (key,) = result["inputRequests"]
     return key, result["requestState"]
@@ -187,14 +187,14 @@ def asked_once(served: Site, name: str = "ask_name", **arguments: Any) -> tuple[
 
 def again(served: Site, state: Any, frame: Any, answers: Any = None) -> Said:
     frame["params"] |= {"requestState": state, "inputResponses": {} if answers is None else answers}
-    return served.modern(frame)
+    return served.stateless(frame)
 
 
 def test_a_state_is_taken_back_with_its_answer(served: Site) -> None:
     key, state = asked_once(served)
 
     answer = {key: {"action": "accept", "content": {"value": "Ada"}}}
-    said = again(served, state, modern_call(2, "ask_name"), answer)
+    said = again(served, state, stateless_call(2, "ask_name"), answer)
 
     assert said.frame["result"]["structuredContent"] == {"result": "Hello, Ada!"}
 
@@ -216,7 +216,7 @@ FORGED_STATES = {
 
 @pytest.mark.parametrize("which", FORGED_STATES)
 def test_a_state_that_is_not_ours_for_this_request_is_refused(served: Site, which: str) -> None:
-    said = again(served, FORGED_STATES[which], modern_call(2, "ask_name"))
+    said = again(served, FORGED_STATES[which], stateless_call(2, "ask_name"))
 
     assert (said.status, said.code) == (400, -32602)
     assert said.frame["error"]["message"] == "Invalid requestState"
@@ -225,7 +225,7 @@ def test_a_state_that_is_not_ours_for_this_request_is_refused(served: Site, whic
 
 @pytest.mark.parametrize("state", [5, [], {}, True, 1.5])
 def test_a_state_that_is_no_text_is_refused(served: Site, state: Any) -> None:
-    said = again(served, state, modern_call(2, "ask_name"))
+    said = again(served, state, stateless_call(2, "ask_name"))
 
     assert (said.status, said.code) == (400, -32602)
 
@@ -234,17 +234,17 @@ def test_a_state_with_any_character_changed_is_refused(served: Site) -> None:
     _, state = asked_once(served)
 
     for place in range(0, len(state), 3):
-        said = again(served, flipped(state, place), modern_call(2, "ask_name"))
+        said = again(served, flipped(state, place), stateless_call(2, "ask_name"))
         assert (said.status, said.code) == (400, -32602), place
 
 
 def test_a_state_is_good_for_its_own_request_only(served: Site) -> None:
     _, state = asked_once(served)
-    prompt = modern_request(2, "prompts/get", name="ask_name", arguments={})
+    prompt = stateless_request(2, "prompts/get", name="ask_name", arguments={})
 
     for frame in (
-        modern_call(2, "ask_name", greeting="Goodbye"),
-        modern_call(2, "ask_model"),
+        stateless_call(2, "ask_name", greeting="Goodbye"),
+        stateless_call(2, "ask_model"),
         prompt,
     ):
         said = again(served, state, frame)
@@ -266,14 +266,14 @@ def test_garbage_for_an_answer_fails_that_call_alone(served: Site, answers: Any)
     key, state = asked_once(served)
     given = {key if name == "KEY" else name: value for name, value in answers.items()}
 
-    result = again(served, state, modern_call(2, "ask_name"), given).frame["result"]
+    result = again(served, state, stateless_call(2, "ask_name"), given).frame["result"]
 
     assert result.get("isError") is True or result["resultType"] == "input_required"
 
 
 @pytest.mark.parametrize("answers", [5, [], "x", {"k": 5}, {"k": []}])
 def test_answers_of_the_wrong_shape_are_refused(served: Site, answers: Any) -> None:
-    said = again(served, None, modern_call(2, "ask_name"), answers)
+    said = again(served, None, stateless_call(2, "ask_name"), answers)
 
     assert (said.status, said.code) == (400, -32602)
 
@@ -541,10 +541,10 @@ def test_what_is_accepted_may_be_said_in_capitals(served: Site, accept: str) -> 
 def test_a_header_that_belies_the_body_is_refused(
     served: Site, headers: dict[str, str], code: int | None
 ) -> None:
-    frame = modern_call(1, "region", where="west", number=9007199254740993)
+    frame = stateless_call(1, "region", where="west", number=9007199254740993)
     mirrored = {"Mcp-Param-Region": "west", "Mcp-Param-Number": "9007199254740993"}
 
-    said = served.modern(frame, {**mirrored, **headers})
+    said = served.stateless(frame, {**mirrored, **headers})
 
     assert said.frame["id"] == 1
     if code is None:
@@ -557,7 +557,7 @@ def test_a_header_that_belies_the_body_is_refused(
     "name", ["Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name", "Mcp-Param-Region"]
 )
 def test_a_routing_header_that_is_there_twice_is_refused(served: Site, name: str) -> None:
-    frame = modern_call(1, "region", where="west", number=7)
+    frame = stateless_call(1, "region", where="west", number=7)
     headers = {**routing(frame), "Mcp-Param-Region": "west", "Mcp-Param-Number": "7"}
     again = {**headers, "X-Last": f"1\r\n{name}: {headers[name]}", "Connection": "close"}
     line = served.post_and_leave(frame, again)
@@ -569,20 +569,20 @@ def test_a_routing_header_that_is_there_twice_is_refused(served: Site, name: str
 
 
 def test_a_version_that_nobody_speaks_is_refused_with_those_we_do(served: Site) -> None:
-    frame = modern_call(1, "add", x=1, y=2)
+    frame = stateless_call(1, "add", x=1, y=2)
     frame["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] = "2099-01-01"
 
-    said = served.modern(frame)
+    said = served.stateless(frame)
 
     assert (said.status, said.code) == (400, -32022)
     assert said.frame["error"]["data"] == {"supported": ["2026-07-28"], "requested": "2099-01-01"}
 
 
 @pytest.mark.parametrize("missing", ["_meta", "protocolVersion", "clientCapabilities"])
-def test_a_modern_request_without_its_meta_is_refused_under_its_id(
+def test_a_stateless_request_without_its_meta_is_refused_under_its_id(
     served: Site, missing: str
 ) -> None:
-    frame = modern_call(1, "add", x=1, y=2)
+    frame = stateless_call(1, "add", x=1, y=2)
     headers = routing(frame)
     if missing == "_meta":
         del frame["params"]["_meta"]
@@ -608,8 +608,10 @@ def test_a_meta_of_the_wrong_form_is_refused_under_the_requests_id(
 
 
 @pytest.mark.parametrize("method", ["initialize", "ping", "logging/setLevel", "no/such", ""])
-def test_a_method_that_the_modern_era_lacks_is_not_found(served: Site, method: str) -> None:
-    said = served.modern(modern_request(1, method, protocolVersion="2025-11-25", level="debug"))
+def test_a_method_that_the_stateless_era_lacks_is_not_found(served: Site, method: str) -> None:
+    said = served.stateless(
+        stateless_request(1, method, protocolVersion="2025-11-25", level="debug")
+    )
 
     assert (said.status, said.code) == (404, -32601)
     assert "mcp-session-id" not in said.headers
@@ -617,7 +619,7 @@ def test_a_method_that_the_modern_era_lacks_is_not_found(served: Site, method: s
 
 def test_a_cursor_that_is_not_ours_is_refused(served: Site) -> None:
     for cursor in ("x", "\u2603", b64encode(b"from " + b"9" * 5000).decode()):
-        said = served.modern(modern_request(1, "tools/list", cursor=cursor))
+        said = served.stateless(stateless_request(1, "tools/list", cursor=cursor))
         assert (said.status, said.code) == (400, -32602)
 
 
@@ -689,11 +691,11 @@ def test_what_is_no_http_closes_that_line(served: Site, head: bytes) -> None:
 
 
 @pytest.mark.parametrize("tool", ["watch", "nap", "chatter"])
-def test_a_modern_client_that_hangs_up_has_cancelled(
+def test_a_stateless_client_that_hangs_up_has_cancelled(
     served: Site, tool: str, tmp_path: Path
 ) -> None:
     notes = tmp_path / "notes"
-    frame = modern_call(1, tool, notes=str(notes))
+    frame = stateless_call(1, tool, notes=str(notes))
     if tool == "chatter":
         frame["params"]["_meta"]["progressToken"] = 1
     line = served.post_and_leave(frame, routing(frame))
@@ -707,7 +709,7 @@ def test_a_modern_client_that_hangs_up_has_cancelled(
 
 
 @pytest.mark.parametrize("accept", [BOTH, f"{EVENTS}, {JSON}"])
-def test_a_legacy_client_that_hangs_up_has_not_cancelled(
+def test_a_stateful_client_that_hangs_up_has_not_cancelled(
     served: Site, accept: str, tmp_path: Path
 ) -> None:
     notes, gate = tmp_path / "notes", tmp_path / "gate"
@@ -725,7 +727,7 @@ def test_a_legacy_client_that_hangs_up_has_not_cancelled(
 
 
 @pytest.mark.parametrize("tool", ["watch", "nap", "insist"])
-def test_a_legacy_client_cancels_with_a_notification(
+def test_a_stateful_client_cancels_with_a_notification(
     served: Site, tool: str, tmp_path: Path
 ) -> None:
     notes = tmp_path / "notes"
@@ -761,7 +763,7 @@ def test_a_slow_reader_of_much_progress_costs_little() -> None:
     with site() as served:
         served.still_serves()
         before = served.status("VmRSS")
-        frame = modern_call(1, "flood", count=100_000, size=1000)
+        frame = stateless_call(1, "flood", count=100_000, size=1000)
         frame["params"]["_meta"]["progressToken"] = 1
         line = served.post_and_leave(frame, {**routing(frame), "Connection": "close"})
         line.recv(100)
@@ -775,7 +777,7 @@ def test_a_slow_reader_of_much_progress_costs_little() -> None:
 
 
 def test_a_stream_that_never_rests_leaves_others_their_turn(served: Site) -> None:
-    frame = modern_call(1, "flood", count=1_000_000, size=10)
+    frame = stateless_call(1, "flood", count=1_000_000, size=10)
     frame["params"]["_meta"]["progressToken"] = 1
     line = served.post_and_leave(frame, routing(frame))
     reading = threading.Thread(target=_read_on, args=(line,))
@@ -800,7 +802,7 @@ def _read_on(line: socket.socket) -> None:
 
 def test_a_listener_that_does_not_read_is_hung_up_on() -> None:
     with site() as served:
-        frame = modern_request(
+        frame = stateless_request(
             1, "subscriptions/listen", notifications={"resourceSubscriptions": ["note://one"]}
         )
         line = served.open()
@@ -831,7 +833,7 @@ def test_one_who_vanishes_while_asked_does_not_stop_others(served: Site) -> None
 @pytest.mark.parametrize(
     "answer", [{"result": 5}, {"result": {}}, {"error": {"code": 1}}, {"error": None}]
 )
-def test_a_legacy_question_answered_with_garbage_fails_that_call_alone(
+def test_a_stateful_question_answered_with_garbage_fails_that_call_alone(
     served: Site, answer: Any
 ) -> None:
     session = served.initialize(elicitation={})
@@ -845,14 +847,14 @@ def test_a_legacy_question_answered_with_garbage_fails_that_call_alone(
 
 
 @pytest.mark.parametrize("tool", ["leave_async", "interrupt"])
-@pytest.mark.parametrize("way", ["legacy", "modern", "rest", "message"])
+@pytest.mark.parametrize("way", ["stateful", "stateless", "rest", "message"])
 def test_a_tool_that_would_end_the_program_ends_only_its_call(
     shared: Site, tool: str, way: str
 ) -> None:
-    if way == "legacy":
+    if way == "stateful":
         said = shared.post(call(1, tool), shared.initialize())
-    elif way == "modern":
-        said = shared.modern(modern_call(1, tool))
+    elif way == "stateless":
+        said = shared.stateless(stateless_call(1, tool))
     elif way == "message":
         said = shared.send(json.dumps(call(1, tool)).encode(), path="/message")
     else:
@@ -917,7 +919,7 @@ def test_open_streams_end_in_good_order_when_the_server_does(tmp_path: Path) -> 
     with site() as served:
         session = served.initialize()
         wanted = {"notifications": {"toolsListChanged": True}}
-        frame = modern_request("listening", "subscriptions/listen", **wanted)
+        frame = stateless_request("listening", "subscriptions/listen", **wanted)
         listening = [served.post_and_leave(frame, routing(frame)) for _ in range(100)]
         for line in listening:
             read_until(line, b"acknowledged")
@@ -956,10 +958,10 @@ def test_nothing_is_left_of_those_who_went(tmp_path: Path) -> None:
 def _come_and_go(served: Site, folder: Path, rounds: int) -> None:
     folder.mkdir()
     session = served.initialize(elicitation={})
-    listen = modern_request(1, "subscriptions/listen", notifications={"toolsListChanged": True})
+    listen = stateless_request(1, "subscriptions/listen", notifications={"toolsListChanged": True})
     for number in range(rounds):
         notes = folder / str(number)
-        nap = modern_call(1, "nap", notes=str(notes), chatty=True)
+        nap = stateless_call(1, "nap", notes=str(notes), chatty=True)
         nap["params"]["_meta"]["progressToken"] = 1
         lines = [
             served.post_and_leave(nap, routing(nap)),
@@ -994,7 +996,7 @@ def test_no_task_is_left_of_a_client_that_went() -> None:
 
 
 async def _tasks_left(app: App, over: threading.Event) -> set[Any]:
-    frame = modern_call(1, "chatter")
+    frame = stateless_call(1, "chatter")
     frame["params"]["_meta"]["progressToken"] = 1
     told, gone = asyncio.Event(), asyncio.Event()
     messages = [{"type": "http.request", "body": json.dumps(frame).encode()}]

@@ -29,7 +29,7 @@ from tests.fuzz.pipes import (
 )
 
 MEGABYTE = 1024 * 1024
-MODERN: dict[str, Any] = {
+STATELESS: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}},
 }
@@ -398,7 +398,7 @@ def test_an_id_that_is_still_running_is_refused_and_the_first_goes_on(
 
 
 @pytest.mark.parametrize("tool", ["watch", "chatter", "nap"])
-@pytest.mark.parametrize("meta", [{}, MODERN])
+@pytest.mark.parametrize("meta", [{}, STATELESS])
 def test_a_cancelled_call_stops_and_nothing_more_is_written_for_it(
     client: Pipe, tmp_path: Path, tool: str, meta: dict[str, Any]
 ) -> None:
@@ -606,7 +606,10 @@ def test_a_signal_ends_the_server_without_a_word(
 def test_subscriptions_that_nobody_ends_end_with_the_pipe() -> None:
     with pipe() as client:
         for number in range(50):
-            wanted = {"notifications": {"resourceSubscriptions": ["note://one"]}, "_meta": MODERN}
+            wanted = {
+                "notifications": {"resourceSubscriptions": ["note://one"]},
+                "_meta": STATELESS,
+            }
             client.send(request(number, "subscriptions/listen", wanted))
             assert client.receive()["method"] == "notifications/subscriptions/acknowledged"
         client.send(cancel(0), call("change", "change"))

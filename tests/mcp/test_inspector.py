@@ -18,7 +18,10 @@ from tests.conftest import load_app
 from tests.mcp.judges import INSPECTOR, JUDGED, node_command, node_environment
 from tests.mcp.seen import PIXEL, VERSION, Era
 
-ERAS = pytest.mark.parametrize("era", ["legacy", "modern"])
+ERAS = pytest.mark.parametrize("era", ["stateful", "stateless"])
+
+PROTOCOL_ERA: dict[Era, str] = {"stateful": "legacy", "stateless": "modern"}
+"""The Inspector's own names of the eras, for its flag."""
 
 
 class Printed(NamedTuple):
@@ -36,7 +39,16 @@ def inspect(request: pytest.FixtureRequest, judged_url: str, tmp_path: Path) -> 
     target = stdio if request.param == "stdio" else [judged_url]
 
     def run(era: Era, method: str, *options: str) -> Printed:
-        flags = ["--protocol-era", era, "--method", method, *options, "--format", "json", "-q"]
+        flags = [
+            "--protocol-era",
+            PROTOCOL_ERA[era],
+            "--method",
+            method,
+            *options,
+            "--format",
+            "json",
+            "-q",
+        ]
         done = subprocess.run(
             node_command(INSPECTOR, "--cli", *target, *flags),
             env=node_environment(tmp_path),
@@ -81,14 +93,16 @@ def test_the_inspector_reads_text_and_structured_data(inspect: Inspect, era: Era
 
 
 def test_the_inspector_reads_an_image(inspect: Inspect) -> None:
-    printed = inspect("modern", "tools/call", "--tool-name", "picture")
+    printed = inspect("stateless", "tools/call", "--tool-name", "picture")
 
     image = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
     assert printed.out["result"]["content"] == [image]
 
 
 def test_the_inspector_says_an_error_by_its_exit_status(inspect: Inspect) -> None:
-    printed = inspect("modern", "tools/call", "--tool-name", "fail", "--tool-arg", "city=Atlantis")
+    printed = inspect(
+        "stateless", "tools/call", "--tool-name", "fail", "--tool-arg", "city=Atlantis"
+    )
 
     assert printed.status == 5
     assert printed.out["result"]["isError"] is True
@@ -97,7 +111,7 @@ def test_the_inspector_says_an_error_by_its_exit_status(inspect: Inspect) -> Non
 
 
 def test_the_inspector_cannot_be_asked_and_is_told_so(inspect: Inspect) -> None:
-    printed = inspect("modern", "tools/call", "--tool-name", "greet")
+    printed = inspect("stateless", "tools/call", "--tool-name", "greet")
 
     assert printed.status == 1
     assert "elicitation" in printed.err

@@ -19,7 +19,7 @@ from tests.conftest import load_app, serving
 from tests.mcp.judges import ROOT
 from tests.mcp.samples import sample
 from tests.mcp.schemas import SCHEMAS, model_faults, schema_faults
-from tests.mcp.wire import MODERN, PREFIX, Client, Heard, over_http, over_stdio
+from tests.mcp.wire import PREFIX, STATELESS, Client, Heard, over_http, over_stdio
 
 from answerback.versions import VERSIONS
 
@@ -43,7 +43,7 @@ NEVER_SENT = {-32800, -32801, -32802}
 def converse(client: Client) -> None:
     """Have the server say all that it can say."""
     capabilities = client.open()["result"]["capabilities"]
-    if client.version != MODERN:
+    if client.version != STATELESS:
         client.ask("ping")
         client.ask("logging/setLevel", {"level": "debug"})
     names = call_tools(client)
@@ -58,7 +58,7 @@ def converse(client: Client) -> None:
 
 def call_tools(client: Client) -> list[str]:
     meta = {"progressToken": "how-far"}
-    if client.version == MODERN:
+    if client.version == STATELESS:
         meta[PREFIX + "logLevel"] = "debug"
     tools = client.pages("tools/list", "tools")
     for tool in tools:
@@ -85,10 +85,10 @@ def hear_of_changes(client: Client) -> None:
         f"{what}ListChanged": True for what in ("tools", "resources", "prompts")
     }
     wanted |= {"resourceSubscriptions": ["rich://text"]}
-    if client.version != MODERN:
+    if client.version != STATELESS:
         client.ask("resources/subscribe", {"uri": "rich://text"})
     client.listen(wanted, lambda: client.ask("tools/call", {"name": "change"}), 7)
-    if client.version != MODERN:
+    if client.version != STATELESS:
         client.ask("resources/unsubscribe", {"uri": "rich://text"})
 
 
@@ -113,10 +113,10 @@ def fail(client: Client) -> None:
     client.ask("tools/call", {"name": "no such tool"})
     client.ask("tools/call", {"name": 7})
     client.ask("tools/list", {"cursor": "no such cursor"})
-    client.ask("initialize" if client.version == MODERN else "server/discover", {"a": 1})
+    client.ask("initialize" if client.version == STATELESS else "server/discover", {"a": 1})
     for broken in (b"{", b"[]", b"7", b'{"jsonrpc":"2.0","id":1}', b'{"jsonrpc":"1.0","id":"a"}'):
         client.send(broken)
-    if client.version == MODERN:
+    if client.version == STATELESS:
         discover: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "server/discover"}
         client.send(json.dumps(discover | {"params": {}}).encode())
         meta = {PREFIX + "protocolVersion": "1999-01-01", PREFIX + "clientCapabilities": {}}
@@ -182,7 +182,7 @@ def test_every_message_over_http_is_valid(
     check(client, path)
 
 
-LEGACY_ONLY = {
+STATEFUL_ONLY = {
     "elicitation/create",
     "sampling/createMessage",
     "roots/list",
@@ -208,12 +208,12 @@ BOTH = {
     "prompts/get",
     "completion/complete",
 }
-MODERN_ONLY = {"server/discover", "notifications/subscriptions/acknowledged"}
+STATELESS_ONLY = {"server/discover", "notifications/subscriptions/acknowledged"}
 
 
 @pytest.mark.parametrize(
     ("version", "kinds"),
-    [("2025-11-25", BOTH | LEGACY_ONLY), ("2026-07-28", BOTH | MODERN_ONLY)],
+    [("2025-11-25", BOTH | STATEFUL_ONLY), ("2026-07-28", BOTH | STATELESS_ONLY)],
 )
 def test_the_conversation_brings_every_kind_of_message(version: str, kinds: set[str]) -> None:
     with over_stdio(ROOT / "tests" / "apps" / "rich.py", version) as client:

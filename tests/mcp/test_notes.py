@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 from tests.conftest import serving
 from tests.mcp.judges import ROOT
-from tests.mcp.wire import MODERN, PREFIX, Client, Json, over_http, over_stdio
+from tests.mcp.wire import PREFIX, STATELESS, Client, Json, over_http, over_stdio
 
 RICH = ROOT / "tests" / "apps" / "rich.py"
-LEGACY = "2025-11-25"
+STATEFUL = "2025-11-25"
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +39,11 @@ PROGRESS = [("notifications/progress", 0.5), ("notifications/progress", 1)]
 @pytest.mark.parametrize(
     ("version", "meta", "level", "expected"),
     [
-        (LEGACY, {}, None, [WARNING, EMERGENCY]),
-        (LEGACY, {"progressToken": 0}, "critical", [EMERGENCY, *PROGRESS]),
-        (MODERN, {}, None, []),
-        (MODERN, {PREFIX + "logLevel": "critical"}, None, [EMERGENCY]),
-        (MODERN, {"progressToken": ""}, None, PROGRESS),
+        (STATEFUL, {}, None, [WARNING, EMERGENCY]),
+        (STATEFUL, {"progressToken": 0}, "critical", [EMERGENCY, *PROGRESS]),
+        (STATELESS, {}, None, []),
+        (STATELESS, {PREFIX + "logLevel": "critical"}, None, [EMERGENCY]),
+        (STATELESS, {"progressToken": ""}, None, PROGRESS),
     ],
 )
 def test_notes_are_the_same_on_both_wires(

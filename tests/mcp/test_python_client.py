@@ -58,7 +58,7 @@ async def look(target: str | StdioServerParameters, mode: str) -> Seen:
         assert isinstance(resource, types.TextResourceContents)
         return Seen(
             version=client.protocol_version,
-            era="modern" if client.session.discover_result is not None else "legacy",
+            era="stateless" if client.session.discover_result is not None else "stateful",
             server=f"{client.server_info.name} {client.server_info.version}",
             tools=[tool.name for tool in tools.tools],
             text=text_of(text.content[0]),
@@ -75,7 +75,7 @@ async def look(target: str | StdioServerParameters, mode: str) -> Seen:
 
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
-@pytest.mark.parametrize(("mode", "era"), [("auto", "modern"), ("legacy", "legacy")])
+@pytest.mark.parametrize(("mode", "era"), [("auto", "stateless"), ("legacy", "stateful")])
 def test_the_python_client_reads_everything(
     judged_url: str, wire: Wire, mode: str, era: Era
 ) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from answerback.mcp.session import ClientCapabilities
 from answerback.mcp.session_id import LIFETIME, SessionId
 from answerback.mcp.signing import Signer, signer_from_environment
-from answerback.versions import LEGACY
+from answerback.versions import STATEFUL
 
 OURS = Signer(b"ours")
 SESSION = b"session"
@@ -130,7 +130,7 @@ def test_without_a_secret_each_process_makes_its_own(
 
 @quick
 @given(
-    st.sampled_from(sorted(LEGACY)),
+    st.sampled_from(sorted(STATEFUL)),
     st.builds(ClientCapabilities, form=..., url=..., sampling=..., roots=...),
     st.integers(0, 65535),
     st.binary(max_size=8),
@@ -138,7 +138,7 @@ def test_without_a_secret_each_process_makes_its_own(
 def test_a_ticket_says_what_was_agreed(
     version: str, client: ClientCapabilities, home: int, subject: bytes
 ) -> None:
-    ticket = SessionId.issue(LEGACY[version], client, home, subject)
+    ticket = SessionId.issue(STATEFUL[version], client, home, subject)
 
     assert SessionId.verify(ticket.sign(OURS), OURS) == ticket
 
@@ -148,7 +148,7 @@ def test_a_ticket_says_what_was_agreed(
     [(0, True), (LIFETIME - 5, True), (LIFETIME + 2, False), (-30, True), (-120, False)],
 )
 def test_a_ticket_is_good_for_its_time(age: int, is_good: bool) -> None:
-    fresh = SessionId.issue(LEGACY["2025-11-25"], ClientCapabilities(), 0)
+    fresh = SessionId.issue(STATEFUL["2025-11-25"], ClientCapabilities(), 0)
     ticket = msgspec.structs.replace(fresh, issued=int(time.time()) - age)
 
     assert (SessionId.verify(ticket.sign(OURS), OURS) is not None) == is_good
@@ -163,7 +163,7 @@ def test_what_we_sealed_but_is_no_ticket_is_none(payload: bytes) -> None:
 
 def test_no_two_tickets_are_alike() -> None:
     ids = {
-        SessionId.issue(LEGACY["2025-11-25"], ClientCapabilities(), 0).sign(OURS)
+        SessionId.issue(STATEFUL["2025-11-25"], ClientCapabilities(), 0).sign(OURS)
         for _ in range(1000)
     }
 

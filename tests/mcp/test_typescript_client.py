@@ -17,7 +17,7 @@ CLIENT = Path(__file__).parent / "client.mjs"
 
 @pytest.mark.parametrize("wire", ["stdio", "http"])
 @pytest.mark.parametrize(
-    ("mode", "era"), [("legacy", "legacy"), ("auto", "modern"), ("2026-07-28", "modern")]
+    ("mode", "era"), [("legacy", "stateful"), ("auto", "stateless"), ("2026-07-28", "stateless")]
 )
 def test_the_typescript_client_reads_everything(
     judged_url: str, tmp_path: Path, wire: Literal["stdio", "http"], mode: str, era: Era

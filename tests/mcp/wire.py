@@ -18,7 +18,7 @@ from tests.mcp.samples import sample
 Json: TypeAlias = Any
 BOUND = 30.0
 """Seconds after which what should have come will not."""
-MODERN = "2026-07-28"
+STATELESS = "2026-07-28"
 PREFIX = "io.modelcontextprotocol/"
 CAPABILITIES = {"elicitation": {}, "sampling": {}, "roots": {"listChanged": True}}
 CLIENT = {"name": "judge", "version": "1.0.0"}
@@ -94,7 +94,7 @@ class HttpLine:
         """The stream for what is said unasked; open once its first frame, or None, has come."""
         connection = self._connect()
         try:
-            if version == MODERN:
+            if version == STATELESS:
                 response = self._post(connection, text, version)
             else:
                 connection.request("GET", self._url.path, headers=self._headers(b"", version))
@@ -140,7 +140,7 @@ class HttpLine:
         }
         if self._session is not None:
             headers["Mcp-Session-Id"] = self._session
-        if version != MODERN:
+        if version != STATELESS:
             return headers | ({"MCP-Protocol-Version": version} if self._session else {})
         try:
             message = json.loads(text)
@@ -168,7 +168,7 @@ class Client:
         self._last = 0
 
     def open(self) -> Json:
-        if self.version == MODERN:
+        if self.version == STATELESS:
             return self.ask("server/discover")
         greeting = {"protocolVersion": self.version, "clientInfo": CLIENT}
         found = self.ask("initialize", greeting | {"capabilities": self._capabilities})
@@ -232,12 +232,12 @@ class Client:
             self.heard += [Heard(frame, None) for frame in [opened, *frames] if frame is not None]
             assert all("method" in frame for frame in frames)
             return
-        if self.version == MODERN:
+        if self.version == STATELESS:
             self.line.tell(text, self.version)
         before = len(self.heard)
         provoke()
         told = [message for message, _ in self.heard[before:] if "method" in message]
-        assert len(told) == count + (self.version == MODERN)
+        assert len(told) == count + (self.version == STATELESS)
 
     def pages(self, method: str, key: str) -> list[Json]:
         """All items of a list, page by page."""
@@ -252,9 +252,9 @@ class Client:
 
     def _request(self, method: str, params: Json, meta: Json) -> bytes:
         self._last += 1
-        if self.version == MODERN:
+        if self.version == STATELESS:
             meta = meta | {
-                PREFIX + "protocolVersion": MODERN,
+                PREFIX + "protocolVersion": STATELESS,
                 PREFIX + "clientCapabilities": self._capabilities,
                 PREFIX + "clientInfo": CLIENT,
             }

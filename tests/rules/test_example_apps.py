@@ -18,7 +18,7 @@ from answerback.rules import Finding
 from answerback.rules.reply_view import CheckContext
 from answerback.rules.validation import check
 from answerback.shape import BARE
-from answerback.versions import LATEST_LEGACY, VERSIONS, Version
+from answerback.versions import LATEST_STATEFUL, VERSIONS, Version
 
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("calculator", "add", {"x": 7, "y": 3}),
@@ -84,7 +84,7 @@ def test_a_reply_of_an_example_matches_the_schema_of_its_dialect(
     dialects += ["problem"] if reply.error else []
 
     for dialect in dialects:
-        written = write(reply, dialect, shape, app.contract, LATEST_LEGACY)
+        written = write(reply, dialect, shape, app.contract, LATEST_STATEFUL)
         if written.media_type.endswith("json"):
             body = msgspec.json.decode(written.body)
             assert list(VALIDATORS[dialect].iter_errors(body)) == [], dialect
@@ -96,7 +96,7 @@ def test_a_reply_of_an_example_has_no_findings(
 ) -> None:
     app = example(name)
     places: list[tuple[Any, Version]] = [("mcp", version) for version in VERSIONS.values()]
-    places += [("envelope", LATEST_LEGACY), ("rest", LATEST_LEGACY)]
+    places += [("envelope", LATEST_STATEFUL), ("rest", LATEST_STATEFUL)]
 
     for dialect, version in places:
         found = asyncio.run(findings_in_call(example(name), tool, arguments, dialect, version))

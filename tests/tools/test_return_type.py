@@ -11,7 +11,7 @@ import pytest
 
 from answerback import App, Embedded, Image, Link, Reply, Text, success
 from answerback.dialects import mcp, write
-from answerback.versions import LATEST_LEGACY
+from answerback.versions import LATEST_STATEFUL
 
 PIXEL = Image(b"\x89PNG", "image/png")
 
@@ -57,7 +57,7 @@ def call_tool_returning(
 def sent(app: App, reply: Reply[Any]) -> Any:
     """Return the structured content of the MCP result, and its texts."""
     tool = app.tools["tool"]
-    result = msgspec.json.decode(mcp.write(reply, tool.shape, app.contract, LATEST_LEGACY))
+    result = msgspec.json.decode(mcp.write(reply, tool.shape, app.contract, LATEST_STATEFUL))
     return result.get("structuredContent"), [block.get("text") for block in result["content"]]
 
 

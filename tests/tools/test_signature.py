@@ -274,5 +274,5 @@ def test_a_recursive_alias_is_refused_at_registration() -> None:
     def keep(value: Json) -> int:
         return 1
 
-    with pytest.raises(TypeError, match="holds itself with no class between; write Any"):
+    with pytest.raises(TypeError, match="contains itself without a class in between; write Any"):
         App("test").add_tool(keep)

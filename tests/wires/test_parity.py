@@ -22,7 +22,7 @@ from tests.mcp.wire import Client, over_http, over_stdio
 from answerback import App, Reply
 from answerback.dialects import HttpReply, read, write
 from answerback.dialects import mcp as dialect
-from answerback.mcp.server_info import SERVER_INFO
+from answerback.dialects.mcp import SERVER_INFO
 from answerback.shape import RESULT
 from answerback.versions import VERSIONS
 

@@ -1,4 +1,4 @@
-"""`openapi`: the document that describes the tools to other programs."""
+"""`openapi`: prints the OpenAPI document of the tools."""
 
 from __future__ import annotations
 

@@ -14,9 +14,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..contract import STANDARD, Contract, Dialect
+from ..errors import MalformedReply
 from ..reply import Reply
 from ..shape import BARE, Shape
-from .common import MalformedReply
 from .http_reply import JSON, HttpReply, json_reply
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..content import Annotations, Block
-from ..errors import CODES, UNKNOWN_ERROR, AnswerbackError, code_for_status
+from ..errors import CODES, UNKNOWN_ERROR, MalformedReply, code_for_status
 from ..reply import Error, Reply
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; keys of an author with it are not sent."""
 
 encode = msgspec.json.Encoder().encode
-
-
-class MalformedReply(AnswerbackError, ValueError):
-    """The input is not a reply in the dialect it was read as."""
 
 
 def encoded_data(reply: Reply[Any]) -> bytes:

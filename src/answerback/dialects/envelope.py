@@ -12,12 +12,12 @@ import msgspec
 
 from ..content import Audio, Block, Embedded, Image, Link, Text
 from ..contract import STANDARD, Contract
+from ..errors import MalformedReply
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
-from ..versions import LATEST_LEGACY, Version
+from ..versions import LATEST_STATEFUL, Version
 from .common import (
     META_PREFIX,
-    MalformedReply,
     as_received,
     author_meta,
     build_block,
@@ -85,7 +85,7 @@ def project(
     """Return the whole reply as a client receives it, with the text of the contract."""
     content = content_with_text(reply, shape, contract)
     return Reply(
-        content=tuple(project_block(block, LATEST_LEGACY) for block in content),
+        content=tuple(project_block(block, LATEST_STATEFUL) for block in content),
         data=data_as_received(reply, shape) if reply.error is None else msgspec.UNSET,
         error=None if reply.error is None else project_error(reply.error),
         meta=as_received(author_meta(reply.meta)),

@@ -9,13 +9,12 @@ import msgspec
 
 from ..content import Block, Text
 from ..contract import STANDARD, Contract
-from ..errors import UNKNOWN_ERROR
+from ..errors import UNKNOWN_ERROR, MalformedReply
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
-from ..versions import LATEST_LEGACY, Version
+from ..versions import LATEST_STATEFUL, Version
 from .common import (
     META_PREFIX,
-    MalformedReply,
     answerback_meta,
     as_received,
     author_meta,
@@ -63,7 +62,7 @@ def write(
     *server_info* is the JSON of the server's name and version, for the result's `_meta`.
     """
     # This runs for every call. Without calls into other modules than `shape` it is faster.
-    version = version or LATEST_LEGACY
+    version = version or LATEST_STATEFUL
     if _holds_data_alone(reply, contract) and version.structured:
         encoded = encode(reply.data) if reply.encoded is None else reply.encoded
         wrapped = shape.wrap(encoded)
@@ -74,7 +73,7 @@ def write(
             moment = reply.timestamp
             timestamp = encode(moment if moment.tzinfo is UTC else to_utc(moment))
             info = _SERVER_INFO_MEMBER % server_info if server_info else b""
-            return _DATA_ALONE[version.modern] % (text, wrapped, timestamp, info)
+            return _DATA_ALONE[version.stateless] % (text, wrapped, timestamp, info)
     result = _result(reply, shape, contract, version)
     if server_info:
         result["_meta"][SERVER_INFO] = msgspec.Raw(server_info)
@@ -104,7 +103,7 @@ def project(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> Reply[Any]:
     """Return the part of the reply that *version* carries; from 2025-06-18 on, all of it."""
-    version = version or LATEST_LEGACY
+    version = version or LATEST_STATEFUL
     carried = reply.error is None and _carries_data(contract, version)
     return Reply(
         content=_content(reply, shape, contract, version),

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from ..content import Annotations, Audio, Block, Embedded, Image, Link, Text
+from ..errors import MalformedReply
 from ..versions import Version
 from .common import (
     META_PREFIX,
-    MalformedReply,
     answerback_meta,
     as_received,
     author_meta,

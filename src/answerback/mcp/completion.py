@@ -24,16 +24,18 @@ async def complete(
     registry: Registry, handlers: Handlers, asked: Complete, peer: McpPeer
 ) -> dict[str, Any]:
     """The values of the author's completion, else those that the argument's type lists."""
-    owner = _owner(registry, asked)
+    referenced = _referenced(registry, asked)
     argument = asked.argument.name
-    if argument not in {parameter.name for parameter in owner.signature.parameters}:
+    if argument not in {parameter.name for parameter in referenced.signature.parameters}:
         raise RpcError(INVALID_PARAMS, f"Unknown argument: {argument}")
     key = completion_key(asked.ref.name or asked.ref.uri or "", argument)
     if key in registry.completions:
         values = await _call_completion(registry.completions[key], handlers, key, asked, peer)
     else:
         values = [
-            each for each in _listed(owner, argument) if each.startswith(asked.argument.value)
+            each
+            for each in _values_of_type(referenced, argument)
+            if each.startswith(asked.argument.value)
         ]
     return {
         "values": values[:MAX_VALUES],
@@ -42,7 +44,7 @@ async def complete(
     }
 
 
-def _owner(registry: Registry, asked: Complete) -> Tool:
+def _referenced(registry: Registry, asked: Complete) -> Tool:
     ref = asked.ref
     found: Tool | None
     if ref.type == "ref/prompt":
@@ -67,10 +69,10 @@ async def _call_completion(
     return [str(value) for value in reply.data] if isinstance(reply.data, list) else []
 
 
-def _listed(owner: Tool, argument: str) -> list[str]:
+def _values_of_type(referenced: Tool, argument: str) -> list[str]:
     annotation = next(
         parameter.annotation
-        for parameter in owner.signature.parameters
+        for parameter in referenced.signature.parameters
         if parameter.name == argument
     )
     if get_origin(annotation) is Literal:

@@ -11,7 +11,7 @@ import msgspec
 from ..calls.failures import log_internal_error
 from ..calls.pipeline import run_without_loop
 from ..registry import Change, Registry
-from ..versions import LATEST_LEGACY, MODERN, Version
+from ..versions import LATEST_STATEFUL, STATELESS, Version
 from .engine import Engine
 from .jsonrpc import (
     INTERNAL_ERROR,
@@ -48,7 +48,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class Connection:
-    """Takes messages and sends frames. A message that may take long becomes a Job.
+    """Receives messages and sends frames. A message that may take long becomes a Job.
 
     *make_peer* makes the peer of a request; *on_response* gets the client's responses.
     """
@@ -69,15 +69,15 @@ class Connection:
         self._session = _PipeSession(registry, engine.server_info, send)
         self._running: dict[Id, McpPeer] = {}
 
-    def take(self, text: bytes) -> Job | None:
+    def receive(self, text: bytes) -> Job | None:
         """Answer a message at once, or return the job of answering it."""
         try:
             if is_batch(text):
-                return Job(partial(self._answer_batch, self._accepted(parse_batch(text))))
+                return Job(partial(self._answer_batch, self._checked_batch(parse_batch(text))))
             message = parse(text)
             if isinstance(message, Request):
-                return self._take_request(message)
-            self._take_unanswered(message)
+                return self._receive_request(message)
+            self._receive_unanswered(message)
         except RpcError as error:
             self._send(error_frame(error.id, error))
         except Exception:  # noqa: BLE001 -- a bug of ours ends one message, not the connection
@@ -85,12 +85,12 @@ class Connection:
             self._send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
         return None
 
-    def _take_request(self, request: Request) -> Job | None:
-        peer = self._open(request)
+    def _receive_request(self, request: Request) -> Job | None:
+        peer = self._peer_for(request)
         if peer is None:
             self._send(result_frame(request.id, self._session.answer(request)))
             return None
-        if request.method == "subscriptions/listen" and peer.version.modern:
+        if request.method == "subscriptions/listen" and peer.version.stateless:
             self._subscribe(request, peer)
             return None
         if not self._engine.answers_at_once(request):
@@ -126,7 +126,7 @@ class Connection:
             self._running.pop(request.id, None)
         return None if peer.cancelled else frame
 
-    def _open(self, request: Request) -> McpPeer | None:
+    def _peer_for(self, request: Request) -> McpPeer | None:
         """The peer of a request; None if the request is about the session itself.
 
         It is registered when its request is read, so that a cancellation read next finds it.
@@ -151,7 +151,7 @@ class Connection:
 
     def _stateless_peer(self, request: Request, found: Meta | None) -> McpPeer:
         meta, client = require_meta(found)
-        version = MODERN.get(str(meta.version))
+        version = STATELESS.get(str(meta.version))
         if version is None:
             raise unsupported_version(meta)
         if request.method in self._session.methods:
@@ -164,12 +164,12 @@ class Connection:
         session = self._session.state
         if session is None:
             # Before `initialize` requests are served too, so that one can try them at a shell.
-            return self._make_peer(request.id, LATEST_LEGACY, ClientCapabilities())
+            return self._make_peer(request.id, LATEST_STATEFUL, ClientCapabilities())
         peer = self._make_peer(request.id, session.version, session.client)
         peer.level = session.level
         return peer
 
-    def _take_unanswered(self, message: Notification | Response) -> None:
+    def _receive_unanswered(self, message: Notification | Response) -> None:
         if isinstance(message, Response):
             self._on_response(message)
         elif message.method == "notifications/cancelled":
@@ -179,7 +179,8 @@ class Connection:
                 if id is not None and (peer := self._running.get(id)) is not None:
                     peer.cancel()
 
-    def _accepted(self, texts: list[bytes]) -> list[bytes]:
+    def _checked_batch(self, texts: list[bytes]) -> list[bytes]:
+        """Return the texts; raises RpcError for a batch that the session does not allow."""
         session = self._session.state
         if session is None or not session.version.batches:
             raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
@@ -197,11 +198,11 @@ class Connection:
         try:
             message = parse(text)
             if not isinstance(message, Request):
-                self._take_unanswered(message)
+                self._receive_unanswered(message)
                 return None
             if message.method == "initialize":
                 raise RpcError(INVALID_REQUEST, "initialize is not for batches", id=message.id)
-            peer = self._open(message)
+            peer = self._peer_for(message)
             if peer is None:
                 return result_frame(message.id, self._session.answer(message))
             return self._frame(message, peer)

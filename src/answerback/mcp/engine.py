@@ -116,7 +116,7 @@ class Engine:
         name = asked.name[len(prefix) :]
         call = Call(name, arguments, peer, wire="mcp", caller=peer.caller)
         version = peer.version
-        if version.modern and (asked.responses or asked.state is not None):
+        if version.stateless and (asked.responses or asked.state is not None):
             self._recall_answers("tool", call, peer, asked)
         outcome = await self._handlers.tools(call)
         if call.tool is None:
@@ -127,12 +127,12 @@ class Engine:
             reply = self._reply_or_question("tool", call, peer, outcome)
         if isinstance(reply, bytes):
             return reply
-        server_info = self.server_info.json if version.modern else b""
+        server_info = self.server_info.json if version.stateless else b""
         contract = call.tool.contract
         return dialect.write(reply, call.shape, contract, version, server_info=server_info)
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
-        """Give the peer the answers that the client sent with this request and before."""
+        """Give the peer the answers that its client sent, now and with earlier requests."""
         retry = read_params(raw, Retry)
         if retry.responses or retry.state is not None:
             # Imported here, because only a question needs signed state.
@@ -146,7 +146,7 @@ class Engine:
         """The reply, or the result that asks the client for its user's answers."""
         if isinstance(outcome, Reply):
             return outcome
-        if not peer.version.modern:
+        if not peer.version.stateless:
             return reply_or_refusal(outcome)
         from .input_required import input_required
 
@@ -157,7 +157,7 @@ class Engine:
         uri = read_params(raw, ReadResource).uri
         resource, arguments = self._find_resource(uri, peer.version)
         call = Call(resource.uri, arguments, peer, wire="mcp", caller=peer.caller)
-        if peer.version.modern:
+        if peer.version.stateless:
             self._recall_answers("resource", call, peer, raw)
         reply = self._reply_or_question(
             "resource", call, peer, await self._handlers.resources(call)
@@ -192,7 +192,7 @@ class Engine:
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
         arguments = _encode(prompt.signature.from_strings(list(asked.arguments.items())))
         call = Call(prompt.name, arguments, peer, wire="mcp", caller=peer.caller)
-        if peer.version.modern:
+        if peer.version.stateless:
             self._recall_answers("prompt", call, peer, raw)
         reply = self._reply_or_question("prompt", call, peer, await self._handlers.prompts(call))
         if isinstance(reply, bytes):
@@ -247,7 +247,7 @@ def _content(body: Embedded, version: Version) -> dict[str, Any]:
 
 
 def _no_resource(uri: str, version: Version) -> RpcError:
-    code = INVALID_PARAMS if version.modern else RESOURCE_NOT_FOUND
+    code = INVALID_PARAMS if version.stateless else RESOURCE_NOT_FOUND
     return RpcError(code, f"Resource not found: {uri}", {"uri": uri})
 
 

@@ -26,7 +26,7 @@ LIFETIME = 600
 class _State(msgspec.Struct, array_like=True):
     expires: int
     request: bytes
-    """A digest of the method and its parameters."""
+    """A digest of the kind, name and arguments of the request."""
     answers: dict[str, Any]
 
 
@@ -34,7 +34,7 @@ _states = msgspec.msgpack.Decoder(_State)
 
 
 def recall(peer: McpPeer, retry: Retry, request: bytes, signer: Signer) -> None:
-    """Give the peer the answers that its client sent, with this request and before."""
+    """Give the peer the answers that its client sent, now and with earlier requests."""
     before = {} if retry.state is None else _verified(retry.state, request, signer)
     peer.answers = before | retry.responses
 
@@ -42,7 +42,7 @@ def recall(peer: McpPeer, retry: Retry, request: bytes, signer: Signer) -> None:
 def input_required(
     peer: McpPeer, needed: NeedsInput, request: bytes, signer: Signer
 ) -> dict[str, Any]:
-    """The result that asks; raises RpcError if the client cannot be asked that."""
+    """The result that asks the user; raises RpcError if the client lacks a capability for it."""
     missing: dict[str, Any] = {}
     for question in needed.questions.values():
         missing |= missing_capability(peer.client, question)
@@ -64,7 +64,7 @@ def input_required(
 
 
 def _verified(token: str, request: bytes, signer: Signer) -> dict[str, Any]:
-    """The answers in a state; a refusal gives no reason, which could help an attacker."""
+    """The answers in a signed state; the error gives no reason, which could help an attacker."""
     packed = signer.verify(token, _PURPOSE)
     try:
         state = None if packed is None else _states.decode(packed)

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from ..types.json_text import DEEPEST, refuse_bad_text
+from ..types.json_text import MAX_DEPTH, refuse_bad_text
 from ..types.problems import InvalidJson
 from .params import Common, Id, Meta, ToolCall
 
@@ -24,10 +24,10 @@ MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
 
 MAX_BATCH = 1000
-"""The responses to a batch are kept in memory until all are there."""
+"""The most messages of a batch, because its responses are kept in memory until all are there."""
 
 Params: TypeAlias = msgspec.Raw | msgspec.Struct
-"""JSON text, or already decoded: `read_params` takes both."""
+"""The parameters of a request, as JSON text or already decoded: `read_params` takes both."""
 NO_PARAMS = msgspec.Raw(b"{}")
 
 
@@ -58,11 +58,10 @@ class Notification(msgspec.Struct, frozen=True):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """The client's response to a request of ours."""
+    """The client's response to a request of ours; *result* is None if it is an error."""
 
     id: Id
     result: msgspec.Raw | None = None
-    error: msgspec.Raw | None = None
 
 
 Message: TypeAlias = Request | Notification | Response
@@ -95,7 +94,7 @@ def parse(text: bytes) -> Message:
     """The one message in *text*; raises RpcError, with the id where it can be read."""
     try:
         # A text with few brackets cannot nest too deep, and ASCII is UTF-8.
-        if text.count(b"{") + text.count(b"[") > DEEPEST or not text.isascii():
+        if text.count(b"{") + text.count(b"[") > MAX_DEPTH or not text.isascii():
             refuse_bad_text(text)
         if b'"tools/call"' in text:
             try:
@@ -149,7 +148,7 @@ def meta_of(request: Request) -> Meta | None:
 
 
 def is_stateless(meta: Meta | None) -> bool:
-    """True if the request names its own version, as the stateless era wants it."""
+    """True if the request names its own version, as every request of the stateless era does."""
     return meta is not None and meta.version is not msgspec.UNSET
 
 
@@ -173,8 +172,7 @@ def _message(frame: _Frame) -> Message:
     is_response = frame.result is not msgspec.UNSET or frame.error is not msgspec.UNSET
     if id is None or not is_response:
         raise RpcError(INVALID_REQUEST, "neither a request, a notification nor a response", id=id)
-    result = None if frame.result is msgspec.UNSET else frame.result
-    return Response(id, result, None if frame.error is msgspec.UNSET else frame.error)
+    return Response(id, None if frame.result is msgspec.UNSET else frame.result)
 
 
 def _malformed(text: bytes, exc: Exception) -> RpcError:

@@ -73,7 +73,7 @@ class McpPeer:
 
     async def ask(self, question: Question) -> Any:
         """In the stateful era send a request; in the stateless era look among the answers."""
-        if self.version.modern:
+        if self.version.stateless:
             return self._answer_to(question)
         if not (self.client.can_answer(question) and _version_has(question, self.version)):
             raise NeedsInput({"question": question})

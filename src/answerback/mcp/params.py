@@ -9,6 +9,7 @@ import msgspec
 from ..peer import Level
 
 PREFIX = "io.modelcontextprotocol/"
+"""MCP's own prefix of names in `_meta`."""
 Id: TypeAlias = int | str
 """The id of a request, or a progress token."""
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
+from ..dialects.mcp import SERVER_INFO
 from ..registry import Registry
-from ..versions import LATEST_LEGACY, LEGACY, MODERN, Version
+from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, Version
 from .jsonrpc import Params, read_params
-from .params import PREFIX, Initialize
+from .params import Initialize
 from .session import ClientCapabilities, Session
 
-SERVER_INFO = PREFIX + "serverInfo"
 _encode = msgspec.json.Encoder().encode
 
 
@@ -24,9 +24,9 @@ class ServerInfo:
         self._registry = registry
 
     def initialize(self, raw: Params) -> tuple[Session, bytes]:
-        """Open a session; a client that asks for an unknown version gets our newest."""
+        """Open a session; a client that asks for an unknown version gets 2025-11-25."""
         asked = read_params(raw, Initialize)
-        version = LEGACY.get(asked.version, LATEST_LEGACY)
+        version = STATEFUL.get(asked.version, LATEST_STATEFUL)
         result: dict[str, Any] = {
             "protocolVersion": version.name,
             "capabilities": self.capabilities(version),
@@ -38,13 +38,13 @@ class ServerInfo:
     def discover(self, version: Version) -> bytes:
         """The result of `server/discover`."""
         result: dict[str, Any] = {
-            "supportedVersions": sorted(MODERN, reverse=True),
+            "supportedVersions": sorted(STATELESS, reverse=True),
             "capabilities": self.capabilities(version),
         }
         return self.encode_result(result | self._instructions(), version, cacheable=True)
 
     def capabilities(self, version: Version) -> dict[str, Any]:
-        """Exactly what is served; the methods of other capabilities are not found."""
+        """The capabilities that are served; a method of any other capability is not found."""
         found: dict[str, Any] = {"tools": {"listChanged": True}}
         if self._registry.resources:
             found["resources"] = {"listChanged": True, "subscribe": True}
@@ -67,7 +67,7 @@ class ServerInfo:
                 # Versions without the capability have the method all the same.
                 return not version.completions or bool(registry.resources or registry.prompts)
             case "server":
-                return version.modern
+                return version.stateless
             case _:
                 return family in ("tools", "logging")
 
@@ -81,7 +81,7 @@ class ServerInfo:
         self, result: dict[str, Any], version: Version, *, cacheable: bool = False
     ) -> bytes:
         """The JSON of a result, with the members that every stateless result has."""
-        if not version.modern:
+        if not version.stateless:
             return _encode(result)
         result.setdefault("resultType", "complete")
         if cacheable:
@@ -92,7 +92,7 @@ class ServerInfo:
     @cached_property
     def json(self) -> bytes:
         """The JSON of the server info, which stands in the `_meta` of each stateless result."""
-        return _encode(self.server_info(LATEST_LEGACY))
+        return _encode(self.server_info(V2026_07_28))
 
     def _instructions(self) -> dict[str, str]:
         description = self._registry.description

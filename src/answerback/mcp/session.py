@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from ..peer import LEVELS, Level, Question
-from ..versions import MODERN, Version
+from ..versions import STATELESS, Version
 from .jsonrpc import INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
 from .params import PREFIX, Meta
 
@@ -27,7 +27,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, capabilities: dict[str, Any], *, elicitation: bool = True) -> ClientCapabilities:
-        """Bare `elicitation: {}` means forms only; *elicitation* is whether the version has it."""
+        """Bare `elicitation: {}` means forms. *elicitation* is False if the version lacks it."""
         if not capabilities:
             return _NO_CAPABILITIES
         asks = capabilities.get("elicitation") if elicitation else None
@@ -72,7 +72,7 @@ def require_meta(meta: Meta | None) -> tuple[Meta, ClientCapabilities]:
 
 def unsupported_version(meta: Meta) -> RpcError:
     """The error for a stateless request that names an unknown version."""
-    data = {"supported": sorted(MODERN, reverse=True), "requested": meta.version}
+    data = {"supported": sorted(STATELESS, reverse=True), "requested": meta.version}
     return RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
 
 

@@ -9,15 +9,17 @@ from typing import Self
 
 import msgspec
 
-from ..versions import LEGACY, Version
+from ..versions import STATEFUL, Version
 from .session import ClientCapabilities
 from .signing import Signer
 
 _PURPOSE = b"session"
 _LAYOUT = struct.Struct("!BBHI8s8s")
-_VERSIONS = tuple(LEGACY.values())
+_VERSIONS = tuple(STATEFUL.values())
 _BITS = ("form", "url", "sampling", "roots")
+"""The capabilities, in the order of their bits in a token."""
 LIFETIME = 24 * 3600
+"""Seconds that a session id is valid."""
 
 
 class SessionId(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,10 +63,10 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
         version, bits, home, issued, subject, nonce = _LAYOUT.unpack(packed)
         if version >= len(_VERSIONS):
             return None
-        abilities = {name: bool(bits >> place & 1) for place, name in enumerate(_BITS)}
+        capabilities = {name: bool(bits >> place & 1) for place, name in enumerate(_BITS)}
         found = cls(
             version=_VERSIONS[version],
-            client=ClientCapabilities(**abilities),
+            client=ClientCapabilities(**capabilities),
             home=home,
             issued=issued,
             subject=subject,

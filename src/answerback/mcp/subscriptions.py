@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from ..dialects.mcp import SERVER_INFO
 from ..registry import Change, Registry
 from .jsonrpc import (
     INVALID_PARAMS,
@@ -22,7 +23,7 @@ from .params import PREFIX, Id, ReadResource
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
 MAX_SUBSCRIPTIONS = 1000
-"""The most subscriptions of one session."""
+"""The most resources that one session may subscribe to."""
 _METHODS = {
     "tools": "notifications/tools/list_changed",
     "resources": "notifications/resources/list_changed",
@@ -58,7 +59,7 @@ class Subscription:
         self._meta = {SUBSCRIPTION: id}
         self._id = id
         self._send = send
-        self._filter = _honoured(read_params(raw, Listen).notifications, registry)
+        self._filter = _supported(read_params(raw, Listen).notifications, registry)
         # Subscribe before the acknowledgement, so that no change is lost between the two.
         # A change that comes before it waits, because the acknowledgement must be first.
         self._early: list[bytes] | None = []
@@ -87,7 +88,7 @@ class Subscription:
 
     def last_frame(self, server_info: dict[str, Any]) -> bytes:
         """The result that ends the subscription."""
-        meta = {**self._meta, PREFIX + "serverInfo": server_info}
+        meta = {**self._meta, SERVER_INFO: server_info}
         result = {"resultType": "complete", "_meta": meta}
         return result_frame(self._id, msgspec.json.encode(result))
 
@@ -109,7 +110,8 @@ def change_frame(change: Change, meta: dict[str, Any] | None = None) -> bytes:
     return notification_frame(_METHODS[change.kind], params)
 
 
-def _honoured(asked: Filter, registry: Registry) -> Filter:
+def _supported(asked: Filter, registry: Registry) -> Filter:
+    """The part of a filter that the server can serve, which the acknowledgement states."""
     return Filter(
         tools=asked.tools,
         prompts=asked.prompts and bool(registry.prompts),

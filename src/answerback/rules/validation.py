@@ -13,7 +13,7 @@ from ..contract import Dialect as _Dialect
 from ..dialects.detect import dialect_of
 from ..reply import Reply
 from ..shape import BARE, RESULT, Shape
-from ..versions import LATEST_LEGACY, VERSIONS, Version
+from ..versions import LATEST_STATEFUL, VERSIONS, Version
 from .catalogue import RULE_BY_CHECK, RulePlan, plan_for
 from .checks.ab1_result import not_an_object, not_json
 from .detectors.secrets import may_hold_secrets, secrets_in
@@ -163,7 +163,7 @@ def _as_json(reply: Reply[Any], dialect: Dialect, context: CheckContext) -> Any:
     from ..dialects import write
 
     contract = ENVELOPE if dialect == "envelope" else STANDARD
-    version = context.version or LATEST_LEGACY
+    version = context.version or LATEST_STATEFUL
     written = write(reply, dialect, shape_of(reply), contract, version)
     is_json = written.media_type.endswith("json")
     return msgspec.json.decode(written.body) if is_json else {"content": []}

@@ -14,7 +14,7 @@ import msgspec
 
 from ..context import Context
 from ..errors import UndefinedAnnotation
-from ..types.parameter import Parameter
+from ..types.arguments import Parameter
 from .markers import ask_of, header_of
 
 # Bits of a code object's `co_flags`.

@@ -12,10 +12,9 @@ import msgspec
 
 from ..contract import Contract
 from ..shape import Shape
-from ..types.arguments import Arguments
+from ..types.annotation_reader import check_type
+from ..types.arguments import Arguments, Parameter
 from ..types.output import Output
-from ..types.parameter import Parameter
-from ..types.unservable import check
 from .return_type import ReturnType, read_return_type
 from .signature import (
     Signature,
@@ -63,7 +62,7 @@ class Tool:
     def signature(self) -> Signature:
         signature = read_signature(self.source, self.name)
         for parameter in signature.parameters:
-            check(parameter.annotation, f"parameter {parameter.name!r} of tool {self.name!r}")
+            check_type(parameter.annotation, f"parameter {parameter.name!r} of tool {self.name!r}")
         return signature
 
     @cached_property

@@ -343,8 +343,8 @@ def data_not_object_in_version(reply: ReplyView) -> Faults:
     if data is _UNSET or data is None or isinstance(data, dict):
         return ()
     version = reply.version
-    is_modern = version.modern if version is not None else "resultType" in reply.json
-    if is_modern or (version is not None and not version.structured):
+    is_stateless = version.stateless if version is not None else "resultType" in reply.json
+    if is_stateless or (version is not None and not version.structured):
         return ()
     return [Fault("/structuredContent", f"structuredContent is {kind_name(data)}, not an object")]
 

@@ -6,6 +6,7 @@ from typing import IO
 
 import msgspec
 
+from ...types.describe import counted
 from ..finding import Severity
 from ..lint.linter import FileFinding, LintCounts
 
@@ -63,17 +64,13 @@ def _property(text: str) -> str:
 def summary(counts: LintCounts) -> str:
     """The numbers of findings and replies, in one line."""
     if not counts.replies:
-        return f"no replies found among {_plural(counts.other_messages, 'message')}"
+        return f"no replies found among {counted(counts.other_messages, 'message')}"
     by_severity = {"error": counts.errors, "warning": counts.warnings, "note": counts.notes}
-    findings = ", ".join(_plural(number, noun) for noun, number in by_severity.items() if number)
-    replies = "1 reply" if counts.replies == 1 else f"{counts.replies:,} replies"
+    findings = ", ".join(counted(number, noun) for noun, number in by_severity.items() if number)
+    replies = counted(counts.replies, "reply", "replies")
     text = f"{findings or 'no findings'} in {replies}"
     if counts.fixed:
         text += f"; {counts.fixed:,} repaired"
     elif counts.fixable:
         text += f"; {counts.fixable:,} can be repaired with --fix"
     return text
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

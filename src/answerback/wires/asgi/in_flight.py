@@ -1,4 +1,4 @@
-"""MCP requests in flight over HTTP: the peer of each, its response, and the watch over all."""
+"""MCP requests in flight over HTTP: the peer of each, its response, and a timer for all."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ...mcp.mcp_peer import McpPeer
 from ...mcp.params import Id
 from ...mcp.session import ClientCapabilities
 from ...versions import Version
-from .request import IN_JSON, HttpRequest
+from .request import JSON_HEADERS, HttpRequest
 from .sse import KEEP_ALIVE, EventStream, disconnected
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .pending_questions import PendingQuestions
 
 TICK = 0.1
-"""Seconds between two looks at the running requests; a request seen twice is slow."""
+"""Seconds between two ticks of the timer; a request that runs at two ticks is slow."""
 
 
 class HttpPeer(McpPeer):
@@ -89,7 +89,7 @@ class HttpPeer(McpPeer):
         is_streamed = self._writing is not None or (self._stream and self._stream.count)
         if frame is not None and not is_streamed:
             self._closed = True
-            await self._http.respond(status, IN_JSON, frame)
+            await self._http.respond(status, JSON_HEADERS, frame)
             return
         if frame is not None:
             self.stream.append(frame)
@@ -108,7 +108,7 @@ class HttpPeer(McpPeer):
             self._writing.cancel()
 
     def tick(self) -> None:
-        """Watch the connection from the second look on."""
+        """Start to watch the connection at the second tick."""
         if self._seen and self._watching is None:
             self._watching = self._loop.create_task(self._watch())
         self._seen = True
@@ -136,26 +136,26 @@ class HttpPeer(McpPeer):
 class BatchPeer(HttpPeer):
     """One request of a batch; its frames go into the response of the whole batch."""
 
-    def __init__(self, id: Id, whole: HttpPeer) -> None:
-        super().__init__(id, whole.version, whole.client, whole._http)
-        self.questions = whole.questions
-        self._whole = whole
+    def __init__(self, id: Id, batch: HttpPeer) -> None:
+        super().__init__(id, batch.version, batch.client, batch._http)
+        self.questions = batch.questions
+        self._batch = batch
 
     @property
     def stream(self) -> EventStream:
-        return self._whole.stream
+        return self._batch.stream
 
     def send(self, frame: bytes) -> None:
-        self._whole.send(frame)
+        self._batch.send(frame)
 
     def begin_stream(self, stream: EventStream | None = None) -> None:
-        self._whole.begin_stream(stream)
+        self._batch.begin_stream(stream)
 
 
 class InFlight:
     """The MCP requests that run now: every request enters, so that it can be cancelled.
 
-    One timer looks at all of them, instead of a timer for each.
+    One timer serves all of them, because a timer for each would cost more.
     """
 
     def __init__(self) -> None:

@@ -23,17 +23,17 @@ from ...mcp.session import ClientCapabilities
 from ...mcp.signing import Signer
 from ...registry import Registry
 from ...reply import Reply
-from ...versions import LATEST_LEGACY, LEGACY
+from ...versions import LATEST_STATEFUL, STATEFUL
 from ..http.refusals import refuse_media
 from .http_error import HttpError
 from .in_flight import InFlight
-from .request import IN_JSON, HttpRequest
+from .request import JSON_HEADERS, HttpRequest
 from .sessions import VERSION_HEADER
 from .stateful import Stateful
 from .stateless import Stateless
 from .worker_bus import RegistryChanged, WorkerBus, WorkerMessage
 
-_STATEFUL_VERSIONS = frozenset(name.encode() for name in LEGACY)
+_STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
 
 
 class McpEndpoint:
@@ -66,7 +66,7 @@ class McpEndpoint:
             await self._get_or_delete(http)
         except HttpError as error:
             frame = error_frame(error.error.id, error.error)
-            await http.respond(error.status, (*error.headers, *IN_JSON), frame)
+            await http.respond(error.status, (*error.headers, *JSON_HEADERS), frame)
 
     async def apply(self, message: WorkerMessage) -> None:
         """Apply a message of another worker."""
@@ -99,7 +99,7 @@ class McpEndpoint:
                 await http.respond(202, (), b"")
             else:
                 await self._stateful.accept(message, http)
-        # The body counts too: a client that forgot the header then reads that it is missing.
+        # The body counts too: a client that forgot the header gets an error that names it.
         elif stateless or is_stateless(meta):
             await self._stateless.post(message, meta, http)
         else:
@@ -123,7 +123,7 @@ class McpEndpoint:
         except RpcError as error:
             raise HttpError(400, error) from None
         if isinstance(message, Request):
-            await http.respond(200, IN_JSON, await self._message_frame(message, http))
+            await http.respond(200, JSON_HEADERS, await self._message_frame(message, http))
         else:
             await http.respond(202, (), b"")
 
@@ -137,7 +137,7 @@ class McpEndpoint:
             meta_of(request)
         except RpcError as error:
             return error_frame(request.id, error)
-        peer = McpPeer(request.id, LATEST_LEGACY, ClientCapabilities())
+        peer = McpPeer(request.id, LATEST_STATEFUL, ClientCapabilities())
         peer.caller = http.caller
         return await self._engine.respond(request, peer)
 

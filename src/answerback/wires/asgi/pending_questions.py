@@ -38,6 +38,7 @@ class PendingQuestions:
             self._open.pop((nonce, id), None)
 
     def resolve(self, message: QuestionAnswered) -> None:
+        """Give an answer to the call that waits for it, if it waits in this worker."""
         answer = self._open.get((message.nonce, message.id))
         if answer is None or answer.done():
             return
@@ -50,4 +51,4 @@ class PendingQuestions:
         """The session has ended, so its questions get no answer."""
         for owner, id in list(self._open):
             if owner == nonce:
-                self.resolve(QuestionAnswered(nonce, id, None, None))
+                self.resolve(QuestionAnswered(nonce, id, None))

@@ -18,18 +18,18 @@ Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Headers: TypeAlias = Mapping[bytes, bytes]
-Pairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
+HeaderPairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 FAST_PATH = "answerback.fast_path"
 """The key of the `FastPath` in a scope, if the server is ours."""
-IN_JSON: Pairs = ((b"content-type", b"application/json"),)
+JSON_HEADERS: HeaderPairs = ((b"content-type", b"application/json"),)
 # A client that is still sending does not read yet, so this much of a refused body is read.
 _MAX_DISCARDED = 64 * 1024 * 1024
 _MAX_BODY_HINT = "send less, or start the server with a larger --max-body"
 
 
 class FastPath(Protocol):
-    """Reads and writes without ASGI's messages; `wires/server/uvicorn_protocol.py` has it."""
+    """Reads and writes without ASGI's messages, as `wires/server/uvicorn_protocol.py` can."""
 
     def body(self) -> bytes | None:
         """The body, if all of it has arrived."""
@@ -84,7 +84,7 @@ class HttpRequest:
         """Tells whether the client has disconnected; None if the server cannot say."""
 
     async def body(self, limit: int) -> bytes | Reply[Any]:
-        """The body, or the refusal of one; raises ClientDisconnected."""
+        """The body, or the reply that refuses it; raises ClientDisconnected."""
         if self._fast_path is not None and (body := self._fast_path.body()) is not None:
             return body if len(body) <= limit else too_large(limit, _MAX_BODY_HINT)
         if b"expect" in self.headers and _declared_length(self.headers) > limit:
@@ -101,11 +101,12 @@ class HttpRequest:
             )
         return whole if len(whole) <= limit else too_large(limit, _MAX_BODY_HINT)
 
-    async def respond(self, status: int, headers: Pairs, body: bytes) -> None:
+    async def respond(self, status: int, headers: HeaderPairs, body: bytes) -> None:
         """Send the whole response; *headers* lack the length."""
         if self._fast_path is not None and status != 204:
-            usual = status == 200 and headers is IN_JSON
-            if self._fast_path.respond(_USUAL if usual else _head(status, headers), body):
+            is_ok_json = status == 200 and headers is JSON_HEADERS
+            head = _OK_JSON if is_ok_json else _head(status, headers)
+            if self._fast_path.respond(head, body):
                 return
         # A 204 may have neither a body nor a length.
         length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
@@ -113,14 +114,14 @@ class HttpRequest:
         await self.send(start)
         await self.send({"type": "http.response.body", "body": body})
 
-    async def respond_with(self, written: HttpReply) -> None:
+    async def respond_with(self, reply: HttpReply) -> None:
         """Send a reply as its dialect wrote it."""
-        if written.media_type == JSON and not written.headers:
-            await self.respond(written.status, IN_JSON, written.body)
+        if reply.media_type == JSON and not reply.headers:
+            await self.respond(reply.status, JSON_HEADERS, reply.body)
             return
-        headers = [(b"content-type", written.media_type.encode("latin-1"))]
-        headers += [(name.lower().encode(), value.encode()) for name, value in written.headers]
-        await self.respond(written.status, tuple(headers), written.body)
+        headers = [(b"content-type", reply.media_type.encode("latin-1"))]
+        headers += [(name.lower().encode(), value.encode()) for name, value in reply.headers]
+        await self.respond(reply.status, tuple(headers), reply.body)
 
     async def finish_unread(self) -> None:
         """End the response to a client that disconnected; middleware still expects one."""
@@ -164,7 +165,7 @@ def _declared_length(headers: Headers) -> int:
 
 
 @lru_cache(64)
-def _head(status: int, headers: Pairs) -> bytes:
+def _head(status: int, headers: HeaderPairs) -> bytes:
     """The status line and headers of a response; cached, because few differ."""
     if any(b"\r" in text or b"\n" in text for header in headers for text in header):
         raise ValueError("a header cannot have more than one line")
@@ -172,4 +173,4 @@ def _head(status: int, headers: Pairs) -> bytes:
     return line + b"".join(b"%b: %b\r\n" % header for header in headers)
 
 
-_USUAL = _head(200, IN_JSON)
+_OK_JSON = _head(200, JSON_HEADERS)

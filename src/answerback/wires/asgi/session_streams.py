@@ -1,7 +1,7 @@
 """The streams of a session: which GET stream is active, and those that can be resumed.
 
-A message goes to one stream of a session, whichever workers they are at: to the newest. When it
-ends, the one before it is active again.
+A session may have several GET streams, at several workers. A notification goes to the newest
+alone, which is the active one. When it ends, the stream before it is active again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from .sse import EventStream
 from .worker_bus import FollowStream, StreamFrame, StreamState, WorkerBus
 
 _MAX_STREAMS = 256
-"""The number of streams that can be resumed; an older one is dropped."""
+"""The most streams that can be resumed; beyond it the oldest is dropped."""
 _MAX_BYTES = 32 * 1024 * 1024
-"""The bytes that such streams keep."""
+"""The most bytes that these streams keep together; beyond it the oldest is dropped."""
 
 
 class ActiveStreams:
@@ -118,7 +118,7 @@ class ResumableStreams:
         return stream
 
     async def _forward(self, message: FollowStream) -> None:
-        """Send the frames of a stream of ours to the worker that its client resumed it at."""
+        """Send the frames of a stream here to the worker at which its client resumed it."""
         owner, stream = self._streams.get(message.stream, (b"", None))
         if stream is not None and owner == message.nonce:
             async for frame in stream.read(message.start):

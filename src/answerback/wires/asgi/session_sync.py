@@ -64,11 +64,10 @@ class SessionSync:
         return _EMPTY_RESULT
 
     async def accept(self, message: Notification | Response, client: HttpClient) -> None:
-        """Take a message that gets no response."""
+        """Apply a notification or a response of the client."""
         if isinstance(message, Response):
             result = None if message.result is None else bytes(message.result)
-            error = None if message.error is None else bytes(message.error)
-            await self._apply_everywhere(QuestionAnswered(client.nonce, message.id, result, error))
+            await self._apply_everywhere(QuestionAnswered(client.nonce, message.id, result))
         elif message.method == "notifications/cancelled":
             with suppress(RpcError):
                 id = read_params(message.params, CancelledParams).id
@@ -85,7 +84,7 @@ class SessionSync:
         return stream
 
     def close_stream(self, stream: StreamState) -> None:
-        """Remove a GET stream; the other workers get to know it in the background."""
+        """Remove a GET stream; a task in the background notifies the other workers."""
         sending = asyncio.get_running_loop().create_task(
             self._bus.broadcast(self.active.close(stream))
         )

@@ -1,4 +1,4 @@
-"""Sessions of the stateful era over HTTP: the signed id holds one, a store keeps its changes."""
+"""Sessions of the stateful era over HTTP: a signed id holds a session, a store its changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ...mcp.session_id import LIFETIME, SessionId
 from ...mcp.signing import Signer
 from ...peer import Level
 from ...registry import Change
-from ...versions import ASSUMED_LEGACY, LEGACY, Version
+from ...versions import ASSUMED_STATEFUL, STATEFUL, Version
 from .http_error import HttpError
 from .request import Headers
 from .worker_bus import LogLevelSet, ResourceSubscribed, SessionEnded
@@ -35,6 +35,8 @@ class HttpClient(msgspec.Struct, frozen=True):
     session: SessionId | None = None
     nonce: bytes = b""
     """The random part of the session id, which names the session; empty without a session."""
+    expires: float = 0.0
+    """When the session ends, in seconds since the epoch."""
 
 
 class SessionState:
@@ -77,18 +79,22 @@ class Sessions:
         token = headers.get(SESSION_HEADER)
         if token is None:
             version = headers.get(VERSION_HEADER, b"").decode("latin-1").strip()
-            return HttpClient(LEGACY.get(version, ASSUMED_LEGACY))
+            return HttpClient(STATEFUL.get(version, ASSUMED_STATEFUL))
         client = self._verified(token) if len(token) < _MAX_ID_LENGTH else None
-        if client is not None and client.session is not None:
-            age = time.time() - client.session.issued
+        # The signature was verified once and is cached; the session may have expired since.
+        if client is not None and time.time() <= client.expires:
             state = self._states.get(client.nonce)
-            if -60 <= age <= LIFETIME and (state is None or not state.ended):
+            if state is None or not state.ended:
                 return client
         raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
 
     def _verify(self, token: bytes) -> HttpClient | None:
         id = SessionId.verify(token.decode("latin-1"), self._signer)
-        return None if id is None else HttpClient(id.version, id.client, id, id.nonce)
+        return (
+            None
+            if id is None
+            else HttpClient(id.version, id.client, id, id.nonce, id.issued + LIFETIME)
+        )
 
     def level(self, client: HttpClient) -> Level:
         """The log level of the client's session."""

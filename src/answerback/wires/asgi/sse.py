@@ -77,8 +77,8 @@ class EventStream:
         index = number - 1 - self._dropped
         return self._frames[index] if index >= 0 else None
 
-    def was_read(self, number: int) -> None:
-        """Drop the frames that no client can ask for; keep the others while there is room."""
+    def mark_read(self, number: int) -> None:
+        """Drop the frames up to *number*; a stream that can be resumed keeps them up to a limit."""
         with self._lock:
             while self._dropped < number and (self.id is None or self.size > MAX_UNREAD):
                 self.size -= len(self._frames.popleft())
@@ -123,7 +123,7 @@ class EventStream:
                     start += 1
                     if (frame := self.frame(start)) is not None:
                         yield frame
-                        self.was_read(start)
+                        self.mark_read(start)
                 if not self.ended:
                     await subscriber.wake.wait()
                     subscriber.wake.clear()
@@ -156,7 +156,7 @@ class SseWriter(Subscriber):
                 number += 1
                 if (frame := self._stream.frame(number)) is not None:
                     await self._send_chunk(self._event(number, frame))
-                    self._stream.was_read(number)
+                    self._stream.mark_read(number)
                 if number % YIELD_EVERY == 0:
                     # Sending does not wait while the socket has room, so let other tasks run.
                     await asyncio.sleep(0)

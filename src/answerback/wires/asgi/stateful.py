@@ -21,10 +21,10 @@ from ...mcp.params import Meta
 from ...mcp.signing import Signer
 from ...mcp.subscriptions import change_frame
 from ...registry import Change, Registry
-from ...versions import LEGACY
+from ...versions import V2025_11_25
 from .http_error import HttpError
 from .in_flight import BatchPeer, HttpPeer, InFlight
-from .request import IN_JSON, HttpRequest
+from .request import JSON_HEADERS, HttpRequest
 from .session_sync import SESSION_METHODS, SessionSync
 from .sessions import SESSION_HEADER, HttpClient, Sessions
 from .sse import EventStream, write_until_disconnected
@@ -89,14 +89,14 @@ class Stateful:
                 await self.sync.accept(each, client)
             await http.respond(202, (), b"")
             return
-        whole = HttpPeer(0, client.version, client.capabilities, http)
-        whole.level = self._sessions.level(client)
-        whole.questions = self.sync.questions if client.session is not None else None
+        batch = HttpPeer(0, client.version, client.capabilities, http)
+        batch.level = self._sessions.level(client)
+        batch.questions = self.sync.questions if client.session is not None else None
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
-            self._begin_stream(whole, client)
-        responses = [await self._answer_part(each, client, whole) for each in messages]
+            self._begin_stream(batch, client)
+        responses = [await self._answer_part(each, client, batch) for each in messages]
         frames = [frame for frame in responses if frame is not None]
-        await whole.finish(b"[%b]" % b",".join(frames) if frames else None)
+        await batch.finish(b"[%b]" % b",".join(frames) if frames else None)
 
     async def get(self, http: HttpRequest) -> None:
         """Send the notifications of a session, or the rest of a stream that is resumed."""
@@ -146,17 +146,18 @@ class Stateful:
         try:
             session, result = self._engine.server_info.initialize(request.params)
         except RpcError as error:
-            await http.respond(200, IN_JSON, error_frame(request.id, error))
+            await http.respond(200, JSON_HEADERS, error_frame(request.id, error))
             return
         id = (SESSION_HEADER, self._sessions.new_id(session))
-        await http.respond(200, (id, *IN_JSON), result_frame(request.id, result))
+        await http.respond(200, (id, *JSON_HEADERS), result_frame(request.id, result))
 
     def _begin_stream(self, peer: HttpPeer, client: HttpClient) -> None:
         """Respond with an event stream; the client of a session can resume it."""
         if client.session is None:
             peer.begin_stream()
             return
-        peer.prime = client.version is LEGACY["2025-11-25"]
+        # Older clients try to read the empty event as JSON.
+        peer.prime = client.version is V2025_11_25
         peer.begin_stream(self.sync.resumable.new(client))
 
     async def _answer_session(self, request: Request, client: HttpClient) -> bytes:
@@ -166,7 +167,7 @@ class Stateful:
             return error_frame(request.id, error)
 
     async def _answer_part(
-        self, message: Message | RpcError, client: HttpClient, whole: HttpPeer
+        self, message: Message | RpcError, client: HttpClient, batch: HttpPeer
     ) -> bytes | None:
         """The response to one message of a batch, if it gets one."""
         if isinstance(message, RpcError):
@@ -183,8 +184,8 @@ class Stateful:
             return error_frame(message.id, error)
         if message.method in SESSION_METHODS:
             return await self._answer_session(message, client)
-        peer = BatchPeer(message.id, whole)
-        peer.level = whole.level
+        peer = BatchPeer(message.id, batch)
+        peer.level = batch.level
         if meta is not None:
             peer.progress_token = meta.token
         if client.session is not None:

@@ -1,6 +1,7 @@
 """MCP over HTTP in the stateless era: each POST is complete, and disconnecting cancels it.
 
-Clients repeat parts of the body in headers, for proxies and gateways. They must be equal.
+Clients repeat parts of the body in headers, for proxies and gateways. A request whose headers
+differ from its body is refused.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ from ...mcp.session import require_meta, unsupported_version
 from ...mcp.subscriptions import Subscription
 from ...registry import Registry
 from ...tools.tool import Tool
-from ...versions import LATEST_LEGACY, MODERN
+from ...versions import STATELESS, V2026_07_28
 from .in_flight import HttpPeer, InFlight
-from .request import IN_JSON, HttpRequest
+from .request import JSON_HEADERS, HttpRequest
 from .sessions import VERSION_HEADER as VERSION
 from .sse import EventStream, write_until_disconnected
 
@@ -58,13 +59,13 @@ class Stateless:
     async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
         """Answer one request."""
         try:
-            peer = self._open(request, meta, http)
+            peer = self._peer_for(request, meta, http)
             if request.method == "subscriptions/listen":
                 await self._subscribe(request, http)
                 return
         except RpcError as error:
             frame = error_frame(request.id, error)
-            await http.respond(_STATUS.get(error.code, 400), IN_JSON, frame)
+            await http.respond(_STATUS.get(error.code, 400), JSON_HEADERS, frame)
             return
         found = await self._in_flight.run(self._engine, request, peer)
         if found is None:
@@ -74,14 +75,17 @@ class Stateless:
         else:
             await peer.finish(found, _STATUS.get(peer.error.code, 400))
 
-    def _open(self, request: Request, found: Meta | None, http: HttpRequest) -> HttpPeer:
-        """Check in this order: duplicates, `_meta`, headers equal to the body, version."""
+    def _peer_for(self, request: Request, found: Meta | None, http: HttpRequest) -> HttpPeer:
+        """The peer of a request; raises RpcError.
+
+        The checks, in this order: repeated headers, `_meta`, headers equal to the body, version.
+        """
         headers = http.headers
         if len(headers) != len(http.scope["headers"]):
             _refuse_duplicates(http.scope["headers"])
         meta, client = require_meta(found)
         _check_routing(request, str(meta.version), headers)
-        version = MODERN.get(str(meta.version))
+        version = STATELESS.get(str(meta.version))
         if version is None:
             raise unsupported_version(meta)
         params = request.params
@@ -107,7 +111,7 @@ class Stateless:
 
     def close(self) -> None:
         """End every subscription with its result."""
-        info = self._engine.server_info.server_info(LATEST_LEGACY)
+        info = self._engine.server_info.server_info(V2026_07_28)
         for stream, subscription in self._subscriptions.items():
             stream.append(subscription.last_frame(info))
             stream.end()
@@ -142,11 +146,11 @@ def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes
 def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) -> None:
     """Raises RpcError where a mirrored argument differs between its header and the body."""
     try:
-        given = msgspec.json.decode(params.arguments)
+        arguments = msgspec.json.decode(params.arguments)
     except ValueError:
         return  # The pipeline decodes the arguments later, and reports the error.
     for path, header in tool.signature.header_params.items():
-        value = _at(given, path)
+        value = _argument_at(arguments, path)
         name = PARAM + header.lower().encode()
         found = headers.get(name)
         if value is None:
@@ -192,10 +196,10 @@ def _number(text: str) -> int | float:
     return float(text) if rest.strip("0") or "e" in text.lower() else int(whole)
 
 
-def _at(given: Any, path: tuple[str, ...]) -> Any:
+def _argument_at(arguments: Any, path: tuple[str, ...]) -> Any:
     for step in path:
-        given = given.get(step) if isinstance(given, dict) else None
-    return given
+        arguments = arguments.get(step) if isinstance(arguments, dict) else None
+    return arguments
 
 
 def _mismatch(name: bytes, what: str) -> RpcError:

@@ -1,7 +1,8 @@
 """Messages between workers, so that a session is the same session in all of them.
 
-Each worker listens on a unix socket in a folder that only the workers can enter. A message is
-acknowledged, so a client's next request finds it applied whichever worker takes the request.
+Each worker listens on a unix socket in a folder that only the workers can enter. The receiver
+acknowledges a message once it is applied. So whichever worker takes a client's next request, the
+message is applied there.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ class SessionEnded(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 
 class LogLevelSet(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session set its log level."""
+    """A client set the log level of its session."""
 
     nonce: bytes
     level: Level
 
 
 class ResourceSubscribed(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session subscribed to a resource, or unsubscribed."""
+    """A client subscribed its session to a resource, or unsubscribed it."""
 
     nonce: bytes
     uri: str
@@ -43,23 +44,22 @@ class ResourceSubscribed(msgspec.Struct, frozen=True, array_like=True, tag=True)
 
 
 class RequestCancelled(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session cancelled a request."""
+    """A client cancelled a request of its session."""
 
     nonce: bytes
     id: Id
 
 
 class QuestionAnswered(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session answered a question of ours."""
+    """The client of a session answered a question; *result* is None if it sent an error."""
 
     nonce: bytes
     id: Id
     result: bytes | None
-    error: bytes | None
 
 
 class StreamState(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """A session opened a GET stream at that time, or closed it."""
+    """A client opened a GET stream of its session at the time *since*, or closed it."""
 
     nonce: bytes
     since: int

@@ -27,18 +27,18 @@ IDLE_LOOKS = 500
 class Readers:
     """The threads that read lines and answer them, until *ended* is set.
 
-    *read_line* returns None at the end of the input. *take* answers a line, or returns the job
-    of answering it if that may take long.
+    *read_line* returns None at the end of the input. *receive* answers a line, or returns the
+    job of answering it if that may take long.
     """
 
     def __init__(
         self,
         read_line: Callable[[], bytes | None],
-        take: Callable[[bytes], Job | None],
+        receive: Callable[[bytes], Job | None],
         ended: threading.Event,
     ) -> None:
         self._read_line = read_line
-        self._take = take
+        self._receive = receive
         self._ended = ended
         self._reading = threading.Lock()
         self._waiting = 0
@@ -73,7 +73,7 @@ class Readers:
             if line is None:
                 self._ended.set()
                 break
-            job = self._take(line)
+            job = self._receive(line)
             if job is None:
                 continue
             # Counted before the hand-over, because the next reader may come to the end at once.

@@ -37,7 +37,7 @@ class StdioServer:
         handlers = make_handlers(registry, contain_exits(run_in_place(_LoopThread().run)))
         engine = Engine(registry, handlers, _signer)
         connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
-        self._readers = Readers(pipe.read_line, connection.take, self._ended)
+        self._readers = Readers(pipe.read_line, connection.receive, self._ended)
 
     def run(self) -> None:
         """Serve until the client has closed its end and its requests are answered."""

@@ -6,9 +6,8 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....types.definitions import rename_refs
 from ....types.json_schema import schemas
-from ....types.schema_renderer import default_of
+from ....types.schema_renderer import default_keyword, rename_refs
 
 if TYPE_CHECKING:
     from ....tools.tool import Tool
@@ -131,7 +130,7 @@ def _arguments(tool: Tool, types: Iterator[Schema]) -> Schema:
         if parameter.description is not None:
             schema.setdefault("description", parameter.description)
         if not parameter.required:
-            schema |= default_of(parameter.default)
+            schema |= default_keyword(parameter.default)
         properties[parameter.name] = schema
     arguments = {
         "properties": properties,

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from ....types.encoding import ENCODER
+from ....types.json_text import ENCODER
 from .bodies import shared_schemas
 from .components import SCHEMAS, tool_schemas, used_components
 from .operations import HEADERS, RESPONSES, operation, page_paths, shared_responses

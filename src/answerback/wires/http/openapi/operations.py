@@ -11,7 +11,7 @@ from ....content import Audio, Image
 from ....dialects.accept import MEDIA_TYPES
 from ....dialects.http_reply import ERROR_CODE, JSON
 from ....dialects.rest import FORM
-from ....types.encoding import ENCODER
+from ....types.json_text import ENCODER
 from .bodies import error_schema, success_schema
 from .components import object_schema
 from .statuses import DESCRIPTIONS, error_statuses

@@ -1,4 +1,4 @@
-"""What JSON text may be read at all."""
+"""The depth limit of JSON text."""
 
 import time
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from answerback.types.json_text import DEEPEST, is_too_deep
+from answerback.types.json_text import MAX_DEPTH, is_too_deep
 
 TRICKY = st.recursive(
     st.text(st.sampled_from('[]{}"\\ax\n'), max_size=8) | st.none(),
@@ -30,8 +30,8 @@ def _depth(value: Any) -> int:
 
 @settings(max_examples=200, derandomize=True, deadline=None, database=None)
 @given(TRICKY, st.lists(TRICKY, max_size=2))
-def test_the_depth_is_bounded_exactly_whatever_is_in_the_strings(value: Any, beside: Any) -> None:
-    levels = DEEPEST - max(_depth(value), _depth(beside) - 1)
+def test_the_depth_limit_is_exact_whatever_the_strings_contain(value: Any, beside: Any) -> None:
+    levels = MAX_DEPTH - max(_depth(value), _depth(beside) - 1)
     text = msgspec.json.encode(value)
     for _ in range(levels - 1):
         text = b"[" + text + b"]"
@@ -43,12 +43,12 @@ def test_the_depth_is_bounded_exactly_whatever_is_in_the_strings(value: Any, bes
         assert is_too_deep(b"[" + fits + b"]")
 
 
-def test_text_that_never_closes_is_too_deep() -> None:
-    assert is_too_deep(b"[" * (DEEPEST + 1))
-    assert is_too_deep(b"[]" * 300 + b'{"a":' * (DEEPEST + 1))
+def test_unclosed_brackets_count_as_depth() -> None:
+    assert is_too_deep(b"[" * (MAX_DEPTH + 1))
+    assert is_too_deep(b"[]" * 300 + b'{"a":' * (MAX_DEPTH + 1))
 
 
-LEVELS = DEEPEST - 1
+LEVELS = MAX_DEPTH - 1
 SIZE = 4_000_000
 
 
@@ -64,7 +64,7 @@ SIZE = 4_000_000
     ],
     ids=["open", "nested", "nested a little", "flat inside", "escaped quotes", "backslashes"],
 )
-def test_the_depth_of_a_large_text_is_found_in_little_time(text: bytes, too_deep: bool) -> None:
+def test_the_depth_of_a_large_text_is_found_quickly(text: bytes, too_deep: bool) -> None:
     began = time.process_time()
 
     assert is_too_deep(text) is too_deep

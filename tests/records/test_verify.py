@@ -1,25 +1,22 @@
-"""The chain: nothing can be changed, left out, put in or cut off unseen."""
+"""verify detects records that were changed, removed, added or cut off."""
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.records.kept import app_with
+from tests.records.support import app_with
 
 from answerback.records import JSONL, Records, SQLite
 from answerback.records.reader import CannotRead
 from answerback.records.verify import verify
 
-Tamper = Callable[[sqlite3.Connection], object]
 
-
-def record(sink: SQLite | JSONL, calls: int = 5) -> None:
-    """What one process writes, from its start to its end."""
+def record_calls(sink: SQLite | JSONL, calls: int = 5) -> None:
+    """Record calls from the start to the end of a chain, as one process does."""
     records = Records(sink, check=False)
     app = app_with(records)
 
@@ -33,7 +30,7 @@ def record(sink: SQLite | JSONL, calls: int = 5) -> None:
 
 @pytest.fixture
 def audit_db(tmp_path: Path) -> Path:
-    record(SQLite(tmp_path / "audit.db"))
+    record_calls(SQLite(tmp_path / "audit.db"))
     return tmp_path / "audit.db"
 
 
@@ -42,7 +39,7 @@ def tamper(path: Path, statement: str) -> None:
         connection.execute(statement)
 
 
-def test_what_was_written_holds_and_ends(audit_db: Path) -> None:
+def test_unchanged_records_are_valid_and_their_chain_has_ended(audit_db: Path) -> None:
     verdict = verify(str(audit_db))
 
     assert verdict.holds
@@ -61,13 +58,15 @@ def test_what_was_written_holds_and_ends(audit_db: Path) -> None:
         ("INSERT INTO records SELECT 99, chain, 8, hash, body FROM records WHERE id = 7", "99"),
     ],
 )
-def test_the_first_broken_link_is_named(audit_db: Path, statement: str, where: str) -> None:
+def test_verify_names_the_first_record_that_was_tampered_with(
+    audit_db: Path, statement: str, where: str
+) -> None:
     tamper(audit_db, statement)
 
     assert where in verify(str(audit_db)).broken
 
 
-def test_a_tail_that_was_cut_is_seen_by_its_head(audit_db: Path) -> None:
+def test_a_cut_tail_is_detected_by_a_head_that_was_noted_before(audit_db: Path) -> None:
     head = verify(str(audit_db)).heads[0].hash
     tamper(audit_db, "DELETE FROM records WHERE id > 4")
 
@@ -76,7 +75,7 @@ def test_a_tail_that_was_cut_is_seen_by_its_head(audit_db: Path) -> None:
     assert "a tail was cut" in verify(str(audit_db), [head]).broken
 
 
-def test_a_head_from_the_middle_is_still_there(audit_db: Path) -> None:
+def test_the_hash_of_an_earlier_record_is_accepted_as_a_head(audit_db: Path) -> None:
     with closing(sqlite3.connect(audit_db)) as connection:
         (earlier,) = connection.execute("SELECT hash FROM records WHERE id = 3").fetchone()
 
@@ -84,11 +83,13 @@ def test_a_head_from_the_middle_is_still_there(audit_db: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["audit.db", "audit.jsonl"])
-def test_a_later_process_vouches_for_the_tail_of_an_earlier_one(tmp_path: Path, name: str) -> None:
+def test_the_chain_of_a_later_process_reveals_a_cut_in_an_earlier_one(
+    tmp_path: Path, name: str
+) -> None:
     path = tmp_path / name
     sink = JSONL(path) if name.endswith("l") else SQLite(path)
-    record(sink, calls=3)
-    record(sink, calls=3)
+    record_calls(sink, calls=3)
+    record_calls(sink, calls=3)
     assert verify(str(path)).holds
 
     if isinstance(sink, SQLite):
@@ -100,12 +101,12 @@ def test_a_later_process_vouches_for_the_tail_of_an_earlier_one(tmp_path: Path, 
     assert "a tail was cut" in verify(str(path)).broken
 
 
-def test_a_line_that_was_cut_short_is_told_and_does_not_hide_what_follows(tmp_path: Path) -> None:
+def test_a_torn_line_is_listed_and_the_lines_after_it_are_verified(tmp_path: Path) -> None:
     path = tmp_path / "audit.jsonl"
-    record(JSONL(path), calls=2)
+    record_calls(JSONL(path), calls=2)
     whole = path.read_bytes()
     path.write_bytes(whole[:-30])
-    record(JSONL(path), calls=2)
+    record_calls(JSONL(path), calls=2)
 
     verdict = verify(str(path))
 
@@ -114,7 +115,7 @@ def test_a_line_that_was_cut_short_is_told_and_does_not_hide_what_follows(tmp_pa
     assert [head.ended for head in verdict.heads] == [False, True]
 
 
-def test_events_with_arguments_and_content_hold_too(tmp_path: Path) -> None:
+def test_events_with_arguments_and_content_are_valid(tmp_path: Path) -> None:
     records = Records(SQLite(tmp_path / "a.db"), arguments=True, content=True)
     asyncio.run(app_with(records).call("add", x=1, y=2))
     records.close()
@@ -122,7 +123,7 @@ def test_events_with_arguments_and_content_hold_too(tmp_path: Path) -> None:
     assert verify(str(tmp_path / "a.db")).holds
 
 
-def test_a_file_that_is_none_of_ours_is_refused_in_words(tmp_path: Path) -> None:
+def test_a_database_without_records_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "other.db")) as connection, connection:
         connection.execute("CREATE TABLE other (x)")
 

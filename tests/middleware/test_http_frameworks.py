@@ -1,4 +1,4 @@
-"""Seed 000's middleware, in front of FastAPI and of Flask."""
+"""The ASGI and the WSGI middleware in FastAPI, Starlette and Flask apps."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.responses import FileResponse, PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
-from tests.records.kept import Memory
+from tests.records.support import MemorySink
 
 from answerback import validate
 from answerback.middleware import asgi, wsgi
 from answerback.records import JSONL, Records
-from answerback.records.reader import Kept, decode, read
+from answerback.records.reader import StoredRecord, decode, read
 
 GOOD = {
     "success": True,
@@ -65,7 +65,7 @@ def answer(request: pytest.FixtureRequest) -> Ask:
     return found
 
 
-def test_a_valid_envelope_goes_out_byte_for_byte(answer: Ask) -> None:
+def test_a_valid_envelope_is_sent_byte_for_byte(answer: Ask) -> None:
     body = json.dumps(GOOD, indent=1).encode()
 
     response = answer(body)
@@ -80,16 +80,16 @@ def test_a_valid_envelope_goes_out_byte_for_byte(answer: Ask) -> None:
         ({"success": True, "timestamp": "2026-01-31T12:00:00Z"}, "Missing content array"),
     ],
 )
-def test_an_invalid_envelope_is_answered_in_the_words_of_the_seed(
+def test_an_invalid_envelope_is_refused_with_500_and_the_texts_of_the_seed(
     answer: Ask, found: Any, message: str
 ) -> None:
     response = answer(json.dumps(found).encode())
 
-    told = response.json()
+    sent = response.json()
     assert response.status_code == 500
     assert response.headers["content-type"] == "application/json"
-    assert told.pop("timestamp")
-    assert told == {
+    assert sent.pop("timestamp")
+    assert sent == {
         "success": False,
         "content": [{"type": "text", "text": "Internal server error: Invalid response format"}],
         "error": {"code": "INVALID_RESPONSE_FORMAT", "message": message},
@@ -97,23 +97,23 @@ def test_an_invalid_envelope_is_answered_in_the_words_of_the_seed(
 
 
 @pytest.mark.parametrize("body", [b"stopped", b"", b"\xff\xfe", b'{"success": tru'])
-def test_a_body_that_is_no_json_is_answered_in_the_words_of_the_seed(
+def test_a_body_that_is_not_json_is_refused_with_500_and_the_texts_of_the_seed(
     answer: Ask, body: bytes
 ) -> None:
     response = answer(body, "text/plain")
 
-    told = response.json()
+    sent = response.json()
     assert response.status_code == 500
-    assert told["error"]["code"] == "RESPONSE_VALIDATION_ERROR"
-    assert told["content"][0]["text"] == "Internal server error: Response validation failed"
+    assert sent["error"]["code"] == "RESPONSE_VALIDATION_ERROR"
+    assert sent["content"][0]["text"] == "Internal server error: Response validation failed"
 
 
-def test_what_the_parser_says_of_a_body_goes_to_the_log_in_one_line_and_nowhere_else(
+def test_the_parser_message_is_logged_in_one_line_and_not_sent(
     answer: Ask, caplog: pytest.LogCaptureFixture
 ) -> None:
-    told = answer(b'{"success": tru').json()
+    sent = answer(b'{"success": tru').json()
 
-    assert told["error"]["message"] == "the response is not JSON"
+    assert sent["error"]["message"] == "the response is not JSON"
     (record,) = caplog.records
     assert record.exc_info is None
     assert "\n" not in record.getMessage()
@@ -174,7 +174,7 @@ def ask_over(transport: Any, method: str, path: str) -> httpx.Response:
 
 @pytest.mark.parametrize("framework", [fastapi_app, flask_app, starlette_app])
 @pytest.mark.parametrize(("method", "path", "status"), ERRORS)
-def test_an_error_of_the_frameworks_own_goes_out_byte_for_byte(
+def test_an_error_of_the_framework_is_sent_unchanged(
     framework: Framework,
     method: str,
     path: str,
@@ -192,7 +192,7 @@ def test_an_error_of_the_frameworks_own_goes_out_byte_for_byte(
 
 @pytest.mark.parametrize("framework", [fastapi_app, flask_app, starlette_app])
 @pytest.mark.parametrize(("method", "path", "status"), ERRORS)
-def test_where_replies_have_to_be_envelopes_it_is_one_of_the_same_status(
+def test_with_the_envelope_dialect_an_error_of_the_framework_becomes_an_envelope(
     framework: Framework, method: str, path: str, status: int
 ) -> None:
     response = ask_over(framework(dialect="envelope"), method, path)
@@ -203,7 +203,7 @@ def test_where_replies_have_to_be_envelopes_it_is_one_of_the_same_status(
     assert status != 401 or response.headers["www-authenticate"] == "Bearer"
 
 
-def test_an_envelope_keeps_what_fastapi_says_of_bad_arguments() -> None:
+def test_an_envelope_keeps_the_details_of_a_fastapi_validation_error() -> None:
     response = ask_over(fastapi_app(dialect="envelope"), "POST", "/tools/many")
 
     error = response.json()["error"]
@@ -212,7 +212,7 @@ def test_an_envelope_keeps_what_fastapi_says_of_bad_arguments() -> None:
     assert error["details"]["detail"][0]["loc"] == ["path", "count"]
 
 
-def test_an_error_that_is_meant_as_a_reply_and_is_none_is_refused() -> None:
+def test_an_invalid_envelope_with_an_error_status_is_refused() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await Response(b'{"success": false}', 404, media_type="application/json")(
             scope, receive, send
@@ -224,8 +224,8 @@ def test_an_error_that_is_meant_as_a_reply_and_is_none_is_refused() -> None:
     assert response.json()["error"]["code"] == "INVALID_RESPONSE_FORMAT"
 
 
-def test_an_error_of_the_frameworks_own_is_recorded_by_its_status() -> None:
-    sink = Memory()
+def test_an_error_of_the_framework_is_recorded_with_the_code_of_its_status() -> None:
+    sink = MemorySink()
     records = Records(sink)
 
     ask_over(fastapi_app(records=records), "GET", "/nowhere")
@@ -237,7 +237,7 @@ def test_an_error_of_the_frameworks_own_is_recorded_by_its_status() -> None:
     assert all(event.size for event in sink.replies)
 
 
-def test_a_file_that_the_server_is_to_send_itself_passes(tmp_path: Path) -> None:
+def test_a_pathsend_response_is_passed_on(tmp_path: Path) -> None:
     (tmp_path / "file.bin").write_bytes(b"bytes")
     sent: list[Any] = []
 
@@ -260,7 +260,7 @@ def test_a_file_that_the_server_is_to_send_itself_passes(tmp_path: Path) -> None
     assert sent == ["http.response.start", "http.response.pathsend"]
 
 
-def test_a_wsgi_app_may_say_its_status_with_the_first_part_or_write_its_body() -> None:
+def test_a_wsgi_app_may_start_its_response_late_or_use_write() -> None:
     body = json.dumps(GOOD).encode()
     headers = [("Content-Type", "application/json")]
 
@@ -285,36 +285,36 @@ def test_a_missing_timestamp_is_filled_in(answer: Ask) -> None:
     assert response.json()["timestamp"].endswith("Z")
 
 
-def test_an_mcp_result_is_told_from_an_envelope(answer: Ask) -> None:
+def test_an_mcp_result_is_accepted_unless_the_dialect_is_envelope(answer: Ask) -> None:
     good = b'{"content":[{"type":"text","text":"ok"}],"isError":false}'
 
     assert answer(good).content == good
     assert answer(good, dialect="envelope").json()["error"]["message"] == "Missing success field"
 
 
-def test_a_bad_result_in_a_json_rpc_frame_stays_a_result_of_that_frame(answer: Ask) -> None:
+def test_an_invalid_result_in_a_jsonrpc_response_becomes_an_error_result(answer: Ask) -> None:
     frame = {"jsonrpc": "2.0", "id": 7, "result": {"content": [{"text": "no type"}]}}
 
     response = answer(json.dumps(frame).encode())
 
-    told = response.json()
-    assert (response.status_code, told["id"]) == (200, 7)
-    assert told["result"]["isError"] is True
-    assert told["result"]["_meta"]["answerback/error"]["code"] == "INVALID_RESPONSE_FORMAT"
+    sent = response.json()
+    assert (response.status_code, sent["id"]) == (200, 7)
+    assert sent["result"]["isError"] is True
+    assert sent["result"]["_meta"]["answerback/error"]["code"] == "INVALID_RESPONSE_FORMAT"
 
 
-def test_frames_that_answer_no_call_are_left_alone(answer: Ask) -> None:
+def test_jsonrpc_responses_of_other_methods_are_sent_unchanged(answer: Ask) -> None:
     frame = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}'
 
     assert answer(frame).content == frame
 
 
-def test_paths_that_are_not_asked_for_are_left_alone(answer: Ask) -> None:
+def test_responses_outside_only_or_below_skip_are_sent_unchanged(answer: Ask) -> None:
     assert answer(b"hello", "text/plain", only=("/api/",)).text == "hello"
     assert answer(b"hello", "text/plain", skip=("/tools/",)).text == "hello"
 
 
-def test_each_reply_is_recorded_with_what_the_rules_found(answer: Ask, tmp_path: Path) -> None:
+def test_each_reply_is_recorded_with_its_findings(answer: Ask, tmp_path: Path) -> None:
     file = tmp_path / "audit.jsonl"
     records = Records(JSONL(file))
 
@@ -322,14 +322,14 @@ def test_each_reply_is_recorded_with_what_the_rules_found(answer: Ask, tmp_path:
     answer(b'{"success": true}', records=records)
     records.close()
 
-    events = [decode(kept) for kept in read(str(file)) if isinstance(kept, Kept)]
+    events = [decode(kept) for kept in read(str(file)) if isinstance(kept, StoredRecord)]
     replies = [event for event in events if event is not None and event.is_reply]
     assert [event.event for event in replies] == ["mcp_response", "mcp_response_format_issue"]
     assert [event.code for event in replies] == ["", "INVALID_RESPONSE_FORMAT"]
     assert replies[0].tool == "/tools/x"
 
 
-def test_a_stream_is_not_held_back() -> None:
+def test_an_event_stream_is_passed_on() -> None:
     async def chunks() -> Any:
         yield b"data: 1\n\n"
 
@@ -339,7 +339,7 @@ def test_a_stream_is_not_held_back() -> None:
     assert ask(asgi.ValidReplies(app)).text == "data: 1\n\n"
 
 
-def test_a_body_in_many_parts_is_judged_as_one() -> None:
+def test_a_body_in_many_chunks_is_checked_as_one() -> None:
     def chunks() -> Iterator[bytes]:
         for byte in json.dumps(GOOD):
             yield byte.encode()
@@ -350,7 +350,7 @@ def test_a_body_in_many_parts_is_judged_as_one() -> None:
     assert ask(asgi.ValidReplies(app)).json() == GOOD
 
 
-def test_headers_of_the_app_survive_and_those_of_the_lost_body_do_not() -> None:
+def test_a_refusal_keeps_the_headers_of_the_app_but_not_those_of_the_old_body() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         headers = {"x-own": "1", "etag": "abc"}
         await PlainTextResponse("no", headers=headers)(scope, receive, send)
@@ -361,7 +361,7 @@ def test_headers_of_the_app_survive_and_those_of_the_lost_body_do_not() -> None:
     assert "etag" not in headers
 
 
-def test_the_pages_of_fastapi_are_no_replies() -> None:
+def test_the_pages_of_fastapi_are_not_checked() -> None:
     app = FastAPI()
     app.add_middleware(asgi.ValidReplies)
 
@@ -370,14 +370,14 @@ def test_the_pages_of_fastapi_are_no_replies() -> None:
 
 
 @pytest.mark.parametrize(("path", "code"), [("start", None), ("stop", "INVALID_RESPONSE_FORMAT")])
-def test_the_fastapi_example_lets_only_valid_replies_out(path: str, code: str | None) -> None:
-    told = ask(guarded_fastapi.app, f"/tools/{path}").json()
+def test_the_fastapi_example_refuses_only_invalid_replies(path: str, code: str | None) -> None:
+    sent = ask(guarded_fastapi.app, f"/tools/{path}").json()
 
-    assert told.get("error", {}).get("code") == code
+    assert sent.get("error", {}).get("code") == code
 
 
 @pytest.mark.parametrize(("path", "code"), [("start", None), ("stop", "RESPONSE_VALIDATION_ERROR")])
-def test_the_flask_example_lets_only_valid_replies_out(path: str, code: str | None) -> None:
+def test_the_flask_example_refuses_only_invalid_replies(path: str, code: str | None) -> None:
     response = guarded_flask.app.test_client().post(f"/tools/{path}")
 
     assert (response.get_json().get("error") or {}).get("code") == code

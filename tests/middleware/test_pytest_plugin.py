@@ -1,4 +1,4 @@
-"""The pytest plugin, as a project that has Answerback installed uses it."""
+"""The pytest plugin: `assert_valid_reply` and the `client` fixture."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from answerback import Reply, failure, success
-from answerback.testing import Client, assert_valid_reply
+from answerback import Reply, failure, success, validate
+from answerback.testing import DisplayClient, assert_valid_reply
 
 GOOD = {
     "success": True,
@@ -39,8 +39,10 @@ def test_bad(assert_valid_reply):
 def test_a_valid_reply_passes(reply: object) -> None:
     assert_valid_reply(reply)
 
+    assert [each for each in validate(reply) if each.severity != "note"] == []
 
-def test_an_invalid_reply_fails_and_says_all_that_is_wrong() -> None:
+
+def test_an_invalid_reply_fails_with_all_findings() -> None:
     with pytest.raises(AssertionError) as caught:
         assert_valid_reply(BAD)
 
@@ -61,8 +63,8 @@ def test_an_invalid_reply_fails_and_says_all_that_is_wrong() -> None:
     ],
     ids=["envelope", "Reply"],
 )
-def test_the_client_shows_an_error_as_one(reply: object) -> None:
-    client = Client()
+def test_the_client_displays_a_failure_as_an_error(reply: object) -> None:
+    client = DisplayClient()
 
     client.process_response(reply)
 
@@ -74,8 +76,8 @@ def test_the_client_shows_an_error_as_one(reply: object) -> None:
 @pytest.mark.parametrize(
     "reply", [GOOD, Reply(data=7), b'{"content":[{"type":"text","text":"x"}]}']
 )
-def test_the_client_shows_a_success_as_one(reply: object) -> None:
-    client = Client()
+def test_the_client_displays_a_success_without_an_error(reply: object) -> None:
+    client = DisplayClient()
 
     client.process_response(reply)
 
@@ -84,12 +86,12 @@ def test_the_client_shows_a_success_as_one(reply: object) -> None:
     assert client.displayed_text
 
 
-def test_a_client_that_was_shown_nothing_says_so() -> None:
+def test_a_client_without_a_reply_fails_with_advice() -> None:
     with pytest.raises(AssertionError, match="process_response"):
-        _ = Client().displayed_text
+        _ = DisplayClient().displayed_text
 
 
-def test_the_plugin_serves_a_suite_and_prints_findings(tmp_path: Path) -> None:
+def test_a_test_suite_can_use_the_plugin_and_sees_the_findings(tmp_path: Path) -> None:
     (tmp_path / "test_suite.py").write_text(SUITE.format(good=GOOD, bad=BAD))
     plain = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
 

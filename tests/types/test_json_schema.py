@@ -1,4 +1,4 @@
-"""JSON Schema of arguments and outputs: the words it uses."""
+"""The keywords and definitions in the JSON Schema of arguments and outputs."""
 
 import dataclasses
 import enum
@@ -11,8 +11,8 @@ import pydantic
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from answerback.types.arguments import Parameter
 from answerback.types.json_schema import arguments_schema, output_schema, schemas
-from answerback.types.parameter import Parameter
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ def _schema(annotation: Any, **more: Any) -> dict[str, Any]:
     return found
 
 
-def test_no_arguments_are_an_empty_object() -> None:
+def test_the_schema_of_no_arguments_is_a_closed_empty_object() -> None:
     assert arguments_schema([]) == {"type": "object", "additionalProperties": False}
 
 
@@ -146,14 +146,14 @@ def test_arguments_are_a_closed_object() -> None:
         ),
     ],
 )
-def test_a_type_is_told_in_the_words_of_json_schema(
+def test_a_type_is_rendered_with_json_schema_keywords(
     annotation: Any, schema: dict[str, Any]
 ) -> None:
     assert _schema(annotation) == schema
 
 
 @pytest.mark.parametrize("default", [float("nan"), object(), msgspec.UNSET])
-def test_a_default_that_json_cannot_say_is_left_out(default: Any) -> None:
+def test_a_default_that_json_cannot_represent_is_left_out(default: Any) -> None:
     assert "default" not in _schema(Any, default=default)
 
 
@@ -202,7 +202,7 @@ def test_two_classes_of_one_name_are_two_definitions() -> None:
     assert rendered[0] != rendered[1]
 
 
-def test_components_have_the_same_names_in_whichever_order() -> None:
+def test_component_names_do_not_depend_on_the_order_of_the_types() -> None:
     annotations = [Point, _other_point(), Tree, User, Box[int], Box[str]]
 
     _, forward = schemas(annotations)
@@ -218,7 +218,7 @@ def test_a_model_that_is_used_twice_is_one_component() -> None:
     assert set(components) == {"User"}
 
 
-def test_models_are_told_as_they_are_read_or_as_they_are_written() -> None:
+def test_a_model_has_one_schema_for_validation_and_one_for_serialization() -> None:
     class Aliased(pydantic.BaseModel):
         name: str = pydantic.Field(validation_alias="in", serialization_alias="out")
 

@@ -1,4 +1,4 @@
-"""Questions that a tool asks, put to the person at the terminal by `call`."""
+"""Questions of a tool (elicitation), which `call` asks the user at the terminal."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_question_is_asked_at_the_terminal(on_a_terminal: Run) -> None:
     assert seen.stdout.endswith("it: True\n")
 
 
-def test_an_answer_that_does_not_fit_is_asked_for_again(on_a_terminal: Run) -> None:
+def test_an_invalid_answer_is_asked_for_again(on_a_terminal: Run) -> None:
     seen = on_a_terminal("call", "asking.py", "delete", "name=it", typed=b"perhaps\nno\n")
 
     assert seen.stdout.count("sure (yes/no): ") == 2
@@ -60,7 +60,7 @@ def test_an_answer_that_does_not_fit_is_asked_for_again(on_a_terminal: Run) -> N
     assert seen.exit == 0
 
 
-def test_only_what_does_not_fit_is_asked_for_again(on_a_terminal: Run) -> None:
+def test_only_invalid_answers_are_asked_for_again(on_a_terminal: Run) -> None:
     typed = b"Ann\nold\nfsh\n\n42\nfish\n"
 
     seen = on_a_terminal("call", "asking.py", "invite", typed=typed)
@@ -69,14 +69,14 @@ def test_only_what_does_not_fit_is_asked_for_again(on_a_terminal: Run) -> None:
     assert seen.stdout.endswith("Name: Ann\nAge: 42\nMeal: fish\nNick: none\n")
 
 
-def test_no_answer_declines(on_a_terminal: Run) -> None:
+def test_the_end_of_input_declines_the_question(on_a_terminal: Run) -> None:
     seen = on_a_terminal("call", "asking.py", "delete", "name=it", typed=b"perhaps\n" + END)
 
     assert "(INPUT_DECLINED)" in seen.stdout
     assert seen.exit == 73
 
 
-def test_several_choices_are_written_with_commas(on_a_terminal: Run) -> None:
+def test_several_choices_are_separated_by_commas(on_a_terminal: Run) -> None:
     seen = on_a_terminal("call", "asking.py", "pick", typed=b"a, c\n")
 
     assert seen.stdout.endswith("commas): a, c\n")

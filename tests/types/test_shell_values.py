@@ -1,4 +1,4 @@
-"""Command-line pairs to the JSON of arguments."""
+"""Turning `name=value` pairs of the command line into the JSON of arguments."""
 
 import dataclasses
 import enum
@@ -10,8 +10,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 import pytest
 
-from answerback.types.arguments import Arguments
-from answerback.types.parameter import Parameter
+from answerback.types.arguments import Arguments, Parameter
 from answerback.types.problems import InvalidArguments
 from answerback.types.shell_values import from_strings
 
@@ -95,18 +94,18 @@ def test_a_string_is_read_by_the_type_of_its_argument(
     assert type(read) is type(value)
 
 
-def test_a_name_given_twice_makes_a_list() -> None:
+def test_a_repeated_name_makes_a_list() -> None:
     assert _read(list[int], "1", "2") == [1, 2]
     assert _read(list[str] | None, "a,b", "c") == ["a,b", "c"]
     assert _read(tuple[int, str], "1", "2") == [1, "2"]
 
 
-def test_a_name_given_twice_is_refused_elsewhere() -> None:
+def test_a_repeated_name_is_refused_if_the_type_is_not_a_list() -> None:
     with pytest.raises(InvalidArguments, match="given 2 times"):
         _read(int, "1", "2")
 
 
-def test_bytes_that_are_no_text_are_refused_where_text_is_taken() -> None:
+def test_a_file_that_is_not_utf8_is_refused_where_text_is_expected() -> None:
     with pytest.raises(InvalidArguments, match="not UTF-8"):
         _read(str, b"\xff\xfe")
 
@@ -143,7 +142,7 @@ def test_the_content_of_a_file_is_read_by_type(annotation: Any, content: bytes, 
     assert _read(annotation, content) == value
 
 
-def test_what_cannot_be_read_is_reported_by_decoding() -> None:
+def test_a_string_that_does_not_fit_its_type_is_reported_by_decoding() -> None:
     parameters = [Parameter(name="count", annotation=int)]
 
     given = from_strings(parameters, [("count", "many"), ("cuont", "1")])
