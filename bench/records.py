@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from answerback.records import Records, SQLite
-from answerback.records.reader import Kept, decode, read
+from answerback.records.reader import StoredRecord, decode, read
 from answerback.records.statistics import Summary, summarise
 
 from .report import Figure
@@ -77,7 +77,7 @@ def _costs() -> Costs:
 
 
 def _summary(folder: str, name: str) -> Summary:
-    kept = (decode(each) for each in read(f"{folder}/{name}.db") if isinstance(each, Kept))
+    kept = (decode(each) for each in read(f"{folder}/{name}.db") if isinstance(each, StoredRecord))
     return summarise(event for event in kept if event is not None)
 
 

@@ -12,8 +12,8 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 
 from answerback import validate
 from answerback.dialects.reply_schemas import dialect_schema
-from answerback.rules.lint.linter import Linter, Options
-from answerback.rules.reports.plain import Lines
+from answerback.rules.lint.linter import Linter, LintOptions
+from answerback.rules.reports.plain import LineReport
 
 from .report import Figure
 
@@ -57,10 +57,10 @@ def _lines() -> io.BytesIO:
 
 
 def _lint(file: io.BytesIO) -> None:
-    linter = Linter(Options(), Lines(io.BytesIO()))
+    linter = Linter(LintOptions(), LineReport(io.BytesIO()))
     linter.lint("replies.jsonl", file, None, lambda _: None)
-    assert linter.tally.replies == REPLIES
-    assert linter.tally.findings == 0
+    assert linter.counts.replies == REPLIES
+    assert linter.counts.findings == 0
 
 
 def _loop(file: io.BytesIO, schema: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""App: what it registers, what it refuses, and how it is called in memory."""
+"""App: registering tools, refused options, and calls in memory."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,7 +16,7 @@ def add(x: int, y: int) -> int:
     return x + y
 
 
-def test_the_decorator_gives_the_function_back_unchanged() -> None:
+def test_the_decorator_returns_the_function_unchanged() -> None:
     app = App("test")
 
     assert app.tool(add) is add
@@ -34,7 +34,7 @@ def test_a_decorated_function_is_still_an_ordinary_function() -> None:
     assert double(4) == 8
 
 
-def test_add_tool_gives_the_tool_and_registers_it() -> None:
+def test_add_tool_registers_the_tool_and_returns_it() -> None:
     app = App("test")
 
     tool = app.add_tool(add, title="Sum")
@@ -43,7 +43,7 @@ def test_add_tool_gives_the_tool_and_registers_it() -> None:
     assert tool.title == "Sum"
 
 
-def test_a_call_in_memory_goes_through_decoding_and_checking() -> None:
+def test_a_call_in_memory_decodes_arguments_and_checks_the_reply() -> None:
     app = App("test")
     app.add_tool(add)
 
@@ -55,7 +55,7 @@ def test_a_call_in_memory_goes_through_decoding_and_checking() -> None:
     assert bad.error.code == "INVALID_ARGUMENTS"
 
 
-def test_the_openapi_document_describes_the_tools_and_may_be_changed() -> None:
+def test_openapi_describes_the_tools_and_returns_a_copy() -> None:
     app = App("test", version="1.2.3")
     app.add_tool(add)
 
@@ -92,7 +92,7 @@ def test_a_pydantic_model_can_be_an_argument_of_a_call_in_memory() -> None:
     assert asyncio.run(app.call("read", point=Point(x=5))).data == 5
 
 
-def test_one_app_can_be_called_from_one_loop_after_another() -> None:
+def test_one_app_can_be_called_from_several_loops_in_turn() -> None:
     app = App("test")
     app.add_tool(add)
 
@@ -101,7 +101,7 @@ def test_one_app_can_be_called_from_one_loop_after_another() -> None:
     assert sums == [1, 2, 3]
 
 
-def test_many_calls_at_once_each_get_their_own_answer() -> None:
+def test_concurrent_calls_each_get_their_own_reply() -> None:
     app = App("test", limits=Limits(threads=3))
     app.add_tool(add)
 
@@ -111,7 +111,7 @@ def test_many_calls_at_once_each_get_their_own_answer() -> None:
     assert [reply.data for reply in asyncio.run(many())] == [2 * n for n in range(200)]
 
 
-def test_a_name_can_be_registered_once() -> None:
+def test_a_second_tool_with_the_same_name_is_refused() -> None:
     app = App("test")
     app.add_tool(add)
 
@@ -120,7 +120,7 @@ def test_a_name_can_be_registered_once() -> None:
 
 
 @pytest.mark.parametrize("given", ["plus", 5, None])
-def test_a_name_is_given_as_an_option_not_as_an_argument(given: Any) -> None:
+def test_a_positional_tool_name_is_refused(given: Any) -> None:
     register: Callable[..., Any] = App("test").tool
 
     if given is None:
@@ -144,12 +144,12 @@ def test_a_name_is_given_as_an_option_not_as_an_argument(given: Any) -> None:
         {"input_schema": {"type": "array"}},
     ],
 )
-def test_an_option_that_is_no_such_thing_is_refused(option: dict[str, Any]) -> None:
+def test_an_option_of_the_wrong_type_is_refused(option: dict[str, Any]) -> None:
     with pytest.raises(TypeError, match=f"{min(option)}=.* should be a "):
         App("test").add_tool(add, **option)
 
 
-def test_a_resource_needs_a_uri() -> None:
+def test_a_resource_without_a_uri_is_refused() -> None:
     app: Any = App("test")
 
     with pytest.raises(TypeError, match=r"@app.resource\('config://app'\)"):
@@ -158,14 +158,14 @@ def test_a_resource_needs_a_uri() -> None:
         app.resource("notes")
 
 
-def test_a_prompts_name_is_given_as_an_option() -> None:
+def test_a_positional_prompt_name_is_refused() -> None:
     app: Any = App("test")
 
     with pytest.raises(TypeError, match=r"@app.prompt\(name='greet'\)"):
         app.prompt("greet")
 
 
-def test_an_option_that_there_is_not_is_refused_with_those_that_there_are() -> None:
+def test_an_unknown_option_is_refused_with_a_list_of_options() -> None:
     app = App("test")
     options: dict[str, Any] = {"nmae": "plus"}
 
@@ -180,14 +180,14 @@ def test_an_option_that_there_is_not_is_refused_with_those_that_there_are() -> N
 
 
 @pytest.mark.parametrize("name", ["mcp", "functions", "openapi.json", "healthz"])
-def test_a_tool_cannot_hide_a_route_of_the_direct_contract(name: str) -> None:
+def test_a_tool_named_like_a_route_is_refused_under_the_direct_contract(name: str) -> None:
     with pytest.raises(ValueError, match=f"/{name} is a route of the server's"):
         App("test", contract="direct").add_tool(add, name=name)
 
     assert App("test").add_tool(add, name=name).name == name
 
 
-def test_a_contract_is_given_by_name_or_as_itself() -> None:
+def test_a_contract_is_given_by_name_or_as_an_object() -> None:
     mine = Contract(name="mine", text="own")
 
     assert App("test").contract.name == "standard"
@@ -195,12 +195,12 @@ def test_a_contract_is_given_by_name_or_as_itself() -> None:
     assert App("test", contract=mine).contract is mine
 
 
-def test_an_unknown_contract_is_refused_with_those_that_there_are() -> None:
+def test_an_unknown_contract_is_refused_with_a_list_of_contracts() -> None:
     with pytest.raises(ValueError, match="no contract is named 'alinged'; there are standard, al"):
         App("test", contract="alinged")
 
 
-def test_leniency_is_the_app_s_unless_the_tool_says_otherwise() -> None:
+def test_lenient_is_taken_from_the_app_unless_the_tool_sets_it() -> None:
     app = App("test", lenient=True)
     app.add_tool(add)
     app.add_tool(add, name="strict", lenient=False)
@@ -223,7 +223,7 @@ def test_one_tool_can_be_lenient_in_a_strict_app() -> None:
     assert asyncio.run(app.call("total", numbers="[1, 2, 3]")).data == 6
 
 
-def test_the_only_app_of_a_module_is_found_under_any_of_its_names() -> None:
+def test_the_only_app_of_a_module_is_found_under_several_names() -> None:
     app = App("test")
 
     assert only_app({"app": app, "again": app, "other": 5}, "a.py") is app

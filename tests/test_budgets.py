@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ STATE = {
     # Public names are loaded at first use, and then kept.
     "__init__.py: globals()",
     "records/__init__.py: globals()",
-    # The open writers: a process that forks must notify them.
+    # All writers of records, so that a forked child can reset them.
     "records/writer.py: _WRITERS",
     # The thread pools: a forked child resets them, because it has none of their threads.
     "calls/thread_pool.py: _POOLS",
@@ -25,22 +26,22 @@ STATE = {
     # The module of each dialect, imported at first use.
     "dialects/__init__.py: _load",
     # The encoders of values without a declared type, built at first use.
-    "calls/reply_check.py: _ANYTHING",
-    "wrapping.py: _anything",
+    "calls/reply_check.py: _any_output",
+    "wrapping.py: _any_output",
     # Caches whose values depend on their keys alone.
     "types/pydantic_types.py: _cached_adapter",
-    "types/pydantic_types.py: _cached_hasty_validator",
+    "types/pydantic_types.py: _cached_fail_fast_validator",
     "types/scalars.py: _compiled",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",
-    "rules/detectors/failure_text.py: _saying",
+    "rules/detectors/failure_text.py: _phrase_pattern",
     "mcp/jsonrpc.py: _decoder",
     # The key with which this process signs tokens.
     "wires/stdio/stdio_server.py: _signer",
     # The status line and headers of responses, in a bounded cache: few differ.
     "wires/asgi/request.py: _head",
     # The OpenAPI document of each App, kept as long as the App exists.
-    "wires/http/openapi/document.py: _made",
+    "wires/http/openapi/document.py: _cache",
 }
 MUTABLE = {
     "ContextVar",
@@ -184,3 +185,127 @@ def state_of(path: Path) -> set[str]:
 
 def test_modules_hold_only_the_state_that_is_listed_here_with_its_reason() -> None:
     assert set().union(*map(state_of, MODULES)) == STATE
+
+
+SHARED_MODULE_NAMES = {
+    # A command's module has the name of the command, which is the name of the thing it shows.
+    "call": "calls/call.py is the Call; cli/call.py is the command",
+    "cgi": "wires/cgi.py is the wire; cli/cgi.py is the command",
+    "lint": "rules/lint/ is the linter; cli/lint.py is the command",
+    "openapi": "wires/http/openapi/ makes the document; cli/openapi.py is the command",
+    # MCP is a protocol, a dialect of replies and a command.
+    "mcp": "mcp/ is the protocol; dialects/mcp.py is the dialect; cli/mcp.py is the command",
+    # Users import the middleware by the name of the interface that it is for.
+    "asgi": "wires/asgi/ serves an app; middleware/asgi.py checks other people's apps",
+}
+SHARED_CLASS_NAMES = {
+    # One middleware, under the same name in each framework's module.
+    "ValidReplies",
+}
+
+
+def test_module_names_are_unique_except_those_listed_with_a_reason() -> None:
+    paths = defaultdict(set)
+    for path in MODULES:
+        if (path.name != "__main__.py" and path.parent != SRC) or path.name != "__init__.py":
+            name = path.parent.name if path.name == "__init__.py" else path.stem
+            paths[name].add(name_of(path))
+
+    assert {name for name, found in paths.items() if len(found) > 1} == set(SHARED_MODULE_NAMES)
+    assert len(SHARED_MODULE_NAMES) + len(SHARED_CLASS_NAMES) <= 8
+
+
+def test_public_class_names_are_unique_except_those_listed_with_a_reason() -> None:
+    paths = defaultdict(set)
+    for path in MODULES:
+        for node in definitions(path, ast.ClassDef):
+            assert isinstance(node, ast.ClassDef)
+            if not node.name.startswith("_"):
+                paths[node.name].add(name_of(path))
+
+    assert {name for name, found in paths.items() if len(found) > 1} == SHARED_CLASS_NAMES
+
+
+Documented = ast.Module | ast.ClassDef | Function
+
+
+def test_no_docstring_begins_with_what() -> None:
+    """A docstring begins with the noun that a reader would search for."""
+    found = [
+        f"{name_of(path)}: {getattr(node, 'name', 'module')}"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, Documented) and (ast.get_docstring(node) or "").startswith("What")
+    ]
+
+    assert found == []
+
+
+SMALL_MODULES = {
+    # Loaded only when a prompt, a question or a schema is needed, so that other calls start faster.
+    "calls/prompt_reply.py",
+    "calls/questions.py",
+    "tools/tool_schemas.py",
+    # The linter repairs files with it; tests repair replies with it.
+    "rules/repair.py",
+    # A wire has a module of its own, however small it is.
+    "wires/memory.py",
+    "wires/single_call.py",
+}
+
+
+def imported_modules(path: Path) -> Iterator[Path]:
+    """The modules of ours that a module imports."""
+    package = path.parent
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.ImportFrom) or not node.level:
+            continue
+        base = package
+        for _ in range(node.level - 1):
+            base = base.parent
+        base = base.joinpath(*(node.module or "").split("."))
+        for name in ["", *(alias.name for alias in node.names)]:
+            found = (base / name).with_suffix(".py") if name else base.with_suffix(".py")
+            if found.exists():
+                yield found
+
+
+def test_a_small_module_has_several_importers_or_is_listed_with_a_reason() -> None:
+    importers = defaultdict(set)
+    for path in MODULES:
+        for imported in imported_modules(path):
+            importers[imported].add(path)
+    # A command's module is loaded by its name.
+    small = {
+        name_of(path)
+        for path, found in importers.items()
+        if len(found) == 1 and len(path.read_text().splitlines()) < 60 and path.parent.name != "cli"
+    }
+
+    assert small == SMALL_MODULES
+
+
+TESTS = Path(__file__).parent
+VISIBLE = {"raises", "warns", "fail"}
+
+
+def is_visible_assertion(node: ast.AST) -> bool:
+    match node:
+        case ast.Assert():
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="pytest"), attr=name)):
+            return name in VISIBLE
+    return False
+
+
+def test_every_test_shows_its_assertion() -> None:
+    """A reader of a test sees what can make it fail."""
+    hidden = [
+        f"{path.relative_to(TESTS).as_posix()}: {node.name}"
+        for path in sorted(TESTS.rglob("test_*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, Function) and node.name.startswith("test_")
+        if not any(map(is_visible_assertion, ast.walk(node)))
+    ]
+
+    assert hidden == []

@@ -1,4 +1,4 @@
-"""The blocks: what each takes, and what it refuses as it is made."""
+"""Content blocks: the values they accept and those they refuse."""
 
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ def test_priority_is_from_0_to_1(priority: float) -> None:
 
 
 @pytest.mark.parametrize("priority", [-0.1, 1.1, 5, float("nan"), float("inf")])
-def test_another_priority_is_refused(priority: float) -> None:
+def test_any_other_priority_is_refused(priority: float) -> None:
     with pytest.raises(ValueError, match="priority must be between 0 and 1, not"):
         Annotations(priority=priority)
 
@@ -35,13 +35,13 @@ def test_last_modified_is_iso_8601(moment: str) -> None:
 
 
 @pytest.mark.parametrize("moment", ["", "yesterday", "1.1.2026", "2026-13-01"])
-def test_another_moment_is_refused(moment: str) -> None:
+def test_any_other_last_modified_is_refused(moment: str) -> None:
     with pytest.raises(ValueError, match="lastModified must be ISO 8601, not"):
         Annotations(last_modified=moment)
 
 
 @pytest.mark.parametrize("kind", [Image, Audio])
-def test_media_are_bytes_with_a_type_or_an_address(kind: type[Image] | type[Audio]) -> None:
+def test_media_have_bytes_with_a_media_type_or_a_url(kind: type[Image] | type[Audio]) -> None:
     assert kind(b"x", "image/png").data == b"x"
     assert kind(url="https://example.com/a").url == "https://example.com/a"
     assert kind(url="https://example.com/a", mime="image/png").mime == "image/png"
@@ -58,7 +58,7 @@ def test_media_are_bytes_with_a_type_or_an_address(kind: type[Image] | type[Audi
         ({"data": b"x", "mime": "image/png", "url": "a:b"}, "needs either data or url, not both"),
     ],
 )
-def test_media_with_both_or_neither_are_refused(
+def test_media_with_both_bytes_and_a_url_or_neither_are_refused(
     kind: Any, given: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
@@ -66,12 +66,12 @@ def test_media_with_both_or_neither_are_refused(
 
 
 @pytest.mark.parametrize("data", ["base64==", bytearray(b"x"), None, 5])
-def test_media_that_are_no_bytes_are_refused(data: Any) -> None:
+def test_media_data_other_than_bytes_are_refused(data: Any) -> None:
     with pytest.raises(TypeError, match=f"Image data must be bytes, not {type(data).__name__}"):
         Image(data, "image/png")
 
 
-def test_a_file_is_read_with_the_type_its_name_says(tmp_path: Path) -> None:
+def test_a_files_media_type_comes_from_its_name(tmp_path: Path) -> None:
     picture, sound = tmp_path / "a.png", tmp_path / "a.mp3"
     picture.write_bytes(b"picture")
     sound.write_bytes(b"sound")
@@ -80,7 +80,7 @@ def test_a_file_is_read_with_the_type_its_name_says(tmp_path: Path) -> None:
     assert Audio.open(str(sound)) == Audio(b"sound", "audio/mpeg")
 
 
-def test_a_file_whose_name_says_no_type_is_refused(tmp_path: Path) -> None:
+def test_a_file_with_an_unknown_extension_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "picture.unheardof"
     path.write_bytes(b"x")
 
@@ -88,12 +88,12 @@ def test_a_file_whose_name_says_no_type_is_refused(tmp_path: Path) -> None:
         Image.open(path)
 
 
-def test_a_file_that_is_not_there_is_python_s_own_error(tmp_path: Path) -> None:
+def test_a_missing_file_raises_file_not_found_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         Image.open(tmp_path / "none.png")
 
 
-def test_an_embedded_resource_is_text_or_blob() -> None:
+def test_an_embedded_resource_has_either_text_or_blob() -> None:
     assert Embedded("a:b", text="").text == ""
     assert Embedded("a:b", blob=b"").blob == b""
     with pytest.raises(ValueError, match="Embedded needs either text or blob"):
@@ -102,7 +102,7 @@ def test_an_embedded_resource_is_text_or_blob() -> None:
         Embedded("a:b", text="a", blob=b"a")
 
 
-def test_an_embedded_blob_is_bytes() -> None:
+def test_an_embedded_blob_must_be_bytes() -> None:
     encoded: Any = "YWJj"
 
     with pytest.raises(TypeError, match="Embedded blob must be bytes, not str"):
@@ -125,6 +125,6 @@ def test_every_block_takes_annotations_and_meta_and_is_frozen() -> None:
             block.meta = None
 
 
-def test_a_link_is_a_url_unless_it_says_what_else() -> None:
+def test_the_kind_of_a_link_is_url_by_default() -> None:
     assert Link("a:b", "a").kind == "url"
     assert Link("a:b", "a", kind="file", mime="text/plain").kind == "file"

@@ -1,4 +1,4 @@
-"""What a running tool knows and says through its Context."""
+"""Context: progress, logging, cancellation and questions of a running tool."""
 
 import asyncio
 import logging
@@ -13,25 +13,25 @@ from answerback.peer import LEVELS, Abilities, Level, Log, Progress, Question
 from answerback.wires.memory import call
 
 
-class Listener:
-    """A peer that keeps what it is told, and answers as it was set up to."""
+class RecordingPeer:
+    """A peer that records notifications and questions, and gives the answers in turn."""
 
     can = Abilities(elicit=True)
 
     def __init__(self, *answers: Any) -> None:
-        self.heard: list[Progress | Log] = []
-        self.asked: list[Question] = []
+        self.notifications: list[Progress | Log] = []
+        self.questions: list[Question] = []
         self._answers = list(answers)
 
     def notify(self, note: Progress | Log) -> None:
-        self.heard.append(note)
+        self.notifications.append(note)
 
     cancelled = False
 
     def close_stream(self) -> None: ...
 
     async def ask(self, question: Question) -> Any:
-        self.asked.append(question)
+        self.questions.append(question)
         return self._answers.pop(0)
 
 
@@ -47,14 +47,14 @@ async def report_async(ctx: Context) -> None:
 
 
 @pytest.mark.parametrize("fn", [report, report_async])
-def test_progress_and_log_reach_the_other_end_from_both_kinds_of_tool(fn: Any) -> None:
+def test_progress_and_log_of_sync_and_async_tools_reach_the_peer(fn: Any) -> None:
     app = App("test")
     app.add_tool(fn, name="report")
-    peer = Listener()
+    peer = RecordingPeer()
 
     asyncio.run(call(app.handlers, "report", b"{}", peer))
 
-    assert peer.heard == [
+    assert peer.notifications == [
         Progress(1),
         Progress(2, 4, "half way"),
         Log("info", "words", "report"),
@@ -62,7 +62,7 @@ def test_progress_and_log_reach_the_other_end_from_both_kinds_of_tool(fn: Any) -
     ]
 
 
-def test_a_tool_knows_its_name_its_wire_and_what_can_be_asked() -> None:
+def test_the_context_has_the_tool_name_the_wire_and_the_abilities_of_the_peer() -> None:
     def who(ctx: Context) -> list[Any]:
         return [ctx.tool, ctx.wire, ctx.cancelled, ctx.can.elicit]
 
@@ -70,7 +70,7 @@ def test_a_tool_knows_its_name_its_wire_and_what_can_be_asked() -> None:
     app.add_tool(who)
 
     assert asyncio.run(app.call("who")).data == ["who", "memory", False, False]
-    assert asyncio.run(call(app.handlers, "who", b"{}", Listener())).data == [
+    assert asyncio.run(call(app.handlers, "who", b"{}", RecordingPeer())).data == [
         "who",
         "memory",
         False,
@@ -78,7 +78,7 @@ def test_a_tool_knows_its_name_its_wire_and_what_can_be_asked() -> None:
     ]
 
 
-def test_a_thread_sees_that_its_call_was_cancelled() -> None:
+def test_a_tool_in_a_thread_sees_that_its_call_was_cancelled() -> None:
     started, seen = threading.Event(), threading.Event()
 
     def work(ctx: Context) -> bool:
@@ -100,7 +100,7 @@ def test_a_thread_sees_that_its_call_was_cancelled() -> None:
     assert asyncio.run(run()).data is True
 
 
-def test_where_nobody_listens_progress_is_dropped_and_logs_go_to_the_log(
+def test_without_a_peer_progress_is_dropped_and_log_messages_go_to_logging(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "answerback.tools")
@@ -117,7 +117,9 @@ def test_where_nobody_listens_progress_is_dropped_and_logs_go_to_the_log(
 
 
 @pytest.mark.parametrize("level", LEVELS)
-def test_every_level_is_known_to_the_log(level: Level, caplog: pytest.LogCaptureFixture) -> None:
+def test_every_log_level_is_mapped_to_a_level_of_logging(
+    level: Level, caplog: pytest.LogCaptureFixture
+) -> None:
     def say(ctx: Context) -> None:
         ctx.log("words", level)
 
@@ -145,29 +147,29 @@ async def ask_age(ctx: Context) -> int:
     return await ctx.elicit("How old are you?", int)
 
 
-def test_an_answer_comes_back_as_a_value_of_its_type() -> None:
+def test_an_answer_to_a_question_has_the_declared_type() -> None:
     app = App("test")
     app.add_tool(ask_age)
-    peer = Listener({"action": "accept", "content": {"value": 7}})
+    peer = RecordingPeer({"action": "accept", "content": {"value": 7}})
 
     reply = asyncio.run(call(app.handlers, "ask_age", b"{}", peer))
 
     assert reply.data == 7
-    assert peer.asked[0].message == "How old are you?"
+    assert peer.questions[0].message == "How old are you?"
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel"])
-def test_a_question_that_is_not_answered_is_a_conflict(action: str) -> None:
+def test_a_declined_question_is_a_conflict(action: str) -> None:
     app = App("test")
     app.add_tool(ask_age)
 
-    reply = asyncio.run(call(app.handlers, "ask_age", b"{}", Listener({"action": action})))
+    reply = asyncio.run(call(app.handlers, "ask_age", b"{}", RecordingPeer({"action": action})))
 
     assert reply.error is not None
     assert (reply.error.code, reply.error.row.status) == ("INPUT_DECLINED", 409)
 
 
-def test_a_question_with_nobody_to_ask_is_told_to_the_caller() -> None:
+def test_a_question_without_a_peer_is_an_error_with_the_question() -> None:
     app = App("test")
     app.add_tool(ask_age)
 

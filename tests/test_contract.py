@@ -1,4 +1,4 @@
-"""The five presets, and contracts of an author's own."""
+"""The five presets of contracts, and contracts derived from them."""
 
 import msgspec
 import pytest
@@ -7,7 +7,7 @@ from answerback import App, Contract
 from answerback.contract import ALIGNED, APPS, DIRECT, ENVELOPE, PRESETS, STANDARD, contract_named
 
 
-def test_the_presets_are_what_the_design_says() -> None:
+def test_the_members_of_the_presets() -> None:
     rows = {
         name: (
             preset.text,
@@ -40,13 +40,13 @@ def test_a_preset_is_found_by_its_name(preset: Contract) -> None:
     assert App("test", contract=preset.name).contract is preset
 
 
-def test_a_contract_stands_for_itself() -> None:
+def test_contract_named_returns_a_contract_unchanged() -> None:
     mine = Contract(name="mine")
 
     assert contract_named(mine) is mine
 
 
-def test_an_unknown_name_is_refused_with_those_there_are() -> None:
+def test_an_unknown_name_is_refused_with_the_known_names() -> None:
     with pytest.raises(ValueError, match="'lax'; there are standard, aligned, envelope, apps, dir"):
         contract_named("lax")
 
@@ -59,7 +59,7 @@ def test_a_derived_contract_changes_only_what_is_named() -> None:
     assert STANDARD.error_text == "message"
 
 
-def test_deriving_with_a_word_that_there_is_not_is_refused() -> None:
+def test_deriving_with_an_unknown_member_is_refused() -> None:
     with pytest.raises(TypeError, match="eror_text"):
         STANDARD.derive(eror_text="coded")
 
@@ -69,5 +69,5 @@ def test_a_contract_is_frozen() -> None:
         STANDARD.text = "own"  # type: ignore[misc]  # the subject
 
 
-def test_a_contract_can_be_written_down_and_read_back() -> None:
+def test_a_contract_can_be_encoded_and_decoded() -> None:
     assert msgspec.json.decode(msgspec.json.encode(ALIGNED), type=Contract) == ALIGNED

@@ -1,4 +1,4 @@
-"""The one table of codes, the tree of errors, and what is said of a missing extra."""
+"""The table of error codes, the tree of exceptions, and the hint about a missing extra."""
 
 import ast
 import re
@@ -19,12 +19,12 @@ from answerback.errors import (
 
 SRC = Path(answerback.__file__).parent
 NEVER_SENT = {"CANCELLED"}
-"""Nobody waits for the answer any more."""
+"""Codes of calls whose client no longer waits for a reply."""
 OURS = {"ToolError", *(error.__name__ for error in ToolError.__subclasses__())}
 
 
 @pytest.mark.parametrize("code", CODES)
-def test_every_row_says_something_that_each_wire_can_say(code: str) -> None:
+def test_every_code_has_a_valid_status_on_each_wire(code: str) -> None:
     row = CODES[code]
 
     assert re.fullmatch("[A-Z][A-Z_]*[A-Z]", code)
@@ -33,7 +33,7 @@ def test_every_row_says_something_that_each_wire_can_say(code: str) -> None:
     assert row.rpc is None or -32768 <= row.rpc <= -32000
 
 
-def test_only_what_may_go_well_next_time_is_retryable() -> None:
+def test_only_temporary_failures_are_retryable() -> None:
     assert {code for code, row in CODES.items() if row.retryable} == {
         "RATE_LIMITED",
         "UNAVAILABLE",
@@ -41,7 +41,7 @@ def test_only_what_may_go_well_next_time_is_retryable() -> None:
     }
 
 
-def test_only_what_no_tool_can_answer_is_a_json_rpc_error() -> None:
+def test_only_invalid_json_and_unknown_tools_are_json_rpc_errors() -> None:
     assert {code: row.rpc for code, row in CODES.items() if row.rpc is not None} == {
         "INVALID_JSON": -32700,
         "TOOL_NOT_FOUND": -32602,
@@ -49,11 +49,11 @@ def test_only_what_no_tool_can_answer_is_a_json_rpc_error() -> None:
 
 
 @pytest.mark.parametrize("code", ["INVALID_RESPONSE_FORMAT", "RESPONSE_VALIDATION_ERROR"])
-def test_the_seeds_codes_keep_their_names(code: str) -> None:
+def test_the_codes_of_the_seeds_keep_their_names(code: str) -> None:
     assert find_code(code).status == 500
 
 
-def test_a_code_that_is_not_in_the_table_is_a_500_unless_a_kind_says_otherwise() -> None:
+def test_an_unknown_code_is_a_500_unless_it_has_a_kind() -> None:
     assert find_code("CITY_UNKNOWN").status == 500
     assert find_code("CITY_UNKNOWN", "NOT_FOUND").status == 404
     assert find_code("CITY_UNKNOWN", "NO_SUCH_KIND").status == 500
@@ -67,7 +67,7 @@ def tree(root: type[AnswerbackError]) -> Iterator[type[AnswerbackError]]:
             yield from tree(error)
 
 
-def test_every_tool_error_of_ours_is_in_the_table() -> None:
+def test_every_subclass_of_tool_error_is_in_the_table() -> None:
     kinds = {error.kind for error in tree(ToolError) if issubclass(error, ToolError)}
 
     assert "NOT_FOUND" in kinds
@@ -75,7 +75,7 @@ def test_every_tool_error_of_ours_is_in_the_table() -> None:
 
 
 def codes_in(path: Path) -> Iterator[str]:
-    """Whatever callers may be sent: given by keyword, to Error(...), or by a ToolError of ours."""
+    """Yield the codes in a module: keyword arguments, calls of Error(...), ToolError classes."""
     for node in ast.walk(ast.parse(path.read_text())):
         match node:
             case ast.keyword(arg="code" | "kind", value=ast.Constant(value=str(code))):
@@ -101,7 +101,7 @@ def test_every_code_that_is_used_is_in_the_table() -> None:
     assert set(missing) <= NEVER_SENT
 
 
-def test_every_constant_of_a_code_is_its_own_name() -> None:
+def test_the_value_of_each_code_constant_is_its_name() -> None:
     module = vars(answerback.errors)
     constants = {name: value for name, value in module.items() if name in CODES}
 
@@ -121,13 +121,13 @@ def test_a_tool_error_can_be_raised_with_a_message_alone() -> None:
     )
 
 
-def test_a_missing_extra_says_what_to_install() -> None:
+def test_a_missing_extra_names_the_package_to_install() -> None:
     hint = r"starlette is not installed; run: pip install 'answerback\[serve\]'"
 
     with pytest.raises(MissingExtraError, match=hint), needs_extra("serve"):
         raise ModuleNotFoundError("no", name="starlette")
 
 
-def test_another_failure_while_an_extra_is_loaded_stays_what_it_is() -> None:
+def test_other_failures_while_an_extra_is_imported_are_not_changed() -> None:
     with pytest.raises(ZeroDivisionError), needs_extra("serve"):
         raise ZeroDivisionError

@@ -47,7 +47,7 @@ def test_the_examples_of_a_tool_succeed_as_calls(name: str, example: Callable[[s
 
 
 def _examples(tool: Tool) -> Sequence[Mapping[str, Any]]:
-    return tool.options.get("examples", ())
+    return tool.settings.examples
 
 
 @pytest.mark.parametrize("name", APPS)

@@ -1,4 +1,4 @@
-"""The reply itself, and the two ways an author makes one."""
+"""Reply, and the functions success and failure."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -12,7 +12,7 @@ from answerback.reply import Error
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def test_success_says_text_or_data_or_both() -> None:
+def test_success_takes_text_or_data_or_both() -> None:
     both = success("five", 5)
 
     assert (both.content, both.data, both.error, both.ok) == ((Text("five"),), 5, None, True)
@@ -27,16 +27,16 @@ def test_success_puts_the_content_after_the_text() -> None:
     assert success("a", content=[picture]).content == (Text("a"), picture)
 
 
-def test_none_is_data_and_no_data_is_not() -> None:
+def test_none_is_data_and_differs_from_no_data() -> None:
     assert success(data=None).data is None
     assert success(data=None) != success()
 
 
-def test_an_empty_text_is_a_text() -> None:
+def test_an_empty_text_is_a_text_block() -> None:
     assert success("").content == (Text(""),)
 
 
-def test_failure_says_what_went_wrong() -> None:
+def test_failure_takes_all_members_of_an_error() -> None:
     reply = failure(
         "it broke", code="BROKEN", details={"n": 1}, retryable=True, hint="wait", meta={"a": 1}
     )
@@ -46,14 +46,14 @@ def test_failure_says_what_went_wrong() -> None:
     assert (reply.meta, reply.data) == ({"a": 1}, msgspec.UNSET)
 
 
-def test_a_failure_without_a_code_is_unknown() -> None:
+def test_a_failure_without_a_code_is_an_unknown_error() -> None:
     error = failure("it broke").error
 
     assert error is not None
     assert (error.code, error.row.status) == ("UNKNOWN_ERROR", 500)
 
 
-def test_a_reply_bears_the_time_it_was_made_in_utc() -> None:
+def test_the_timestamp_of_a_reply_is_the_present_time_in_utc() -> None:
     before = datetime.now(UTC)
 
     reply = success("a")
@@ -87,13 +87,13 @@ def test_two_replies_do_not_share_their_meta() -> None:
         {"timestamp": NOW + timedelta(seconds=1)},
     ],
 )
-def test_replies_that_say_something_else_are_not_equal(change: dict[str, Any]) -> None:
+def test_replies_with_a_different_member_are_not_equal(change: dict[str, Any]) -> None:
     reply = Reply(content=(Text("a"),), data=5, timestamp=NOW)
 
     assert msgspec.structs.replace(reply, **change) != reply
 
 
-def test_how_far_a_reply_is_encoded_does_not_make_it_another() -> None:
+def test_equality_and_hash_ignore_the_encoded_data() -> None:
     plain = Reply(data=5, timestamp=NOW)
     encoded = Reply(data=5, timestamp=NOW, encoded=b"5")
 
@@ -102,5 +102,5 @@ def test_how_far_a_reply_is_encoded_does_not_make_it_another() -> None:
     assert plain != 5
 
 
-def test_a_reply_with_data_that_cannot_be_hashed_has_a_hash() -> None:
+def test_a_reply_with_unhashable_data_has_a_hash() -> None:
     assert {success(data=[1]), failure("a", meta={"a": []})}

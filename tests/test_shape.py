@@ -1,4 +1,4 @@
-"""How data is wrapped, and unwrapped again."""
+"""Shapes: wrapping data and schemas, and unwrapping data."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ CASES: list[tuple[Shape, Any, bytes]] = [
 
 
 @pytest.mark.parametrize(("shape", "data", "sent"), CASES)
-def test_what_is_wrapped_is_unwrapped_to_the_same(shape: Shape, data: Any, sent: bytes) -> None:
+def test_wrapped_data_is_unwrapped_to_the_same_value(shape: Shape, data: Any, sent: bytes) -> None:
     wrapped = shape.wrap(msgspec.json.encode(data))
 
     assert wrapped == sent
     assert shape.unwrap(msgspec.json.decode(wrapped)) == data
 
 
-def test_eleven_results_come_back_in_order() -> None:
+def test_more_than_ten_spread_results_keep_their_order() -> None:
     data = list(range(11))
 
     wrapped = SPREAD.wrap(msgspec.json.encode(data))
@@ -44,7 +44,9 @@ def test_eleven_results_come_back_in_order() -> None:
         (BARE, {"result": 1}),
     ],
 )
-def test_what_is_not_wrapped_so_is_given_back(shape: Shape, sent: Any) -> None:
+def test_a_value_that_is_not_wrapped_in_the_shape_is_returned_unchanged(
+    shape: Shape, sent: Any
+) -> None:
     assert shape.unwrap(sent) == sent
 
 

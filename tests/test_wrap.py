@@ -1,3 +1,5 @@
+"""wrap: envelopes from any return value and any exception."""
+
 from __future__ import annotations
 
 import asyncio
@@ -15,7 +17,7 @@ from answerback.reply import failure, success
 
 
 class Opaque:
-    """No JSON can say it."""
+    """A value that has no JSON form."""
 
 
 CYCLE: list[Any] = []
@@ -38,7 +40,7 @@ def raised(error: BaseException) -> dict[str, Any]:
 
 
 def check(found: dict[str, Any]) -> None:
-    """The envelope's own rules: what is asked of its members, its content and its error."""
+    """Assert the rules of the envelope about its members, its content and its error."""
     assert isinstance(found["success"], bool)
     assert datetime.fromisoformat(found["timestamp"]).tzinfo is not None
     assert found["content"] != []
@@ -56,7 +58,7 @@ def texts(found: dict[str, Any]) -> list[Any]:
     return [item.get("text") for item in found["content"]]
 
 
-def test_it_takes_what_the_function_takes() -> None:
+def test_the_wrapped_function_takes_the_same_arguments() -> None:
     def add(x: int, *, y: int) -> int:
         """Add two numbers."""
         return x + y
@@ -65,7 +67,7 @@ def test_it_takes_what_the_function_takes() -> None:
 
     assert asyncio.run(wrapped(7, y=3))["data"] == {"result": 10}
     assert (wrapped.__name__, wrapped.__doc__) == ("add", "Add two numbers.")
-    refused = wrapped()  # type: ignore[call-arg]  # a wrong call too is answered
+    refused = wrapped()  # type: ignore[call-arg]  # a wrong call also returns an envelope
     assert asyncio.run(refused)["error"]["code"] == "TOOL_EXECUTION_ERROR"
 
 
@@ -77,7 +79,7 @@ def test_an_async_function_is_awaited() -> None:
     assert asyncio.run(wrap(add)(7, 3))["data"] == {"sum": 10}
 
 
-def test_seed_000_a_result_with_content_passes_as_it_is() -> None:
+def test_seed_000_a_result_with_content_is_not_changed() -> None:
     made = {
         "success": True,
         "timestamp": "2025-05-03T14:30:00Z",
@@ -103,14 +105,16 @@ def test_seed_000_a_result_with_content_passes_as_it_is() -> None:
         ({"content": [], "success": True, "error": None, "timestamp": "soon"}, True, None),
     ],
 )
-def test_what_an_envelope_lacks_is_added(found: Any, success: bool, message: str | None) -> None:
+def test_missing_members_of_an_envelope_are_added(
+    found: Any, success: bool, message: str | None
+) -> None:
     completed = answer(found)
 
     assert completed["success"] is success
     assert completed.get("error", {}).get("message") == message
 
 
-def test_content_that_is_out_of_order_is_put_in_order() -> None:
+def test_malformed_content_is_repaired() -> None:
     items = [
         {"text": "no type"},
         "a string",
@@ -183,7 +187,7 @@ def test_any_other_value_is_the_data_of_a_success(result: Any, data: Any, text: 
 
 
 @pytest.mark.parametrize("result", [None, success(), success(data=None)])
-def test_nothing_is_a_success(result: Any) -> None:
+def test_none_is_a_success_without_data(result: Any) -> None:
     found = answer(result)
 
     assert texts(found) == ["Operation completed successfully"]
@@ -200,7 +204,7 @@ def test_blocks_are_content(result: Any) -> None:
     assert "data" not in found
 
 
-def test_a_tool_error_says_what_its_author_wrote() -> None:
+def test_a_tool_error_keeps_its_message_code_and_details() -> None:
     found = raised(NotFound("no such city", code="CITY_UNKNOWN", details={"city": "Atlantis"}))
 
     assert texts(found) == ["Error: no such city"]
@@ -253,7 +257,7 @@ def test_seed_000_best_practice_4_an_exception_is_an_error_and_the_log_has_its_t
         failure("a", details=Opaque()),
     ],
 )
-def test_what_cannot_be_sent_is_never_a_success(
+def test_a_value_that_json_cannot_express_is_an_error(
     result: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.CRITICAL)
@@ -261,8 +265,16 @@ def test_what_cannot_be_sent_is_never_a_success(
     assert answer(result)["error"]["code"] == "INVALID_OUTPUT"
 
 
+def test_the_log_has_the_reference_of_an_invalid_output(caplog: pytest.LogCaptureFixture) -> None:
+    found = answer(Opaque())
+
+    reference = found["error"]["details"]["reference"]
+    assert found["error"]["message"].endswith(f"(reference {reference})")
+    assert reference in caplog.text
+
+
 @pytest.mark.parametrize("error", [asyncio.CancelledError, KeyboardInterrupt])
-def test_what_ends_the_program_or_the_task_passes(error: type[BaseException]) -> None:
+def test_cancellation_and_keyboard_interrupt_are_not_caught(error: type[BaseException]) -> None:
     def fail() -> None:
         raise error
 

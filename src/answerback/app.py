@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from .contract import Contract, contract_named
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
-from .tools.options import check_options
+from .tools.tool_options import check_options
 
 if TYPE_CHECKING:
     from .calls.handlers import Handlers
@@ -55,7 +55,7 @@ class App(Registry):
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
         """Call a tool in memory, through the whole pipeline."""
-        from .types.encoding import ENCODER
+        from .types.json_text import ENCODER
         from .wires.memory import call
 
         return await call(self.handlers, name, ENCODER.encode(arguments))

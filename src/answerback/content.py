@@ -1,4 +1,7 @@
-"""The blocks a reply's content is made of. They know nothing of any wire."""
+"""Content blocks: text, images, audio, links and embedded resources.
+
+They know nothing of wires and dialects.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ Meta: TypeAlias = "dict[str, Any] | None"
 
 
 class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who a block is for, how much it matters (0 to 1), and when it last changed (ISO 8601)."""
+    """The audience of a block, its priority (0 to 1) and its last change (ISO 8601)."""
 
     audience: tuple[Literal["user", "assistant"], ...] | None = None
     priority: float | None = None
@@ -59,7 +62,7 @@ class _Media(_Bytes, frozen=True, kw_only=True):
 
     @classmethod
     def open(cls, path: str | Path, **more: Any) -> Self:
-        """Read a file; its media type comes from its name."""
+        """Read a file; its media type is guessed from its name."""
         import mimetypes
         from pathlib import Path
 
@@ -70,11 +73,11 @@ class _Media(_Bytes, frozen=True, kw_only=True):
 
 
 class Image(_Media, frozen=True):
-    """A picture: its bytes and media type, or where it is."""
+    """An image: its bytes and media type, or its URL."""
 
 
 class Audio(_Media, frozen=True):
-    """A sound: its bytes and media type, or where it is."""
+    """Audio: its bytes and media type, or its URL."""
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -83,7 +86,7 @@ class _Named(msgspec.Struct, frozen=True):
 
 
 class Link(_Named, frozen=True, kw_only=True):
-    """Where something is; `kind` says what sort of thing ("url", "file", …)."""
+    """A link to a resource; `kind` is the type of resource ("url", "file", …)."""
 
     kind: str = "url"
     title: str | None = None
@@ -95,7 +98,7 @@ class Link(_Named, frozen=True, kw_only=True):
 
 
 class Embedded(msgspec.Struct, frozen=True):
-    """A resource with its body: text, or blob."""
+    """A resource with its contents: text or blob."""
 
     uri: str
     text: str | None = None
@@ -113,7 +116,7 @@ class Embedded(msgspec.Struct, frozen=True):
 
 
 class Icon(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A picture for a tool, resource, prompt or app: an https or data URL."""
+    """An icon of a tool, resource or prompt; `src` is an https or data URL."""
 
     src: str
     mime: str | None = msgspec.field(default=None, name="mimeType")
@@ -125,10 +128,10 @@ Block: TypeAlias = Text | Image | Audio | Link | Embedded
 BLOCKS = (Text, Image, Audio, Link, Embedded)
 
 
-def _require_iso_8601(moment: str) -> None:
+def _require_iso_8601(text: str) -> None:
     from datetime import datetime
 
     try:
-        datetime.fromisoformat(moment)
+        datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"lastModified must be ISO 8601, not {moment!r}") from None
+        raise ValueError(f"lastModified must be ISO 8601, not {text!r}") from None

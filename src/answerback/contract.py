@@ -1,4 +1,4 @@
-"""How replies look: their text, their error text, their wrapping, names and HTTP form."""
+"""Contracts: the form of replies, which covers text, error text, wrapping, names and HTTP."""
 
 from __future__ import annotations
 
@@ -16,28 +16,33 @@ RESERVED_ROUTES = frozenset({"functions", "openapi.json", "healthz", "mcp", "mes
 
 
 class Contract(msgspec.Struct, frozen=True, kw_only=True):
-    """One way for replies to look. The five presets are values of this; derive your own."""
+    """The form of an app's replies. There are five presets; `derive` makes others."""
 
     name: str
     text: TextStyle = "json"
-    """json, indented: after a text of the author's own; json_first: before it, and a string
-    too as JSON; own, readable: only where there is none."""
+    """The text that is added for data.
+
+    json and indented: JSON, after a text of the author; json_first: JSON, before it, and
+    strings as JSON too; own and readable: readable text, only if the author gave none.
+    """
     error_text: ErrorStyle = "message"
     wrap_objects: bool = False
-    """Objects too are `{"result": …}`."""
+    """Objects are wrapped as `{"result": …}` too."""
     spread_tuples: bool = False
-    """A fixed tuple is `{"result0": …, "result1": …}`."""
+    """A tuple of fixed length is wrapped as `{"result0": …, "result1": …}`."""
     tool_prefix: str = ""
-    """Before a tool's name on MCP."""
+    """The prefix of tool names in MCP."""
     envelope_in_mcp: bool = False
-    """The envelope's members stand in the MCP result too."""
+    """MCP results have the envelope's members too."""
     http: Dialect = "rest"
+    """The dialect of HTTP replies, unless the client asks for another."""
     route: str = "/functions/"
+    """The start of each tool's path in HTTP."""
     masked: str = "The tool failed unexpectedly"
-    """What a caller reads instead of an exception that is not a ToolError."""
+    """The message to the caller for an exception that is not a ToolError."""
 
     def derive(self, **changes: Any) -> Contract:
-        """This contract with *changes*."""
+        """Return a copy of this contract with *changes*."""
         return msgspec.structs.replace(self, **changes)
 
 
@@ -64,7 +69,7 @@ PRESETS = {preset.name: preset for preset in (STANDARD, ALIGNED, ENVELOPE, APPS,
 
 
 def contract_named(contract: str | Contract) -> Contract:
-    """The preset of that name, or the contract itself."""
+    """Return the preset of that name; a Contract is returned unchanged."""
     if isinstance(contract, Contract):
         return contract
     if contract not in PRESETS:

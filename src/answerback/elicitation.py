@@ -8,10 +8,9 @@ import msgspec
 
 from .errors import ToolError
 from .peer import Peer, Question
-from .types.arguments import Arguments
-from .types.parameter import Parameter
+from .types.annotation_reader import is_object
+from .types.arguments import Arguments, Parameter
 from .types.problems import InvalidArguments
-from .types.unservable import is_object
 
 # MCP's forms are flat objects, and allow only these keywords and formats of JSON Schema.
 _FORM_KEYWORDS = frozenset(

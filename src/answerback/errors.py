@@ -1,9 +1,10 @@
-"""What can go wrong, and what each wire says about it.
+"""The exceptions of Answerback, and the table of error codes for all wires.
 
     AnswerbackError
     ├── MissingExtraError       an optional dependency is not installed
-    ├── UndefinedAnnotation     a tool is annotated with a name that was never defined
-    └── ToolError               a failure the tool's author says in words meant for the caller
+    ├── UndefinedAnnotation     an annotation of a tool contains an undefined name
+    ├── MalformedReply          the input is not a reply in the dialect it was read as
+    └── ToolError               a failure whose message the author wrote for the caller
         ├── InvalidInput        400
         ├── Unauthenticated     401
         ├── Forbidden           403
@@ -13,8 +14,8 @@
         ├── Unavailable         503
         └── TimedOut            504
 
-`CODES` is the one table from a code to every wire. A developer's mistake (a tool
-that cannot be served) is an ordinary `TypeError` or `ValueError` at registration.
+`CODES` maps a code to the status or error of every wire. A tool that cannot be served is
+refused at registration with an ordinary `TypeError` or `ValueError`.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ import msgspec
 
 
 class Code(msgspec.Struct, frozen=True):
-    """What the wires say for one error code."""
+    """The row of an error code in `CODES`: its status on each wire."""
 
     status: int
-    """HTTP and CGI."""
+    """The status of HTTP and CGI."""
     exit: int = 1
-    """The command line; 64 and up are those of sysexits.h."""
+    """The exit status of the command line; from 64 on as in sysexits.h."""
     rpc: int | None = None
-    """The JSON-RPC error; without one, MCP answers an `isError` result."""
+    """The code of the JSON-RPC error; without one, MCP sends an `isError` result."""
     retryable: bool = False
 
 
@@ -75,7 +76,7 @@ CODES = {
 
 
 class AnswerbackError(Exception):
-    """Root of what a caller may catch; `code` is the name every wire maps from."""
+    """The base class of Answerback's errors; `code` is looked up in `CODES`."""
 
     code: str = UNKNOWN_ERROR
 
@@ -88,15 +89,19 @@ class UndefinedAnnotation(AnswerbackError, NameError):
     code = "UNDEFINED_ANNOTATION"
 
 
-class ToolError(AnswerbackError):
-    """A failure in words the author means the caller to read.
+class MalformedReply(AnswerbackError, ValueError):
+    """The input is not a reply in the dialect it was read as."""
 
-    `code` may be any UPPER_SNAKE name, given here or by a class of the author's own;
-    it keeps the status of the class below that it was raised through.
+
+class ToolError(AnswerbackError):
+    """A failure with a message for the caller.
+
+    `code` may be any UPPER_SNAKE name, given here or as an attribute of a subclass. A code
+    that is not in `CODES` has the status of the class below that was raised.
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
-    # A subclass need not call this __init__, and may leave all of them as they are.
+    # Defaults for subclasses whose __init__ does not call this one.
     message: str = ""
     details: Any = None
     retryable: bool | None = None
@@ -152,9 +157,22 @@ class TimedOut(ToolError):
 
 
 def find_code(code: str, kind: str | None = None) -> Code:
-    """The table's row for *code*; else for the *kind* that it was raised as."""
+    """Return the row of *code*, or else the row of *kind*, the code of its error class."""
     own = CODES.get(code) if code != UNKNOWN_ERROR else None
     return own or CODES.get(kind or UNKNOWN_ERROR) or CODES[UNKNOWN_ERROR]
+
+
+def code_for_status(status: int) -> str | None:
+    """Return the code to read an HTTP status as; None for 500, which has no particular code.
+
+    Several codes share a status: the code of the error class that authors raise counts first.
+    """
+    if status == CODES[UNKNOWN_ERROR].status:
+        return None
+    for raised in (InvalidInput, Unauthenticated, Forbidden, NotFound, Conflict):
+        if CODES[raised.kind].status == status:
+            return raised.kind
+    return next((code for code in reversed(CODES) if CODES[code].status == status), None)
 
 
 @contextmanager

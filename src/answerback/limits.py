@@ -1,4 +1,4 @@
-"""How much may go on at a time, and for how long."""
+"""Limits: how many threads and calls an app runs at a time, and how long a call may take."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import msgspec
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
     threads: int = 40
-    """Plain `def` tools that run at a time; more wait for their turn."""
+    """How many plain `def` tools run at a time; further calls wait for a free thread."""
     calls: int = 1000
-    """Calls in flight; beyond them the answer is that the server is busy."""
+    """How many calls are in flight at a time; further calls are refused with UNAVAILABLE."""
     seconds: float | None = None
-    """How long a tool may take, unless it says otherwise; None is as long as it wants."""
+    """The time-out of tools without a `timeout` of their own; None means no time-out."""
 
     def __post_init__(self) -> None:
         if self.threads < 1 or self.calls < 1:

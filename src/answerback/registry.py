@@ -13,8 +13,8 @@ import msgspec
 
 from .contract import RESERVED_ROUTES, Contract
 from .limits import DEFAULT_LIMITS, Limits
-from .tools.options import CommonOptions, ToolOptions, check_options
 from .tools.tool import Tool
+from .tools.tool_options import CommonOptions, ToolOptions, check_options
 
 if TYPE_CHECKING:
     from .tools.prompt import Prompt

@@ -1,4 +1,4 @@
-"""The canonical answer to a call, and the ways an author makes one."""
+"""Reply: the result of a call, the same on every wire; `success` and `failure` make one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ T = TypeVar("T")
 
 
 class Error(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a call failed. `kind` is what a code of the author's own counts as."""
+    """Why a call failed.
+
+    `kind` is a code in the table of codes, whose status an error with an unknown code has.
+    """
 
     code: str
     message: str
@@ -27,18 +30,19 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def of(cls, exc: ToolError) -> Error:
+        """Return the error for an exception."""
         message = exc.message or str(exc) or exc.code
         kind = exc.kind if exc.kind != exc.code else None
         return cls(exc.code, message, exc.details, exc.retryable, exc.hint, kind)
 
     @property
     def row(self) -> Code:
-        """What every wire says about this error."""
+        """The row of this error in the table of codes."""
         return find_code(self.code, self.kind)
 
 
 class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """What a call comes to; the same on every wire."""
+    """The result of a call: content, data or an error."""
 
     content: tuple[Block, ...] = ()
     data: T | msgspec.UnsetType = msgspec.UNSET
@@ -46,14 +50,14 @@ class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     meta: dict[str, Any] = {}
     timestamp: datetime = msgspec.field(default_factory=partial(datetime.now, UTC))
     encoded: bytes | None = None
-    """The checked JSON of `data`, made once and spliced into whatever is sent."""
+    """The checked JSON of `data`; dialects insert it without encoding the data again."""
 
     @property
     def ok(self) -> bool:
         return self.error is None
 
     def __eq__(self, other: object) -> bool:
-        """Equal in what they say; how far they are encoded does not count."""
+        """Compare all fields but `encoded`."""
         if not isinstance(other, Reply):
             return NotImplemented
         return (self.content, self.data, self.error, self.meta, self.timestamp) == (
@@ -95,9 +99,9 @@ def success(
     content: Sequence[Block] = (),
     meta: dict[str, Any] | None = None,
 ) -> Reply[Any]:
-    """A reply that says *text*, *data*, or both; *content* follows the text."""
-    own = () if text is None else (Text(text),)
-    return Reply(content=own + tuple(content), data=data, meta=meta or {})
+    """Make a successful reply of *text*, *data* or both; *content* follows the text."""
+    texts = () if text is None else (Text(text),)
+    return Reply(content=texts + tuple(content), data=data, meta=meta or {})
 
 
 def failure(
@@ -109,5 +113,5 @@ def failure(
     hint: str | None = None,
     meta: dict[str, Any] | None = None,
 ) -> Reply[Any]:
-    """A reply that says what went wrong, in words meant for the caller."""
+    """Make a reply with an error; *message* is written for the caller."""
     return Reply(error=Error(code, message, details, retryable, hint), meta=meta or {})

@@ -1,27 +1,26 @@
-"""How data is wrapped. Worked out from the return annotation, never from a value."""
+"""Shape: how data is wrapped in a JSON object.
+
+The shape follows from the return annotation, never from a value.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-
-_items = msgspec.json.Decoder(list[msgspec.Raw])
+_decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """One wrapping for structuredContent, output schema, OpenAPI and reading alike."""
+    """The wrapping of structuredContent, output schemas and OpenAPI, also used for reading."""
 
     wrapping: Literal["bare", "result", "empty", "spread"] = "result"
-    """bare: an object is sent as it is; result: anything else is `{"result": …}`;
-    empty: `None` is `{}`; spread: a fixed tuple is `{"result0": …, "result1": …}`."""
+    """bare: an object is sent unchanged; result: anything else is `{"result": …}`;
+    empty: `None` is `{}`; spread: a tuple of fixed length is `{"result0": …, "result1": …}`."""
 
     def wrap(self, encoded: bytes) -> bytes:
-        """The JSON that is sent for the JSON of the data."""
+        """Return the wrapped JSON of *encoded* data."""
         match self.wrapping:
             case "result":
                 return b'{"result":%b}' % encoded
@@ -30,11 +29,11 @@ class Shape(msgspec.Struct, frozen=True):
             case "empty":
                 return b"{}"
             case "spread":
-                items = _items.decode(encoded)
+                items = _decode_items(encoded)
                 return msgspec.json.encode({f"result{i}": item for i, item in enumerate(items)})
 
     def unwrap(self, sent: Any) -> Any:
-        """The data that was wrapped as *sent*; what is not wrapped so is given back."""
+        """Return the data in *sent*; a value that is not wrapped in this shape is returned."""
         match self.wrapping:
             case "result" if isinstance(sent, dict) and sent.keys() == {"result"}:
                 return sent["result"]
@@ -46,17 +45,17 @@ class Shape(msgspec.Struct, frozen=True):
                 return sent
 
     def wrap_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
-        """The schema of what is sent for the schema of the data."""
+        """Return the schema of the wrapped data for the *schema* of the data."""
         match self.wrapping:
             case "result":
-                return _object({"result": schema}, [schema])
+                return _object_schema({"result": schema}, schema)
             case "bare":
                 return schema
             case "empty":
                 return {"type": "object", "additionalProperties": False}
             case "spread":
                 parts = schema.get("prefixItems", [])
-                return _object({f"result{i}": part for i, part in enumerate(parts)}, [schema])
+                return _object_schema({f"result{i}": part for i, part in enumerate(parts)}, schema)
 
 
 BARE = Shape("bare")
@@ -65,12 +64,12 @@ EMPTY = Shape("empty")
 SPREAD = Shape("spread")
 
 
-def _object(properties: dict[str, Any], sources: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """An object schema of *properties*, with the `$defs` of its sources moved to its root."""
-    shared = {name: part for source in sources for name, part in source.get("$defs", {}).items()}
+def _object_schema(properties: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
+    """Return an object schema of *properties*; the `$defs` of *source* move to its root."""
+    definitions = source.get("$defs", {})
     bare = {
         name: {key: value for key, value in part.items() if key != "$defs"}
         for name, part in properties.items()
     }
     whole: dict[str, Any] = {"type": "object", "properties": bare, "required": list(bare)}
-    return whole | {"additionalProperties": False} | ({"$defs": shared} if shared else {})
+    return whole | {"additionalProperties": False} | ({"$defs": definitions} if definitions else {})

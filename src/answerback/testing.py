@@ -1,6 +1,7 @@
-"""For pytest: `assert_valid_reply`, and `client`, which sees a reply as an application shows it.
+"""The pytest plugin: `assert_valid_reply`, and `client`, which displays replies.
 
-Installed as a plugin; what it needs of Answerback is imported when it is used.
+pytest loads it in every project that has Answerback installed, so the rest of Answerback is
+imported only when a test uses it.
 """
 
 from __future__ import annotations
@@ -24,34 +25,34 @@ def assert_valid_reply(
     schema: dict[str, Any] | None = None,
     version: str | None = None,
 ) -> None:
-    """Fail the test if the rules find fault with a reply, and print what they find.
+    """Fail the test and list the findings, if a reply has errors or warnings.
 
-    The reply is a `Reply`, an envelope, an MCP result, the JSON of one, or a model of one.
+    The reply is a `Reply`, an envelope, an MCP result, its JSON, or its pydantic model.
     """
     __tracebackhide__ = True
     from .rules import validate
 
-    findings = validate(_plain(reply), dialect=dialect, schema=schema, version=version)
-    grave = [each for each in findings if each.severity != "note"]
-    if grave:
-        raise AssertionError(_report(grave))
+    findings = validate(_as_json(reply), dialect=dialect, schema=schema, version=version)
+    failures = [each for each in findings if each.severity != "note"]
+    if failures:
+        raise AssertionError(_report(failures))
 
 
-class Client:
-    """An application that shows replies."""
+class DisplayClient:
+    """A client application that displays replies: the text, and whether the call failed."""
 
     def __init__(self) -> None:
-        self._shown: dict[str, Any] | None = None
+        self._displayed: dict[str, Any] | None = None
         self._error: Error | None = None
 
     def process_response(self, response: Any) -> None:
-        """Show a reply; raises MalformedReply for one that no application could read."""
-        self._shown = _as_sent(_plain(response))
-        self._error = _read(self._shown).error
+        """Display a reply; raises MalformedReply if it cannot be read."""
+        self._displayed = _as_sent(_as_json(response))
+        self._error = _decode(self._displayed).error
 
     @property
     def displayed_text(self) -> str:
-        """The texts of what was shown last, one below the other."""
+        """The text blocks of the last reply, in lines."""
         blocks = self._last.get("content") or ()
         return "\n".join(block["text"] for block in blocks if block.get("type") == "text")
 
@@ -65,30 +66,31 @@ class Client:
 
     @property
     def _last(self) -> dict[str, Any]:
-        if self._shown is None:
-            raise AssertionError("nothing was shown yet; call process_response(reply) first")
-        return self._shown
+        if self._displayed is None:
+            raise AssertionError("no reply was displayed yet; call process_response(reply) first")
+        return self._displayed
 
 
 @pytest.fixture
-def client() -> Client:
-    """An application to show replies to."""
-    return Client()
+def client() -> DisplayClient:
+    """A client application that displays replies."""
+    return DisplayClient()
 
 
 @pytest.fixture(name="assert_valid_reply")
 def _assert_valid_reply() -> Callable[..., None]:
-    """The function of that name, for those who do not import it."""
+    """The function `assert_valid_reply`, for tests that do not import it."""
     return assert_valid_reply
 
 
-def _plain(reply: Any) -> Any:
-    """A model of pydantic's becomes what it stands for."""
+def _as_json(reply: Any) -> Any:
+    """The JSON object of a pydantic model; any other reply as it is."""
     dump = getattr(reply, "model_dump", None)
     return dump(by_alias=True, mode="json", exclude_none=True) if callable(dump) else reply
 
 
 def _as_sent(reply: Any) -> dict[str, Any]:
+    """The decoded JSON of a reply; a `Reply` is written as an MCP result first."""
     import msgspec
 
     from .contract import STANDARD
@@ -101,11 +103,11 @@ def _as_sent(reply: Any) -> dict[str, Any]:
         reply = write(reply, "mcp", BARE if bare else RESULT, STANDARD).body
     found: Any = msgspec.json.decode(reply) if isinstance(reply, bytes | str) else reply
     if not isinstance(found, dict):
-        raise AssertionError(f"a reply is an object, and this is {type(found).__name__}")
+        raise AssertionError(f"a reply must be an object, not {type(found).__name__}")
     return found
 
 
-def _read(found: dict[str, Any]) -> Reply[Any]:
+def _decode(found: dict[str, Any]) -> Reply[Any]:
     import msgspec
 
     from .dialects import HttpReply, read
@@ -115,9 +117,13 @@ def _read(found: dict[str, Any]) -> Reply[Any]:
 
 
 def _report(findings: Sequence[Finding]) -> str:
-    lines = [f"the reply breaks {len(findings)} rule{'' if len(findings) == 1 else 's'}:"]
+    from .types.describe import counted
+
+    lines = [f"the reply breaks {counted(len(findings), 'rule')}:"]
     for each in findings:
-        lines.append(f"  {each.rule} {each.name} at {each.pointer or 'the whole'}: {each.message}")
+        lines.append(
+            f"  {each.rule} {each.name} at {each.pointer or 'the top level'}: {each.message}"
+        )
         if each.hint:
             lines.append(f"    {each.hint}")
     return "\n".join(lines)

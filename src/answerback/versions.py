@@ -1,4 +1,4 @@
-"""What each version of MCP can say: the one table that all that is sent is projected by."""
+"""The versions of MCP, and the features of each; messages are limited to those features."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     audio: bool = True
     links: bool = True
-    """`resource_link` blocks."""
+    """Has `resource_link` blocks."""
     structured: bool = True
-    """`structuredContent` and `outputSchema`."""
+    """Has `structuredContent` and `outputSchema`."""
     annotation_dates: bool = True
-    """`lastModified` among a block's annotations."""
+    """Has `lastModified` in a block's annotations."""
     block_meta: bool = True
-    """`_meta` on a content block."""
+    """Has `_meta` on content blocks."""
     tool_annotations: bool = True
     progress_messages: bool = True
     completions: bool = True
-    """The capability; the method is older."""
+    """Has the capability `completions`; the method is older."""
     titles: bool = True
-    """`title` and `_meta` on tools, resources, prompts and the server itself."""
+    """Has `title` and `_meta` on tools, resources, prompts and the server itself."""
     icons: bool = True
-    """Also the server's `description` and `websiteUrl`."""
+    """Has `icons`, and `description` and `websiteUrl` of the server."""
     elicitation: bool = True
     choices: bool = True
-    """Forms in which a user chooses several of a list."""
+    """Has forms in which the user chooses several items of a list."""
     batches: bool = False
     stateless: bool = False
-    """Each request stands for itself: `resultType`, cache hints, no server requests."""
+    """Is stateless: no sessions and no requests from the server; `resultType`, cache hints."""
 
     @property
     def result_type(self) -> bool:
-        """`resultType` on every result."""
+        """Has `resultType` on every result."""
         return self.stateless
 
 
@@ -76,4 +76,4 @@ STATEFUL = {name: version for name, version in VERSIONS.items() if not version.s
 STATELESS = {name: version for name, version in VERSIONS.items() if version.stateless}
 LATEST_STATEFUL = V2025_11_25
 ASSUMED_STATEFUL = V2025_03_26
-"""Of a client that does not say."""
+"""The version of a client that names none, or one that we do not know."""

@@ -1,4 +1,4 @@
-"""Makes any function answer with a valid envelope, whatever it gives back or raises."""
+"""wrap: makes any function return a valid envelope, whatever it returns or raises."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from .contract import ENVELOPE
 from .dialects import MalformedReply, envelope, mcp_blocks
 from .dialects.common import to_utc
 from .dialects.contract_text import DONE, PREFIX
-from .errors import INVALID_OUTPUT, TOOL_EXECUTION_ERROR, UNKNOWN_ERROR, ToolError
-from .reply import Error, Reply
+from .errors import UNKNOWN_ERROR
+from .reply import Reply
 from .shape import BARE, RESULT
-from .types.problems import InvalidOutput
 
 if TYPE_CHECKING:
     from .types.output import Output
@@ -25,8 +24,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Envelope: TypeAlias = dict[str, Any]
 
-# What the envelope asks of its own kinds of content; of other kinds it asks nothing.
-REQUIRED = {
+# The members that the envelope requires of its types of content; other types are not checked.
+_REQUIRED = {
     "text": ("text",),
     "image": ("url", "altText"),
     "resource": ("resourceType", "identifier", "name"),
@@ -34,113 +33,100 @@ REQUIRED = {
 
 
 def wrap(fn: Callable[P, Any]) -> Callable[P, Coroutine[Any, Any, Envelope]]:
-    """An async function that takes what *fn* takes and gives an envelope, whatever *fn* does.
+    """Make an async function with the parameters of *fn* that returns an envelope.
 
-    What is an envelope already is only completed. An unexpected exception is masked: the
-    caller reads a reference, and the log has the traceback under it.
+    An envelope that *fn* returns is only completed. An unexpected exception is masked: the
+    message to the caller has a reference, and the log has the traceback with it.
     """
 
     @wraps(fn)
-    async def answer(*args: P.args, **kwargs: P.kwargs) -> Envelope:
+    async def call(*args: P.args, **kwargs: P.kwargs) -> Envelope:
         try:
             result = fn(*args, **kwargs)
             if isinstance(result, Awaitable):
                 result = await result
-            return _plain(_envelope(result))
-        # A tool that calls sys.exit() ends its call, not the program.
-        except (Exception, SystemExit) as exc:  # noqa: BLE001 -- nothing may pass
-            return _failed_call(fn, exc)
+            return _to_json_values(_envelope_from_result(result))
+        # SystemExit is caught too: sys.exit() in a tool must end the call, not the program.
+        except (Exception, SystemExit) as exc:  # noqa: BLE001 -- every failure is an envelope
+            return _failure_envelope(fn, exc)
 
-    return answer
-
-
-def _failed_call(fn: Callable[..., Any], exc: BaseException) -> Envelope:
-    try:
-        error = _told(fn, exc)
-    # What an author's error says of itself is the author's code, and may fail too.
-    except Exception as worse:  # noqa: BLE001 -- nothing may pass
-        error, exc = None, worse
-    return _plain(_written(Reply(error=error or _masked(fn, exc))))
+    return call
 
 
-def _told(fn: Callable[..., Any], exc: BaseException) -> Error | None:
-    """What the caller may know of it."""
-    from .calls.reply_check import checked_error
+def _failure_envelope(fn: Callable[..., Any], exc: BaseException) -> Envelope:
+    # Imported at the first failure: functions that succeed do not need the package.
+    from .calls.failures import error_for
 
-    match exc:
-        case ToolError():
-            return checked_error(Error.of(exc), _name(fn))
-        case InvalidOutput():
-            _log(fn, f"gave back what cannot be sent: {exc}", exc.__cause__)
-            return Error(INVALID_OUTPUT, f"Invalid output: {exc}")
-    return None
+    error = error_for(exc, getattr(fn, "__qualname__", repr(fn)), ENVELOPE.masked)
+    return _to_json_values(_envelope_from_reply(Reply(error=error)))
 
 
-def _envelope(result: Any) -> Envelope:
+def _envelope_from_result(result: Any) -> Envelope:
     match result:
         case Reply():
-            return _written(result)
+            return _envelope_from_reply(result)
         case {"content": [*_]} | {"success": bool()}:
-            return _completed(dict(result))
+            return _complete_envelope(dict(result))
         case None:
-            return _written(Reply())
+            return _envelope_from_reply(Reply())
         case [*items] if items and all(isinstance(item, BLOCKS) for item in items):
-            return _written(Reply(content=tuple(items)))
+            return _envelope_from_reply(Reply(content=tuple(items)))
         case _ if isinstance(result, BLOCKS):
-            return _written(Reply(content=(result,)))
+            return _envelope_from_reply(Reply(content=(result,)))
         case _:
-            return _written(Reply(data=result))
+            return _envelope_from_reply(Reply(data=result))
 
 
-def _written(reply: Reply[Any]) -> Envelope:
-    _strict({"content": reply.content, "meta": reply.meta, "error": reply.error})
+def _envelope_from_reply(reply: Reply[Any]) -> Envelope:
+    _encode_strictly({"content": reply.content, "meta": reply.meta, "error": reply.error})
     if reply.data is None:
         reply = msgspec.structs.replace(reply, data=msgspec.UNSET)
     shape = BARE
     if reply.data is not msgspec.UNSET:
-        encoded, data = _strict(reply.data)
-        # There may be no annotation to tell, and the envelope wants an object.
+        encoded, data = _encode_strictly(reply.data)
+        # The function may have no annotation, so the value decides; the envelope's data must
+        # be an object.
         shape = BARE if isinstance(data, dict) else RESULT
         reply = msgspec.structs.replace(reply, data=data, encoded=encoded)
-    return _completed(msgspec.json.decode(envelope.write(reply, shape, ENVELOPE)))
+    return _complete_envelope(msgspec.json.decode(envelope.write(reply, shape, ENVELOPE)))
 
 
-def _completed(found: Envelope) -> Envelope:
-    """*found* with whatever an envelope must have; what it has is kept."""
-    content = [_item(item) for item in found.get("content") or ()]
+def _complete_envelope(found: Envelope) -> Envelope:
+    """Return *found* with the members that an envelope must have; its own members are kept."""
+    content = [_content_item(item) for item in found.get("content") or ()]
     data = found.get("data")
     more = {key: value for key, value in found.items() if key not in ("data", "error")}
     if data is not None:
         more["data"] = data if isinstance(data, dict) else {"result": data}
-    if _failed(found):
-        more["error"] = _error(found, content)
+    if _is_failure(found):
+        more["error"] = _complete_error(found, content)
         text = PREFIX + more["error"]["message"]
     else:
         text = _success_text(data, found.get("message"))
     more["content"] = content or [envelope.write_block(Text(text))]
-    settled = {"success": "error" not in more, "timestamp": _stamp(found.get("timestamp"))}
-    return settled | {key: value for key, value in more.items() if key not in settled}
+    first = {"success": "error" not in more, "timestamp": _timestamp(found.get("timestamp"))}
+    return first | {key: value for key, value in more.items() if key not in first}
 
 
-def _failed(found: Envelope) -> bool:
-    """An error beside `success: true` is an error: a failure is never told as a success."""
+def _is_failure(found: Envelope) -> bool:
+    """Return whether the envelope is a failure; an error beside `success: true` makes it one."""
     success = found.get("success")
-    told = not success if isinstance(success, bool) else bool(found.get("isError"))
-    return told or bool(found.get("error"))
+    failed = not success if isinstance(success, bool) else bool(found.get("isError"))
+    return failed or bool(found.get("error"))
 
 
 def _success_text(data: Any, message: Any) -> str:
     if data not in (None, False, 0, ""):
-        return msgspec.json.format(_strict(data)[0], indent=2).decode()
+        return msgspec.json.format(_encode_strictly(data)[0], indent=2).decode()
     return message if message and isinstance(message, str) else DONE
 
 
-def _error(found: Envelope, content: list[Envelope]) -> Envelope:
+def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
     error = found.get("error")
     members = dict(error) if isinstance(error, dict) else {"message": error}
     texts = [item["text"].removeprefix(PREFIX) for item in content if item["type"] == "text"]
-    told = (members.get("message"), found.get("message"), *texts[:1], "Unknown error")
-    members["message"] = next(text for text in told if text and isinstance(text, str))
+    messages = (members.get("message"), found.get("message"), *texts[:1], "Unknown error")
+    members["message"] = next(text for text in messages if text and isinstance(text, str))
     if not isinstance(members.get("code"), str):
         members["code"] = UNKNOWN_ERROR
     details = members.pop("details", None)
@@ -149,66 +135,48 @@ def _error(found: Envelope, content: list[Envelope]) -> Envelope:
     return members
 
 
-def _stamp(stamp: Any) -> Any:
+def _timestamp(found: Any) -> datetime:
+    """Return the envelope's time stamp in UTC, or the present time if it has no valid one."""
     try:
-        return to_utc(stamp if isinstance(stamp, datetime) else datetime.fromisoformat(stamp))
+        return to_utc(found if isinstance(found, datetime) else datetime.fromisoformat(found))
     except (TypeError, ValueError):
         return datetime.now(UTC)
 
 
-def _item(item: Any) -> Envelope:
-    """A content item that is valid as it is, or the nearest to it that is."""
+def _content_item(item: Any) -> Envelope:
+    """Return a valid content item for *item*: itself, another form of it, or its text."""
     if isinstance(item, BLOCKS):
         return envelope.write_block(item)
-    plain = _strict(item)[1]
-    if isinstance(plain, dict) and _is_valid(plain):
+    plain = _encode_strictly(item)[1]
+    if isinstance(plain, dict) and _is_valid_item(plain):
         return plain
     for read in (envelope.read_block, mcp_blocks.read_block):
         try:
             return envelope.write_block(read(plain))
         except MalformedReply:
             continue
-    text = plain if isinstance(plain, str) else _strict(plain)[0].decode()
+    text = plain if isinstance(plain, str) else _encode_strictly(plain)[0].decode()
     return envelope.write_block(Text(text))
 
 
-def _is_valid(item: Envelope) -> bool:
+def _is_valid_item(item: Envelope) -> bool:
     kind = item.get("type")
-    required = REQUIRED.get(kind, ()) if isinstance(kind, str) else ("type",)
+    required = _REQUIRED.get(kind, ()) if isinstance(kind, str) else ("type",)
     return all(isinstance(item.get(name), str) for name in required)
 
 
-def _masked(fn: Callable[..., Any], exc: BaseException) -> Error:
-    import os
-
-    reference = os.urandom(6).hex()
-    _log(fn, f"failed, reference {reference}", exc)
-    message = f"{ENVELOPE.masked} (reference {reference})"
-    return Error(TOOL_EXECUTION_ERROR, message, {"reference": reference})
+def _encode_strictly(value: Any) -> tuple[bytes, Any]:
+    """Return the JSON of *value*, and that JSON decoded; raises InvalidOutput."""
+    return _any_output().encode(value)
 
 
-def _log(fn: Callable[..., Any], what: str, exc: BaseException | None) -> None:
-    import logging
-
-    logging.getLogger("answerback").error("tool %r %s", _name(fn), what, exc_info=exc)
-
-
-def _name(fn: Callable[..., Any]) -> str:
-    return getattr(fn, "__qualname__", repr(fn))
-
-
-def _strict(value: Any) -> tuple[bytes, Any]:
-    """The JSON of *value* and that JSON as plain values; raises InvalidOutput."""
-    return _anything().encode(value)
-
-
-def _plain(found: Envelope) -> Envelope:
-    envelope: Envelope = _strict(found)[1]
+def _to_json_values(found: Envelope) -> Envelope:
+    envelope: Envelope = _encode_strictly(found)[1]
     return envelope
 
 
 @cache
-def _anything() -> Output:
+def _any_output() -> Output:
     from .types.output import Output
 
     return Output(Any)

@@ -1,4 +1,4 @@
-"""The one path of a call: what the caller is told, and what only the log is."""
+"""The pipeline of a call: the replies to callers, and the failures that only the log shows."""
 
 import asyncio
 import re
@@ -34,20 +34,20 @@ from answerback.reply import Error
 PASSWORD = "postgres://admin:hunter2@db"
 
 
-def calling(fn: Callable[..., Any], /, **arguments: Any) -> Reply[Any]:
+def call_tool(fn: Callable[..., Any], /, **arguments: Any) -> Reply[Any]:
     app = App("test")
     app.add_tool(fn, name="tool")
     return asyncio.run(app.call("tool", **arguments))
 
 
-def failing(exc: BaseException) -> Callable[[], Any]:
+def raising(exc: BaseException) -> Callable[[], Any]:
     def tool() -> Any:
         raise exc
 
     return tool
 
 
-def failing_async(exc: BaseException) -> Callable[[], Any]:
+def raising_async(exc: BaseException) -> Callable[[], Any]:
     async def tool() -> Any:
         raise exc
 
@@ -60,7 +60,7 @@ def error_of(reply: Reply[Any]) -> Error:
     return reply.error
 
 
-class SelfDestructing(Exception):
+class WithoutText(Exception):
     def __str__(self) -> str:
         raise RuntimeError("no text")
 
@@ -68,10 +68,10 @@ class SelfDestructing(Exception):
 
 
 class Panic(BaseException):
-    """As libraries in Rust raise it."""
+    """Libraries in Rust raise such an exception."""
 
 
-@pytest.mark.parametrize("make", [failing, failing_async])
+@pytest.mark.parametrize("make", [raising, raising_async])
 @pytest.mark.parametrize(
     "exc",
     [
@@ -81,7 +81,7 @@ class Panic(BaseException):
         RecursionError(PASSWORD),
         StopIteration(PASSWORD),
         StopAsyncIteration(PASSWORD),
-        SelfDestructing(),
+        WithoutText(),
         ExceptionGroup(PASSWORD, [ValueError(PASSWORD), NotFound(PASSWORD)]),
         SystemExit(PASSWORD),
         SystemExit(0),
@@ -95,7 +95,7 @@ class Panic(BaseException):
 def test_an_unexpected_exception_is_masked_and_logged_under_its_reference(
     exc: BaseException, make: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    reply = calling(make(exc))
+    reply = call_tool(make(exc))
 
     error = error_of(reply)
     assert error.code == "TOOL_EXECUTION_ERROR"
@@ -107,18 +107,18 @@ def test_an_unexpected_exception_is_masked_and_logged_under_its_reference(
     assert "Traceback" in caplog.text
 
 
-def test_two_failures_have_two_references() -> None:
+def test_two_failures_have_different_references() -> None:
     app = App("test")
-    app.add_tool(failing(ValueError()), name="tool")
+    app.add_tool(raising(ValueError()), name="tool")
 
     first, second = (error_of(asyncio.run(app.call("tool"))) for _ in range(2))
 
     assert first.details != second.details
 
 
-def test_a_contract_may_word_the_mask() -> None:
+def test_a_contract_can_set_the_text_of_masked_errors() -> None:
     app = App("test", contract=Contract(name="mine", masked="Ask the desk"))
-    app.add_tool(failing(ValueError(PASSWORD)), name="tool")
+    app.add_tool(raising(ValueError(PASSWORD)), name="tool")
 
     error = error_of(asyncio.run(app.call("tool")))
 
@@ -126,18 +126,18 @@ def test_a_contract_may_word_the_mask() -> None:
 
 
 @pytest.mark.parametrize("exc", [KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
-@pytest.mark.parametrize("make", [failing, failing_async])
-def test_what_stops_more_than_the_call_passes_through(
+@pytest.mark.parametrize("make", [raising, raising_async])
+def test_exceptions_that_stop_more_than_the_call_propagate(
     exc: type[BaseException], make: Callable[..., Any]
 ) -> None:
     app = App("test")
     app.add_tool(make(exc()), name="tool")
 
     with pytest.raises(exc):
-        run_without_loop(_path(app)(Call("tool")))
+        run_without_loop(tool_handler(app)(Call("tool")))
 
 
-def _path(app: App) -> Callable[[Call], Any]:
+def tool_handler(app: App) -> Callable[[Call], Any]:
     return make_handlers(app, run_in_place(run_in_new_loop)).tools
 
 
@@ -145,9 +145,9 @@ def test_a_failure_is_answered_while_another_thread_imports_asyncio(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     app = App("test")
-    app.add_tool(failing(NotFound("nothing here")), name="tool")
-    path = _path(app)
-    # What other threads see of a module until its import has come to its end.
+    app.add_tool(raising(NotFound("nothing here")), name="tool")
+    path = tool_handler(app)
+    # Until an import has finished, other threads see a module without its names.
     monkeypatch.setitem(sys.modules, "asyncio", ModuleType("asyncio"))
 
     reply = run_without_loop(path(Call("tool")))
@@ -155,7 +155,7 @@ def test_a_failure_is_answered_while_another_thread_imports_asyncio(
     assert error_of(reply).code == "NOT_FOUND"
 
 
-def test_a_cancelled_call_is_cancelled_and_not_answered() -> None:
+def test_a_cancelled_call_raises_cancelled_error() -> None:
     async def wait() -> None:
         await asyncio.Event().wait()
 
@@ -172,13 +172,13 @@ def test_a_cancelled_call_is_cancelled_and_not_answered() -> None:
         asyncio.run(call())
 
 
-@pytest.mark.parametrize("make", [failing, failing_async])
-def test_a_tool_error_s_words_reach_the_caller_and_are_not_logged(
+@pytest.mark.parametrize("make", [raising, raising_async])
+def test_a_tool_error_reaches_the_caller_and_is_not_logged(
     make: Callable[..., Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     raised = Unavailable("the oven is cold", details={"degrees": 4}, retryable=True, hint="wait")
 
-    error = error_of(calling(make(raised)))
+    error = error_of(call_tool(make(raised)))
 
     assert error == Error("UNAVAILABLE", "the oven is cold", {"degrees": 4}, True, "wait")
     assert caplog.text == ""
@@ -198,11 +198,11 @@ def test_a_tool_error_s_words_reach_the_caller_and_are_not_logged(
         (TimedOut, "TIMED_OUT", 504),
     ],
 )
-def test_each_kind_of_tool_error_has_its_code_and_its_status(
+def test_each_class_of_tool_error_has_its_code_and_status(
     kind: type[ToolError], code: str, status: int
 ) -> None:
-    plain = error_of(calling(failing(kind("no"))))
-    own = error_of(calling(failing(kind("no", code="CITY_UNKNOWN"))))
+    plain = error_of(call_tool(raising(kind("no"))))
+    own = error_of(call_tool(raising(kind("no", code="CITY_UNKNOWN"))))
 
     assert (plain.code, plain.row.status, plain.kind) == (code, status, None)
     assert (own.code, own.row.status) == ("CITY_UNKNOWN", status)
@@ -213,27 +213,27 @@ class CityGone(NotFound):
 
 
 class CityMoved(NotFound):
-    """Its author forgot to call super().__init__, and Python lets them."""
+    """A class whose author forgot to call super().__init__."""
 
     def __init__(self, city: str) -> None:
         self.city = city
 
 
-def test_a_class_of_the_author_s_own_keeps_its_code_and_its_parent_s_status() -> None:
-    error = error_of(calling(failing(CityGone("it is gone"))))
+def test_an_authors_error_class_has_its_own_code_and_its_parents_status() -> None:
+    error = error_of(call_tool(raising(CityGone("it is gone"))))
 
     assert (error.code, error.message, error.row.status) == ("CITY_GONE", "it is gone", 404)
 
 
-def test_a_class_that_does_not_call_its_parent_is_told_all_the_same() -> None:
-    error = error_of(calling(failing(CityMoved("Paris"))))
+def test_an_error_class_that_does_not_call_super_still_has_a_message() -> None:
+    error = error_of(call_tool(raising(CityMoved("Paris"))))
 
     assert (error.code, error.message, error.row.status) == ("NOT_FOUND", "Paris", 404)
 
 
-def test_an_unknown_tool_is_named_and_those_near_it_hinted_at() -> None:
+def test_an_unknown_tool_is_named_and_similar_names_are_suggested() -> None:
     app = App("test")
-    app.add_tool(failing(ValueError()), name="get_weather")
+    app.add_tool(raising(ValueError()), name="get_weather")
 
     near = error_of(asyncio.run(app.call("get_wether")))
     far = error_of(asyncio.run(app.call("zzz")))
@@ -243,13 +243,13 @@ def test_an_unknown_tool_is_named_and_those_near_it_hinted_at() -> None:
     assert far.hint is None
 
 
-def test_all_that_is_wrong_with_the_arguments_is_told_at_once_and_the_tool_not_run() -> None:
+def test_one_error_lists_all_invalid_arguments_and_the_tool_does_not_run() -> None:
     ran = []
 
     def book(guests: int, day: str, room: str) -> None:
         ran.append(guests)
 
-    error = error_of(calling(book, guests="two", dya="monday", room=5))
+    error = error_of(call_tool(book, guests="two", dya="monday", room=5))
 
     assert error.code == "INVALID_ARGUMENTS"
     paths = {problem["path"]: problem for problem in error.details["problems"]}
@@ -261,14 +261,14 @@ def test_all_that_is_wrong_with_the_arguments_is_told_at_once_and_the_tool_not_r
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"nope", b'{"x": NaN}', b"\xff", b'{"x": 1} 2'])
-def test_what_is_no_json_is_refused_as_such(body: bytes) -> None:
+def test_a_body_that_is_not_json_is_refused_as_invalid_json(body: bytes) -> None:
     def tool(x: int) -> int:
         return x
 
     app = App("test")
     app.add_tool(tool)
 
-    error = error_of(run_without_loop(_path(app)(Call("tool", body))))
+    error = error_of(run_without_loop(tool_handler(app)(Call("tool", body))))
 
     assert (error.code, error.message) == ("INVALID_JSON", "Invalid JSON body")
     assert error.hint
@@ -282,10 +282,13 @@ def test_arguments_must_be_an_object(body: bytes) -> None:
     app = App("test")
     app.add_tool(tool)
 
-    assert error_of(run_without_loop(_path(app)(Call("tool", body)))).code == "INVALID_ARGUMENTS"
+    assert (
+        error_of(run_without_loop(tool_handler(app)(Call("tool", body)))).code
+        == "INVALID_ARGUMENTS"
+    )
 
 
-def test_a_question_where_nobody_can_be_asked_is_an_error_that_tells_it() -> None:
+def test_a_question_that_nobody_can_answer_is_an_error_with_the_question() -> None:
     def tool() -> None:
         params = {"message": "Delete all?"}
         raise NeedsInput({"sure": Question("elicitation/create", params)})
@@ -293,7 +296,7 @@ def test_a_question_where_nobody_can_be_asked_is_an_error_that_tells_it() -> Non
     app = App("test")
     app.add_tool(tool)
 
-    outcome = run_without_loop(_path(app)(Call("tool")))
+    outcome = run_without_loop(tool_handler(app)(Call("tool")))
     error = error_of(reply_or_refusal(outcome))
 
     assert isinstance(outcome, NeedsInput)
@@ -303,53 +306,53 @@ def test_a_question_where_nobody_can_be_asked_is_an_error_that_tells_it() -> Non
     assert error.details["questions"][0]["params"] == {"message": "Delete all?"}
 
 
-def test_no_author_s_except_swallows_a_question() -> None:
+def test_except_exception_in_a_tool_does_not_catch_a_question() -> None:
     def tool() -> str:
         try:
             raise NeedsInput({})
-        except Exception:  # noqa: BLE001 -- as authors write
+        except Exception:  # noqa: BLE001 -- authors write this
             return "swallowed"
 
-    assert error_of(calling(tool)).code == "INPUT_REQUIRED"
+    assert error_of(call_tool(tool)).code == "INPUT_REQUIRED"
 
 
-def test_without_a_loop_a_plain_tool_is_stepped_and_an_async_one_brings_its_own() -> None:
+def test_without_an_event_loop_async_tools_run_in_a_loop_of_their_own() -> None:
     async def tool(x: int) -> int:
         await asyncio.sleep(0)
         return 2 * x
 
-    def hand_on(x: int) -> Any:
+    def return_coroutine(x: int) -> Any:
         return tool(x)
 
     app = App("test")
     app.add_tool(tool)
-    app.add_tool(hand_on)
-    app.add_tool(hand_on, name="in_time", timeout=5)
+    app.add_tool(return_coroutine)
+    app.add_tool(return_coroutine, name="with_timeout", timeout=5)
 
-    replies = [run_without_loop(_path(app)(Call(name, b'{"x": 4}'))) for name in app.tools]
+    replies = [run_without_loop(tool_handler(app)(Call(name, b'{"x": 4}'))) for name in app.tools]
 
     assert [reply.data for reply in replies] == [8, 8, 8]
 
 
-def test_stepping_what_waits_is_an_error_and_not_a_hang() -> None:
+def test_running_a_waiting_coroutine_without_a_loop_is_an_error() -> None:
     async def forever() -> None:
         await asyncio.sleep(0)
 
-    stepped = forever()
+    waiting = forever()
 
     with pytest.raises(RuntimeError, match="there is no loop to wait on"):
-        run_without_loop(stepped)
-    stepped.close()
+        run_without_loop(waiting)
+    waiting.close()
 
 
-def test_a_tool_that_leaves_the_process_is_only_a_failed_call() -> None:
+def test_a_tool_that_calls_sys_exit_is_a_failed_call() -> None:
     def leave() -> None:
         sys.exit("bye")
 
-    assert error_of(calling(leave)).code == "TOOL_EXECUTION_ERROR"
+    assert error_of(call_tool(leave)).code == "TOOL_EXECUTION_ERROR"
 
 
-def test_a_tool_that_cancels_itself_fails_like_any_other() -> None:
+def test_a_tool_that_raises_cancelled_error_is_a_failed_call() -> None:
     app = App("test")
 
     @app.tool

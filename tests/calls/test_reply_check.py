@@ -1,4 +1,4 @@
-"""What leaves: nothing that the return type does not declare, nothing that is not valid."""
+"""The check of replies: undeclared data is removed, and values that cannot be sent are refused."""
 
 import asyncio
 from collections.abc import Callable
@@ -30,7 +30,7 @@ from answerback.shape import RESULT
 
 SECRET = "hunter2"
 NAN, INFINITY = float("nan"), float("inf")
-# What a type checker would not let through, and Python does.
+# Values that a type checker would refuse and Python accepts.
 FIVE: Any = 5
 NONE: Any = None
 WORD: Any = "word"
@@ -59,14 +59,14 @@ class Node:
     children: list["Node"] = field(default_factory=list)
 
 
-class Unspeakable:
+class WithoutText:
     def __str__(self) -> str:
         raise RuntimeError(SECRET)
 
     __repr__ = __str__
 
 
-def giving(value: Any, annotation: Any = Any) -> Reply[Any]:
+def call_returning(value: Any, annotation: Any = Any) -> Reply[Any]:
     def tool() -> Any:
         return value
 
@@ -80,24 +80,24 @@ def refusal(reply: Reply[Any]) -> str:
     assert reply.error is not None
     assert reply.error.code == "INVALID_OUTPUT"
     assert SECRET not in str(reply)
-    said, _, reference = reply.error.message.partition(" (reference ")
+    message, _, reference = reply.error.message.partition(" (reference ")
     assert reply.error.details == {"reference": reference.removesuffix(")")}
-    return said.removeprefix("Invalid output: ")
+    return message.removeprefix("Invalid output: ")
 
 
-def looped() -> list[Any]:
+def cyclic_list() -> list[Any]:
     loop: list[Any] = []
     loop.append({"again": loop})
     return loop
 
 
-def looped_node() -> Node:
+def cyclic_node() -> Node:
     node = Node("a")
     node.children.append(node)
     return node
 
 
-def deep() -> Node:
+def deep_node() -> Node:
     node = Node("leaf")
     for _ in range(5000):
         node = Node("twig", [node])
@@ -105,7 +105,7 @@ def deep() -> Node:
 
 
 @pytest.mark.parametrize(
-    ("value", "annotation", "said"),
+    ("value", "annotation", "message"),
     [
         (SECRET, int, "expected int, got str"),
         (None, int, "expected int, got null"),
@@ -117,31 +117,31 @@ def deep() -> Node:
         (NAN, float, "a number that is not finite"),
         (-INFINITY, Any, "a number that is not finite"),
         ({"a": INFINITY}, Any, "a: a number that is not finite"),
-        ("\ud800", str, "text with half a surrogate pair, which is no Unicode"),
-        ({"a": "\udfff"}, Any, "a: text with half a surrogate pair, which is no Unicode"),
+        ("\ud800", str, "text with an unpaired surrogate, which UTF-8 cannot encode"),
+        ({"a": "\udfff"}, Any, "a: text with an unpaired surrogate, which UTF-8 cannot encode"),
         (object(), Any, "object cannot be written as JSON"),
         ({"a": {1: object()}}, Any, "a['1']: object cannot be written as JSON"),
-        (looped(), Any, "[0].again: a cycle: the value holds itself"),
-        (looped_node(), Node, "children[0]: a cycle: the value holds itself"),
-        (deep(), Node, "nested"),
+        (cyclic_list(), Any, "[0].again: a reference cycle: the value contains itself"),
+        (cyclic_node(), Node, "children[0]: a reference cycle: the value contains itself"),
+        (deep_node(), Node, "nested"),
         ((n for n in range(3)), list[int], "generator cannot be written as JSON"),
         ((n for n in range(3)), Any, "generator cannot be written as JSON"),
         (iter([1]), Any, "list_iterator cannot be written as JSON"),
         (open, Any, "builtin_function_or_method cannot be written as JSON"),
-        (Unspeakable(), Any, "Unspeakable cannot be written as JSON"),
+        (WithoutText(), Any, "WithoutText cannot be written as JSON"),
         ({(1, 2): 3}, Any, "a key of type tuple, which JSON cannot write"),
     ],
 )
-def test_what_does_not_keep_to_its_type_is_refused_by_path_and_never_shown(
-    value: Any, annotation: Any, said: str
+def test_a_value_of_the_wrong_type_is_refused_with_its_path_and_not_shown(
+    value: Any, annotation: Any, message: str
 ) -> None:
-    assert said in refusal(giving(value, annotation))
+    assert message in refusal(call_returning(value, annotation))
 
 
-def test_the_log_has_one_line_under_the_reference_that_the_caller_gets(
+def test_the_log_has_one_line_with_the_reference_of_the_reply(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    error = giving({"a": [1, SECRET]}, dict[str, list[int]]).error
+    error = call_returning({"a": [1, SECRET]}, dict[str, list[int]]).error
 
     assert error is not None
     assert isinstance(error.details, dict)
@@ -163,12 +163,12 @@ class Failing(BaseModel):
 
 
 @pytest.mark.parametrize("annotation", [Any, Failing, list[Failing]])
-def test_what_the_authors_own_code_raised_is_in_the_log_by_itself(
+def test_an_exception_in_the_authors_model_is_logged_without_ours(
     annotation: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     value = [Failing()] if annotation == list[Failing] else Failing()
 
-    assert "Failing cannot be" in refusal(giving(value, annotation))
+    assert "Failing cannot be" in refusal(call_returning(value, annotation))
 
     (entry,) = caplog.records
     assert entry.exc_info is not None
@@ -176,26 +176,26 @@ def test_what_the_authors_own_code_raised_is_in_the_log_by_itself(
     assert "During handling" not in caplog.text
 
 
-def test_an_undeclared_key_of_a_typed_dict_does_not_leave() -> None:
-    reply = giving({"name": "Ann", "password": SECRET}, User)
+def test_an_undeclared_key_of_a_typed_dict_is_removed() -> None:
+    reply = call_returning({"name": "Ann", "password": SECRET}, User)
 
     assert (reply.data, reply.encoded) == ({"name": "Ann"}, b'{"name":"Ann"}')
 
 
-def test_undeclared_keys_do_not_leave_from_inside_lists_either() -> None:
-    reply = giving([{"name": "Ann", "password": SECRET}], list[User])
+def test_undeclared_keys_inside_lists_are_removed() -> None:
+    reply = call_returning([{"name": "Ann", "password": SECRET}], list[User])
 
     assert reply.encoded == b'[{"name":"Ann"}]'
 
 
 @pytest.mark.parametrize("annotation", [Account, list[Account], dict[str, Account], Account | None])
-def test_a_subclass_s_own_fields_do_not_leave(annotation: Any) -> None:
+def test_fields_that_only_a_subclass_has_are_removed(annotation: Any) -> None:
     values: dict[Any, Any] = {
         list[Account]: [FullAccount("Ann")],
         dict[str, Account]: {"a": FullAccount("Ann")},
     }
 
-    reply = giving(values.get(annotation, FullAccount("Ann")), annotation)
+    reply = call_returning(values.get(annotation, FullAccount("Ann")), annotation)
 
     assert reply.ok
     assert reply.encoded is not None
@@ -203,35 +203,35 @@ def test_a_subclass_s_own_fields_do_not_leave(annotation: Any) -> None:
     assert SECRET not in str(reply)
 
 
-def test_five_megabytes_are_sent_whole() -> None:
+def test_a_text_of_five_megabytes_is_sent_completely() -> None:
     text = "0123456789" * 500_000
 
-    reply = giving(text, str)
+    reply = call_returning(text, str)
 
     assert reply.encoded == b'"%b"' % text.encode()
 
 
-def test_a_recursive_value_is_sent_as_deep_as_it_is() -> None:
-    reply = giving(Node("a", [Node("b", [Node("c")])]), Node)
+def test_a_recursive_value_is_sent_completely() -> None:
+    reply = call_returning(Node("a", [Node("b", [Node("c")])]), Node)
 
     assert reply.data == Node("a", [Node("b", [Node("c")])])
 
 
-def test_data_is_encoded_once_and_as_its_type_reads_it() -> None:
-    whole = giving(5.0, int)
-    early = giving(datetime(2026, 1, 1, tzinfo=UTC), datetime)
+def test_data_is_encoded_as_its_declared_type() -> None:
+    whole = call_returning(5.0, int)
+    early = call_returning(datetime(2026, 1, 1, tzinfo=UTC), datetime)
 
     assert (whole.data, whole.encoded) == (5, b"5")
     assert early.encoded == b'"2026-01-01T00:00:00Z"'
 
 
 @pytest.mark.parametrize(
-    ("value", "said"),
+    ("value", "message"),
     [
         (success(content=[FIVE]), "content[0]: expected a content block, got int"),
         (success("a", content=[Text(FIVE)]), "content[1].text: expected str, got int"),
         (success(FIVE), "content[0].text: expected str, got int"),
-        (Text("\ud800"), "content[0].text: text with half a surrogate pair"),
+        (Text("\ud800"), "content[0].text: text with an unpaired surrogate"),
         (Text("a", annotations=FIVE), "content[0].annotations: expected object"),
         (Text("a", annotations=NOTES), "content[0].annotations: priority must be"),
         (Text("a", meta=FIVE), "content[0].meta: expected object | null, got int"),
@@ -254,33 +254,33 @@ def test_data_is_encoded_once_and_as_its_type_reads_it() -> None:
         (success("a", NAN), "a number that is not finite"),
     ],
 )
-def test_a_reply_that_could_not_be_sent_is_refused_by_path(value: Any, said: str) -> None:
-    assert said in refusal(giving(value))
+def test_a_reply_that_cannot_be_sent_is_refused_with_its_path(value: Any, message: str) -> None:
+    assert message in refusal(call_returning(value))
 
 
 @pytest.mark.parametrize("value", [success("done"), Text("done"), Reply()])
 def test_a_reply_without_the_declared_data_is_refused(value: Any) -> None:
-    assert "without the data" in refusal(giving(value, int))
+    assert "without the data" in refusal(call_returning(value, int))
 
 
-def test_blocks_are_no_data() -> None:
-    assert refusal(giving([Text("done")], list[int])) == "[0]: expected int, got object"
+def test_blocks_are_refused_where_data_is_declared() -> None:
+    assert refusal(call_returning([Text("done")], list[int])) == "[0]: expected int, got object"
 
 
-def test_only_blocks_leave_where_only_blocks_are_declared() -> None:
-    assert refusal(giving(5, Image)) == "expected content blocks, got int"
-    assert refusal(giving([5], list[Image])) == "expected content blocks, got list"
-    assert refusal(giving(None, list[Image])) == "expected content blocks, got NoneType"
+def test_other_values_are_refused_where_only_blocks_are_declared() -> None:
+    assert refusal(call_returning(5, Image)) == "expected content blocks, got int"
+    assert refusal(call_returning([5], list[Image])) == "expected content blocks, got list"
+    assert refusal(call_returning(None, list[Image])) == "expected content blocks, got NoneType"
 
 
-def test_a_reply_s_content_may_be_a_list() -> None:
+def test_the_content_of_a_reply_may_be_a_list() -> None:
     blocks: Any = [Text("a")]
 
-    assert giving(Reply(content=blocks)).content == (Text("a"),)
+    assert call_returning(Reply(content=blocks)).content == (Text("a"),)
 
 
-def test_data_beside_an_error_does_not_leave() -> None:
-    reply = giving(Reply(data=SECRET, error=Error("GONE", "it is gone")), int)
+def test_data_beside_an_error_is_removed() -> None:
+    reply = call_returning(Reply(data=SECRET, error=Error("GONE", "it is gone")), int)
 
     assert reply.error == Error("GONE", "it is gone")
     assert reply.data is msgspec.UNSET
@@ -301,7 +301,7 @@ def returning(reply: Reply[Any]) -> Callable[[], Any]:
     return tool
 
 
-def told(fn: Callable[[], Any]) -> Error:
+def error_of(fn: Callable[[], Any]) -> Error:
     app = App("test")
     app.add_tool(fn, name="tool", inline=True)
     error = asyncio.run(app.call("tool")).error
@@ -315,14 +315,14 @@ def told(fn: Callable[[], Any]) -> Error:
     [
         ({"details": object()}, {}),
         ({"details": {"a": NAN}}, {}),
-        ({"details": looped()}, {}),
+        ({"details": cyclic_list()}, {}),
         ({"details": {"a": "\ud800"}}, {}),
         ({"details": object(), "hint": "wait", "retryable": True}, {"hint": "wait"}),
         ({"hint": 5, "details": {"a": 1}}, {"details": {"a": 1}}),
         ({"retryable": "yes"}, {"retryable": None}),
     ],
 )
-def test_what_cannot_be_sent_of_an_error_is_left_out_and_logged(
+def test_members_of_an_error_that_cannot_be_sent_are_removed_and_logged(
     raised: bool,
     given: dict[str, Any],
     expected: dict[str, Any],
@@ -334,26 +334,26 @@ def test_what_cannot_be_sent_of_an_error_is_left_out_and_logged(
         else returning(failure("it broke", **given))
     )
 
-    error = told(fn)
+    error = error_of(fn)
 
     assert (error.code, error.message) == ("UNKNOWN_ERROR", "it broke")
     assert {name: getattr(error, name) for name in expected} == expected
     assert "details" in expected or error.details is None
-    assert "tool 'tool' failed in a way that cannot be sent whole" in caplog.text
+    assert "the error of tool 'tool' is sent in part" in caplog.text
 
 
 @pytest.mark.parametrize(
     ("message", "expected"),
     [(5, "5"), (ValueError("it broke"), "it broke"), ("half \ud800", "half ?")],
 )
-def test_a_message_that_is_no_text_becomes_text(message: Any, expected: str) -> None:
-    assert told(raising(ToolError(message))).message == expected
-    assert told(returning(failure(message))).message == expected
+def test_a_message_that_is_not_a_string_becomes_one(message: Any, expected: str) -> None:
+    assert error_of(raising(ToolError(message))).message == expected
+    assert error_of(returning(failure(message))).message == expected
 
 
 @pytest.mark.parametrize("code", [5, "not upper snake", "A\r\nSet-Cookie: a=b", "É", "x" * 999])
-def test_a_code_that_is_none_can_still_be_sent_and_counts_as_unknown(code: Any) -> None:
-    error = told(raising(ToolError("it broke", code=code)))
+def test_an_invalid_error_code_is_sent_with_status_500(code: Any) -> None:
+    error = error_of(raising(ToolError("it broke", code=code)))
 
     assert error.code == str(code)
     assert error.row.status == 500
@@ -363,24 +363,24 @@ def test_a_code_that_is_none_can_still_be_sent_and_counts_as_unknown(code: Any) 
         assert all("\r" not in value and value.isascii() for _, value in written.headers)
 
 
-def test_details_that_can_be_sent_are_kept_as_they_are() -> None:
+def test_details_that_can_be_sent_are_not_changed() -> None:
     details = {"when": datetime(2026, 1, 1, tzinfo=UTC), "ids": (1, 2)}
 
-    assert told(raising(ToolError("it broke", details=details))).details == details
+    assert error_of(raising(ToolError("it broke", details=details))).details == details
 
 
-def test_a_message_that_cannot_even_be_made_text_is_masked(
+def test_a_message_whose_str_fails_is_masked(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    message: Any = Unspeakable()
+    message: Any = WithoutText()
 
-    raised = told(raising(ToolError(message)))
-    returned = told(returning(failure(message)))
+    raised = error_of(raising(ToolError(message)))
+    returned = error_of(returning(failure(message)))
 
     assert raised.code == returned.code == "TOOL_EXECUTION_ERROR"
     assert SECRET not in raised.message + returned.message
     assert SECRET in caplog.text
 
 
-def test_a_sound_is_checked_as_a_picture_is() -> None:
-    assert giving(Audio(b"x", "audio/wav"), Audio).ok
+def test_an_audio_block_passes_the_check() -> None:
+    assert call_returning(Audio(b"x", "audio/wav"), Audio).ok

@@ -1,4 +1,4 @@
-"""The pool that plain functions run in: nothing is lost, nothing blocks, nothing leaks out."""
+"""The thread pool of `def` tools: limits, exceptions, cancellation, and forked processes."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from answerback.peer import NeedsInput, Question
 
 BOUND = 10.0
 
-who: ContextVar[str] = ContextVar("who", default="nobody")
+user: ContextVar[str] = ContextVar("user", default="nobody")
 
 
 def bounded(waited: Any) -> Any:
     return asyncio.run(asyncio.wait_for(waited, BOUND))
 
 
-async def ran(pool: ThreadPool, function: Callable[..., Any], **kwargs: Any) -> Any:
+async def run_in(pool: ThreadPool, function: Callable[..., Any], **kwargs: Any) -> Any:
     return await pool.run(function, kwargs)
 
 
-def raise_it(exc: BaseException) -> None:
+def raise_exception(exc: BaseException) -> None:
     raise exc
 
 
@@ -43,7 +43,7 @@ def test_a_hundred_blocking_calls_on_forty_threads_are_all_answered() -> None:
 
     @app.tool
     def wait(n: int) -> int:
-        """Go on when twenty are here, which takes twenty threads at once."""
+        """Return once twenty calls wait, which takes twenty threads."""
         meet.wait(BOUND)
         return n
 
@@ -56,7 +56,7 @@ def test_a_hundred_blocking_calls_on_forty_threads_are_all_answered() -> None:
 
 
 def test_each_call_has_a_thread_of_its_own_up_to_the_limit() -> None:
-    """Each waits for the next one: were one short of a thread, none would ever end."""
+    """Each call waits for the next one, so with one thread less none would return."""
     pool = ThreadPool(8)
     turns = [threading.Event() for _ in range(9)]
     turns[8].set()
@@ -67,7 +67,7 @@ def test_each_call_has_a_thread_of_its_own_up_to_the_limit() -> None:
         return done
 
     async def chain() -> Any:
-        return await asyncio.gather(*(ran(pool, wait_for_next, n=n) for n in range(8)))
+        return await asyncio.gather(*(run_in(pool, wait_for_next, n=n) for n in range(8)))
 
     for _ in range(50):
         for turn in turns[:8]:
@@ -76,7 +76,7 @@ def test_each_call_has_a_thread_of_its_own_up_to_the_limit() -> None:
 
 
 def test_a_thread_that_has_just_taken_a_job_does_not_count_as_free() -> None:
-    """Else the next job would wait behind it, for as long as it takes."""
+    """Otherwise the next job would wait until that thread has finished."""
     pool = ThreadPool(2)
     taken, go_on = threading.Event(), threading.Event()
 
@@ -109,46 +109,47 @@ def test_no_more_threads_run_than_were_allowed() -> None:
         names.add(threading.current_thread().name)
 
     async def many() -> None:
-        await asyncio.gather(*(ran(pool, note) for _ in range(200)))
+        await asyncio.gather(*(run_in(pool, note) for _ in range(200)))
 
     bounded(many())
 
     assert 1 <= len(names) <= 3
 
 
-def test_a_thread_that_is_free_is_used_again() -> None:
+def test_a_free_thread_is_reused() -> None:
     pool = ThreadPool(40)
     names: set[str] = set()
 
     async def one_by_one() -> None:
         for _ in range(20):
-            await ran(pool, lambda: names.add(threading.current_thread().name))
+            await run_in(pool, lambda: names.add(threading.current_thread().name))
 
     bounded(one_by_one())
 
-    # The count goes down just before the answer goes out, so a second may be started.
+    # The count of unfinished calls is decremented just before the result is posted, so a second
+    # thread may be started.
     assert len(names) <= 2
 
 
-def test_context_variables_are_carried_in_and_not_out() -> None:
+def test_context_variables_reach_the_thread_and_do_not_come_back() -> None:
     pool = ThreadPool(2)
 
     def rename() -> str:
-        before = who.get()
-        who.set("the thread")
+        before = user.get()
+        user.set("the thread")
         return before
 
     async def call() -> tuple[str, str, str]:
-        who.set("ada")
-        return await ran(pool, rename), await ran(pool, rename), who.get()
+        user.set("ada")
+        return await run_in(pool, rename), await run_in(pool, rename), user.get()
 
     assert bounded(call()) == ("ada", "ada", "ada")
 
 
 @pytest.mark.parametrize("exc", [ValueError("no"), SystemExit(3), NeedsInput({})])
-def test_what_a_function_raises_is_raised_where_it_is_awaited(exc: BaseException) -> None:
+def test_an_exception_is_raised_where_the_call_is_awaited(exc: BaseException) -> None:
     with pytest.raises(type(exc)) as caught:
-        bounded(ran(ThreadPool(1), raise_it, exc=exc))
+        bounded(run_in(ThreadPool(1), raise_exception, exc=exc))
 
     assert caught.value is exc
 
@@ -156,9 +157,9 @@ def test_what_a_function_raises_is_raised_where_it_is_awaited(exc: BaseException
 @pytest.mark.parametrize(
     "exc", [StopIteration(1), KeyboardInterrupt(), GeneratorExit(), asyncio.CancelledError()]
 )
-def test_what_would_end_the_loop_is_raised_as_an_ordinary_error(exc: BaseException) -> None:
+def test_an_exception_that_would_end_the_loop_becomes_a_runtime_error(exc: BaseException) -> None:
     with pytest.raises(RuntimeError) as caught:
-        bounded(ran(ThreadPool(1), raise_it, exc=exc))
+        bounded(run_in(ThreadPool(1), raise_exception, exc=exc))
 
     assert caught.value.__cause__ is exc
 
@@ -173,11 +174,11 @@ def test_what_would_end_the_loop_is_raised_as_an_ordinary_error(exc: BaseExcepti
         asyncio.CancelledError(),
     ],
 )
-def test_a_tool_that_raises_an_odd_exception_fails_and_the_next_call_is_served(
+def test_a_tool_that_raises_a_base_exception_fails_and_the_next_call_is_served(
     exc: BaseException,
 ) -> None:
     app = App("odd")
-    app.add_tool(lambda: raise_it(exc), name="odd")
+    app.add_tool(lambda: raise_exception(exc), name="odd")
     app.add_tool(lambda: 7, name="even")
 
     async def both() -> tuple[Any, Any]:
@@ -189,16 +190,16 @@ def test_a_tool_that_raises_an_odd_exception_fails_and_the_next_call_is_served(
     assert even.data == 7
 
 
-def test_a_question_raised_in_a_thread_arrives_as_a_question() -> None:
+def test_a_question_raised_in_a_thread_reaches_the_caller() -> None:
     question = Question("elicitation/create", {"message": "Sure?"})
 
     with pytest.raises(NeedsInput) as caught:
-        bounded(ran(ThreadPool(1), raise_it, exc=NeedsInput({"sure": question})))
+        bounded(run_in(ThreadPool(1), raise_exception, exc=NeedsInput({"sure": question})))
 
     assert caught.value.questions == {"sure": question}
 
 
-def test_a_call_cancelled_while_it_runs_frees_its_thread_and_harms_no_other() -> None:
+def test_a_call_cancelled_while_it_runs_frees_its_thread() -> None:
     pool = ThreadPool(1)
     running, go_on = threading.Event(), threading.Event()
 
@@ -207,12 +208,12 @@ def test_a_call_cancelled_while_it_runs_frees_its_thread_and_harms_no_other() ->
         go_on.wait(BOUND)
 
     async def cancel_one() -> Any:
-        first = asyncio.ensure_future(ran(pool, wait))
+        first = asyncio.ensure_future(run_in(pool, wait))
         assert await asyncio.to_thread(running.wait, BOUND)
         first.cancel()
         with pytest.raises(asyncio.CancelledError):
             await first
-        second = asyncio.ensure_future(ran(pool, lambda: 2))
+        second = asyncio.ensure_future(run_in(pool, lambda: 2))
         go_on.set()
         return await second
 
@@ -229,14 +230,14 @@ def test_a_call_cancelled_while_it_waits_for_a_thread_never_runs() -> None:
         go_on.wait(BOUND)
 
     async def cancel_the_second() -> None:
-        first = asyncio.ensure_future(ran(pool, wait))
+        first = asyncio.ensure_future(run_in(pool, wait))
         assert await asyncio.to_thread(running.wait, BOUND)
-        second = asyncio.ensure_future(ran(pool, lambda: seen.append("second")))
+        second = asyncio.ensure_future(run_in(pool, lambda: seen.append("second")))
         await asyncio.sleep(0)
         second.cancel()
         go_on.set()
         await first
-        await ran(pool, lambda: seen.append("third"))
+        await run_in(pool, lambda: seen.append("third"))
 
     bounded(cancel_the_second())
 
@@ -257,7 +258,7 @@ def test_one_pool_serves_several_loops_at_the_same_time() -> None:
     totals: list[int] = []
 
     async def call_many(of: int) -> int:
-        found = await asyncio.gather(*(ran(pool, lambda: of) for _ in range(200)))
+        found = await asyncio.gather(*(run_in(pool, lambda: of) for _ in range(200)))
         return sum(found)
 
     loops = [
@@ -272,7 +273,7 @@ def test_one_pool_serves_several_loops_at_the_same_time() -> None:
     assert sorted(totals) == [200, 2000, 20000]
 
 
-def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
+def test_the_pool_still_works_after_a_call_outlived_its_loop() -> None:
     pool = ThreadPool(1)
     go_on = threading.Event()
 
@@ -285,10 +286,10 @@ def test_a_call_that_outlives_its_loop_harms_nobody() -> None:
     bounded(give_up())
     go_on.set()
 
-    assert bounded(ran(pool, lambda: 3)) == 3
+    assert bounded(run_in(pool, lambda: 3)) == 3
 
 
-def test_a_thread_that_waits_keeps_nothing_of_the_last_call() -> None:
+def test_an_idle_thread_keeps_no_reference_to_the_last_call() -> None:
     pool = ThreadPool(1)
 
     class Big:
@@ -296,19 +297,20 @@ def test_a_thread_that_waits_keeps_nothing_of_the_last_call() -> None:
 
     async def call() -> weakref.ref[Big]:
         big = Big()
-        await ran(pool, lambda big: big, big=big)
+        await run_in(pool, lambda big: big, big=big)
         return weakref.ref(big)
 
-    async def look() -> None:
-        kept = await call()
-        # The thread lets go just after it has answered.
-        while kept() is not None:
+    async def wait_until_freed() -> bool:
+        reference = await call()
+        # The thread drops its references just after it has posted the result.
+        while reference() is not None:
             await asyncio.sleep(0.001)
+        return True
 
-    bounded(look())
+    assert bounded(wait_until_freed())
 
 
-def test_without_a_single_thread_the_call_fails_and_a_later_one_is_served(
+def test_a_call_fails_if_no_thread_can_be_started_and_a_later_one_is_served(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pool = ThreadPool(2)
@@ -319,12 +321,12 @@ def test_without_a_single_thread_the_call_fails_and_a_later_one_is_served(
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", no_more)
         with pytest.raises(RuntimeError, match="thread"):
-            bounded(ran(pool, lambda: 1))
+            bounded(run_in(pool, lambda: 1))
 
-    assert bounded(ran(pool, lambda: 2)) == 2
+    assert bounded(run_in(pool, lambda: 2)) == 2
 
 
-def test_a_tool_that_never_returns_blocks_neither_the_loop_nor_the_end(tmp_path: Path) -> None:
+def test_a_tool_that_never_returns_blocks_neither_the_loop_nor_the_exit(tmp_path: Path) -> None:
     program = tmp_path / "stuck.py"
     program.write_text(
         "import asyncio, threading\n"
@@ -346,7 +348,7 @@ def test_a_tool_that_never_returns_blocks_neither_the_loop_nor_the_end(tmp_path:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_runs_plain_functions_though_the_parent_ran_one(tmp_path: Path) -> None:
+def test_a_forked_child_runs_def_tools_even_if_the_parent_ran_one(tmp_path: Path) -> None:
     program = tmp_path / "forking.py"
     program.write_text(
         "import asyncio, os\n"

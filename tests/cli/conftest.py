@@ -1,4 +1,4 @@
-"""Runs the command line as a person or a script does: in a process of its own."""
+"""Runs the command line in a subprocess, with pipes or on a terminal."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ if __name__ == "__main__":
 
 
 class Done(NamedTuple):
-    """What a command came to."""
+    """The output and the exit status of a command."""
 
     stdout: str
     stderr: str
@@ -145,8 +145,20 @@ def tools(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def recorded(tmp_path: Path) -> Callable[..., Path]:
+    """Writes these lines to a file of recorded replies."""
+
+    def write(*lines: str, name: str = "replies.jsonl") -> Path:
+        file = tmp_path / name
+        file.write_text("".join(f"{line}\n" for line in lines))
+        return file
+
+    return write
+
+
+@pytest.fixture
 def answerback(tmp_path: Path) -> Run:
-    """Runs `answerback ARGUMENTS` where the tools are, with pipes for all it says."""
+    """Runs `answerback ARGUMENTS` in the folder of the tools, with pipes for its streams."""
 
     def run(*arguments: str, stdin: bytes = b"", **environ: str) -> Done:
         result = subprocess.run(
@@ -165,7 +177,7 @@ def answerback(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def on_a_terminal(tmp_path: Path) -> Run:
-    """Runs `answerback ARGUMENTS` on a terminal and types *typed*; `stdout` is what is seen."""
+    """Runs `answerback ARGUMENTS` on a terminal and types *typed*; `stdout` has all output."""
 
     def run(*arguments: str, typed: bytes = b"") -> Done:
         leader, terminal = pty.openpty()
@@ -185,7 +197,7 @@ def on_a_terminal(tmp_path: Path) -> Run:
 
 def _read_all(leader: int) -> bytes:
     parts = []
-    # On Linux the end of a terminal is an error, elsewhere it is nothing more to read.
+    # At the end, reading a terminal is an error on Linux and gives nothing elsewhere.
     try:
         while part := os.read(leader, 65536):
             parts.append(part)

@@ -1,4 +1,4 @@
-"""What `audit verify|tail|stats` says, and its exit status."""
+"""The output and the exit status of `audit verify|tail|stats`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.records.kept import app_with
+from tests.records.support import app_with
 
 from answerback.cli.audit import run
 from answerback.cli.program import Program
@@ -39,17 +39,19 @@ def audit(*arguments: str) -> int:
     return run(Program("answerback"), arguments)
 
 
-def test_verify_says_that_all_links_hold_and_names_the_heads(
+def test_verify_prints_the_number_of_records_and_that_all_links_hold(
     audit_db: str, capsys: Capture
 ) -> None:
     assert audit("verify", audit_db) == 0
 
-    said = capsys.readouterr().out
-    assert "10 records in 1 chain" in said
-    assert "all links hold" in said
+    output = capsys.readouterr().out
+    assert "10 records in 1 chain" in output
+    assert "all links hold" in output
 
 
-def test_verify_proves_a_head_that_was_noted_down(audit_db: str, capsys: Capture) -> None:
+def test_verify_fails_if_the_record_of_a_given_head_is_missing(
+    audit_db: str, capsys: Capture
+) -> None:
     audit("verify", audit_db, "--json")
     head = json.loads(capsys.readouterr().out)["heads"][0]["hash"]
 
@@ -58,14 +60,14 @@ def test_verify_proves_a_head_that_was_noted_down(audit_db: str, capsys: Capture
     assert "a tail was cut" in capsys.readouterr().out
 
 
-def test_a_shortened_head_is_refused_and_not_called_tampering(audit_db: str) -> None:
+def test_a_shortened_head_is_a_usage_error(audit_db: str) -> None:
     with pytest.raises(SystemExit) as stopped:
         audit("verify", audit_db, "--head", "c093cc947d2c")
 
     assert stopped.value.code == 2
 
 
-def test_verify_names_the_first_broken_link(audit_db: str, capsys: Capture) -> None:
+def test_verify_names_the_first_record_that_was_changed(audit_db: str, capsys: Capture) -> None:
     with closing(sqlite3.connect(audit_db)) as connection, connection:
         connection.execute("UPDATE records SET body = replace(body, 'add', 'sub') WHERE id = 3")
 
@@ -73,7 +75,7 @@ def test_verify_names_the_first_broken_link(audit_db: str, capsys: Capture) -> N
     assert "BROKEN: record 3, number 3 of chain" in capsys.readouterr().out
 
 
-def test_stats_are_a_table_with_bars(audit_db: str, capsys: Capture) -> None:
+def test_stats_prints_a_table_with_bars(audit_db: str, capsys: Capture) -> None:
     assert audit("stats", audit_db) == 0
 
     lines = capsys.readouterr().out.splitlines()
@@ -83,7 +85,7 @@ def test_stats_are_a_table_with_bars(audit_db: str, capsys: Capture) -> None:
     assert lines[-1] == "8 calls, 2 failures"
 
 
-def test_stats_for_programs_are_json(audit_db: str, capsys: Capture) -> None:
+def test_stats_prints_json_for_programs(audit_db: str, capsys: Capture) -> None:
     assert audit("stats", audit_db, "--json") == 0
 
     found = json.loads(capsys.readouterr().out)
@@ -93,7 +95,7 @@ def test_stats_for_programs_are_json(audit_db: str, capsys: Capture) -> None:
     assert rows["(unknown)"]["failures"] == 1
 
 
-def test_tail_shows_the_latest_and_no_caller_can_drive_the_terminal(
+def test_tail_prints_the_latest_events_without_control_characters(
     audit_db: str, capsys: Capture
 ) -> None:
     assert audit("tail", audit_db, "-n", "3") == 0
@@ -105,17 +107,17 @@ def test_tail_shows_the_latest_and_no_caller_can_drive_the_terminal(
     assert "records_ended" in lines[2]
 
 
-def test_tail_for_programs_is_each_event_as_it_was_written(audit_db: str, capsys: Capture) -> None:
+def test_tail_prints_each_event_as_json_for_programs(audit_db: str, capsys: Capture) -> None:
     audit("tail", audit_db, "--json", "-n", "2")
 
     events = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [event["event"] for event in events] == ["mcp_response", "records_ended"]
 
 
-@pytest.mark.parametrize("what", ["verify", "tail", "stats"])
+@pytest.mark.parametrize("subcommand", ["verify", "tail", "stats"])
 @pytest.mark.parametrize("body", [b"hello\n", b'{"a":1}\n', b"x,y\n1,2\n", b"\x00\xff", "sqlite"])
-def test_a_file_that_holds_no_records_is_said_to_hold_none(
-    what: str, body: bytes | str, tmp_path: Path, capsys: Capture
+def test_a_file_without_records_is_an_error(
+    subcommand: str, body: bytes | str, tmp_path: Path, capsys: Capture
 ) -> None:
     file = tmp_path / "other"
     if isinstance(body, bytes):
@@ -125,12 +127,14 @@ def test_a_file_that_holds_no_records_is_said_to_hold_none(
             connection.execute("CREATE TABLE other (a)")
 
     with pytest.raises(CannotRead, match="there are no records in it"):
-        audit(what, str(file))
+        audit(subcommand, str(file))
 
     assert capsys.readouterr().out == ""
 
 
-def test_an_empty_file_is_not_called_proven(tmp_path: Path, capsys: Capture) -> None:
+def test_verify_of_an_empty_file_reports_that_nothing_was_recorded(
+    tmp_path: Path, capsys: Capture
+) -> None:
     (tmp_path / "audit.jsonl").write_bytes(b"")
 
     assert audit("verify", str(tmp_path / "audit.jsonl")) == 0

@@ -25,11 +25,11 @@ def test_values_are_read_by_the_type_of_their_argument(answerback: Run) -> None:
     assert (added.exit, described.exit) == (0, 0)
 
 
-def test_a_default_need_not_be_given(answerback: Run) -> None:
+def test_an_argument_with_a_default_is_optional(answerback: Run) -> None:
     assert answerback("call", "tools.py", "add", "x=7").stdout == '{"result":8}\n'
 
 
-def test_a_file_that_runs_its_own_app_takes_the_same_words(tools: Path) -> None:
+def test_a_file_that_runs_its_own_app_takes_the_same_arguments(tools: Path) -> None:
     command = [sys.executable, str(tools), "call", "add", "x=7", "y=3"]
 
     result = subprocess.run(command, capture_output=True, check=True)
@@ -37,13 +37,13 @@ def test_a_file_that_runs_its_own_app_takes_the_same_words(tools: Path) -> None:
     assert result.stdout.endswith(b'{"result":10}\n')
 
 
-def test_options_may_stand_between_the_arguments(answerback: Run) -> None:
+def test_options_are_allowed_between_the_arguments(answerback: Run) -> None:
     done = answerback("call", "--dialect", "mcp", "tools.py", "add", "x=7", "--json", "{}", "y=3")
 
     assert json.loads(done.stdout)["structuredContent"] == {"result": 10}
 
 
-def test_an_argument_can_be_what_a_file_holds(answerback: Run, tmp_path: Path) -> None:
+def test_an_argument_can_be_read_from_a_file(answerback: Run, tmp_path: Path) -> None:
     (tmp_path / "data.bin").write_bytes(bytes(range(256)))
 
     done = answerback("call", "tools.py", "size_of", "content=@data.bin")
@@ -51,7 +51,7 @@ def test_an_argument_can_be_what_a_file_holds(answerback: Run, tmp_path: Path) -
     assert done.stdout == '{"result":256}\n'
 
 
-def test_an_argument_can_be_what_comes_on_stdin(answerback: Run) -> None:
+def test_an_argument_can_be_read_from_stdin(answerback: Run) -> None:
     done = answerback("call", "tools.py", "echo", "text=-", stdin="Tromsø".encode())
 
     assert json.loads(done.stdout) == {"result": "Tromsø"}
@@ -67,7 +67,9 @@ def test_a_tool_that_reads_stdin_reads_nothing(answerback: Run) -> None:
     ("word", "text"),
     [("text=@@file", "@file"), ("text=a=b", "a=b"), ("text=", ""), ("text=-1", "-1")],
 )
-def test_a_plain_text_stays_what_it_is(answerback: Run, word: str, text: str) -> None:
+def test_text_with_special_characters_is_passed_unchanged(
+    answerback: Run, word: str, text: str
+) -> None:
     done = answerback("call", "tools.py", "echo", word)
 
     assert json.loads(done.stdout) == {"result": text}
@@ -83,7 +85,9 @@ def test_a_plain_text_stays_what_it_is(answerback: Run, word: str, text: str) ->
         ("add", "7"),
     ],
 )
-def test_what_cannot_be_read_is_said_in_one_line(answerback: Run, arguments: list[str]) -> None:
+def test_an_argument_that_cannot_be_read_is_an_error_in_one_line(
+    answerback: Run, arguments: list[str]
+) -> None:
     done = answerback("call", "tools.py", *arguments)
 
     assert done.exit == 2
@@ -91,19 +95,19 @@ def test_what_cannot_be_read_is_said_in_one_line(answerback: Run, arguments: lis
     assert "Traceback" not in done.stderr
 
 
-def test_a_value_without_a_name_is_told_how_to_be_given(answerback: Run) -> None:
+def test_a_value_without_a_name_gets_advice(answerback: Run) -> None:
     assert "write x=7" in answerback("call", "tools.py", "add", "7").stderr
     assert "write x=7" in answerback("call", "tools.py", "add", "=7").stderr
 
 
 @pytest.mark.parametrize("words", [("--x=7",), ("-x=7",), ("--x", "7")])
-def test_an_argument_in_the_form_of_an_option_is_told_how_to_be_given(
+def test_an_argument_written_as_an_option_gets_advice(
     answerback: Run, words: tuple[str, ...]
 ) -> None:
     done = answerback("call", "tools.py", "add", *words)
 
     assert done.exit == 2
-    assert f"{words[0]} is no option; an argument is written x=value\n" in done.stderr
+    assert f"{words[0]} is not an option; write an argument as x=value\n" in done.stderr
 
 
 def test_json_is_the_whole_argument_object(answerback: Run, tmp_path: Path) -> None:
@@ -116,7 +120,7 @@ def test_json_is_the_whole_argument_object(answerback: Run, tmp_path: Path) -> N
     assert given.stdout == from_file.stdout == from_stdin.stdout == '{"result":10}\n'
 
 
-def test_json_may_be_saved_as_windows_saves_it(answerback: Run, tmp_path: Path) -> None:
+def test_a_json_file_may_have_a_byte_order_mark_and_crlf(answerback: Run, tmp_path: Path) -> None:
     (tmp_path / "given.json").write_bytes(b'\xef\xbb\xbf{"x": 7,\r\n"y": 3}\r\n')
 
     done = answerback("call", "tools.py", "add", "--json", "@given.json")
@@ -124,14 +128,14 @@ def test_json_may_be_saved_as_windows_saves_it(answerback: Run, tmp_path: Path) 
     assert done.stdout == '{"result":10}\n'
 
 
-def test_a_word_changes_one_argument_of_the_json(answerback: Run) -> None:
+def test_a_name_value_pair_replaces_one_argument_of_the_json(answerback: Run) -> None:
     done = answerback("call", "tools.py", "add", "--json", '{"x": 7, "y": 3}', "y=4")
 
     assert done.stdout == '{"result":11}\n'
 
 
 @pytest.mark.parametrize(
-    ("whole", "said"),
+    ("json_option", "message"),
     [
         ("{not json", "--json is not JSON: expecting property name … at line 1, column 2"),
         ('{"x": 7', "--json is not JSON: expecting ',' delimiter at line 1, column 8"),
@@ -141,42 +145,44 @@ def test_a_word_changes_one_argument_of_the_json(answerback: Run) -> None:
     ],
 )
 @pytest.mark.parametrize("word", [(), ("x=1",)])
-def test_json_that_is_broken_is_told_by_its_flag_and_the_place(
-    answerback: Run, tmp_path: Path, whole: str, said: str, word: tuple[str, ...]
+def test_malformed_json_is_refused_with_its_source_and_position(
+    answerback: Run, tmp_path: Path, json_option: str, message: str, word: tuple[str, ...]
 ) -> None:
     (tmp_path / "broken.json").write_text('{\n  "x": seven}\n')
 
-    done = answerback("call", "tools.py", "add", "--json", whole, *word, "--dialect", "envelope")
+    done = answerback(
+        "call", "tools.py", "add", "--json", json_option, *word, "--dialect", "envelope"
+    )
 
     error = json.loads(done.stderr.splitlines()[-1])["error"]
     assert (done.exit, error["code"]) == (2, "INVALID_JSON")
-    for part in said.split("…"):
+    for part in message.split("…"):
         assert part in error["message"]
 
 
-def test_a_person_sees_where_json_breaks(on_a_terminal: Run) -> None:
+def test_a_terminal_shows_a_caret_below_malformed_json(on_a_terminal: Run) -> None:
     broken = '{"a": "' + "b" * 80 + '", c: "' + "d" * 80 + '"}'
 
     seen = on_a_terminal("call", "tools.py", "add", "--json", broken)
 
-    told, shown, mark = seen.stdout.splitlines()[-3:]
-    assert told.endswith("(INVALID_JSON)")
-    assert shown[mark.index("^")] == "c"
+    error, shown, caret = seen.stdout.splitlines()[-3:]
+    assert error.endswith("(INVALID_JSON)")
+    assert shown[caret.index("^")] == "c"
     assert len(shown) < 80
 
 
-@pytest.mark.parametrize("whole", ["[1]", "7", '{"y": 1e999}'])
+@pytest.mark.parametrize("json_option", ["[1]", "7", '{"y": 1e999}'])
 @pytest.mark.parametrize("word", [(), ("x=1",)])
-def test_json_that_is_no_object_is_the_pipelines_to_refuse(
-    answerback: Run, whole: str, word: tuple[str, ...]
+def test_json_that_is_not_an_object_or_has_a_huge_number_is_refused(
+    answerback: Run, json_option: str, word: tuple[str, ...]
 ) -> None:
-    done = answerback("call", "tools.py", "add", "--json", whole, *word)
+    done = answerback("call", "tools.py", "add", "--json", json_option, *word)
 
     assert done.exit == 2
     assert "error" in json.loads(done.stderr.splitlines()[-1])
 
 
-def test_a_list_can_be_the_lines_of_a_file(answerback: Run, tmp_path: Path) -> None:
+def test_a_list_can_be_read_from_the_lines_of_a_file(answerback: Run, tmp_path: Path) -> None:
     (tmp_path / "tags.txt").write_text("a\nb, c\n")
 
     done = answerback("call", "tools.py", "describe", "tags=@tags.txt", "when=2026-01-01")
@@ -184,7 +190,7 @@ def test_a_list_can_be_the_lines_of_a_file(answerback: Run, tmp_path: Path) -> N
     assert json.loads(done.stdout) == {"result": "['a', 'b, c'] 2026-01-01 False big"}
 
 
-def test_nothing_that_is_printed_reaches_stdout(answerback: Run) -> None:
+def test_printed_text_goes_to_stderr_and_not_to_stdout(answerback: Run) -> None:
     done = answerback("call", "tools.py", "noisy")
 
     assert done.stdout == '{"result":"quiet"}\n'
@@ -192,7 +198,7 @@ def test_nothing_that_is_printed_reaches_stdout(answerback: Run) -> None:
         assert words in done.stderr
 
 
-def test_a_lone_image_is_piped_as_its_bytes(tools: Path) -> None:
+def test_a_single_image_is_piped_as_its_bytes(tools: Path) -> None:
     command = [sys.executable, "-m", "answerback", "call", str(tools), "picture"]
 
     result = subprocess.run(command, capture_output=True, check=True)
@@ -224,7 +230,7 @@ def test_an_exception_is_masked(answerback: Run) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["rest", "mcp", "envelope", "problem"])
-def test_a_dialect_can_be_asked_for(answerback: Run, dialect: str) -> None:
+def test_the_dialect_option_chooses_the_form_of_the_json(answerback: Run, dialect: str) -> None:
     success = answerback("call", "tools.py", "add", "x=1", "--dialect", dialect)
     error = answerback("call", "tools.py", "missing", "--dialect", dialect)
 
@@ -238,7 +244,7 @@ def test_a_dialect_can_be_asked_for(answerback: Run, dialect: str) -> None:
     assert members[1] in json.loads(error.stderr.splitlines()[-1])
 
 
-def test_a_tool_or_argument_that_is_near_is_named(answerback: Run) -> None:
+def test_a_similar_tool_or_argument_name_is_suggested(answerback: Run) -> None:
     tool = answerback("call", "tools.py", "ad", "x=1")
     argument = answerback("call", "tools.py", "describe", "tag=a", "when=2026-01-01")
     loud = answerback("call", "tools.py", "ADD", "x=1")
@@ -249,7 +255,7 @@ def test_a_tool_or_argument_that_is_near_is_named(answerback: Run) -> None:
     assert (tool.exit, argument.exit) == (2, 2)
 
 
-def test_all_wrong_arguments_are_named(answerback: Run) -> None:
+def test_all_invalid_arguments_are_named(answerback: Run) -> None:
     done = answerback("call", "tools.py", "describe", "when=soon", "size=huge", "wrong=1")
 
     message = json.loads(done.stderr.splitlines()[-1])["error"]
@@ -257,112 +263,14 @@ def test_all_wrong_arguments_are_named(answerback: Run) -> None:
         assert name in message
 
 
-def test_without_a_name_the_tools_are_shown(answerback: Run) -> None:
+def test_a_call_without_a_tool_name_lists_the_tools(answerback: Run) -> None:
     done = answerback("call", "tools.py")
 
     assert done.exit == 2
     assert "add x=INTEGER [y=INTEGER]" in done.stderr
 
 
-def test_help_for_a_tool_shows_what_it_takes(answerback: Run) -> None:
-    done = answerback("call", "tools.py", "add", "--help")
-
-    assert done.exit == 0
-    assert done.stdout == (
-        "usage: answerback call tools.py add x=INTEGER [y=INTEGER]\n\n"
-        "Add two numbers.\n\nMore about it.\n\n"
-        "arguments:\n"
-        "  x  integer, required   The first number.\n"
-        "  y  integer, default 1  The second number.\n\n"
-        "example:\n"
-        "  answerback call tools.py add x=1\n"
-    )
-
-
-def test_help_for_bytes_says_that_text_is_taken_as_well_as_a_file(answerback: Run) -> None:
-    done = answerback("call", "tools.py", "size_of", "--help")
-
-    assert "size_of content=TEXT|@FILE\n" in done.stdout
-    assert "  content  text or @file, required\n" in done.stdout
-    assert done.stdout.endswith("size_of content=@file\n")
-
-
-OBJECTS = """
-from dataclasses import dataclass
-from typing import Annotated
-
-from msgspec import Meta
-
-from answerback import App
-
-app = App("objects")
-
-@dataclass
-class City:
-    name: str
-    people: int
-
-@dataclass
-class Tree:
-    twigs: list["Tree"]
-    above: "Tree | None"
-
-@app.tool
-def move(city: City, to: tuple[int, str], past: list[City] = []) -> str:
-    return f"{city} {to} {past}"
-
-@app.tool
-def grow(tree: Tree, by: Annotated[int, Meta(gt=4)], most: Annotated[float, Meta(le=0.5)]) -> str:
-    return f"{tree} {by} {most}"
-"""
-
-
-@pytest.fixture
-def objects(tmp_path: Path) -> None:
-    (tmp_path / "objects.py").write_text(OBJECTS)
-
-
-@pytest.mark.usefixtures("objects")
-def test_help_for_objects_names_their_members(answerback: Run) -> None:
-    done = answerback("call", "objects.py", "move", "--help")
-
-    assert done.stdout == (
-        "usage: answerback call objects.py move city=OBJECT to=LIST [past=LIST-OF-OBJECT]\n\n"
-        "arguments:\n"
-        "  city  object with name, people, required\n"
-        "  to    list of integer, text, required\n"
-        "  past  list of object with name, people, default []\n\n"
-        "example:\n"
-        """  answerback call objects.py move 'city={"name":"text","people":1}' to=1,text\n"""
-    )
-
-
-@pytest.mark.parametrize(
-    ("file", "tool"),
-    [
-        *(("tools.py", tool) for tool in ("add", "describe", "echo", "later")),
-        ("objects.py", "move"),
-        ("objects.py", "grow"),
-    ],
-)
-@pytest.mark.usefixtures("objects")
-def test_the_example_in_a_tools_help_works(answerback: Run, file: str, tool: str) -> None:
-    line = answerback("call", file, tool, "--help").stdout.splitlines()[-1]
-
-    done = answerback(*shlex.split(line)[1:])
-
-    assert done.exit == 0, done.stderr
-
-
-def test_help_without_a_tool_is_about_the_command(answerback: Run) -> None:
-    for arguments in (("call", "--help"), ("call", "tools.py", "-h")):
-        done = answerback(*arguments)
-
-        assert done.exit == 0
-        assert "--dialect" in done.stdout
-
-
-def test_without_a_target_one_is_asked_for(answerback: Run) -> None:
+def test_a_call_without_a_target_is_a_usage_error(answerback: Run) -> None:
     done = answerback("call")
 
     assert done.exit == 2
@@ -370,7 +278,7 @@ def test_without_a_target_one_is_asked_for(answerback: Run) -> None:
 
 
 @pytest.mark.parametrize("words", [("add",), ("add", "x=1", "y=2 3")])
-def test_a_tool_without_a_target_is_shown_where_it_goes(
+def test_a_tool_name_in_place_of_the_target_gets_the_correct_command_line(
     answerback: Run, words: tuple[str, ...]
 ) -> None:
     done = answerback("call", *words)
@@ -381,7 +289,7 @@ def test_a_tool_without_a_target_is_shown_where_it_goes(
 
 
 @pytest.mark.parametrize("words", [("nope.py", "x=1"), ("nope", "add", "x=1")])
-def test_a_target_that_is_not_there_is_all_that_is_wrong(
+def test_a_missing_target_with_a_tool_name_gets_no_such_advice(
     answerback: Run, words: tuple[str, ...]
 ) -> None:
     done = answerback("call", *words)
@@ -390,25 +298,25 @@ def test_a_target_that_is_not_there_is_all_that_is_wrong(
     assert "call calculator.py" not in done.stderr
 
 
-def test_an_argument_where_the_tool_should_be_shows_the_tools(answerback: Run) -> None:
+def test_an_argument_in_place_of_the_tool_name_lists_the_tools(answerback: Run) -> None:
     done = answerback("call", "tools.py", "x=1")
 
     assert done.exit == 2
-    assert "error: say which tool to call\n\nadd x=INTEGER" in done.stderr
+    assert "error: name the tool to call\n\nadd x=INTEGER" in done.stderr
 
 
-def test_a_plain_tool_brings_in_nothing_heavy(answerback: Run) -> None:
-    """Contract: start-up is what one who calls from a shell feels most."""
+def test_a_call_of_a_sync_tool_imports_no_heavy_module(answerback: Run) -> None:
+    """Contract: a call from a shell starts fast."""
     done = answerback("call", "tools.py", "modules")
 
     assert json.loads(done.stdout) == {"result": []}
 
 
-def test_an_async_tool_is_run(answerback: Run) -> None:
+def test_an_async_tool_is_awaited(answerback: Run) -> None:
     assert answerback("call", "tools.py", "later", "x=1").stdout == '{"result":2}\n'
 
 
-def test_what_a_tool_logs_goes_to_stderr_and_its_progress_is_for_terminals(answerback: Run) -> None:
+def test_log_messages_go_to_stderr_and_progress_to_terminals_only(answerback: Run) -> None:
     done = answerback("call", "tools.py", "steps")
 
     assert "info: a note\n" in done.stderr
@@ -416,14 +324,14 @@ def test_what_a_tool_logs_goes_to_stderr_and_its_progress_is_for_terminals(answe
     assert "half way" not in done.stderr
 
 
-def test_an_interrupt_ends_it_without_a_traceback(answerback: Run) -> None:
+def test_an_interrupt_exits_with_130_and_no_traceback(answerback: Run) -> None:
     done = answerback("call", "tools.py", "interrupted")
 
     assert done.exit == 130
     assert "Traceback" not in done.stderr
 
 
-def test_a_reader_that_went_away_is_no_trouble(tools: Path) -> None:
+def test_a_closed_pipe_exits_with_141_and_no_traceback(tools: Path) -> None:
     read, write = os.pipe()
     os.close(read)
     command = [sys.executable, "-m", "answerback", "call", str(tools), "add", "x=1"]
@@ -436,7 +344,7 @@ def test_a_reader_that_went_away_is_no_trouble(tools: Path) -> None:
     assert result.returncode == 141
 
 
-def test_closed_streams_are_no_trouble(tools: Path) -> None:
+def test_a_call_works_with_closed_standard_streams(tools: Path) -> None:
     for closing in ("2>&-", ">&-", "<&- >&- 2>&-"):
         shell = f'exec "$0" -m answerback call "$1" noisy {closing}'
         result = subprocess.run(["sh", "-c", shell, sys.executable, str(tools)], check=False)
@@ -444,7 +352,7 @@ def test_closed_streams_are_no_trouble(tools: Path) -> None:
         assert result.returncode == 0
 
 
-def test_a_person_reads_words(on_a_terminal: Run) -> None:
+def test_a_terminal_gets_text_and_not_json(on_a_terminal: Run) -> None:
     seen = on_a_terminal("call", "tools.py", "city")
 
     assert "Name: Oslo\n" in seen.stdout
@@ -480,7 +388,7 @@ def test_a_person_reads_words(on_a_terminal: Run) -> None:
         (("echo", "text=\x1b[31mred"), "\n\\x1b[31mred\n"),
     ],
 )
-def test_each_reply_has_its_words(
+def test_each_kind_of_reply_is_rendered_on_a_terminal(
     on_a_terminal: Run, arguments: tuple[str, ...], words: str
 ) -> None:
     seen = on_a_terminal("call", "tools.py", *arguments)
@@ -488,7 +396,7 @@ def test_each_reply_has_its_words(
     assert seen.stdout.endswith(words)
 
 
-def test_a_person_sees_progress_in_one_line_that_goes_away(on_a_terminal: Run) -> None:
+def test_a_terminal_shows_progress_in_one_line_that_is_erased(on_a_terminal: Run) -> None:
     seen = on_a_terminal("call", "tools.py", "steps")
 
     assert "\r\x1b[K50% half way\r\x1b[Kinfo: a note\n" in seen.stdout

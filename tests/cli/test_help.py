@@ -25,7 +25,7 @@ def test_help_names_every_command_with_an_example(
         assert f"answerback {command} {example}" in done.stdout
 
 
-def test_the_file_that_help_shows_to_start_with_works(answerback: Run, tmp_path: Path) -> None:
+def test_the_example_file_in_the_help_works(answerback: Run, tmp_path: Path) -> None:
     text = answerback().stdout
     start, end = text.index("    from answerback"), text.index("Then `python")
     lines = text[start:end].splitlines()
@@ -36,7 +36,7 @@ def test_the_file_that_help_shows_to_start_with_works(answerback: Run, tmp_path:
     assert done.stdout == '{"result":10}\n'
 
 
-def test_the_version_is_told(answerback: Run) -> None:
+def test_version_prints_the_version(answerback: Run) -> None:
     assert answerback("--version").stdout == f"answerback {__version__}\n"
 
 
@@ -54,17 +54,17 @@ def test_every_command_has_help(answerback: Run, command: str) -> None:
     [
         ("cal", "did you mean call?"),
         ("calculator.py", "the command comes first: answerback list calculator.py"),
-        ("xyzzy", f"there are {', '.join(COMMANDS)}"),
+        ("xyzzy", f"the commands are {', '.join(COMMANDS)}"),
     ],
 )
-def test_an_unknown_command_gets_advice(answerback: Run, word: str, advice: str) -> None:
+def test_an_unknown_command_gets_a_suggestion(answerback: Run, word: str, advice: str) -> None:
     done = answerback(word)
 
     assert done.exit == 2
     assert done.stderr == f"error: unknown command {word!r}; {advice}\n"
 
 
-def run_itself(file: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def run_file(file: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(file), *arguments],
         capture_output=True,
@@ -75,11 +75,11 @@ def run_itself(file: Path, *arguments: str, **environ: str) -> subprocess.Comple
     )
 
 
-def test_a_file_that_runs_its_own_app_helps_in_its_own_name(tools: Path) -> None:
-    done = run_itself(tools)
-    listed = run_itself(tools, "list")
-    wrong = run_itself(tools, "lisp")
-    version = run_itself(tools, "--version")
+def test_a_file_that_runs_its_own_app_has_help_with_its_own_name(tools: Path) -> None:
+    done = run_file(tools)
+    listed = run_file(tools, "list")
+    wrong = run_file(tools, "lisp")
+    version = run_file(tools, "--version")
 
     assert f"python {tools} call" in done.stdout
     assert "tools 1.2.3: 18 tools" in done.stdout
@@ -90,13 +90,11 @@ def test_a_file_that_runs_its_own_app_helps_in_its_own_name(tools: Path) -> None
 
 
 @pytest.mark.parametrize("arguments", [(), ("call", "secret"), ("list",)])
-def test_a_file_that_a_web_server_runs_needs_no_command_and_takes_none(
-    tools: Path, arguments: tuple[str, ...]
-) -> None:
-    """Contract: RFC 3875 makes arguments of a query, so a stranger could choose the command."""
+def test_a_cgi_program_ignores_the_command_line(tools: Path, arguments: tuple[str, ...]) -> None:
+    """Contract: RFC 3875 turns the query into arguments, so a client could choose the command."""
     request = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "PATH_INFO": "/nothing"}
 
-    done = run_itself(tools, *arguments, **request)
+    done = run_file(tools, *arguments, **request)
 
     assert done.returncode == 0
     assert done.stdout.endswith("\n\n{}")

@@ -18,14 +18,14 @@ def test_the_tools_are_listed_in_columns(answerback: Run) -> None:
     assert "size_of content=TEXT|@FILE" in lines
 
 
-def test_a_long_one_has_its_description_in_the_next_line(answerback: Run) -> None:
+def test_a_long_usage_has_its_description_in_the_next_line(answerback: Run) -> None:
     lines = answerback("list", "tools.py").stdout.splitlines()
 
     at = lines.index("describe tags=LIST-OF-TEXT when=DATE [loud=YES/NO] [size=small|big]")
     assert lines[at + 1].strip() == "Describe what was given."
 
 
-def test_a_program_gets_names_descriptions_and_schemas(answerback: Run) -> None:
+def test_json_output_has_names_descriptions_and_schemas(answerback: Run) -> None:
     listed = json.loads(answerback("list", "tools.py", "--json").stdout)
 
     add = next(entry for entry in listed if entry["name"] == "add")
@@ -34,22 +34,14 @@ def test_a_program_gets_names_descriptions_and_schemas(answerback: Run) -> None:
     assert add["outputSchema"]["properties"] == {"result": {"type": "integer"}}
 
 
-def test_an_app_without_tools_says_so(answerback: Run, tmp_path: Path) -> None:
+def test_an_app_without_tools_is_reported(answerback: Run, tmp_path: Path) -> None:
     (tmp_path / "empty.py").write_text("from answerback import App\napp = App('empty')")
 
     assert answerback("list", "empty.py").stdout == "empty has no tools\n"
 
 
-def test_what_the_module_prints_is_not_in_the_list(answerback: Run) -> None:
+def test_text_printed_by_the_module_goes_to_stderr(answerback: Run) -> None:
     done = answerback("list", "tools.py")
 
     assert "printed" not in done.stdout
     assert "printed" in done.stderr
-
-
-def test_the_openapi_document_is_printed_for_people_and_programs(answerback: Run) -> None:
-    done = answerback("openapi", "tools.py")
-
-    assert json.loads(done.stdout)["openapi"].startswith("3.1")
-    assert done.stdout.startswith("{\n  ")
-    assert done.stdout.endswith("}\n")

@@ -9,7 +9,7 @@ pytestmark = pytest.mark.usefixtures("tools")
 PING = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 
 
-def test_a_host_gets_its_answer_and_no_advice(answerback: Run) -> None:
+def test_a_host_gets_a_response_and_no_instructions(answerback: Run) -> None:
     done = answerback("mcp", "tools.py", stdin=PING)
 
     assert done.stdout == '{"jsonrpc":"2.0","id":1,"result":{}}\n'
@@ -17,7 +17,7 @@ def test_a_host_gets_its_answer_and_no_advice(answerback: Run) -> None:
     assert done.exit == 0
 
 
-def test_a_person_is_told_what_it_waits_for(on_a_terminal: Run) -> None:
+def test_a_terminal_gets_instructions(on_a_terminal: Run) -> None:
     seen = on_a_terminal("mcp", "tools.py", typed=b"\x04")
 
     assert "waits for JSON-RPC" in seen.stdout

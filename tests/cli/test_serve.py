@@ -5,12 +5,14 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.records.kept import replies_in
+from tests.records.support import replies_in
 
 Run = Callable[..., Any]
 
 
-def test_serve_says_where_it_is_and_answers_there(serve: Callable[..., Any], tools: Path) -> None:
+def test_serve_answers_at_the_address_that_it_prints(
+    serve: Callable[..., Any], tools: Path
+) -> None:
     with (
         serve(tools) as server,
         urllib.request.urlopen(f"{server.url}/healthz", timeout=20) as response,
@@ -23,7 +25,7 @@ def test_serve_says_where_it_is_and_answers_there(serve: Callable[..., Any], too
     [("--workers", "0"), ("--port", "x"), ("--port", "99999"), ("--max-body", "-1"), ("--nope",)],
 )
 @pytest.mark.usefixtures("tools")
-def test_a_flag_that_makes_no_sense_is_refused(answerback: Run, flags: tuple[str, ...]) -> None:
+def test_an_invalid_flag_is_refused(answerback: Run, flags: tuple[str, ...]) -> None:
     done = answerback("serve", "tools.py", *flags)
 
     assert done.exit == 2
@@ -31,7 +33,7 @@ def test_a_flag_that_makes_no_sense_is_refused(answerback: Run, flags: tuple[str
 
 
 @pytest.mark.usefixtures("tools")
-def test_a_port_that_cannot_be_had_is_told_in_one_line(answerback: Run) -> None:
+def test_an_address_that_is_not_available_is_an_error_in_one_line(answerback: Run) -> None:
     done = answerback("serve", "tools.py", "--host", "203.0.113.1")
 
     assert done.exit == 2
@@ -40,7 +42,7 @@ def test_a_port_that_cannot_be_had_is_told_in_one_line(answerback: Run) -> None:
 
 @pytest.mark.usefixtures("tools")
 @pytest.mark.parametrize("file", ["audit.csv", "audit", "nowhere/audit.db"])
-def test_a_file_that_no_records_can_be_in_is_refused(
+def test_an_audit_file_with_a_wrong_suffix_or_folder_is_refused(
     answerback: Run, file: str, tmp_path: Path
 ) -> None:
     done = answerback("serve", "tools.py", "--audit", file)

@@ -52,13 +52,13 @@ def files(tmp_path: Path) -> Path:
         ("package.inner:Box.app", "package.inner"),
     ],
 )
-def test_an_app_is_found_where_the_target_says(answerback: Run, target: str, name: str) -> None:
+def test_an_app_is_found_by_its_target(answerback: Run, target: str, name: str) -> None:
     done = answerback("call", target, "name")
 
     assert done.stdout == f'{{"result":"{name}"}}\n'
 
 
-def test_a_whole_path_will_do_from_anywhere(answerback: Run, files: Path) -> None:
+def test_a_target_can_be_an_absolute_path(answerback: Run, files: Path) -> None:
     done = answerback("call", f"{files}/one.py:app", "name")
 
     assert done.exit == 0
@@ -74,15 +74,15 @@ def test_a_whole_path_will_do_from_anywhere(answerback: Run, files: Path) -> Non
         (".", "'.' is a folder; name a file in it"),
         ("folder", "'folder' is a folder; name a file in it"),
         ("./folder", "'./folder' is a folder; name a file in it"),
-        ("..one", "'..one' is no file and no module's name"),
+        ("..one", "'..one' is not a file or a module name"),
         ("package.beside", "holds none"),
         ("two.py", "app, other"),
         ("two.py:nope", "there is no 'nope' in two.py; its Apps are app, other"),
-        ("package.beside:app", "there is no 'app' in package.beside; it holds no App"),
+        ("package.beside:app", "there is no 'app' in package.beside; it has no App"),
         ("two.py:word", "two.py:word is a str, not an App"),
     ],
 )
-def test_a_target_without_an_app_is_told_in_one_line(
+def test_a_target_without_an_app_is_an_error_in_one_line(
     answerback: Run, target: str, words: str
 ) -> None:
     done = answerback("list", target)
@@ -103,7 +103,7 @@ def test_a_target_without_an_app_is_told_in_one_line(
     ],
 )
 @pytest.mark.parametrize("target", ["faulty.py", "faulty"])
-def test_what_is_wrong_with_the_authors_file_is_shown_without_our_own_frames(
+def test_an_error_in_the_authors_file_has_a_traceback_without_internal_frames(
     answerback: Run, files: Path, source: str, problem: str, target: str
 ) -> None:
     (files / "faulty.py").write_text(source)
@@ -117,7 +117,7 @@ def test_what_is_wrong_with_the_authors_file_is_shown_without_our_own_frames(
     assert "importlib" not in done.stderr
 
 
-def test_a_file_that_runs_its_app_unasked_is_only_loaded(answerback: Run, files: Path) -> None:
+def test_a_file_that_calls_run_at_import_is_only_loaded(answerback: Run, files: Path) -> None:
     (files / "unguarded.py").write_text(ONE + "app.run()")
     request = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "PATH_INFO": "/name"}
 
@@ -128,7 +128,9 @@ def test_a_file_that_runs_its_app_unasked_is_only_loaded(answerback: Run, files:
     assert (asked.stdout[-22:], asked.stderr) == ('{"result":"unguarded"}', "")
 
 
-def test_a_file_that_ends_the_program_is_told_in_one_line(answerback: Run, files: Path) -> None:
+def test_a_file_that_calls_sys_exit_at_import_is_an_error_in_one_line(
+    answerback: Run, files: Path
+) -> None:
     (files / "ending.py").write_text("raise SystemExit(0)")
 
     done = answerback("list", "ending.py")
@@ -137,7 +139,9 @@ def test_a_file_that_ends_the_program_is_told_in_one_line(answerback: Run, files
     assert done.stderr == "error: ending.py called sys.exit() while it was loaded\n"
 
 
-def test_what_a_tool_sends_to_other_processes_is_found_there(answerback: Run, files: Path) -> None:
+def test_a_spawned_process_can_import_the_functions_of_the_target(
+    answerback: Run, files: Path
+) -> None:
     (files / "spread.py").write_text(
         "import multiprocessing\n" + ONE + "def double(x: int) -> int:\n    return 2 * x\n"
         "@app.tool\ndef doubled(x: int) -> list[int]:\n"

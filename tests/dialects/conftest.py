@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
 SCHEMAS = Path(__file__).parents[2].parent / "shared" / "mcp-schemas"
-"""The protocol's own schemas; where they are not at hand, results are not checked by them."""
+"""The schemas of MCP; without them, results are not validated."""
 
 
 @cache
@@ -30,7 +30,7 @@ def _validate(result: bytes, version: str) -> None:
 
 @pytest.fixture(scope="session")
 def validate_result() -> Callable[[bytes, str], None]:
-    """Raises unless the bytes are a CallToolResult of that version of MCP."""
+    """Return a function that raises unless bytes are a CallToolResult of a version of MCP."""
     return _validate
 
 
@@ -52,5 +52,5 @@ def _modules_entered(work: Callable[[], object]) -> set[str]:
 
 @pytest.fixture(scope="session")
 def modules_entered() -> Callable[[Callable[[], object]], set[str]]:
-    """Returns the names of our modules whose functions ran while a function was called."""
+    """Return a function that calls another and returns our modules whose functions ran."""
     return _modules_entered

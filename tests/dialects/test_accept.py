@@ -1,3 +1,5 @@
+"""The dialect that an Accept header asks for."""
+
 import pytest
 
 from answerback.contract import DIRECT, ENVELOPE, STANDARD, Contract
@@ -13,7 +15,7 @@ PROBLEM = "application/problem+json"
     [None, "", "*/*", "application/json", "application/*", "text/html", "image/png, */*;q=0.1"],
 )
 @pytest.mark.parametrize("contract", [STANDARD, ENVELOPE, DIRECT])
-def test_who_asks_for_nothing_of_ours_gets_the_contracts_own(
+def test_an_accept_header_that_names_no_dialect_gets_the_one_of_the_contract(
     accept: str | None, contract: Contract
 ) -> None:
     assert choose(accept, contract, failed=False) == contract.http
@@ -36,7 +38,7 @@ def test_who_asks_for_nothing_of_ours_gets_the_contracts_own(
         (f"application/json;q=0.3, */*, {MCP};q=0.5", "mcp"),
     ],
 )
-def test_the_best_liked_is_chosen(accept: str, expected: str) -> None:
+def test_the_dialect_with_the_highest_quality_is_chosen(accept: str, expected: str) -> None:
     assert choose(accept, STANDARD, failed=False) == expected
     assert choose(accept, STANDARD, failed=True) == expected
 
@@ -51,7 +53,7 @@ def test_the_best_liked_is_chosen(accept: str, expected: str) -> None:
         (f"{MCP}, {PROBLEM};q=0.5", "mcp", "mcp"),
     ],
 )
-def test_a_problem_is_for_errors_only(accept: str, success: str, error: str) -> None:
+def test_problem_is_chosen_for_errors_only(accept: str, success: str, error: str) -> None:
     assert choose(accept, STANDARD, failed=False) == success
     assert choose(accept, STANDARD, failed=True) == error
 
@@ -59,5 +61,5 @@ def test_a_problem_is_for_errors_only(accept: str, success: str, error: str) -> 
 @pytest.mark.parametrize(
     "accept", [",", ";;;", "q=1", f"{MCP};q=much", f"{MCP};q=nan", f"{MCP};q=-1", f"{MCP};q=1e9"]
 )
-def test_what_makes_no_sense_is_left_out(accept: str) -> None:
+def test_malformed_entries_of_the_accept_header_are_ignored(accept: str) -> None:
     assert choose(accept, STANDARD, failed=True) == "rest"

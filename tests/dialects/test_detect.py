@@ -10,7 +10,7 @@ import httpx
 import msgspec
 import pytest
 from starlette.responses import Response
-from tests.records.kept import Memory
+from tests.records.support import MemorySink
 
 from answerback import audit, failure, success, validate
 from answerback.contract import ENVELOPE
@@ -19,7 +19,7 @@ from answerback.middleware import asgi
 from answerback.records import Records
 from answerback.rules.examples import PNG
 from answerback.shape import BARE
-from answerback.testing import Client
+from answerback.testing import DisplayClient
 
 TEXT = {"content": [{"type": "text", "text": "started"}]}
 IMAGE = {"content": [{"type": "image", "data": PNG, "mimeType": "image/png"}]}
@@ -32,12 +32,12 @@ def over_mcp(reply: Any) -> Any:
     return msgspec.json.decode(write(reply, "mcp", BARE, ENVELOPE).body)
 
 
-def checked_by_middleware(reply: Any) -> Memory:
+def checked_by_middleware(reply: Any) -> MemorySink:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         body = msgspec.json.encode(reply)
         await Response(body, media_type="application/json")(scope, receive, send)
 
-    sink = Memory()
+    sink = MemorySink()
     records = Records(sink)
 
     async def ask() -> None:
@@ -50,15 +50,15 @@ def checked_by_middleware(reply: Any) -> Memory:
     return sink
 
 
-def checked_by_audit(reply: Any) -> Memory:
-    sink = Memory()
+def checked_by_audit(reply: Any) -> MemorySink:
+    sink = MemorySink()
     records = Records(sink)
     audit("x", lambda: reply, records=records)()
     records.close()
     return sink
 
 
-Check = Callable[[Any], Memory]
+Check = Callable[[Any], MemorySink]
 EACH = pytest.mark.parametrize("check", [checked_by_middleware, checked_by_audit])
 
 
@@ -122,7 +122,7 @@ def test_an_error_without_success_beside_it_is_a_failure() -> None:
 
 
 def test_a_test_client_reads_an_mcp_result_with_an_envelopes_members_as_a_result() -> None:
-    client = Client()
+    client = DisplayClient()
 
     client.process_response({"success": True, "isError": True, **TEXT, **CODED})
 

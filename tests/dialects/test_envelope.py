@@ -1,3 +1,5 @@
+"""The dialect envelope: its blocks, its errors, and reading other servers."""
+
 from __future__ import annotations
 
 import json
@@ -21,22 +23,20 @@ from answerback.shape import BARE, RESULT
         (Image(url="https://example.com/cat.png"), "https://example.com/cat.png", "Image"),
     ],
 )
-def test_an_image_has_an_address_and_a_text_for_those_who_cannot_see_it(
-    image: Image, url: str, alt: str
-) -> None:
+def test_an_image_has_a_url_and_an_alt_text(image: Image, url: str, alt: str) -> None:
     block = envelope.write_block(image)
 
     assert (block["type"], block["url"], block["altText"]) == ("image", url, alt)
     assert envelope.read_block(json.loads(msgspec.json.encode(block))) == image
 
 
-def test_a_sound_is_a_block_of_its_own_kind() -> None:
+def test_audio_is_a_block_of_type_audio() -> None:
     block = envelope.write_block(Audio(b"wav", "audio/wav"))
 
     assert block == {"type": "audio", "url": "data:audio/wav;base64,d2F2"}
 
 
-def test_an_embedded_resource_keeps_its_body_in_its_metadata() -> None:
+def test_an_embedded_resource_keeps_its_contents_in_its_metadata() -> None:
     block = envelope.write_block(Embedded("file:///src/main.rs", "fn main", mime="text/x-rust"))
 
     assert block == {
@@ -49,7 +49,7 @@ def test_an_embedded_resource_keeps_its_body_in_its_metadata() -> None:
     }
 
 
-def test_what_the_envelope_has_no_member_for_stands_beside_only_when_there_is_any() -> None:
+def test_annotations_and_meta_are_additional_members_if_there_are_any() -> None:
     text = Text("hi", Annotations(priority=0.5), {"a": 1})
     reply: Reply[Any] = success(content=[text, Text("ho")], meta={"b": 2})
 
@@ -71,13 +71,15 @@ def test_what_the_envelope_has_no_member_for_stands_beside_only_when_there_is_an
         (failure("no", code="CONFLICT", retryable=False), {}),
     ],
 )
-def test_an_error_says_whether_to_try_again_where_it_is_not_plain(error: Any, more: Any) -> None:
+def test_retryable_is_written_where_it_is_true_or_differs_from_the_table(
+    error: Any, more: Any
+) -> None:
     found = json.loads(envelope.write(error, BARE, ENVELOPE))["error"]
 
     assert found == {"code": error.error.code, "message": "no", **more}
 
 
-def test_the_error_text_is_the_contracts() -> None:
+def test_the_error_text_follows_the_contract() -> None:
     found = json.loads(envelope.write(failure("no"), BARE, STANDARD))
 
     assert found["content"] == [{"type": "text", "text": "no"}]
@@ -93,13 +95,13 @@ def test_the_error_text_is_the_contracts() -> None:
         ({"error": {"message": "no flag"}}, "no flag"),
     ],
 )
-def test_errors_of_others_are_read(found: Any, message: str) -> None:
+def test_errors_of_another_server_are_read(found: Any, message: str) -> None:
     reply = envelope.read(found, BARE, ENVELOPE)
 
     assert reply.error == Error("UNKNOWN_ERROR", message, retryable=False)
 
 
-def test_successes_of_others_are_read() -> None:
+def test_successes_of_another_server_are_read() -> None:
     chart = {"type": "chart", "rows": [1]}
     link = {"type": "resource", "resourceType": "file", "identifier": "/a", "name": "a"}
 
@@ -130,6 +132,6 @@ def test_successes_of_others_are_read() -> None:
         {"success": False, "error": {"code": 5}},
     ],
 )
-def test_what_is_no_envelope_is_refused(found: Any) -> None:
+def test_a_malformed_envelope_is_refused(found: Any) -> None:
     with pytest.raises(MalformedReply):
         envelope.read(found)

@@ -1,4 +1,4 @@
-"""The laws every dialect keeps, over replies of every kind."""
+"""The laws of every dialect for writing, reading and projecting, tested with random replies."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Case(msgspec.Struct, frozen=True):
         return project(self.reply, dialect, self.shape, self.contract, self.version)
 
 
-# Text that the contracts and the dialects make themselves is what could be mistaken for theirs.
+# These samples look like text that contracts and dialects add themselves.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8) | st.sampled_from(
     ["", "Error: no", "no", '{"result":1}', '{"error":"no"}', "1", "😀\u2028\x00", "a\r\nb: c"]
 )
@@ -160,7 +160,7 @@ def cases(draw: st.DrawFn) -> Case:
 @pytest.mark.parametrize("dialect", DIALECTS)
 @bounded
 @given(cases())
-def test_what_was_read_is_written_as_it_was(dialect: Dialect, case: Case) -> None:
+def test_a_reply_that_was_read_is_written_to_the_same_bytes(dialect: Dialect, case: Case) -> None:
     again = msgspec.structs.replace(case, reply=case.read(dialect))
 
     assert again.write(dialect) == case.write(dialect)
@@ -169,7 +169,7 @@ def test_what_was_read_is_written_as_it_was(dialect: Dialect, case: Case) -> Non
 @pytest.mark.parametrize("dialect", DIALECTS)
 @bounded
 @given(cases())
-def test_what_is_read_is_what_the_dialect_says_it_carries(dialect: Dialect, case: Case) -> None:
+def test_a_reply_is_read_as_project_says(dialect: Dialect, case: Case) -> None:
     carried = case.project(dialect)
 
     found = case.read(dialect)
@@ -187,10 +187,10 @@ def test_mcp_and_the_envelope_carry_everything(dialect: Dialect, case: Case) -> 
 
     found = case.read(dialect)
 
-    assert _without_added(found.content, case.reply.content) == _plain(case.reply.content)
+    assert _without_added(found.content, case.reply.content) == _received(case.reply.content)
     assert found.data == _json(case.reply.data)
-    assert _said(found.error) == _said(case.reply.error)
-    assert found.meta == _json(_authors(case.reply.meta))
+    assert _with_defaults(found.error) == _with_defaults(case.reply.error)
+    assert found.meta == _json(_author_keys(case.reply.meta))
     assert found.timestamp == case.reply.timestamp
 
 
@@ -227,23 +227,23 @@ def test_every_mcp_result_is_valid_in_its_version(
 
 
 def _without_added(found: tuple[Block, ...], own: tuple[Block, ...]) -> list[Block]:
-    """The content that was found but for the text of the contract, first or last."""
+    """Return the content without the text of the contract, which is the first or last block."""
     spare = len(found) - len(own)
     assert spare in (0, 1)
     kept = list(found)
-    if spare and kept[1:] == _plain(own):
+    if spare and kept[1:] == _received(own):
         assert isinstance(kept[0], Text)
         return kept[1:]
     return kept[:-1] if spare else kept
 
 
-def _plain(content: tuple[Block, ...]) -> list[Block]:
-    """The blocks as JSON can say them, without the keys that are ours."""
-    return [_plain_block(block) for block in content]
+def _received(content: tuple[Block, ...]) -> list[Block]:
+    """Return the blocks as a client receives them, without keys that have our prefix."""
+    return [_received_block(block) for block in content]
 
 
-def _plain_block(block: Block) -> Block:
-    changes: dict[str, Any] = {"meta": _json(_authors(block.meta or {})) or None}
+def _received_block(block: Block) -> Block:
+    changes: dict[str, Any] = {"meta": _json(_author_keys(block.meta or {})) or None}
     if isinstance(block, Link):
         changes["metadata"] = _json(block.metadata)
     if block.annotations is not None and block.annotations.audience is not None:
@@ -252,7 +252,7 @@ def _plain_block(block: Block) -> Block:
     return msgspec.structs.replace(block, **changes)
 
 
-def _authors(meta: dict[str, Any]) -> dict[str, Any]:
+def _author_keys(meta: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in meta.items() if not key.startswith("answerback/")}
 
 
@@ -260,7 +260,7 @@ def _json(value: Any) -> Any:
     return value if value is msgspec.UNSET else msgspec.json.decode(msgspec.json.encode(value))
 
 
-def _said(error: Error | None) -> Error | None:
+def _with_defaults(error: Error | None) -> Error | None:
     if error is None:
         return None
     retryable = error.row.retryable if error.retryable is None else error.retryable

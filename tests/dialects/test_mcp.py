@@ -1,3 +1,5 @@
+"""The dialect mcp: results in each version of the protocol, and reading other servers."""
+
 from __future__ import annotations
 
 import json
@@ -91,7 +93,7 @@ def test_old_versions_get_no_structured_content_but_the_same_text(version: Versi
 
 
 @pytest.mark.parametrize("version", OLD)
-def test_a_link_is_said_in_words_where_there_are_no_links(version: Version) -> None:
+def test_a_link_becomes_text_in_versions_without_links(version: Version) -> None:
     link = Link("https://example.com", "home", title="Home page", description="Start here")
 
     found = written(success(content=[link]), version)
@@ -100,7 +102,7 @@ def test_a_link_is_said_in_words_where_there_are_no_links(version: Version) -> N
     assert found["content"] == [{"type": "text", "text": text}]
 
 
-def test_audio_is_a_resource_where_there_is_no_audio() -> None:
+def test_audio_becomes_a_resource_in_the_version_without_audio() -> None:
     found = written(success(content=[Audio(b"wav", "audio/wav")]), V2024_11_05)
 
     resource = {"uri": "urn:answerback:audio", "mimeType": "audio/wav", "blob": "d2F2"}
@@ -108,7 +110,7 @@ def test_audio_is_a_resource_where_there_is_no_audio() -> None:
 
 
 @pytest.mark.parametrize("version", OLD)
-def test_old_versions_get_only_the_members_they_know(version: Version) -> None:
+def test_old_versions_get_only_the_block_members_they_have(version: Version) -> None:
     notes = Annotations(priority=1, last_modified="2025-05-03T14:30:00Z")
     image = Image(b"png", "image/png", alt="a cat", annotations=notes, meta={"a": 1})
 
@@ -119,14 +121,14 @@ def test_old_versions_get_only_the_members_they_know(version: Version) -> None:
 
 
 @pytest.mark.parametrize("version", VERSIONS.values())
-def test_the_stateless_era_alone_says_what_type_a_result_is(version: Version) -> None:
+def test_only_the_stateless_version_has_a_result_type(version: Version) -> None:
     for reply in (success(data=1), success("hi", data=1), failure("no")):
         assert written(reply, version).get("resultType") == (
             "complete" if version is V2026_07_28 else None
         )
 
 
-def test_an_error_keeps_what_mcp_has_no_member_for() -> None:
+def test_the_code_details_and_hint_of_an_error_are_in_the_meta() -> None:
     reply = failure("wait", code="RATE_LIMITED", details={"limit": 5}, hint="in a minute")
 
     found = written(reply)
@@ -140,11 +142,11 @@ def test_an_error_keeps_what_mcp_has_no_member_for() -> None:
     assert "structuredContent" not in found
 
 
-def test_an_error_that_is_not_retryable_says_so() -> None:
+def test_an_error_that_is_not_retryable_is_marked_so() -> None:
     assert written(failure("no"))["_meta"]["answerback/error"]["retryable"] is False
 
 
-def test_the_message_is_repeated_only_where_the_text_is_not_exactly_it() -> None:
+def test_the_message_is_in_the_meta_only_if_the_text_differs_from_it() -> None:
     plain = written(failure("no"))
     prefixed = written(failure("no"), contract=DIRECT)
 
@@ -152,7 +154,7 @@ def test_the_message_is_repeated_only_where_the_text_is_not_exactly_it() -> None
     assert prefixed["_meta"]["answerback/error"]["message"] == "no"
 
 
-def test_an_image_by_address_is_a_link_that_is_still_an_image() -> None:
+def test_an_image_with_a_url_is_a_link_marked_as_an_image() -> None:
     image = Image(url="https://example.com/cat.png", alt="a cat", width=4)
 
     [block] = written(success(content=[image]))["content"]
@@ -173,7 +175,7 @@ def test_the_bytes_of_an_image_are_sent_once() -> None:
     assert by_address.count(b"AAEC") == 1
 
 
-def test_an_authors_meta_cannot_pass_for_ours() -> None:
+def test_keys_with_our_prefix_in_an_authors_meta_are_not_sent() -> None:
     reply = Reply(data=1, meta={"answerback/timestamp": "1999", "openai/outputTemplate": "ui://w"})
 
     found = written(reply)
@@ -183,14 +185,14 @@ def test_an_authors_meta_cannot_pass_for_ours() -> None:
 
 
 @pytest.mark.parametrize("data", [[1, 2], "text", 5, None])
-def test_data_without_an_object_around_it_is_still_sent_as_an_object(data: Any) -> None:
+def test_data_that_is_not_an_object_is_sent_as_an_object(data: Any) -> None:
     body = mcp.write(success(data=data), BARE, STANDARD, LATEST_STATEFUL)
 
     assert json.loads(body)["structuredContent"] == {"result": data}
     assert mcp.read(body, BARE).data == data
 
 
-def test_checked_json_is_spliced_and_never_made_again() -> None:
+def test_checked_json_is_inserted_without_encoding_the_data_again() -> None:
     reply = Reply(data=object(), encoded=b'{"price":1.10}')
 
     for contract in (STANDARD, ENVELOPE):
@@ -199,7 +201,7 @@ def test_checked_json_is_spliced_and_never_made_again() -> None:
 
 
 @pytest.mark.parametrize("result", [{"content": []}, '{"content":[]}', b'{"content":[]}'])
-def test_a_result_of_others_without_is_error_is_a_success(result: Any) -> None:
+def test_a_result_of_another_server_without_is_error_is_a_success(result: Any) -> None:
     reply = mcp.read(result)
 
     assert reply.ok
@@ -215,7 +217,7 @@ def test_a_result_of_others_without_is_error_is_a_success(result: Any) -> None:
         (ALIGNED, '{"error":"city not found"}'),
     ],
 )
-def test_an_error_of_others_is_read_by_the_contract(contract: Contract, text: str) -> None:
+def test_an_error_of_another_server_is_read_by_the_contract(contract: Contract, text: str) -> None:
     result = {"content": [{"type": "text", "text": text}], "isError": True}
 
     reply = mcp.read(result, BARE, contract)
@@ -224,14 +226,14 @@ def test_an_error_of_others_is_read_by_the_contract(contract: Contract, text: st
     assert (reply.error.code, reply.error.message) == ("UNKNOWN_ERROR", "city not found")
 
 
-def test_an_error_of_others_without_a_text_still_has_a_message() -> None:
+def test_an_error_of_another_server_without_a_text_still_has_a_message() -> None:
     reply = mcp.read({"content": [], "isError": True})
 
     assert reply.error is not None
     assert reply.error.message == "Unknown error"
 
 
-def test_what_others_send_as_data_beside_an_error_is_its_details() -> None:
+def test_structured_content_beside_an_error_is_read_as_its_details() -> None:
     reply = mcp.read({"content": [], "isError": True, "structuredContent": {"limit": 5}})
 
     assert reply.error is not None
@@ -239,14 +241,14 @@ def test_what_others_send_as_data_beside_an_error_is_its_details() -> None:
     assert reply.data is msgspec.UNSET
 
 
-def test_structured_content_alone_is_read() -> None:
+def test_structured_content_without_content_is_read() -> None:
     reply = mcp.read({"structuredContent": {"result": [1]}, "isError": None}, RESULT)
 
     assert reply.data == [1]
     assert reply.content == ()
 
 
-def test_json_in_a_lone_text_is_left_as_text() -> None:
+def test_json_in_a_text_block_is_left_as_text() -> None:
     reply = mcp.read({"content": [{"type": "text", "text": '{"a":1}'}]})
 
     assert reply.data is msgspec.UNSET
@@ -261,11 +263,11 @@ def test_json_in_a_lone_text_is_left_as_text() -> None:
         ({"text": "no type"}, "no type"),
     ],
 )
-def test_a_block_of_an_unknown_kind_is_kept_as_text(block: Any, text: str) -> None:
+def test_a_block_of_an_unknown_type_is_read_as_text(block: Any, text: str) -> None:
     assert mcp.read({"content": [block]}).content == (Text(text),)
 
 
-def test_what_others_leave_null_or_out_of_order_in_hints_does_no_harm() -> None:
+def test_null_members_and_malformed_annotations_of_another_server_are_ignored() -> None:
     link = {"type": "resource_link", "uri": "a:b", "title": None, "_meta": None}
     text = {"type": "text", "text": "t", "annotations": {"priority": 7}}
     blob = {"type": "resource", "resource": {"uri": "a:b", "blob": "", "mimeType": None}}
@@ -295,13 +297,16 @@ def test_what_others_leave_null_or_out_of_order_in_hints_does_no_harm() -> None:
         {"content": [], "isError": True, "_meta": {"answerback/error": {"code": 5}}},
     ],
 )
-def test_what_is_no_result_is_refused(result: Any) -> None:
+def test_a_malformed_result_is_refused(result: Any) -> None:
     with pytest.raises(MalformedReply):
         mcp.read(result)
 
 
-def test_the_usual_reply_is_valid_in_every_version(
-    validate_result: Callable[[bytes, str], None],
+@pytest.mark.parametrize("name", VERSIONS)
+def test_a_reply_with_data_alone_is_valid_in_every_version(
+    name: str, validate_result: Callable[[bytes, str], None]
 ) -> None:
-    for name, version in VERSIONS.items():
-        validate_result(mcp.write(success(data=10), RESULT, STANDARD, version), name)
+    result = mcp.write(success(data=10), RESULT, STANDARD, VERSIONS[name])
+
+    validate_result(result, name)
+    assert json.loads(result)["content"] == [{"type": "text", "text": '{"result":10}'}]

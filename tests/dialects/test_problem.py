@@ -1,3 +1,5 @@
+"""The dialect problem: RFC 9457 problem details."""
+
 from __future__ import annotations
 
 import msgspec
@@ -12,7 +14,7 @@ from answerback.shape import RESULT
 PROBLEM = "application/problem+json"
 
 
-def test_an_error_is_a_problem() -> None:
+def test_an_error_is_written_as_problem_details() -> None:
     details = {"city": "Atlantis"}
     error = Error.of(NotFound("no such city", code="CITY_UNKNOWN", details=details, hint="sink"))
 
@@ -45,7 +47,7 @@ def test_a_plain_error_is_read_as_in_rest() -> None:
     assert found.error == Error("CONFLICT", "no")
 
 
-def test_a_problem_of_others_is_read_with_what_it_adds() -> None:
+def test_additional_members_of_another_servers_problem_are_its_details() -> None:
     body = b'{"type":"https://example.com/credit","title":"No credit","balance":30}'
 
     found = problem.read(HttpReply(403, body, f"{PROBLEM}; charset=utf-8"))
@@ -54,6 +56,6 @@ def test_a_problem_of_others_is_read_with_what_it_adds() -> None:
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b'{"detail":5}', b'{"code":5}'])
-def test_what_is_no_problem_is_refused(body: bytes) -> None:
+def test_a_malformed_problem_is_refused(body: bytes) -> None:
     with pytest.raises(MalformedReply):
         problem.read(HttpReply(400, body, PROBLEM))

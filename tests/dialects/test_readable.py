@@ -1,3 +1,5 @@
+"""JSON data rendered as text for people."""
+
 import math
 from time import perf_counter
 from typing import Any
@@ -73,7 +75,7 @@ Metrics:
     )
 
 
-def test_a_record_in_full_reads_well() -> None:
+def test_a_record_with_nested_members_is_rendered() -> None:
     data = {
         "order": {
             "id": 7,
@@ -176,7 +178,7 @@ Zürich     0.4"""
     )
 
 
-def test_records_of_many_members_read_as_a_list() -> None:
+def test_records_with_many_members_are_a_list() -> None:
     data = {"hosts": [{"name": "web"} | {f"port_{n}": n for n in range(8)}, {"name": "db"}]}
 
     assert render(data) == (
@@ -196,7 +198,7 @@ Found 2 hosts
     )
 
 
-def test_lists_within_lists_read_as_points() -> None:
+def test_nested_lists_are_bulleted() -> None:
     data = {"matrix": [[1, 2], [3, 4]], "mixed": [1, {"name": "Ann", "age": 3}, "two\nlines"]}
 
     assert render(data) == (
@@ -213,7 +215,7 @@ Mixed: 3 items
     )
 
 
-def test_deep_data_ends_in_one_line() -> None:
+def test_data_below_the_depth_limit_is_on_one_line() -> None:
     data = {"a": {"b": {"c": {"d": {"e": {"f": {"g": {"h": {"i": [1, {"j": {}}]}}}}}}}}}
 
     assert render(data) == (
@@ -248,7 +250,7 @@ A:
         ({"now": {"current": {"sun": True}}}, "Now:\n  Current:\n    Sun: yes"),
     ],
 )
-def test_small_data_reads_as_small_text(data: Any, text: str) -> None:
+def test_small_data_is_a_short_text(data: Any, text: str) -> None:
     assert render(data) == text
 
 
@@ -265,11 +267,11 @@ def test_small_data_reads_as_small_text(data: Any, text: str) -> None:
         (math.inf, "inf"),
     ],
 )
-def test_numbers_are_without_noise(number: float, text: str) -> None:
+def test_numbers_are_shown_without_rounding_errors(number: float, text: str) -> None:
     assert render(number) == text
 
 
-def test_an_integer_that_python_will_not_print_is_described() -> None:
+def test_an_integer_too_large_for_python_to_print_is_described() -> None:
     assert render(10**5000) == "an integer of 16610 bits"
 
 
@@ -294,7 +296,7 @@ def test_an_integer_that_python_will_not_print_is_described() -> None:
         ("k" * 100, "k" * 59 + "…"),
     ],
 )
-def test_names_of_programs_become_names_of_people(key: str, label: str) -> None:
+def test_identifiers_become_readable_labels(key: str, label: str) -> None:
     assert render({key: 1}) == f"{label}: 1"
 
 
@@ -321,7 +323,7 @@ def test_a_string_is_its_own_text() -> None:
     assert render(text) == text
 
 
-def test_escape_sequences_and_reordering_marks_are_shown_and_not_sent() -> None:
+def test_control_characters_and_bidi_marks_are_escaped() -> None:
     evil = "\x1b[31mred\r\x00\x9b\u202edoc\ud800"
 
     assert render(evil) == r"\x1b[31mred\r\x00\x9b\u202edoc\ud800"
@@ -339,7 +341,7 @@ def test_long_values_are_shortened() -> None:
     assert len(header) <= 120
 
 
-def test_long_lists_tables_objects_and_texts_say_how_much_is_left_out() -> None:
+def test_long_lists_tables_objects_and_texts_show_how_much_is_left_out() -> None:
     assert render([{"n": n} for n in range(90)]).endswith("\n49\n… and 40 more")
     assert render(list(range(90))).endswith("\n- 49\n… and 40 more")
     assert render({f"k-{n}": n for n in range(140)}).endswith("\nk-99: 99\n… and 40 more")
@@ -358,7 +360,7 @@ def test_long_lists_tables_objects_and_texts_say_how_much_is_left_out() -> None:
     ],
     ids=["members", "records", "lists", "strings", "columns"],
 )
-def test_megabytes_are_read_quickly_and_shown_briefly(data: Any) -> None:
+def test_megabytes_are_rendered_quickly_and_briefly(data: Any) -> None:
     began = perf_counter()
     text = render(data)
 
@@ -378,7 +380,7 @@ JSON = st.recursive(
 
 
 @given(JSON.filter(lambda data: not isinstance(data, str)))
-def test_any_data_gives_clean_bounded_lines(data: Any) -> None:
+def test_any_data_is_rendered_as_bounded_lines_without_control_characters(data: Any) -> None:
     lines = render(data).split("\n")
 
     assert lines[0] != ""
@@ -388,7 +390,7 @@ def test_any_data_gives_clean_bounded_lines(data: Any) -> None:
 
 
 @given(st.text())
-def test_any_string_gives_text_without_control_characters(text: str) -> None:
+def test_any_string_is_rendered_without_control_characters(text: str) -> None:
     kinds = {category(char) for char in render(text) if char not in "\n\t"}
 
     assert kinds.isdisjoint({"Cc", "Cs"})

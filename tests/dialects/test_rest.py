@@ -1,3 +1,5 @@
+"""The dialect rest: bodies, media types, statuses and headers."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -20,7 +22,7 @@ def written(reply: Reply[Any]) -> HttpReply:
     return rest.write(reply, RESULT, STANDARD)
 
 
-def test_data_beside_content_is_sent_alone() -> None:
+def test_content_beside_data_is_not_sent() -> None:
     found = written(success("ten", 10, content=[Image(b"png", "image/png")], meta={"a": 1}))
 
     assert found == HttpReply(200, b'{"result":10}', JSON)
@@ -47,7 +49,7 @@ def test_data_is_written_without_entering_another_module_than_shape(
         (Image(b"bytes", "text/html"), "application/octet-stream"),
     ],
 )
-def test_a_lone_picture_or_sound_is_its_bytes_under_a_type_that_is_safe(
+def test_a_single_image_or_audio_block_is_sent_as_bytes_with_a_safe_media_type(
     block: Block, media_type: str
 ) -> None:
     found = written(success(content=[block]))
@@ -74,13 +76,13 @@ def test_data_that_looks_like_content_is_read_as_data() -> None:
     assert rest.read(rest.write(success(data=data), BARE, STANDARD)).data == data
 
 
-def test_an_error_is_its_message_and_its_code_a_header() -> None:
+def test_an_error_is_its_message_with_its_code_in_a_header() -> None:
     found = written(failure("no", code="RATE_LIMITED", details={"a": 1}, hint="wait"))
 
     assert found == HttpReply(429, b'{"error":"no"}', JSON, (("X-Error-Code", "RATE_LIMITED"),))
 
 
-def test_a_code_of_the_authors_own_keeps_its_status_when_it_is_read() -> None:
+def test_an_error_code_of_the_author_keeps_its_status_when_it_is_read() -> None:
     error = Error.of(NotFound("no such city", code="CITY_UNKNOWN"))
 
     found = rest.read(written(Reply(error=error)))
@@ -89,7 +91,7 @@ def test_a_code_of_the_authors_own_keeps_its_status_when_it_is_read() -> None:
     assert found.error.row.status == 404
 
 
-def test_no_code_can_break_a_header() -> None:
+def test_an_error_code_cannot_add_a_header() -> None:
     found = written(failure("no", code="A\r\nSet-Cookie: a=b"))
 
     assert found.headers == (("X-Error-Code", "A--Set-Cookie--a-b"),)
@@ -107,7 +109,9 @@ def test_no_code_can_break_a_header() -> None:
         (409, b'{"error":null}', "CONFLICT", "HTTP status 409"),
     ],
 )
-def test_errors_of_others_are_read(status: int, body: bytes, code: str, message: str) -> None:
+def test_errors_of_another_server_are_read(
+    status: int, body: bytes, code: str, message: str
+) -> None:
     found = rest.read(HttpReply(status, body, JSON))
 
     assert found.error == Error(code, message)
@@ -123,7 +127,9 @@ def test_errors_of_others_are_read(status: int, body: bytes, code: str, message:
         ("", b"", Reply()),
     ],
 )
-def test_successes_of_others_are_read(media_type: str, body: bytes, reply: Reply[Any]) -> None:
+def test_successes_of_another_server_are_read(
+    media_type: str, body: bytes, reply: Reply[Any]
+) -> None:
     found = rest.read(HttpReply(200, body, media_type))
 
     assert found == msgspec.structs.replace(reply, timestamp=found.timestamp)
@@ -138,6 +144,6 @@ def test_successes_of_others_are_read(media_type: str, body: bytes, reply: Reply
         HttpReply(200, b'{"content":[5]}', JSON, (("X-Answerback-Form", "content"),)),
     ],
 )
-def test_what_is_no_reply_is_refused(found: HttpReply) -> None:
+def test_a_malformed_body_is_refused(found: HttpReply) -> None:
     with pytest.raises(MalformedReply):
         rest.read(found)

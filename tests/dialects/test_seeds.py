@@ -1,4 +1,4 @@
-"""What the seeds say an answer looks like; each test is named for the seed it quotes."""
+"""The replies that the seeds show; each test is named for the seed it quotes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def enveloped(reply: Reply[Any]) -> Any:
 
 
 def resulting(reply: Reply[Any], shape: Shape, contract: Contract) -> Any:
-    """The MCP result but for `_meta`, of which the seeds know nothing."""
+    """Return the MCP result without `_meta`, which the seeds do not have."""
     found = json.loads(write(reply, "mcp", shape, contract).body)
     del found["_meta"]
     return found
@@ -130,7 +130,7 @@ def test_seed_000_an_error_response() -> None:
     }
 
 
-def test_seed_000_create_success_response_puts_data_in_words() -> None:
+def test_seed_000_create_success_response_renders_data_as_text() -> None:
     found = enveloped(success(data={"instance": {"name": "vscode-1", "status": "running"}}))
 
     assert text_of(found) == "Instance: vscode-1\nStatus: running"
@@ -144,17 +144,21 @@ def test_seed_000_create_error_response_without_details() -> None:
     assert found["error"] == {"code": "UNKNOWN_ERROR", "message": "Instance not found"}
 
 
-def test_seed_000_a_success_without_anything_says_so() -> None:
+def test_seed_000_a_success_without_content_and_data_has_a_text() -> None:
     assert text_of(enveloped(success())) == "Operation completed successfully"
 
 
 @pytest.mark.parametrize("block", [Image(b"png", "image/png"), Embedded("file:///a", text="a")])
-def test_seed_000_what_it_asks_of_blocks_is_always_there(block: Block) -> None:
-    enveloped(success(content=[block]))
+def test_seed_000_blocks_have_the_members_that_it_requires(block: Block) -> None:
+    found = enveloped(success(content=[block]))
+
+    required = {"image": {"url", "altText"}, "resource": {"resourceType", "identifier", "name"}}
+    [item] = found["content"]
+    assert required[item["type"]] <= item.keys()
 
 
 @pytest.mark.parametrize("dialect", ["mcp", "envelope"])
-def test_seed_000_the_envelope_stands_in_the_mcp_result_too(dialect: Any) -> None:
+def test_seed_000_the_mcp_result_has_the_members_of_the_envelope(dialect: Any) -> None:
     reply = Reply(data={"id": 1}, timestamp=NOW)
 
     found = json.loads(write(reply, dialect, BARE, ENVELOPE).body)
@@ -185,7 +189,7 @@ def test_seed_001_the_mcp_text_is_the_http_body(data: Any, shape: Shape, text: s
     assert written.media_type == "application/json"
 
 
-def test_seed_001_the_json_comes_first_beside_a_text_of_the_authors_own() -> None:
+def test_seed_001_the_json_comes_before_a_text_of_the_author() -> None:
     found = resulting(success("The sum is ten.", 10), RESULT, ALIGNED)
 
     assert [block["text"] for block in found["content"]] == ['{"result":10}', "The sum is ten."]
@@ -203,7 +207,7 @@ def test_seed_001_an_error_is_the_same_json_on_mcp_and_on_http() -> None:
     assert (written.status, written.media_type) == (400, "application/json")
 
 
-def test_seed_001_a_function_that_is_not_there_is_404() -> None:
+def test_seed_001_an_unknown_function_is_404() -> None:
     reply = failure("Function not found: NonExistent", code="TOOL_NOT_FOUND")
 
     written = write(reply, "rest", RESULT, ALIGNED)
@@ -224,7 +228,7 @@ def test_seed_003_a_success_has_three_fields_and_indented_text() -> None:
     }
 
 
-def test_seed_003_a_text_of_the_authors_own_is_for_people_and_comes_first() -> None:
+def test_seed_003_a_text_of_the_author_comes_first() -> None:
     data = {"temperature": 5, "conditions": "Cloudy", "humidity": 78, "wind_speed": 12}
 
     found = resulting(success("Temperature in Oslo: 5°C, Cloudy", data), BARE, DIRECT)

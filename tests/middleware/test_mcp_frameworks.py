@@ -1,4 +1,4 @@
-"""The wrappers in front of the real FastMCP and the real official SDK."""
+"""The middleware in servers of FastMCP and of the official SDK."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from mcp.server.mcpserver import MCPServer
 from answerback.middleware import fastmcp, sdk
 from answerback.records import JSONL, Records
 from answerback.records.event import Event
-from answerback.records.reader import Kept, decode, read
+from answerback.records.reader import StoredRecord, decode, read
 
 TEXT = "Internal server error: Invalid response format"
 
 
 def call(server: Any, name: str, **arguments: Any) -> Any:
-    """The result of a call, from the framework's own client."""
+    """Call a tool with the client of the server's framework."""
 
     async def ask() -> Any:
         if isinstance(server, FastMCP):
@@ -36,7 +36,7 @@ def call(server: Any, name: str, **arguments: Any) -> Any:
 
 
 def replies_in(file: Path) -> list[Event]:
-    events = [decode(kept) for kept in read(str(file)) if isinstance(kept, Kept)]
+    events = [decode(kept) for kept in read(str(file)) if isinstance(kept, StoredRecord)]
     return [event for event in events if event is not None and event.is_reply]
 
 
@@ -66,7 +66,7 @@ EXAMPLES = pytest.mark.parametrize(
 
 
 @EXAMPLES
-def test_a_valid_result_goes_out_as_it_is(server: Any) -> None:
+def test_a_valid_result_is_sent_unchanged(server: Any) -> None:
     result = call(server, "weather", city="Oslo")
 
     assert not result.is_error
@@ -74,7 +74,7 @@ def test_a_valid_result_goes_out_as_it_is(server: Any) -> None:
 
 
 @EXAMPLES
-def test_a_result_that_tells_a_secret_is_refused(server: Any) -> None:
+def test_a_result_with_a_secret_is_refused(server: Any) -> None:
     result = call(server, "connect")
 
     assert result.is_error

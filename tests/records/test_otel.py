@@ -1,4 +1,4 @@
-"""Spans and metrics by the semantic conventions for MCP."""
+"""OpenTelemetry spans and metrics follow the semantic conventions for MCP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
-from tests.records.kept import app_with
+from tests.records.support import app_with
 
 from answerback import App, NotFound
 from answerback.records import OpenTelemetry, Records
@@ -51,8 +51,8 @@ def telemetry() -> Iterator[Telemetry]:
 
 
 def over_mcp(app: App, method: str, **params: Any) -> None:
-    """One request without a session, as stateful clients may send it."""
-    frame = {"jsonrpc": "2.0", "id": 5, "method": method, "params": params}
+    """Send one MCP request without a session, as version 2025-06-18 allows."""
+    message = {"jsonrpc": "2.0", "id": 5, "method": method, "params": params}
     headers = {
         "Accept": "application/json, text/event-stream",
         "MCP-Protocol-Version": "2025-06-18",
@@ -61,7 +61,7 @@ def over_mcp(app: App, method: str, **params: Any) -> None:
     async def send() -> None:
         transport = httpx.ASGITransport(app.asgi())
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            response = await client.post("/mcp", content=json.dumps(frame), headers=headers)
+            response = await client.post("/mcp", content=json.dumps(message), headers=headers)
             assert response.status_code == 200
 
     asyncio.run(send())
@@ -94,7 +94,7 @@ def test_a_failed_tool_is_a_tool_error(telemetry: Telemetry) -> None:
     assert span.attributes["answerback.error.code"] == "TOOL_EXECUTION_ERROR"
 
 
-def test_a_resource_that_is_not_there_has_the_error_of_the_protocol(telemetry: Telemetry) -> None:
+def test_a_missing_resource_has_its_json_rpc_error_code(telemetry: Telemetry) -> None:
     @telemetry.app.resource("data://one")
     def one() -> str:
         raise NotFound("gone")
@@ -109,7 +109,7 @@ def test_a_resource_that_is_not_there_has_the_error_of_the_protocol(telemetry: T
     assert span.attributes["rpc.response.status_code"] == "-32002"
 
 
-def test_a_span_stands_below_the_one_that_was_current(telemetry: Telemetry) -> None:
+def test_the_parent_of_a_span_is_the_span_that_was_current(telemetry: Telemetry) -> None:
     tracer = telemetry.tracing.get_tracer("test")
 
     with tracer.start_as_current_span("outer") as outer:
@@ -121,8 +121,8 @@ def test_a_span_stands_below_the_one_that_was_current(telemetry: Telemetry) -> N
 
 
 def test_findings_are_events_of_the_span(telemetry: Telemetry) -> None:
-    told = "postgres://admin:Zk3vQ9pLw2@db.internal/main"
-    asyncio.run(telemetry.app.call("echo", text=told))
+    text = "postgres://admin:Zk3vQ9pLw2@db.internal/main"
+    asyncio.run(telemetry.app.call("echo", text=text))
 
     (span,) = telemetry.spans()
     assert {event.name for event in span.events} == {"mcp_response_format_issue"}
@@ -139,4 +139,4 @@ def test_durations_are_measured_in_the_buckets_of_the_convention(telemetry: Tele
     assert point.count == 1
     assert point.explicit_bounds == (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
     assert point.attributes["mcp.method.name"] == "tools/call"
-    assert found["answerback.calls.pipeline.duration"].data.data_points[0].count == 1
+    assert found["answerback.call.duration"].data.data_points[0].count == 1

@@ -1,4 +1,4 @@
-"""Secrets are found wherever they stand, and made unreadable."""
+"""Secrets are found in any text and masked; placeholders are left alone."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ NO_SECRETS = [
 ]
 
 
-def shown(secret: str) -> str:
+def in_context(secret: str) -> str:
     return IN_CONTEXT.get(secret, "{}").format(secret)
 
 
 @pytest.mark.parametrize("secret", SECRETS)
-def test_a_secret_is_masked_and_what_stands_around_it_is_kept(secret: str) -> None:
-    masked = mask(f"before {shown(secret)} after")
+def test_a_secret_is_masked_and_the_text_around_it_is_kept(secret: str) -> None:
+    masked = mask(f"before {in_context(secret)} after")
 
     assert secret not in masked
     assert MASK in masked
@@ -103,45 +103,45 @@ def test_a_secret_is_masked_and_what_stands_around_it_is_kept(secret: str) -> No
     st.text(max_size=20),
     st.sampled_from(["\n", " ", '"', "=", "\t", "\x0b", "\x1f"]),
 )
-def test_what_is_found_in_a_text_is_suspected_in_its_json(
+def test_a_secret_in_a_text_is_suspected_in_its_json_too(
     secret: str, around: str, before: str
 ) -> None:
-    text = f"{around}{before}{shown(secret)}"
+    text = f"{around}{before}{in_context(secret)}"
     twice = msgspec.json.encode(
         msgspec.json.encode(text.encode("utf-8", "replace").decode()).decode()
     )
 
     assert list(secrets_in(text)) == [] or may_hold_secrets(twice.decode())
-    assert list(secrets_in(before + shown(secret))) != []
+    assert list(secrets_in(before + in_context(secret))) != []
 
 
-def test_a_key_is_masked_from_its_first_line_to_its_last() -> None:
+def test_a_private_key_is_masked_from_its_first_line_to_its_last() -> None:
     key = "-----BEGIN PRIVATE KEY-----\n" + "MIIEvQIBADANBgkqhkiG9w0BAQEF" * 3 + "\n"
 
     assert mask(f"a {key}-----END PRIVATE KEY----- b") == f"a {MASK} b"
 
 
 def test_several_secrets_in_a_text_are_all_masked() -> None:
-    text = " ".join(map(shown, SECRETS))
+    text = " ".join(map(in_context, SECRETS))
 
     masked = mask(text)
 
     assert not [secret for secret in SECRETS if secret in masked]
 
 
-def test_what_is_masked_twice_takes_nothing_else_with_it() -> None:
+def test_a_secret_of_two_kinds_is_masked_once() -> None:
     token = "eyJhbGciOiJIUzI1NiJ9." + "eyJ1c2VyIjoiYWxpY2UifQ.c2lnbmF0dXJlLWhlcmU1Mg"
 
     assert mask(f"Bearer {token} and the rest") == f"Bearer {MASK} and the rest"
 
 
 @pytest.mark.parametrize("text", NO_SECRETS)
-def test_what_only_looks_like_a_secret_is_left_alone(text: str) -> None:
+def test_a_text_that_only_looks_like_a_secret_is_left_alone(text: str) -> None:
     assert mask(text) == text
     assert validate({"content": [{"type": "text", "text": text}]}) == ()
 
 
-def test_a_text_without_secrets_is_the_same_afterwards() -> None:
+def test_a_text_without_secrets_is_not_changed() -> None:
     text = "https://example.com/a@b:c and postgres://user:password@host/db"
 
     assert mask(text) == text
@@ -177,7 +177,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=lambda text: text[:12])
 @pytest.mark.parametrize("failed", [False, True])
-def test_a_hostile_text_takes_no_longer_than_its_length_suggests(text: str, failed: bool) -> None:
+def test_a_hostile_text_is_checked_in_less_than_a_second(text: str, failed: bool) -> None:
     started = time.process_time()
 
     validate({"content": [{"type": "text", "text": text}], "isError": failed})

@@ -1,4 +1,4 @@
-"""Seed 000: what its validator, its auditor, its schema and its pitfalls find, a rule finds."""
+"""Seed 000: the rules find all that its validator, auditor and schema refuse, and its pitfalls."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.seeds.quotes import STARTED_DATA_000
 from answerback import validate
 from answerback.dialects.reply_schemas import dialect_schema, seed_schema
 from answerback.rules.repair import repair
-from answerback.rules.reply_view import Circumstances
+from answerback.rules.reply_view import CheckContext
 
 NOW = "2026-01-31T12:00:00.000Z"
 GOOD: dict[str, Any] = {
@@ -45,7 +45,7 @@ def found(reply: Any) -> dict[str, str]:
     return {each.rule: each.message for each in validate(reply, dialect="envelope")}
 
 
-# The auditor's six texts, and with them the validator's three.
+# Replies with the auditor's text and, where it throws one, the validator's.
 ISSUES = [
     (without("success"), "Missing success field", "Response must include a boolean success field"),
     (
@@ -72,7 +72,7 @@ ISSUES = [
 
 
 @pytest.mark.parametrize(("reply", "issue", "thrown"), ISSUES)
-def test_seed_000_the_texts_of_the_auditor_and_the_validator(
+def test_seed_000_findings_have_the_texts_of_the_auditor_and_the_validator(
     reply: dict[str, Any], issue: str, thrown: str
 ) -> None:
     findings = [each for each in validate(reply, "envelope") if each.message == issue]
@@ -83,18 +83,18 @@ def test_seed_000_the_texts_of_the_auditor_and_the_validator(
 
 
 @pytest.mark.parametrize("reply", [GOOD, FAILED, GOOD | {"content": [TEXT, IMAGE, RESOURCE]}])
-def test_seed_000_its_own_examples_are_right(reply: dict[str, Any]) -> None:
+def test_seed_000_its_own_examples_have_no_findings(reply: dict[str, Any]) -> None:
     assert validate(reply) == ()
 
 
-def test_seed_000_a_date_of_the_language_is_a_timestamp() -> None:
+def test_seed_000_a_datetime_object_is_a_valid_timestamp() -> None:
     assert found(GOOD | {"timestamp": datetime.now(UTC)}) == {}
 
 
-def test_seed_000_the_validator_adds_a_missing_timestamp() -> None:
+def test_seed_000_a_missing_timestamp_is_added_by_the_repair() -> None:
     reply = without("timestamp")
 
-    left = repair(reply, "envelope", Circumstances())
+    left = repair(reply, "envelope", CheckContext())
 
     assert left == ()
     assert datetime.fromisoformat(reply["timestamp"]).tzinfo is not None
@@ -126,7 +126,7 @@ PITFALLS: list[tuple[str, dict[str, Any], set[str]]] = [
 @pytest.mark.parametrize(
     ("reply", "rules"), [each[1:] for each in PITFALLS], ids=[each[0] for each in PITFALLS]
 )
-def test_seed_000_pitfall(reply: dict[str, Any], rules: set[str]) -> None:
+def test_seed_000_a_pitfall_is_found(reply: dict[str, Any], rules: set[str]) -> None:
     assert set(found(reply)) == rules
 
 
@@ -136,17 +136,17 @@ def test_seed_000_pitfall_5_the_hint_names_the_field_that_was_used_instead() -> 
     assert first.hint == "say it with success, not with status"
 
 
-def test_seed_000_an_error_that_was_thrown_is_no_reply() -> None:
+def test_seed_000_an_error_as_plain_text_is_not_json() -> None:
     assert [each.rule for each in validate(b"Error: Instance not found")] == ["AB100"]
 
 
-# Every document of a kind on which the seed's schema and ours differ; docs/conventions.md says why.
-ONLY_OURS_TAKES: list[dict[str, Any]] = [
+# Documents on which the seed's schema and ours differ; docs/conventions.md says why.
+ONLY_OURS_ACCEPTS: list[dict[str, Any]] = [
     GOOD | {"data": [1, 2]},
     GOOD | {"data": None},
     FAILED | {"error": FAILED["error"] | {"details": ["instance-1"]}},
 ]
-ONLY_THE_SEED_TAKES: list[dict[str, Any]] = [
+ONLY_THE_SEED_ACCEPTS: list[dict[str, Any]] = [
     GOOD | {"content": [{"type": "chart", "series": [1, 2]}]},
     GOOD | {"content": [{"type": "audio"}]},
     GOOD | {"content": [{"type": "", "text": "Operation completed"}]},
@@ -159,7 +159,7 @@ ONLY_THE_SEED_TAKES: list[dict[str, Any]] = [
 ]
 
 
-SCHEMA_BREAKERS: list[dict[str, Any]] = [
+REFUSED_BY_SCHEMA: list[dict[str, Any]] = [
     *(
         reply
         for reply, _, _ in ISSUES
@@ -179,7 +179,7 @@ SCHEMA_BREAKERS: list[dict[str, Any]] = [
         {**GOOD, "content": [RESOURCE | {name: 1}]}
         for name in ("resourceType", "identifier", "name")
     ),
-    *ONLY_OURS_TAKES,
+    *ONLY_OURS_ACCEPTS,
     GOOD | {"error": FAILED["error"]},
     FAILED | {"error": "Instance not found"},
     FAILED | {"error": {"code": "INSTANCE_NOT_FOUND"}},
@@ -189,34 +189,34 @@ SCHEMA_BREAKERS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("reply", SCHEMA_BREAKERS)
-def test_seed_000_what_its_schema_refuses_a_rule_finds(reply: dict[str, Any]) -> None:
+@pytest.mark.parametrize("reply", REFUSED_BY_SCHEMA)
+def test_seed_000_every_reply_that_its_schema_refuses_has_a_finding(reply: dict[str, Any]) -> None:
     assert not jsonschema.Draft7Validator(seed_schema()).is_valid(reply)
 
     assert validate(reply, "envelope")
 
 
-def takes(schema: dict[str, Any], reply: Any) -> bool:
+def accepts(schema: dict[str, Any], reply: Any) -> bool:
     validator = jsonschema.validators.validator_for(schema, jsonschema.Draft7Validator)
     return bool(validator(schema).is_valid(reply))
 
 
-@pytest.mark.parametrize("reply", ONLY_OURS_TAKES)
-def test_seed_000_documents_that_only_our_schema_takes(reply: dict[str, Any]) -> None:
-    assert takes(dialect_schema("envelope"), reply)
-    assert not takes(seed_schema(), reply)
+@pytest.mark.parametrize("reply", ONLY_OURS_ACCEPTS)
+def test_seed_000_some_documents_are_accepted_by_our_schema_only(reply: dict[str, Any]) -> None:
+    assert accepts(dialect_schema("envelope"), reply)
+    assert not accepts(seed_schema(), reply)
 
 
-@pytest.mark.parametrize("reply", ONLY_THE_SEED_TAKES)
-def test_seed_000_documents_that_only_its_schema_takes(reply: dict[str, Any]) -> None:
-    assert takes(seed_schema(), reply)
-    assert not takes(dialect_schema("envelope"), reply)
+@pytest.mark.parametrize("reply", ONLY_THE_SEED_ACCEPTS)
+def test_seed_000_some_documents_are_accepted_by_its_schema_only(reply: dict[str, Any]) -> None:
+    assert accepts(seed_schema(), reply)
+    assert not accepts(dialect_schema("envelope"), reply)
 
 
-def test_seed_000_on_all_else_the_two_schemas_agree() -> None:
-    known = [*ONLY_OURS_TAKES, *ONLY_THE_SEED_TAKES]
-    others = [each for each in [GOOD, FAILED, *SCHEMA_BREAKERS] if each not in known]
+def test_seed_000_on_other_documents_the_two_schemas_agree() -> None:
+    known = [*ONLY_OURS_ACCEPTS, *ONLY_THE_SEED_ACCEPTS]
+    others = [each for each in [GOOD, FAILED, *REFUSED_BY_SCHEMA] if each not in known]
     others += [copy.deepcopy(reply) for _, reply, _ in PITFALLS]
 
     for reply in others:
-        assert takes(seed_schema(), reply) == takes(dialect_schema("envelope"), reply), reply
+        assert accepts(seed_schema(), reply) == accepts(dialect_schema("envelope"), reply), reply

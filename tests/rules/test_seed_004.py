@@ -1,4 +1,4 @@
-"""Seed 004: its examples are right, and what it warns of a rule finds."""
+"""Seed 004: its examples have no findings, and a rule finds each mistake that it describes."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from tests.seeds.quotes import WEATHER_004 as WEATHER
 from tests.seeds.quotes import WEATHER_SCHEMA_004 as OUTPUT
 
 from answerback import validate
-from answerback.rules.reply_view import Circumstances
+from answerback.rules.reply_view import CheckContext
 from answerback.rules.validation import check
 
 INPUT = {"type": "object", "properties": {"location": {"type": "string"}}}
 
 
-def text(said: str, **more: Any) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": said}], **more}
+def text(words: str, **members: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": words}], **members}
 
 
 def block(**members: Any) -> dict[str, Any]:
     return {"content": [members]}
 
 
-def rules(reply: Any, **known: Any) -> list[str]:
-    return [each.rule for each in validate(reply, **known)]
+def rules(reply: Any, **options: Any) -> list[str]:
+    return [each.rule for each in validate(reply, **options)]
 
 
 STRUCTURED = text(json.dumps(WEATHER), structuredContent=WEATHER)
 
-RIGHT = [
+CORRECT = [
     text(quotes.RATE_LIMITED_004, isError=True),
     text(quotes.WEATHER_TEXT_004, isError=False),
     STRUCTURED,
@@ -48,56 +48,56 @@ RIGHT = [
 ]
 
 
-@pytest.mark.parametrize("reply", RIGHT)
-def test_seed_004_its_examples_are_right(reply: dict[str, Any]) -> None:
+@pytest.mark.parametrize("reply", CORRECT)
+def test_seed_004_its_examples_have_no_findings(reply: dict[str, Any]) -> None:
     assert validate(reply) == ()
 
 
-def test_seed_004_the_structured_weather_keeps_to_its_output_schema() -> None:
+def test_seed_004_the_structured_weather_matches_its_output_schema() -> None:
     assert validate(STRUCTURED, schema=OUTPUT, version="2025-06-18") == ()
 
 
-def test_seed_004_the_wrong_approach_an_error_as_json_text() -> None:
+def test_seed_004_the_wrong_approach_of_an_error_as_json_text_is_found() -> None:
     wrong = {"success": False, "error": {"code": "ERROR_CODE", "message": "error message"}}
 
     assert rules(text(json.dumps(wrong))) == ["AB202"]
 
 
-def test_seed_004_the_golden_rule_a_failure_needs_is_error() -> None:
+def test_seed_004_the_golden_rule_a_failure_without_is_error_is_found() -> None:
     assert rules(text(quotes.RATE_LIMITED_004)) == ["AB201"]
 
 
 @pytest.mark.parametrize("code", [-32603, -32000])
-def test_seed_004_the_golden_rule_a_failure_is_a_result_and_no_protocol_error(code: int) -> None:
+def test_seed_004_the_golden_rule_a_failure_as_protocol_error_is_found(code: int) -> None:
     frame = {"jsonrpc": "2.0", "id": 3, "error": {"code": code, "message": "API is down"}}
 
-    found = check(frame, "mcp", Circumstances(method="tools/call"))
+    found = check(frame, "mcp", CheckContext(method="tools/call"))
 
     assert [each.rule for each in found] == ["AB206"]
 
 
-def test_seed_004_an_unknown_tool_is_a_protocol_error() -> None:
+def test_seed_004_a_protocol_error_for_an_unknown_tool_has_no_findings() -> None:
     error = {"code": -32602, "message": "Unknown tool: invalid_tool_name"}
     frame = {"jsonrpc": "2.0", "id": 3, "error": error}
 
-    assert check(frame, "mcp", Circumstances(method="tools/call")) == ()
+    assert check(frame, "mcp", CheckContext(method="tools/call")) == ()
 
 
-def test_seed_004_content_is_always_required() -> None:
+def test_seed_004_missing_content_is_found() -> None:
     assert rules({"structuredContent": WEATHER}) == ["AB102"]
 
 
-def test_seed_004_text_and_structured_content_are_both_given() -> None:
+def test_seed_004_text_that_is_missing_or_contradicts_the_data_is_found() -> None:
     assert rules({"content": [], "structuredContent": WEATHER}) == ["AB303"]
     assert rules(text('{"temperature": 3}', structuredContent=WEATHER)) == ["AB301"]
 
 
-def test_seed_004_a_tool_must_have_an_input_schema() -> None:
+def test_seed_004_a_tool_without_an_input_schema_is_found() -> None:
     assert rules({"tools": [{"name": "get_weather"}]}) == ["AB330"]
     assert rules({"tools": [{"name": "get_weather", "inputSchema": INPUT}]}) == []
 
 
-def test_seed_004_structured_content_must_conform_to_the_output_schema() -> None:
+def test_seed_004_structured_content_that_breaks_the_output_schema_is_found() -> None:
     wrong = {**WEATHER, "humidity": "65 %"}
 
     found = validate(text(json.dumps(wrong), structuredContent=wrong), schema=OUTPUT)
@@ -107,12 +107,12 @@ def test_seed_004_structured_content_must_conform_to_the_output_schema() -> None
     ]
 
 
-def test_seed_004_a_tool_with_an_output_schema_must_send_structured_content() -> None:
+def test_seed_004_missing_structured_content_of_an_output_schema_is_found() -> None:
     assert rules(text("22.5 °C, partly cloudy, 65 %"), schema=OUTPUT) == ["AB321"]
 
 
-def test_seed_004_a_tool_that_sends_data_should_declare_an_output_schema() -> None:
-    found = check(STRUCTURED, "mcp", Circumstances(listed=True))
+def test_seed_004_data_without_a_declared_output_schema_gets_a_note() -> None:
+    found = check(STRUCTURED, "mcp", CheckContext(listed=True))
 
     assert [(each.rule, each.severity) for each in found] == [("AB323", "note")]
 
@@ -136,34 +136,34 @@ def test_seed_004_an_error_of_a_tool_with_an_output_schema_needs_no_data() -> No
         (block(type="text", text="x", annotations={"lastModified": "May 3rd"}), "AB405"),
     ],
 )
-def test_seed_004_content_types(reply: dict[str, Any], rule: str) -> None:
-    """The base64 of its examples is a placeholder, and no base64."""
+def test_seed_004_a_wrong_content_block_is_found(reply: dict[str, Any], rule: str) -> None:
+    """Images and audio in its examples have a placeholder that is not base64."""
     assert rules(reply) == [rule]
 
 
-@pytest.mark.parametrize("said", ["Error occurred", "Unknown error"])
-def test_seed_004_best_practice_2_vague_messages(said: str) -> None:
-    assert rules(text(said, isError=True)) == ["AB204"]
+@pytest.mark.parametrize("message", ["Error occurred", "Unknown error"])
+def test_seed_004_best_practice_2_a_vague_message_is_found(message: str) -> None:
+    assert rules(text(message, isError=True)) == ["AB204"]
 
 
-def test_seed_004_best_practice_3_do_not_leak_system_information() -> None:
-    said = "PostgreSQL connection refused at localhost:5432 with user 'admin'"
+def test_seed_004_best_practice_3_leaked_system_information_is_found() -> None:
+    message = "PostgreSQL connection refused at localhost:5432 with user 'admin'"
 
-    assert rules(text(said, isError=True)) == ["AB506"]
+    assert rules(text(message, isError=True)) == ["AB506"]
 
 
-def test_seed_004_best_practice_4_a_stack_is_for_the_log() -> None:
+def test_seed_004_best_practice_4_a_stack_trace_is_found() -> None:
     stack = "Error: no\n    at get (/app/src/db.ts:3:9)\n    at run (/app/src/index.ts:9:1)"
 
     assert "AB501" in rules(text(stack, isError=True))
 
 
-def test_seed_004_checklist_complex_error_objects() -> None:
-    said = json.dumps({"success": False, "error": {"code": "E", "message": "no such entity"}})
+def test_seed_004_checklist_a_complex_error_object_is_found() -> None:
+    message = json.dumps({"success": False, "error": {"code": "E", "message": "no such entity"}})
 
-    assert rules(text(said, isError=True)) == ["AB207"]
+    assert rules(text(message, isError=True)) == ["AB207"]
 
 
-def test_seed_004_checklist_the_response_schema() -> None:
+def test_seed_004_checklist_members_of_the_wrong_type_are_found() -> None:
     assert rules(text("x", isError="no")) == ["AB115"]
     assert rules(text("x", structuredContent=[1])) == ["AB310"]

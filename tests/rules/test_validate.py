@@ -1,4 +1,4 @@
-"""`validate`: what it takes, and what it gives."""
+"""`validate`: its arguments, and its findings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from answerback.rules.checks import ab32_output_schema
 WEATHER = {"temperature": 22.5, "humidity": 65}
 
 
-def text(said: str, **more: Any) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": said}], **more}
+def text(words: str, **members: Any) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": words}], **members}
 
 
 @pytest.mark.parametrize("dialect", ["mcp", "envelope", "rest"])
@@ -32,17 +32,19 @@ def text(said: str, **more: Any) -> dict[str, Any]:
         failure("no such city: Olso", code="NOT_FOUND", details={"near": ["Oslo"]}),
     ],
 )
-def test_a_reply_of_ours_is_right_in_every_dialect(reply: Reply[Any], dialect: Any) -> None:
+def test_a_correct_reply_object_has_no_findings_in_any_dialect(
+    reply: Reply[Any], dialect: Any
+) -> None:
     assert validate(reply, dialect) == ()
 
 
-def test_a_reply_of_ours_is_looked_into() -> None:
+def test_a_reply_object_is_checked() -> None:
     found = validate(failure("Error occurred"))
 
     assert [each.rule for each in found] == ["AB204"]
 
 
-def test_a_finding_says_where_it_is_and_what_to_do() -> None:
+def test_a_finding_has_a_pointer_a_message_and_a_hint() -> None:
     found = validate(text("fine", isError="no"))
 
     assert found == (
@@ -60,7 +62,7 @@ def test_a_finding_says_where_it_is_and_what_to_do() -> None:
 @pytest.mark.parametrize(
     "make", [msgspec.json.encode, lambda reply: msgspec.json.encode(reply).decode()]
 )
-def test_json_is_taken_as_bytes_and_as_text(make: Any) -> None:
+def test_json_is_accepted_as_bytes_and_as_text(make: Any) -> None:
     assert [each.rule for each in validate(make(text("fine", _meta=[])))] == ["AB122"]
 
 
@@ -74,23 +76,23 @@ def test_an_mcp_result_that_is_an_envelope_too_is_an_mcp_result() -> None:
     assert validate({"success": True, "isError": False, **text("fine")}) == ()
 
 
-def test_the_dialect_that_is_given_counts() -> None:
+def test_a_given_dialect_overrides_the_detected_one() -> None:
     assert "AB101" in [each.rule for each in validate(text("fine"), "envelope")]
 
 
-def test_a_version_that_there_is_not_is_refused() -> None:
+def test_an_unknown_version_is_refused() -> None:
     with pytest.raises(ValueError, match="no version of MCP is called '2020-01-01'"):
         validate(text("fine"), version="2020-01-01")
 
 
-def test_a_broken_output_schema_is_told_as_such() -> None:
+def test_an_invalid_output_schema_is_reported_as_such() -> None:
     found = validate(text("{}", structuredContent={}), schema={"type": "nonsense"})
 
     assert [each.rule for each in found] == ["AB320"]
     assert "the output schema itself is broken" in found[0].message
 
 
-def test_a_reference_to_another_machine_is_not_followed() -> None:
+def test_a_remote_reference_in_a_schema_is_not_followed() -> None:
     schema = {"$ref": "http://127.0.0.1:9/schema.json"}
 
     found = validate(text("{}", structuredContent={}), schema=schema)
@@ -98,7 +100,9 @@ def test_a_reference_to_another_machine_is_not_followed() -> None:
     assert "is not followed" in found[0].message
 
 
-def test_without_the_extra_a_schema_asks_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_without_the_lint_extra_raises_an_install_hint(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     ab32_output_schema._compiled.cache_clear()
 
@@ -106,7 +110,7 @@ def test_without_the_extra_a_schema_asks_for_it(monkeypatch: pytest.MonkeyPatch)
         validate(text("{}", structuredContent={}), schema={"type": "object"})
 
 
-def test_without_the_extra_all_else_is_checked() -> None:
+def test_without_the_lint_extra_all_other_rules_are_checked() -> None:
     probe = (
         "import sys; sys.modules['jsonschema_rs'] = sys.modules['rich'] = None\n"
         "from answerback import validate\n"
@@ -116,7 +120,7 @@ def test_without_the_extra_all_else_is_checked() -> None:
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 1
 
 
-def test_what_json_cannot_say_is_no_reason_to_fail() -> None:
+def test_values_that_json_cannot_express_do_not_raise() -> None:
     cycle: dict[str, Any] = text("fine")
     cycle["structuredContent"] = cycle
 
@@ -126,7 +130,7 @@ def test_what_json_cannot_say_is_no_reason_to_fail() -> None:
     assert validate(text("fine", structuredContent={"when": object()})) is not None
 
 
-def test_a_reply_is_not_changed_by_looking_at_it() -> None:
+def test_validate_does_not_change_the_reply() -> None:
     reply = text("fine", structuredContent=None, is_error=True)
     before = msgspec.json.encode(reply)
 
@@ -143,22 +147,22 @@ def test_importing_the_rules_loads_no_optional_dependency() -> None:
     assert subprocess.run([sys.executable, "-c", probe], check=False).returncode == 0
 
 
-def test_a_dialect_that_there_is_not_is_refused() -> None:
+def test_an_unknown_dialect_is_refused() -> None:
     with pytest.raises(ValueError, match="no dialect is called 'MCP'"):
-        validate({}, dialect="MCP")  # type: ignore[arg-type]  # what is tested
+        validate({}, dialect="MCP")  # type: ignore[arg-type]  # the error is what is tested
 
 
 @pytest.mark.parametrize(
     ("number", "name"), [("nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")]
 )
-def test_a_number_that_is_none_is_called_as_javascript_calls_it(number: str, name: str) -> None:
+def test_nan_and_infinity_are_named_as_in_javascript(number: str, name: str) -> None:
     found = validate({"content": [], "structuredContent": {"mean": float(number)}})
 
     assert [each.message for each in found if each.rule == "AB304"] == [f"{name} is not JSON"]
 
 
 @pytest.mark.parametrize(
-    ("said", "path"),
+    ("message", "path"),
     [
         ("cannot open /home/ada/shop/settings.json", "/home/ada/shop/settings.json"),
         ("no such file: '/home/ada/notes.txt'.", "/home/ada/notes.txt"),
@@ -167,13 +171,13 @@ def test_a_number_that_is_none_is_called_as_javascript_calls_it(number: str, nam
         ("see /root/.ssh, please", "/root/.ssh"),
     ],
 )
-def test_a_path_is_shown_whole_and_without_what_stands_around_it(said: str, path: str) -> None:
-    found = validate({"content": [{"type": "text", "text": said}], "isError": True})
+def test_a_path_in_an_error_is_quoted_whole_and_alone(message: str, path: str) -> None:
+    found = validate({"content": [{"type": "text", "text": message}], "isError": True})
 
     assert [each.message for each in found] == [f"the error shows a path: {path!r}"]
 
 
-def test_a_long_text_is_quoted_to_the_end_of_its_beginning() -> None:
+def test_a_long_text_is_quoted_up_to_a_limit() -> None:
     text = "Error: " + "no luck today " * 20
     (found,) = validate({"content": [{"type": "text", "text": text}]})
 

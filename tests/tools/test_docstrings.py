@@ -1,3 +1,5 @@
+"""Docstrings in the Google, NumPy and Sphinx styles."""
+
 from time import perf_counter
 
 import pytest
@@ -81,7 +83,7 @@ SPHINX = """Find a city.
 """
 
 
-def test_a_google_docstring_is_taken_apart() -> None:
+def test_a_google_docstring_is_parsed() -> None:
     assert parse(GOOGLE) == Docstring(
         summary="Transfer money between two accounts.",
         description=(
@@ -104,7 +106,7 @@ def test_a_google_docstring_is_taken_apart() -> None:
     )
 
 
-def test_a_numpy_docstring_is_taken_apart() -> None:
+def test_a_numpy_docstring_is_parsed() -> None:
     assert parse(NUMPY) == Docstring(
         summary="Scale a vector.",
         description="Scale a vector.\n\nWorks in place.",
@@ -120,7 +122,7 @@ def test_a_numpy_docstring_is_taken_apart() -> None:
     )
 
 
-def test_a_sphinx_docstring_is_taken_apart() -> None:
+def test_a_sphinx_docstring_is_parsed() -> None:
     assert parse(SPHINX) == Docstring(
         summary="Find a city.",
         description="Find a city.\n\nOnly large ones are known.",
@@ -136,7 +138,7 @@ def test_a_sphinx_docstring_is_taken_apart() -> None:
 
 
 @pytest.mark.parametrize("doc", [None, "", "   ", "\n\n\t\n"])
-def test_no_docstring_says_nothing(doc: str | None) -> None:
+def test_an_empty_docstring_has_no_parts(doc: str | None) -> None:
     assert parse(doc) == Docstring()
 
 
@@ -201,21 +203,21 @@ def test_prose_after_a_numpy_section_stays_in_the_description() -> None:
     assert parsed.description == "Go.\n\nThen stop, always.\n\nNotes\n-----\nMind the gap."
 
 
-def test_tabs_and_odd_indentation_are_understood() -> None:
+def test_tabs_and_irregular_indentation_are_parsed() -> None:
     parsed = parse("Go.\n\n\tArgs:\n\t\t\tx: How\n\t\t\t\tfar.\n\t\ty: How high.\n  ")
 
     assert parsed.arguments == {"x": "How far.", "y": "How high."}
     assert parsed.description == "Go."
 
 
-def test_arguments_that_were_not_indented_are_found() -> None:
+def test_arguments_without_indentation_are_found() -> None:
     parsed = parse("Go.\n\nArgs:\nx: How far.\ny (int): How high.\nReturns:\n    int: Steps.")
 
     assert parsed.arguments == {"x": "How far.", "y": "How high."}
     assert parsed.returns == "Steps."
 
 
-def test_windows_line_ends_make_no_difference() -> None:
+def test_windows_line_endings_make_no_difference() -> None:
     assert parse(GOOGLE.replace("\n", "\r\n")) == parse(GOOGLE)
 
 
@@ -230,7 +232,7 @@ def test_windows_line_ends_make_no_difference() -> None:
         ("名前", "名前"),
     ],
 )
-def test_names_are_those_of_the_signature(written: str, name: str) -> None:
+def test_argument_names_lose_their_markup(written: str, name: str) -> None:
     google = parse(f"Go.\n\nArgs:\n    {written}: Why.")
     numpy = parse(f"Go.\n\nParameters\n----------\n{written} : int\n    Why.")
     sphinx = parse(f"Go.\n\n:param {written}: Why.")
@@ -248,11 +250,11 @@ def test_names_are_those_of_the_signature(written: str, name: str) -> None:
         ("https://example.com", "https://example.com"),
     ],
 )
-def test_a_returned_type_is_dropped_and_the_rest_kept(written: str, returns: str) -> None:
+def test_the_type_in_a_returns_section_is_dropped(written: str, returns: str) -> None:
     assert parse(f"Go.\n\nReturns:\n    {written}").returns == returns
 
 
-def test_a_colon_within_a_word_starts_no_argument() -> None:
+def test_a_colon_within_a_word_does_not_begin_an_argument() -> None:
     parsed = parse("Go.\n\nArgs:\n    x: See\n    http://example.com at\n    10:30 sharp.")
 
     assert parsed.arguments == {"x": "See http://example.com at 10:30 sharp."}
@@ -307,8 +309,8 @@ HOSTILE = [
 @pytest.mark.parametrize(
     "start", ["", "Args:\n  ", "Returns:\n  ", "Parameters\n-----\n", ":param x"]
 )
-def test_hostile_text_takes_time_in_proportion(start: str, piece: str) -> None:
-    """A quadratic step would take far longer."""
+def test_hostile_text_is_parsed_in_linear_time(start: str, piece: str) -> None:
+    """Quadratic parsing of these texts would take far longer than the limit."""
     doc = "Go.\n\n" + start + piece * (200_000 // len(piece)) + "!"
 
     began = perf_counter()

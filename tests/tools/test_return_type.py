@@ -1,4 +1,4 @@
-"""Shapes: what is sent, and under which schema, for each way to annotate a return value."""
+"""Return annotations: how each wraps the data, and the output schema it gives."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -42,7 +42,9 @@ class Node:
     children: list["Node"] = field(default_factory=list)
 
 
-def giving(annotation: Any, value: Any, contract: str = "standard") -> tuple[App, Reply[Any]]:
+def call_tool_returning(
+    annotation: Any, value: Any, contract: str = "standard"
+) -> tuple[App, Reply[Any]]:
     def tool() -> Any:
         return value
 
@@ -53,7 +55,7 @@ def giving(annotation: Any, value: Any, contract: str = "standard") -> tuple[App
 
 
 def sent(app: App, reply: Reply[Any]) -> Any:
-    """The structured content of the MCP result, and its texts."""
+    """Return the structured content of the MCP result, and its texts."""
     tool = app.tools["tool"]
     result = msgspec.json.decode(mcp.write(reply, tool.shape, app.contract, LATEST_STATEFUL))
     return result.get("structuredContent"), [block.get("text") for block in result["content"]]
@@ -99,10 +101,10 @@ DECLARED: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("annotation", "value", "expected"), DECLARED)
-def test_what_is_sent_is_shaped_by_the_annotation_and_fits_the_schema(
+def test_data_is_wrapped_by_the_annotation_and_fits_the_schema(
     annotation: Any, value: Any, expected: Any
 ) -> None:
-    app, reply = giving(annotation, value)
+    app, reply = call_tool_returning(annotation, value)
     schema = app.tools["tool"].output_schema
 
     structured, _ = sent(app, reply)
@@ -114,13 +116,13 @@ def test_what_is_sent_is_shaped_by_the_annotation_and_fits_the_schema(
 
 
 @pytest.mark.parametrize(("annotation", "value", "expected"), DECLARED)
-def test_text_and_structured_data_say_the_same(annotation: Any, value: Any, expected: Any) -> None:
-    app, reply = giving(annotation, value)
+def test_text_and_structured_content_are_equal(annotation: Any, value: Any, expected: Any) -> None:
+    app, reply = call_tool_returning(annotation, value)
 
     structured, texts = sent(app, reply)
 
-    said = [] if isinstance(structured.get("result"), str) else [msgspec.json.decode(texts[-1])]
-    assert said in ([], [structured])
+    is_string = isinstance(structured.get("result"), str)
+    assert is_string or msgspec.json.decode(texts[-1]) == structured
     assert len(texts) == len(reply.content) + 1
 
 
@@ -139,10 +141,10 @@ UNDECLARED: list[tuple[Any, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("annotation", "value", "expected"), UNDECLARED)
-def test_an_annotation_that_does_not_say_gives_no_schema(
+def test_an_annotation_without_a_data_type_gives_no_schema(
     annotation: Any, value: Any, expected: Any
 ) -> None:
-    app, reply = giving(annotation, value)
+    app, reply = call_tool_returning(annotation, value)
 
     assert reply.error is None
     assert app.tools["tool"].output_schema is None
@@ -189,7 +191,7 @@ BLOCKS: list[tuple[Any, Any, tuple[Any, ...]]] = [
 def test_blocks_are_content_and_not_data(
     annotation: Any, value: Any, expected: tuple[Any, ...]
 ) -> None:
-    app, reply = giving(annotation, value)
+    app, reply = call_tool_returning(annotation, value)
 
     assert reply.error is None
     assert reply.content == expected
@@ -197,20 +199,20 @@ def test_blocks_are_content_and_not_data(
     assert app.tools["tool"].output_schema is None
 
 
-def test_a_list_of_strings_is_data_where_no_block_is_declared() -> None:
-    _, reply = giving(Any, ["a", "b"])
+def test_a_list_of_strings_is_data_unless_the_annotation_has_a_block() -> None:
+    _, reply = call_tool_returning(Any, ["a", "b"])
 
     assert (reply.data, reply.content) == (["a", "b"], ())
 
 
 def test_a_returned_string_is_its_own_text() -> None:
-    app, reply = giving(str, "žluťoučký ☀")
+    app, reply = call_tool_returning(str, "žluťoučký ☀")
 
     assert sent(app, reply) == ({"result": "žluťoučký ☀"}, ["žluťoučký ☀"])
 
 
 def test_a_list_is_one_text_block_and_not_one_for_each_item() -> None:
-    app, reply = giving(list[int], [1, 2, 3])
+    app, reply = call_tool_returning(list[int], [1, 2, 3])
 
     assert sent(app, reply)[1] == ['{"result":[1,2,3]}']
 
@@ -234,7 +236,7 @@ ALIGNED: list[tuple[Any, Any, Any]] = [
 def test_the_aligned_contract_wraps_objects_and_spreads_fixed_tuples(
     annotation: Any, value: Any, expected: Any
 ) -> None:
-    app, reply = giving(annotation, value, contract="aligned")
+    app, reply = call_tool_returning(annotation, value, contract="aligned")
     schema = app.tools["tool"].output_schema
 
     structured, texts = sent(app, reply)
@@ -247,10 +249,10 @@ def test_the_aligned_contract_wraps_objects_and_spreads_fixed_tuples(
 
 @pytest.mark.parametrize("contract", ["standard", "aligned", "envelope", "apps", "direct"])
 @pytest.mark.parametrize(("annotation", "value"), [(int, 5), (Point, Point(1, 2)), (None, None)])
-def test_every_contract_s_schema_is_of_what_rest_sends(
+def test_the_body_of_rest_fits_the_output_schema_in_every_contract(
     annotation: Any, value: Any, contract: str
 ) -> None:
-    app, reply = giving(annotation, value, contract)
+    app, reply = call_tool_returning(annotation, value, contract)
     tool = app.tools["tool"]
     assert tool.output_schema is not None
 
@@ -260,7 +262,7 @@ def test_every_contract_s_schema_is_of_what_rest_sends(
 
 
 def test_a_recursive_type_s_schema_has_its_definitions_at_its_root() -> None:
-    app, _ = giving(list[Node], [])
+    app, _ = call_tool_returning(list[Node], [])
 
     schema = app.tools["tool"].output_schema
 
@@ -269,7 +271,7 @@ def test_a_recursive_type_s_schema_has_its_definitions_at_its_root() -> None:
     assert "$defs" not in schema["properties"]["result"]
 
 
-def refused(annotation: Any) -> Callable[[], Any]:
+def returning(annotation: Any) -> Callable[[], Any]:
     def tool() -> Any: ...
 
     tool.__annotations__["return"] = annotation
@@ -277,8 +279,8 @@ def refused(annotation: Any) -> Callable[[], Any]:
 
 
 @pytest.mark.parametrize("annotation", [type, Callable[[], int], Reply[Callable[[], int]]])
-def test_a_return_type_that_no_json_can_stand_for_is_refused_at_registration(
+def test_a_return_type_without_a_json_form_is_refused_at_registration(
     annotation: Any,
 ) -> None:
     with pytest.raises(TypeError, match="the return value of tool 'tool'"):
-        App("test").add_tool(refused(annotation))
+        App("test").add_tool(returning(annotation))

@@ -1,4 +1,4 @@
-"""What a function may take: what is refused when it is registered, and what is known later."""
+"""Signatures: functions refused at registration, names defined later, and Context parameters."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def slash(x: int, /) -> int:
     return x
 
 
-def untyped(x) -> int:  # type: ignore[no-untyped-def]  # what is refused
+def untyped(x) -> int:  # type: ignore[no-untyped-def]  # the subject
     return int(x)
 
 
@@ -84,14 +84,14 @@ class Point:
         (Point, "Point'> cannot be a tool; write a def that calls it"),
     ],
 )
-def test_what_cannot_be_called_by_name_is_refused_with_what_to_change(
+def test_a_function_that_cannot_be_called_with_named_arguments_is_refused(
     fn: Callable[..., Any], message: str
 ) -> None:
     with pytest.raises(TypeError, match=message):
         App("test").add_tool(fn)
 
 
-def test_a_tool_that_is_refused_is_not_registered() -> None:
+def test_a_refused_tool_is_not_registered() -> None:
     app = App("test")
 
     with pytest.raises(TypeError):
@@ -101,7 +101,7 @@ def test_a_tool_that_is_refused_is_not_registered() -> None:
 
 
 def area(shape: Shape, scale: int = 1) -> Area:
-    """Its types stand below it."""
+    """Its types are defined below it."""
     return Area(shape.width * shape.width * scale)
 
 
@@ -113,7 +113,7 @@ class Area(msgspec.Struct):
     size: int
 
 
-def test_an_annotation_may_name_what_is_defined_later() -> None:
+def test_an_annotation_may_name_a_class_that_is_defined_later() -> None:
     app = App("test")
     width = globals().pop("Shape")
     app.add_tool(area)
@@ -124,7 +124,7 @@ def test_an_annotation_may_name_what_is_defined_later() -> None:
     assert reply.data == Area(18)
 
 
-def test_what_is_never_defined_fails_the_call_and_names_it_in_the_log(
+def test_an_undefined_name_fails_the_call_and_is_named_in_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     def broken(x: Missing) -> int:  # type: ignore[name-defined]  # noqa: F821 -- the subject
@@ -142,7 +142,7 @@ def test_what_is_never_defined_fails_the_call_and_names_it_in_the_log(
     assert problem in caplog.text
 
 
-def test_what_is_never_defined_is_named_when_schemas_are_asked_for() -> None:
+def test_an_undefined_name_is_named_when_schemas_are_made() -> None:
     def broken(x: Missing) -> int:  # type: ignore[name-defined]  # noqa: F821 -- the subject
         return 1
 
@@ -192,9 +192,7 @@ def run(path: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("words", ["list", "list --json", "openapi", "call broken x=1"])
-def test_a_command_that_needs_what_is_never_defined_says_so_in_a_line(
-    words: str, tmp_path: Path
-) -> None:
+def test_a_command_that_needs_an_undefined_name_prints_one_line(words: str, tmp_path: Path) -> None:
     path = tmp_path / "undefined.py"
     path.write_text(UNDEFINED)
 
@@ -206,7 +204,7 @@ def test_a_command_that_needs_what_is_never_defined_says_so_in_a_line(
     assert ended.stderr.count("\n") == 1
 
 
-def test_the_other_tools_of_such_an_app_can_be_called(tmp_path: Path) -> None:
+def test_tools_beside_one_with_an_undefined_name_can_be_called(tmp_path: Path) -> None:
     path = tmp_path / "undefined.py"
     path.write_text(UNDEFINED)
 
@@ -248,7 +246,7 @@ async def with_context_async(ctx: Context, x: int) -> str:
         with_context_async,
     ],
 )
-def test_the_context_is_injected_and_is_no_argument(fn: Callable[..., Any]) -> None:
+def test_the_context_is_injected_and_is_not_an_argument(fn: Callable[..., Any]) -> None:
     app = App("test")
     tool = app.add_tool(fn)
 
@@ -261,7 +259,7 @@ def test_the_context_is_injected_and_is_no_argument(fn: Callable[..., Any]) -> N
     assert given.error.code == "INVALID_ARGUMENTS"
 
 
-def test_a_list_of_contexts_is_no_context() -> None:
+def test_a_list_of_contexts_is_refused() -> None:
     def odd(each: list[Context]) -> int:
         return 1
 
@@ -272,9 +270,9 @@ def test_a_list_of_contexts_is_no_context() -> None:
 Json = Union[str, list["Json"], dict[str, "Json"]]  # noqa: UP007 - as it was long written
 
 
-def test_an_alias_that_holds_itself_is_refused_when_it_is_registered() -> None:
+def test_a_recursive_alias_is_refused_at_registration() -> None:
     def keep(value: Json) -> int:
         return 1
 
-    with pytest.raises(TypeError, match="holds itself with no class between; write Any"):
+    with pytest.raises(TypeError, match="contains itself without a class in between; write Any"):
         App("test").add_tool(keep)

@@ -1,4 +1,4 @@
-"""A function as a tool: its name, its texts, its options, and how its function is run."""
+"""Tools: names, descriptions, options, and where the function runs."""
 
 import asyncio
 import threading
@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from answerback import App, Reply
-from answerback.tools.options import ToolOptions
 from answerback.tools.tool import Tool
+from answerback.tools.tool_options import ToolOptions
+from answerback.wires.http.openapi import document
 
 
 def answer(fn: Callable[..., Any], /, **arguments: Any) -> Reply[Any]:
@@ -33,7 +34,7 @@ async def double_async(x: int) -> int:
     return 2 * x
 
 
-def called_through(fn: Callable[..., Any]) -> Callable[..., Any]:
+def wrapped_sync(fn: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)
@@ -41,7 +42,7 @@ def called_through(fn: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def awaited_through(fn: Callable[..., Any]) -> Callable[..., Any]:
+def wrapped_async(fn: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fn)
     async def call(*args: Any, **kwargs: Any) -> Any:
         value = fn(*args, **kwargs)
@@ -50,7 +51,7 @@ def awaited_through(fn: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def run_to_its_end(fn: Callable[..., Any]) -> Callable[..., Any]:
+def run_in_new_loop(fn: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         return asyncio.run(fn(*args, **kwargs))
@@ -71,7 +72,7 @@ class Doubler:
         """Multiply."""
         return self.by * x
 
-    @called_through
+    @wrapped_sync
     def decorated(self, x: int) -> int:
         return self.by * x
 
@@ -94,12 +95,12 @@ class AsyncDoubler:
     [
         double,
         double_async,
-        called_through(double),
-        called_through(double_async),
-        awaited_through(double),
-        awaited_through(double_async),
-        run_to_its_end(double_async),
-        called_through(awaited_through(called_through(double))),
+        wrapped_sync(double),
+        wrapped_sync(double_async),
+        wrapped_async(double),
+        wrapped_async(double_async),
+        run_in_new_loop(double_async),
+        wrapped_sync(wrapped_async(wrapped_sync(double))),
         cache(double),
         Doubler(),
         AsyncDoubler(),
@@ -110,7 +111,7 @@ class AsyncDoubler:
         lambda x: double(x),
     ],
 )
-def test_whatever_can_be_called_by_argument_names_can_be_a_tool(fn: Callable[..., Any]) -> None:
+def test_any_callable_with_named_arguments_can_be_a_tool(fn: Callable[..., Any]) -> None:
     if getattr(fn, "__name__", "") == "<lambda>":
         fn.__annotations__ = {"x": int}
 
@@ -119,39 +120,39 @@ def test_whatever_can_be_called_by_argument_names_can_be_a_tool(fn: Callable[...
     assert reply.data == 8
 
 
-def test_a_plain_function_may_hand_on_the_coroutine_of_another() -> None:
+def test_a_plain_function_may_return_the_coroutine_of_another() -> None:
     def hand_on(x: int) -> Any:
         return double_async(x)
 
     assert answer(hand_on, x=4).data == 8
 
 
-def test_a_tool_is_named_as_its_function_or_as_its_class() -> None:
+def test_a_tool_is_named_after_its_function_or_its_class() -> None:
     assert added(double).name == "double"
-    assert added(called_through(double)).name == "double"
+    assert added(wrapped_sync(double)).name == "double"
     assert added(Doubler().method).name == "method"
     assert added(Doubler()).name == "Doubler"
 
 
 def test_a_decorated_function_keeps_its_schema_and_its_description() -> None:
-    tool = added(called_through(double))
+    tool = added(wrapped_sync(double))
 
     assert tool.description == "Double a number."
     assert tool.input_schema["properties"] == {"x": {"type": "integer"}}
 
 
-def test_a_method_s_schema_does_not_show_the_object() -> None:
+def test_the_schema_of_a_method_does_not_have_self() -> None:
     assert list(added(Doubler(3).method).input_schema["properties"]) == ["x"]
     assert added(Doubler(3)).description == "Doubles numbers."
 
 
 @pytest.mark.parametrize("name", ["a", "get-user", "files.list", "A_1", "x" * 128])
-def test_a_name_of_the_permitted_characters_is_taken(name: str) -> None:
+def test_a_name_of_permitted_characters_is_accepted(name: str) -> None:
     assert App("test").add_tool(double, name=name).name == name
 
 
 @pytest.mark.parametrize("name", ["a b", "a/b", "é", ".", "..", "a\n", "x" * 129, 5, ["a"]])
-def test_another_name_is_refused_with_how_to_give_one(name: Any) -> None:
+def test_any_other_name_is_refused_with_an_example(name: Any) -> None:
     with pytest.raises(
         ValueError, match=r"cannot be the name of a tool; use .* @app\.tool\(name='add'\)"
     ):
@@ -163,11 +164,11 @@ def test_a_lambda_needs_a_name() -> None:
         App("test").add_tool(lambda: 1)
 
 
-def test_an_empty_name_is_none() -> None:
+def test_an_empty_name_counts_as_no_name() -> None:
     assert App("test").add_tool(double, name="").name == "double"
 
 
-def test_the_options_say_more_than_the_function() -> None:
+def test_options_override_the_function() -> None:
     tool = App("test").add_tool(
         double, name="twice", title="Twice", description="Double it.", meta={"a": 1}
     )
@@ -178,8 +179,12 @@ def test_the_options_say_more_than_the_function() -> None:
 
 def test_an_option_that_is_none_has_its_default() -> None:
     options: dict[str, Any] = dict.fromkeys(ToolOptions.__annotations__)
+    app, plain = App("test"), App("test")
 
-    assert App("test").add_tool(double, **options).settings == added(double).settings
+    tool = app.add_tool(double, **options)
+
+    assert tool.settings == plain.add_tool(double).settings
+    assert document(app) == document(plain)
 
 
 def test_hints_are_only_those_that_the_author_gave() -> None:
@@ -306,7 +311,7 @@ def test_context_variables_reach_the_tool(fn: Callable[..., Any], inline: bool) 
     assert USER.get() == "nobody"
 
 
-def test_schemas_are_made_once() -> None:
+def test_schemas_are_cached() -> None:
     tool = added(double)
 
     assert tool.input_schema is tool.input_schema

@@ -1,4 +1,4 @@
-"""URI templates read backwards: RFC 6570's own examples, a law, and those who mean harm."""
+"""Matching URIs: the examples of RFC 6570, expanding and matching back, and hostile URIs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RESERVED = ":/?#[]@!$&'()*+,;="
         ),
     ],
 )
-def test_the_rfc_s_own_examples_are_read_back(
+def test_the_examples_of_rfc_6570_are_matched(
     template: str, uri: str, values: dict[str, Any]
 ) -> None:
     assert UriTemplate(template).match(uri) == values
@@ -92,7 +92,7 @@ def test_the_rfc_s_own_examples_are_read_back(
         ("a.b/{x}", "aXb/c", None),
     ],
 )
-def test_what_a_template_can_have_given_is_read_and_nothing_else(
+def test_only_uris_that_a_template_can_expand_to_are_matched(
     template: str, uri: str, values: dict[str, Any] | None
 ) -> None:
     assert UriTemplate(template).match(uri) == values
@@ -123,17 +123,17 @@ def test_what_a_template_can_have_given_is_read_and_nothing_else(
         "{a:12345}",
     ],
 )
-def test_what_is_no_template_is_refused_when_it_is_made(text: str) -> None:
+def test_a_malformed_template_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=re.escape(repr(text))):
         UriTemplate(text)
 
 
 def expand(template: str, values: dict[str, Any]) -> str:
-    """RFC 6570 forwards, as far as the law below needs it."""
+    """Expand a template as RFC 6570 does, as far as the test below needs it."""
 
     def expression(found: re.Match[str]) -> str:
         operator, names = found.group(1), found.group(2).split(",")
-        first, between, named, safe = {
+        prefix, separator, named, safe = {
             "": ("", ",", False, ""),
             "+": ("", ",", False, RESERVED),
             "#": ("#", ",", False, RESERVED),
@@ -146,14 +146,14 @@ def expand(template: str, values: dict[str, Any]) -> str:
         parts: list[str] = []
         for each in names:
             name = each.rstrip("*")
-            given = values[name]
-            for value in given if isinstance(given, list) else [given]:
-                said = quote(value, safe="-._~" + safe)
+            found_value = values[name]
+            for value in found_value if isinstance(found_value, list) else [found_value]:
+                encoded = quote(value, safe="-._~" + safe)
                 empty = "" if operator == ";" else "="
                 parts.append(
-                    f"{name}={said}" if said and named else name + empty if named else said
+                    f"{name}={encoded}" if encoded and named else name + empty if named else encoded
                 )
-        return first + between.join(parts)
+        return prefix + separator.join(parts)
 
     return re.sub(r"\{([+#./;?&]?)([^{}]*)\}", expression, template)
 
@@ -183,7 +183,9 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=1
     ),
     st.fixed_dictionaries({"a": TEXTS, "b": TEXTS, "c": TEXTS, "l": st.lists(TEXTS, min_size=1)}),
 )
-def test_what_was_expanded_is_read_back(template: str, values: dict[str, Any]) -> None:
+def test_matching_an_expanded_template_returns_its_values(
+    template: str, values: dict[str, Any]
+) -> None:
     names = UriTemplate(template).variables
 
     assert UriTemplate(template).match(expand(template, values)) == {n: values[n] for n in names}
@@ -191,7 +193,7 @@ def test_what_was_expanded_is_read_back(template: str, values: dict[str, Any]) -
 
 @settings(max_examples=300, derandomize=True, deadline=None)
 @given(st.text(max_size=40), st.text("{}+*:,?&;#./ab", max_size=20))
-def test_no_uri_and_no_template_breaks_anything(uri: str, text: str) -> None:
+def test_any_uri_can_be_matched_against_any_template(uri: str, text: str) -> None:
     try:
         template = UriTemplate(text)
     except ValueError:
@@ -218,8 +220,8 @@ def test_no_uri_and_no_template_breaks_anything(uri: str, text: str) -> None:
         "x://{;a}{;b}!",
     ],
 )
-def test_nobody_can_keep_a_template_busy(template: str) -> None:
-    """Contract: a URI is a stranger's, and matching it has an end."""
+def test_no_uri_takes_long_to_match(template: str) -> None:
+    """Clients choose the URI, so none may keep the server busy."""
     compiled = UriTemplate(template)
     began = time.process_time()
 

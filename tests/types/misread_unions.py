@@ -1,6 +1,6 @@
-"""Serves unions that msgspec crashes on; prints what became of each value, as JSON.
+"""Serves unions that msgspec crashes on, and prints as JSON whether each value was accepted.
 
-A program of its own, because the process ends where a union is given to msgspec.
+`test_unions.py` runs it in a process of its own, because a crash of msgspec ends the process.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from answerback import App
 
 PATTERN = Annotated[str, Meta(pattern="^[a-z]+$")]
 BOUNDED_PATTERN = Annotated[str, Meta(pattern="^[a-z]+$", min_length=1, max_length=5)]
-# For each limited type, a value that fits and one that does not.
+# Each limited type has a value that fits and a value that does not.
 PATTERNS: list[tuple[Any, Any, Any]] = [(PATTERN, "abc", "ABC"), (BOUNDED_PATTERN, "abc", "ABC")]
 CONTAINERS: list[tuple[Any, Any]] = [
     (list[str], ["a"]),
@@ -55,7 +55,7 @@ UNIONS = [
 ]
 
 
-def as_argument(union: Any) -> tuple[Any, Callable[[Any], Any]]:
+def by_itself(union: Any) -> tuple[Any, Callable[[Any], Any]]:
     return union, lambda value: value
 
 
@@ -72,11 +72,11 @@ def in_a_dict(union: Any) -> tuple[Any, Callable[[Any], Any]]:
     return dict[str, union], lambda value: {"key": value}
 
 
-PLACES = {each.__name__: each for each in (as_argument, in_a_dataclass, in_a_list, in_a_dict)}
+PLACES = {each.__name__: each for each in (by_itself, in_a_dataclass, in_a_list, in_a_dict)}
 
 
-async def taken(annotation: Any, value: Any) -> bool:
-    """Whether a tool takes *value*."""
+async def is_accepted(annotation: Any, value: Any) -> bool:
+    """Return whether a tool accepts *value* as its argument."""
 
     def take(value: Any) -> None:
         return
@@ -87,8 +87,8 @@ async def taken(annotation: Any, value: Any) -> bool:
     return (await app.call("take", value=value)).ok
 
 
-async def returned(annotation: Any, value: Any) -> bool:
-    """Whether a tool may return *value*."""
+async def is_returned(annotation: Any, value: Any) -> bool:
+    """Return whether a tool may return *value*."""
 
     def give() -> Any:
         return value
@@ -99,7 +99,7 @@ async def returned(annotation: Any, value: Any) -> bool:
     return (await app.call("give")).ok
 
 
-WAYS = {each.__name__: each for each in (taken, returned)}
+WAYS = {each.__name__: each for each in (is_accepted, is_returned)}
 
 
 async def main(place: str, way: str) -> None:

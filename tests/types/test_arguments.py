@@ -1,4 +1,4 @@
-"""JSON text to keyword arguments, and what is said when it does not fit."""
+"""Decoding JSON text to keyword arguments, and the problems of arguments that do not fit."""
 
 import dataclasses
 import enum
@@ -14,9 +14,8 @@ import msgspec
 import pydantic
 import pytest
 
-from answerback.types.arguments import Arguments
+from answerback.types.arguments import Arguments, Parameter
 from answerback.types.output import Output
-from answerback.types.parameter import Parameter
 from answerback.types.problems import InvalidArguments, InvalidJson, Problem
 
 
@@ -133,7 +132,7 @@ class User(pydantic.BaseModel):
     age: int = pydantic.Field(ge=0)
 
 
-def test_arguments_come_out_typed() -> None:
+def test_arguments_are_decoded_to_their_types() -> None:
     arguments = _arguments(order=Order, when=datetime, colour=Colour)
 
     values = arguments.decode(
@@ -147,7 +146,7 @@ def test_arguments_come_out_typed() -> None:
     }
 
 
-def test_an_absent_optional_argument_is_left_to_the_function() -> None:
+def test_an_optional_argument_that_was_not_sent_is_left_out() -> None:
     arguments = Arguments(
         [
             Parameter(name="x", annotation=int),
@@ -163,7 +162,7 @@ def test_a_function_without_arguments_takes_an_empty_object() -> None:
     assert Arguments([]).decode(b"{}") == {}
 
 
-def test_everything_wrong_is_reported_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     arguments = _arguments(x=int, order=Order, colour=Literal["red", "blue"], y=int)
 
     problems = _problems(
@@ -202,7 +201,7 @@ def test_the_number_of_problems_is_bounded() -> None:
 
 
 @pytest.mark.parametrize("raw", [b"[1]", b'"x"', b"null", b"3"])
-def test_json_that_is_no_object_is_one_problem(raw: bytes) -> None:
+def test_arguments_that_are_not_an_object_are_one_problem(raw: bytes) -> None:
     assert list(_problems(_arguments(x=int), raw)) == [""]
 
 
@@ -221,12 +220,12 @@ def test_json_that_is_no_object_is_one_problem(raw: bytes) -> None:
         b'\xef\xbb\xbf{"x":1}',
     ],
 )
-def test_broken_json_is_told_from_wrong_arguments(raw: bytes) -> None:
+def test_malformed_json_raises_invalid_json(raw: bytes) -> None:
     with pytest.raises(InvalidJson):
         _arguments(x=Any).decode(raw)
 
 
-def test_bad_text_in_a_key_that_is_skipped_is_still_refused() -> None:
+def test_invalid_utf8_in_an_undeclared_key_is_refused() -> None:
     arguments = _arguments(item=Item)
 
     with pytest.raises(InvalidJson):
@@ -263,7 +262,7 @@ def test_many_brackets_side_by_side_are_not_deep() -> None:
     assert len(_arguments(x=list[list[int]]).decode(raw)["x"]) == 1000
 
 
-def test_a_recursive_union_is_read_as_deep_as_json_may_be() -> None:
+def test_a_recursive_union_is_decoded_down_to_the_depth_limit() -> None:
     raw = b'{"x":' + b'{"next":' * 198 + b'{"name":"Tom"}' + b"}" * 198 + b"}"
 
     link = _arguments(x=Link).decode(raw)["x"]
@@ -273,7 +272,7 @@ def test_a_recursive_union_is_read_as_deep_as_json_may_be() -> None:
     assert link == Cat("Tom")
 
 
-def test_the_nearest_stack_limit_gives_a_problem_not_a_crash() -> None:
+def test_decoding_near_the_recursion_limit_is_a_problem_and_no_crash() -> None:
     raw = b'{"x":' + b'{"next":' * 190 + b'{"name":"Tom"}' + b"}" * 190 + b"}"
     arguments = _arguments(x=Link)
 
@@ -287,7 +286,7 @@ def test_the_nearest_stack_limit_gives_a_problem_not_a_crash() -> None:
         deep(sys.getrecursionlimit() - 250)
 
 
-def test_recursive_unions_take_no_exponential_time() -> None:
+def test_recursive_unions_do_not_take_exponential_time() -> None:
     raw = b'{"x":' + b'{"next":' * 150 + b"3" + b"}" * 150 + b"}"
 
     for lenient in (False, True):
@@ -323,21 +322,19 @@ def test_a_large_int_is_read_exactly() -> None:
         (list[User], '[{"name":"a","age":4.0}]', [User(name="a", age=4)]),
     ],
 )
-def test_a_whole_float_is_an_int_as_json_schema_says(
-    annotation: Any, text: str, value: Any
-) -> None:
+def test_a_whole_float_is_accepted_for_an_int(annotation: Any, text: str, value: Any) -> None:
     decoded = _one(annotation, text)
 
     assert decoded == value
     assert type(decoded) is type(value)
 
 
-def test_a_float_stays_a_float_where_both_are_taken() -> None:
+def test_a_float_stays_a_float_where_int_and_float_are_accepted() -> None:
     assert type(_one(int | float, "1.0")) is float
 
 
 @pytest.mark.parametrize("kind", [Sized, SizedDict, SizedAttrs])
-def test_limits_in_the_fields_of_a_class_are_kept(kind: Any) -> None:
+def test_limits_in_the_fields_of_a_class_are_enforced(kind: Any) -> None:
     field = "_size" if kind is SizedAttrs else "size"
 
     problems = _problems(_arguments(x=list[kind]), b'{"x":[{"%s":0}]}' % field.encode())
@@ -345,7 +342,7 @@ def test_limits_in_the_fields_of_a_class_are_kept(kind: Any) -> None:
     assert list(problems) == [f"x[0].{field}"]
 
 
-def test_limits_in_the_fields_of_tuples_and_renamed_structs_are_kept() -> None:
+def test_limits_in_the_fields_of_tuples_and_renamed_structs_are_enforced() -> None:
     arguments = _arguments(t=SizedTuple, s=SizedStruct)
 
     problems = _problems(arguments, b'{"t":[0],"s":{"SIZE":0}}')
@@ -353,7 +350,7 @@ def test_limits_in_the_fields_of_tuples_and_renamed_structs_are_kept() -> None:
     assert list(problems) == ["t[0]", "s.SIZE"]
 
 
-def test_a_field_that_its_class_sets_itself_may_still_be_given() -> None:
+def test_a_dataclass_field_with_init_false_may_be_sent() -> None:
     counted = _one(Counted, '{"size":1,"twice":2}')
 
     assert (counted.size, counted.twice) == (1, 2)
@@ -369,7 +366,7 @@ def test_a_field_that_its_class_sets_itself_may_still_be_given() -> None:
         (SizedStruct, '{"SIZE":1,"OTHER":2}', SizedStruct(1, 2)),
     ],
 )
-def test_a_class_with_limits_is_built_as_itself(annotation: Any, text: str, value: Any) -> None:
+def test_a_class_with_limited_fields_is_built(annotation: Any, text: str, value: Any) -> None:
     assert _one(annotation, text) == value
 
 
@@ -384,9 +381,7 @@ def test_a_class_with_limits_is_built_as_itself(annotation: Any, text: str, valu
         (annotated_types.Lt(10**30), "5", "9" * 31),
     ],
 )
-def test_a_limit_is_kept_in_whichever_words_it_was_written(
-    metadata: Any, good: str, bad: str
-) -> None:
+def test_a_limit_from_any_library_is_enforced(metadata: Any, good: str, bad: str) -> None:
     annotation = Annotated[int, metadata]
 
     assert _one(annotation, good) == int(good)
@@ -394,7 +389,7 @@ def test_a_limit_is_kept_in_whichever_words_it_was_written(
         _one(annotation, bad)
 
 
-def test_a_decimal_keeps_its_limits_and_is_always_finite() -> None:
+def test_a_decimal_must_be_finite_and_within_its_limits() -> None:
     annotation = Annotated[Decimal, pydantic.Field(gt=0)]
 
     assert _one(annotation, '"1.50"') == Decimal("1.50")
@@ -439,49 +434,49 @@ def test_a_union_becomes_the_member_that_fits_best(annotation: Any, text: str, v
     assert type(decoded) is type(value)
 
 
-def test_a_problem_inside_the_nearest_member_of_a_union_is_named() -> None:
+def test_a_problem_inside_the_nearest_member_of_a_union_has_its_path() -> None:
     problems = _problems(_arguments(x=list[Dog | int]), b'{"x":[{"name":"a","tricks":[1]}]}')
 
     assert list(problems) == ["x[0].tricks[0]"]
 
 
-def test_problems_inside_a_model_are_named() -> None:
+def test_problems_inside_a_pydantic_model_have_their_paths() -> None:
     problems = _problems(_arguments(x=list[User]), b'{"x":[{"name":1,"age":-1}]}')
 
     assert set(problems) == {"x[0].name", "x[0].age"}
 
 
-def test_a_model_takes_no_string_for_a_number() -> None:
+def test_a_pydantic_model_refuses_a_string_for_a_number() -> None:
     assert list(_problems(_arguments(x=User), b'{"x":{"name":"a","age":"3"}}')) == ["x.age"]
 
 
-def test_a_validator_of_pydantic_in_an_annotation_runs() -> None:
+def test_a_pydantic_validator_in_an_annotation_runs() -> None:
     annotation = Annotated[int, pydantic.AfterValidator(lambda number: number * 2)]
 
     assert _one(annotation, "4") == 8
 
 
-def test_what_a_class_refuses_is_told_in_its_words() -> None:
+def test_a_value_error_of_a_class_is_shown_to_the_caller() -> None:
     problems = _problems(_arguments(x=Even), b'{"x":{"number":3}}')
 
     assert problems["x"].message == "the number must be even"
 
 
-def test_what_breaks_inside_a_class_is_not_shown() -> None:
+def test_the_text_of_an_unexpected_exception_is_not_shown() -> None:
     problems = _problems(_arguments(x=Fragile), b'{"x":{"number":3}}')
 
     assert "inner workings" not in str(problems)
 
 
-def test_the_defaults_of_a_dataclass_are_its_own_when_it_is_sent_on() -> None:
-    """Contract: an object that was an argument is written like any other of its class."""
+def test_a_decoded_dataclass_is_encoded_with_its_defaults() -> None:
+    """Contract: an object that was an argument is encoded like any other of its class."""
     orders = _one(list[Order], '[{"items": []}]')
 
     assert vars(orders[0]) == {"items": [], "note": ""}
     assert Output(list[Order]).encode(orders)[0] == b'[{"items":[],"note":""}]'
 
 
-def test_decoded_values_are_fresh_each_time() -> None:
+def test_each_call_decodes_new_objects() -> None:
     arguments = _arguments(x=list[int])
 
     first, second = (arguments.decode(b'{"x":[1]}')["x"] for _ in range(2))
@@ -510,7 +505,7 @@ def test_decoded_values_are_fresh_each_time() -> None:
         (uuid.UUID, "7", "00000000-0000-4000-8000-000000000000"),
     ],
 )
-def test_what_is_text_in_json_is_told_how_to_be_written(
+def test_a_string_in_the_wrong_format_gets_an_example_as_hint(
     annotation: Any, given: Any, form: str
 ) -> None:
     problem = _problems(_arguments(value=annotation), msgspec.json.encode({"value": given}))[
@@ -522,13 +517,13 @@ def test_what_is_text_in_json_is_told_how_to_be_written(
     assert _one(annotation, f'"{form}"') is not None
 
 
-def test_bytes_are_told_to_be_written_in_base64() -> None:
+def test_the_hint_for_bytes_is_base64() -> None:
     problem = _problems(_arguments(value=bytes), b'{"value": "\xc3\xa4"}')["value"]
 
     assert problem.hint == "write it in base64"
 
 
-def test_what_is_written_well_and_out_of_its_limits_gets_no_advice() -> None:
+def test_a_value_in_the_right_format_but_outside_its_limits_gets_no_hint() -> None:
     later = Annotated[date, annotated_types.Ge(date(2026, 1, 1))]
 
     problem = _problems(_arguments(value=later), b'{"value": "2025-01-01"}')["value"]
@@ -536,5 +531,5 @@ def test_what_is_written_well_and_out_of_its_limits_gets_no_advice() -> None:
     assert problem.hint is None
 
 
-def test_a_name_that_differs_in_its_case_alone_is_near() -> None:
+def test_a_known_name_in_another_case_is_suggested() -> None:
     assert _problems(_arguments(x=int), b'{"X": 1}')["X"].hint == "did you mean 'x'?"

@@ -1,4 +1,4 @@
-"""Strings that models send where the type is no string."""
+"""Lenient arguments: numbers, arrays and objects in strings, as language models send them."""
 
 import dataclasses
 from typing import Any, Literal
@@ -6,8 +6,7 @@ from typing import Any, Literal
 import pydantic
 import pytest
 
-from answerback.types.arguments import Arguments
-from answerback.types.parameter import Parameter
+from answerback.types.arguments import Arguments, Parameter
 from answerback.types.problems import InvalidArguments
 
 
@@ -60,7 +59,7 @@ def _one(annotation: Any, text: str, *, lenient: bool = False) -> Any:
         (Any, '"7"', "7"),
     ],
 )
-def test_lenient_reads_what_models_write_as_strings(annotation: Any, text: str, value: Any) -> None:
+def test_lenient_arguments_accept_values_in_strings(annotation: Any, text: str, value: Any) -> None:
     assert _one(annotation, text, lenient=True) == value
 
 
@@ -68,11 +67,11 @@ def test_lenient_reads_what_models_write_as_strings(annotation: Any, text: str, 
     ("annotation", "text"),
     [(int, '"seven"'), (int, '"1.5"'), (bool, '"maybe"'), (list[int], '"1,2"'), (int, "true")],
 )
-def test_lenient_still_refuses_what_is_wrong(annotation: Any, text: str) -> None:
+def test_lenient_arguments_refuse_strings_that_do_not_fit(annotation: Any, text: str) -> None:
     with pytest.raises(InvalidArguments):
         _one(annotation, text, lenient=True)
 
 
-def test_strict_takes_no_strings_for_numbers() -> None:
+def test_strict_arguments_refuse_a_string_for_a_number() -> None:
     with pytest.raises(InvalidArguments):
         _one(int, '"7"')

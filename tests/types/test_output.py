@@ -1,4 +1,4 @@
-"""Return values to checked JSON text."""
+"""Encoding return values as JSON text, checked against the return type."""
 
 import dataclasses
 import enum
@@ -178,7 +178,7 @@ def _nested(levels: int) -> list[Any]:
         (Point | dict[str, int], {"a": 1}, '{"a":1}'),
     ],
 )
-def test_a_value_is_written_as_its_type_says(annotation: Any, value: Any, text: str) -> None:
+def test_a_value_is_encoded_as_its_type_declares(annotation: Any, value: Any, text: str) -> None:
     assert _text(annotation, value) == text
 
 
@@ -196,13 +196,11 @@ def test_a_value_is_written_as_its_type_says(annotation: Any, value: Any, text: 
         (list[User], [Admin(name="a")], '[{"userName":"a","age":0,"adult":false}]'),
     ],
 )
-def test_what_the_type_does_not_declare_does_not_leave(
-    annotation: Any, value: Any, text: str
-) -> None:
+def test_undeclared_keys_and_fields_are_not_sent(annotation: Any, value: Any, text: str) -> None:
     assert _text(annotation, value) == text
 
 
-def test_nothing_is_added_or_rewritten_when_something_is_dropped() -> None:
+def test_declared_values_stay_unchanged_when_an_undeclared_key_is_removed() -> None:
     value = {"id": str(uuid.UUID(int=171)).upper(), "at": "2020-01-01T00:00:00+00:00", "z": 1}
 
     assert _text(Stamped | StampedTime, value) == (
@@ -210,7 +208,7 @@ def test_nothing_is_added_or_rewritten_when_something_is_dropped() -> None:
     )
 
 
-def test_the_checked_value_is_typed_and_fresh() -> None:
+def test_the_checked_value_is_a_new_object_of_the_declared_type() -> None:
     given = [Point3(1, 2, 3)]
 
     _, checked = Output(list[Point]).encode(given)
@@ -238,7 +236,7 @@ def test_the_checked_value_is_typed_and_fresh() -> None:
         (uuid.UUID, "secret", ""),
     ],
 )
-def test_a_value_of_another_shape_is_refused_where_it_is_wrong(
+def test_a_value_that_does_not_fit_is_refused_with_its_path(
     annotation: Any, value: Any, path: str
 ) -> None:
     fault = _fault(annotation, value)
@@ -280,7 +278,7 @@ def test_a_number_that_is_not_finite_is_never_sent(annotation: Any, value: Any, 
         ({"a b": [object]}, "['a b'][0]"),
     ],
 )
-def test_what_json_cannot_hold_is_refused_where_it_is(value: Any, path: str) -> None:
+def test_a_value_that_json_cannot_represent_is_refused_with_its_path(value: Any, path: str) -> None:
     assert _fault(Any, value).path == path
     assert _fault(dict[str, Any] if isinstance(value, dict) else list[Any], value).path == path
 
@@ -291,7 +289,7 @@ def test_two_hundred_levels_are_written_and_one_more_is_not() -> None:
     assert "200" in _fault(Any, _nested(5000)).message
 
 
-def test_the_same_object_twice_is_no_cycle() -> None:
+def test_the_same_object_twice_is_not_a_reference_cycle() -> None:
     point = Point(1)
 
     assert _text(list[Any], [point, point]) == '[{"x":1,"y":0},{"x":1,"y":0}]'
@@ -322,7 +320,7 @@ def test_a_model_is_written_by_pydantic_with_its_aliases() -> None:
     assert checked == Team(User(name="a", age=20), [User(name="b"), "c"])
 
 
-def test_plain_data_becomes_the_model_that_was_promised() -> None:
+def test_a_dict_is_validated_and_sent_as_the_declared_model() -> None:
     encoded, checked = Output(User).encode({"name": "a"})
 
     assert msgspec.json.decode(encoded) == {"userName": "a", "age": 0, "adult": False}
@@ -343,9 +341,7 @@ def test_plain_data_becomes_the_model_that_was_promised() -> None:
         (dict[str, User], {"a": User.model_construct(name="b", age="secret")}, "a.age"),
     ],
 )
-def test_a_model_that_breaks_its_own_rules_is_refused(
-    annotation: Any, value: Any, path: str
-) -> None:
+def test_an_invalid_model_is_refused_with_its_path(annotation: Any, value: Any, path: str) -> None:
     fault = _fault(annotation, value)
 
     assert fault.path == path
@@ -367,7 +363,7 @@ def test_a_model_that_breaks_its_own_rules_is_refused(
         ),
     ],
 )
-def test_what_does_not_fit_a_model_is_told_in_words_without_the_value(
+def test_the_message_about_an_invalid_model_does_not_contain_the_value(
     value: Any, message: str
 ) -> None:
     with pytest.raises(InvalidOutput) as caught:

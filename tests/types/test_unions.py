@@ -1,4 +1,4 @@
-"""Unions that msgspec crashes on, or whose members' limits it mixes."""
+"""Unions that msgspec crashes on, or whose members' limits it mixes up."""
 
 import enum
 import json
@@ -10,15 +10,14 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
-from answerback.types.arguments import Arguments
-from answerback.types.parameter import Parameter
+from answerback.types.arguments import Arguments, Parameter
 from answerback.types.problems import InvalidArguments
 
 PROGRAM = Path(__file__).with_name("misread_unions.py")
 
 
-@pytest.mark.parametrize("way", ["taken", "returned"])
-@pytest.mark.parametrize("place", ["as_argument", "in_a_dataclass", "in_a_list", "in_a_dict"])
+@pytest.mark.parametrize("way", ["is_accepted", "is_returned"])
+@pytest.mark.parametrize("place", ["by_itself", "in_a_dataclass", "in_a_list", "in_a_dict"])
 def test_unions_that_msgspec_crashes_on_are_served(place: str, way: str) -> None:
     command = [sys.executable, str(PROGRAM), place, way]
 
@@ -54,7 +53,7 @@ COUNT_OR_SHARE = Annotated[int, Meta(ge=10)] | Annotated[float, Meta(le=1.0)]
         (float | Level, [1, 5, 0.5], ["1"]),
     ],
 )
-def test_each_member_of_a_union_is_held_to_its_own_limits(
+def test_each_member_of_a_union_has_only_its_own_limits(
     union: Any, fitting: list[Any], wrong: list[Any]
 ) -> None:
     arguments = Arguments([Parameter(name="x", annotation=union)])

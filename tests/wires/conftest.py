@@ -1,4 +1,4 @@
-"""Two ways to speak HTTP to an App: in memory, and byte by byte over a socket."""
+"""Clients for the tests of the wires: requests in memory, and raw bytes over a connection."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,7 +18,7 @@ from answerback import App
 BOUND = 20.0
 
 
-class Answer(msgspec.Struct):
+class Response(msgspec.Struct):
     status: int
     headers: dict[str, str]
     body: bytes
@@ -28,12 +29,12 @@ class Answer(msgspec.Struct):
 
     @property
     def error(self) -> str:
-        """The code; what the body says of it is the contract's affair."""
+        """The error code in the headers; the body depends on the contract."""
         return self.headers.get("x-error-code", "")
 
 
-class Line:
-    """One connection to a server, for those who do not keep to HTTP."""
+class Connection:
+    """A connection to a server, on which a test may send malformed HTTP."""
 
     def __init__(self, port: int) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=BOUND)
@@ -42,18 +43,18 @@ class Line:
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)
 
-    def read(self, *, head: bool = False) -> Answer:
-        """The next answer; that to HEAD has no body."""
+    def read_response(self, *, head: bool = False) -> Response:
+        """Read the next response; *head* says that it has no body, because the method was HEAD."""
         status = int(self._file.readline().split()[1])
         headers: dict[str, str] = {}
         while line := self._file.readline().rstrip(b"\r\n"):
             name, _, value = line.decode("latin-1").partition(": ")
             headers[name.lower()] = value
         length = 0 if head else int(headers.get("content-length", 0))
-        return Answer(status, headers, self._file.read(length))
+        return Response(status, headers, self._file.read(length))
 
-    def ends(self) -> bool:
-        """Whether the server has nothing more to say, and has hung up."""
+    def is_closed_by_server(self) -> bool:
+        """Wait for the next byte, and tell whether the server closed the connection instead."""
         return self._file.read(1) == b""
 
     def close(self) -> None:
@@ -68,7 +69,7 @@ def request(
     method: str = "POST",
     host: str | None = "127.0.0.1",
 ) -> bytes:
-    """One request as bytes; *headers* are whole lines, in their order."""
+    """A request as bytes; *headers* are whole lines, in their order."""
     lines = [f"{method} {path} HTTP/1.1"]
     lines += [] if host is None else [f"Host: {host}"]
     lines += headers
@@ -76,28 +77,28 @@ def request(
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + (body or b"")
 
 
-def ask(
+def send_request(
     app: App,
     method: str,
     path: str,
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
     **options: Any,
-) -> Answer:
-    """One request in memory; *options* are those of `app.asgi()`."""
+) -> Response:
+    """Send a request in memory; *options* are those of `app.asgi()`."""
 
     async def send() -> httpx.Response:
         transport = httpx.ASGITransport(app.asgi(**options), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             return await client.request(method, path, content=body, headers=headers)
 
-    found = asyncio.run(asyncio.wait_for(send(), BOUND))
-    return Answer(found.status_code, dict(found.headers), found.content)
+    response = asyncio.run(asyncio.wait_for(send(), BOUND))
+    return Response(response.status_code, dict(response.headers), response.content)
 
 
-@pytest.fixture(name="ask")
-def _ask() -> Callable[..., Answer]:
-    return ask
+@pytest.fixture(name="send_request")
+def _send_request() -> Callable[..., Response]:
+    return send_request
 
 
 @pytest.fixture(name="request_bytes")
@@ -106,12 +107,69 @@ def _request_bytes() -> Callable[..., bytes]:
 
 
 @pytest.fixture
-def connect(request: pytest.FixtureRequest) -> Callable[[int], Line]:
-    """Opens a line to a port; the test's end closes it."""
+def connect(request: pytest.FixtureRequest) -> Callable[[int], Connection]:
+    """Connects to a port; the connection is closed at the end of the test."""
 
-    def open_line(port: int) -> Line:
-        line = Line(port)
-        request.addfinalizer(line.close)
-        return line
+    def open_connection(port: int) -> Connection:
+        connection = Connection(port)
+        request.addfinalizer(connection.close)
+        return connection
 
-    return open_line
+    return open_connection
+
+
+@pytest.fixture
+def still_served(everything_served: Any, connect: Any, request_bytes: Any) -> Any:
+    """The server of `everything`; after the test it must still answer a call."""
+    yield everything_served
+    connection = connect(everything_served.port)
+    connection.send(request_bytes())
+    assert connection.read_response().body == b'{"result":10}'
+
+
+@pytest.fixture
+def waiting_app(tmp_path: Path) -> Path:
+    """An app whose tools create the file `….running`, and return once the file itself exists."""
+    path = tmp_path / "waiting.py"
+    path.write_text(
+        "import asyncio, os, pathlib, time\n"
+        "from answerback import App\n"
+        "app = App('waiting')\n"
+        "@app.tool\n"
+        "def wait(release: str) -> str:\n"
+        "    pathlib.Path(release + '.running').touch()\n"
+        "    while not os.path.exists(release):\n"
+        "        time.sleep(0.005)\n"
+        "    return 'done'\n"
+        "@app.tool(inline=True)\n"
+        "def wait_inline(release: str) -> str:\n"
+        "    return wait(release)\n"
+        "@app.tool\n"
+        "async def wait_stubbornly(release: str) -> str:\n"
+        "    pathlib.Path(release + '.running').touch()\n"
+        "    while not os.path.exists(release):\n"
+        "        try:\n"
+        "            await asyncio.sleep(0.005)\n"
+        "        except asyncio.CancelledError:\n"
+        "            pass\n"
+        "    return 'done'\n"
+        "@app.tool(inline=True)\n"
+        "def pid() -> int:\n"
+        "    return os.getpid()\n"
+        "app.run()\n"
+    )
+    return path
+
+
+@pytest.fixture
+def call(connect: Any, request_bytes: Any) -> Callable[..., Any]:
+    """Makes one call on its own connection, and returns the JSON of the response."""
+
+    def send(server: Any, name: str, **arguments: Any) -> Any:
+        connection = connect(server.port)
+        connection.send(request_bytes(f"/functions/{name}", json.dumps(arguments).encode()))
+        response = connection.read_response()
+        connection.close()
+        return response.json
+
+    return send

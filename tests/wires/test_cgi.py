@@ -1,3 +1,5 @@
+"""CGI: a process for each request, with the environment and stdin as input."""
+
 import json
 import os
 import subprocess
@@ -86,23 +88,23 @@ class Response(NamedTuple):
 def request(
     file: Path, path: str | None, body: bytes = b"", method: str = "POST", **environ: str
 ) -> Response:
-    """One CGI request, as a web server makes it."""
-    given = {"REQUEST_METHOD": method, "GATEWAY_INTERFACE": "CGI/1.1"}
-    given |= {} if path is None else {"PATH_INFO": path}
-    given |= {"CONTENT_LENGTH": str(len(body))} if body else {}
+    """Run one CGI request as a web server does."""
+    variables = {"REQUEST_METHOD": method, "GATEWAY_INTERFACE": "CGI/1.1"}
+    variables |= {} if path is None else {"PATH_INFO": path}
+    variables |= {"CONTENT_LENGTH": str(len(body))} if body else {}
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
     result = subprocess.run(
         [sys.executable, file, "cgi"],
         input=body,
         capture_output=True,
-        env=clean | given | environ,
+        env=clean | variables | environ,
         timeout=20,
         check=False,
     )
-    return parsed(result.stdout, result.stderr.decode(), result.returncode)
+    return parse(result.stdout, result.stderr.decode(), result.returncode)
 
 
-def parsed(stdout: bytes, stderr: str = "", exit_status: int = 0) -> Response:
+def parse(stdout: bytes, stderr: str = "", exit_status: int = 0) -> Response:
     head, _, body = stdout.partition(b"\r\n\r\n")
     headers = dict(line.split(": ", 1) for line in head.decode("latin-1").split("\r\n"))
     return Response(headers.pop("Status"), headers, body, stderr, exit_status)
@@ -139,14 +141,14 @@ def test_seed_001_several_results_and_none_over_cgi() -> None:
     assert none.json == {}
 
 
-def test_a_response_is_one_head_and_compact_json_of_the_length_it_says() -> None:
+def test_a_response_is_compact_json_with_its_length() -> None:
     response = request(ALIGNED, "/functions/Add", b'{"x":1,"y":2}')
 
     assert response.body == b'{"result":3}'
     assert response.headers == {"Content-Type": "application/json", "Content-Length": "12"}
 
 
-def test_nothing_that_is_printed_reaches_the_client(tools: Path) -> None:
+def test_text_that_is_printed_goes_to_stderr_and_not_to_the_client(tools: Path) -> None:
     response = request(tools, "/noisy")
 
     assert response.json == {"result": "quiet"}
@@ -154,21 +156,21 @@ def test_nothing_that_is_printed_reaches_the_client(tools: Path) -> None:
         assert words in response.stderr
 
 
-def test_a_tool_that_reads_stdin_reads_nothing(tools: Path) -> None:
+def test_a_tool_that_reads_stdin_gets_nothing(tools: Path) -> None:
     response = request(tools, "/read_stdin", b"{}, and more", CONTENT_LENGTH="2")
 
     assert response.json == {"result": ""}
 
 
-def test_a_lone_image_is_its_bytes(tools: Path) -> None:
+def test_a_single_image_is_sent_as_its_bytes(tools: Path) -> None:
     response = request(tools, "/picture")
 
     assert response.headers["Content-Type"] == "image/png"
     assert response.body == bytes(range(256))
 
 
-def test_the_body_is_not_read_to_its_end() -> None:
-    """A web server need not close the pipe, so the end may never come."""
+def test_the_body_is_read_by_its_length_and_not_to_eof() -> None:
+    """A web server need not close the pipe, so EOF may never come."""
     environ = os.environ | {
         "REQUEST_METHOD": "POST",
         "PATH_INFO": "/Add",
@@ -179,54 +181,54 @@ def test_the_body_is_not_read_to_its_end() -> None:
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(b'{"x":10,"y":20}, and more that is not ours to read')
+        process.stdin.write(b'{"x":10,"y":20}, and more that is not part of the body')
         process.stdin.flush()
 
         stdout = process.stdout.read()
         status = process.wait(timeout=20)
 
-    assert parsed(stdout).json == {"result": 30}
+    assert parse(stdout).json == {"result": 30}
     assert status == 0
 
 
-def test_a_body_that_comes_in_pieces_is_read_whole() -> None:
+def test_a_body_that_arrives_in_parts_is_read_completely() -> None:
     environ = os.environ | {"REQUEST_METHOD": "POST", "PATH_INFO": "/Add", "CONTENT_LENGTH": "15"}
     command = [sys.executable, str(ALIGNED), "cgi"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for piece in (b'{"x":10', b',"y":20}'):
-            process.stdin.write(piece)
+        for part in (b'{"x":10', b',"y":20}'):
+            process.stdin.write(part)
             process.stdin.flush()
 
         stdout = process.stdout.read()
 
-    assert parsed(stdout).json == {"result": 30}
+    assert parse(stdout).json == {"result": 30}
 
 
-def test_an_empty_body_is_an_empty_object() -> None:
+def test_an_empty_body_means_an_empty_object() -> None:
     response = request(ALIGNED, "/Forget", CONTENT_LENGTH="")
 
     assert response.json == {}
 
 
 @pytest.mark.parametrize("length", ["-1", "x", "1.5", "٣", "+3"])
-def test_a_length_that_is_no_number_is_a_bad_request(length: str) -> None:
+def test_an_invalid_content_length_is_refused_with_400(length: str) -> None:
     response = request(ALIGNED, "/Add", CONTENT_LENGTH=length)
 
     assert response.status == "400 Bad Request"
     assert response.exit == 0
 
 
-def test_a_body_that_ends_early_is_a_bad_request() -> None:
+def test_a_body_that_ends_early_is_refused_with_400() -> None:
     response = request(ALIGNED, "/Add", b'{"x":1', CONTENT_LENGTH="100")
 
     assert response.status == "400 Bad Request"
     assert response.json == {"error": "Body ended after 6 of 100 bytes"}
 
 
-def test_a_chunked_body_that_the_server_passes_on_is_a_bad_request() -> None:
+def test_a_chunked_body_without_a_length_is_refused_with_400() -> None:
     response = request(ALIGNED, "/Add", HTTP_TRANSFER_ENCODING="chunked")
 
     assert response.status == "400 Bad Request"
@@ -234,14 +236,14 @@ def test_a_chunked_body_that_the_server_passes_on_is_a_bad_request() -> None:
 
 
 @pytest.mark.parametrize("length", [str(4 * 1024 * 1024 + 1), "9" * 5000])
-def test_a_body_that_is_too_large_is_not_read(length: str) -> None:
+def test_a_body_that_is_too_large_is_refused_with_413(length: str) -> None:
     response = request(ALIGNED, "/Add", CONTENT_LENGTH=length)
 
     assert response.status.startswith("413 ")
     assert response.json == {"error": "Body larger than 4194304 bytes"}
 
 
-def test_the_limit_of_a_body_can_be_set() -> None:
+def test_answerback_max_body_sets_the_limit_of_a_body() -> None:
     body = b'{"x":10,"y":20}'
 
     refused = request(ALIGNED, "/Add", body, ANSWERBACK_MAX_BODY="14")
@@ -251,21 +253,21 @@ def test_the_limit_of_a_body_can_be_set() -> None:
     assert taken.json == {"result": 30}
 
 
-def test_what_is_not_json_is_refused_as_in_seed_001() -> None:
+def test_a_body_that_is_not_json_is_refused_as_in_seed_001() -> None:
     response = request(ALIGNED, "/Add", b"{not json")
 
     assert response.status == "400 Bad Request"
     assert response.json == {"error": "Invalid JSON body"}
 
 
-def test_a_form_is_refused_with_what_to_send_instead() -> None:
+def test_a_form_is_refused_with_415_and_a_hint() -> None:
     response = request(ALIGNED, "/Add", b"x=1", CONTENT_TYPE="application/x-www-form-urlencoded")
 
     assert response.status == "415 Unsupported Media Type"
     assert "Content-Type: application/json" in response.json["error"]
 
 
-def test_json_with_a_charset_is_taken() -> None:
+def test_json_with_a_charset_is_accepted() -> None:
     kind = "application/json; charset=utf-8"
 
     response = request(ALIGNED, "/Add", b'{"x":1,"y":2}', CONTENT_TYPE=kind)
@@ -273,7 +275,7 @@ def test_json_with_a_charset_is_taken() -> None:
     assert response.json == {"result": 3}
 
 
-def test_another_method_than_post_is_refused_with_what_is_allowed() -> None:
+def test_a_method_other_than_post_is_refused_with_405() -> None:
     response = request(ALIGNED, "/Add", method="GET")
 
     assert response.status == "405 Method Not Allowed"
@@ -281,14 +283,14 @@ def test_another_method_than_post_is_refused_with_what_is_allowed() -> None:
     assert response.exit == 0
 
 
-def test_a_page_is_for_reading_only() -> None:
+def test_a_page_refuses_post_with_405() -> None:
     response = request(ALIGNED, "/functions", method="POST")
 
     assert response.status == "405 Method Not Allowed"
     assert response.headers["Allow"] == "GET, HEAD"
 
 
-def test_head_has_the_head_and_no_body() -> None:
+def test_head_has_the_headers_of_get_and_no_body() -> None:
     whole = request(ALIGNED, "/healthz", method="GET")
     head = request(ALIGNED, "/healthz", method="HEAD")
 
@@ -296,33 +298,33 @@ def test_head_has_the_head_and_no_body() -> None:
     assert head.body == b""
 
 
-def test_the_functions_are_listed() -> None:
+def test_the_function_list_is_served() -> None:
     response = request(ALIGNED, "/functions", method="GET")
 
     assert [entry["name"] for entry in response.json] == ["Add", "DivMod", "Forget"]
 
 
-def test_the_openapi_document_is_there() -> None:
+def test_the_openapi_document_is_served() -> None:
     response = request(ALIGNED, "/openapi.json", method="GET")
 
     assert response.json["openapi"].startswith("3.1")
 
 
-def test_health_says_who_answers(tools: Path) -> None:
+def test_health_names_the_app(tools: Path) -> None:
     response = request(tools, "/healthz", method="GET")
 
     assert response.json == {"status": "ok", "name": "tools", "version": "1.2.3"}
 
 
 @pytest.mark.parametrize("path", [None, "", "/", "/functions/", "/mcp/x"])
-def test_what_is_no_route_of_ours_is_not_found(path: str | None) -> None:
+def test_an_unknown_route_is_answered_with_404(path: str | None) -> None:
     response = request(ALIGNED, path)
 
     assert response.status == "404 Not Found"
     assert response.headers["X-Error-Code"] == "ROUTE_NOT_FOUND"
 
 
-def test_a_path_that_is_not_utf_8_is_answered_all_the_same() -> None:
+def test_a_path_that_is_not_utf_8_is_answered() -> None:
     response = request(ALIGNED, os.fsdecode(b"/caf\xe9"))
 
     assert response.json == {"error": "Function not found: caf\ufffd"}
@@ -334,7 +336,7 @@ def test_a_path_is_not_decoded_twice() -> None:
     assert response.json == {"error": "Function not found: A%64d"}
 
 
-def test_a_program_that_is_run_by_hand_says_how() -> None:
+def test_a_program_that_is_run_without_a_web_server_prints_a_hint() -> None:
     environ = {name: value for name, value in os.environ.items() if name != "REQUEST_METHOD"}
     command = [sys.executable, str(ALIGNED), "cgi"]
 
@@ -342,11 +344,11 @@ def test_a_program_that_is_run_by_hand_says_how() -> None:
         command, capture_output=True, env=environ | {"PATH_INFO": "/healthz"}, check=True
     )
 
-    assert parsed(result.stdout).json["status"] == "ok"
+    assert parse(result.stdout).json["status"] == "ok"
     assert b"REQUEST_METHOD=POST" in result.stderr
 
 
-def test_a_tools_error_has_its_status_and_exit_0(tools: Path) -> None:
+def test_an_error_of_a_tool_has_its_status_and_exit_status_0(tools: Path) -> None:
     response = request(tools, "/missing")
 
     assert response.status == "404 Not Found"
@@ -364,7 +366,7 @@ def test_an_exception_is_masked_and_goes_to_the_servers_log(tools: Path) -> None
     assert response.exit == 0
 
 
-def test_text_outside_ascii_comes_and_goes(tools: Path) -> None:
+def test_text_outside_ascii_is_read_and_written(tools: Path) -> None:
     response = request(tools, "/echo", '{"text":"Tromsø 🌨"}'.encode(), LC_ALL="C")
 
     assert response.json == {"result": "Tromsø 🌨"}
@@ -376,13 +378,13 @@ def test_an_async_tool_is_run(tools: Path) -> None:
     assert response.json == {"result": 2}
 
 
-def test_a_plain_tool_does_not_bring_asyncio_in(tools: Path) -> None:
+def test_a_def_tool_does_not_import_asyncio(tools: Path) -> None:
     response = request(tools, "/modules")
 
     assert response.json == {"result": False}
 
 
-def test_what_no_one_expects_is_still_answered_in_json(tools: Path) -> None:
+def test_a_tool_that_raises_cancelled_error_is_answered_in_json(tools: Path) -> None:
     response = request(tools, "/cancelled")
 
     assert response.status == "500 Internal Server Error"
@@ -398,28 +400,28 @@ def test_a_file_that_cannot_be_loaded_is_answered_in_json(tmp_path: Path) -> Non
 
     result = subprocess.run(command, capture_output=True, env=environ, check=False)
 
-    assert parsed(result.stdout).json == {"error": "Internal server error"}
+    assert parse(result.stdout).json == {"error": "Internal server error"}
     assert b"nonsense_that_is_not_there" in result.stderr
 
 
-def test_the_log_of_a_file_that_cannot_be_loaded_shows_the_authors_own_code_alone(
+def test_the_log_of_a_file_that_cannot_be_loaded_shows_only_the_authors_code(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "broken.py").write_text("import nonsense_that_is_not_there")
 
-    said = {}
+    logged = {}
     for name in ("broken.py", "nope.py"):
         command = [sys.executable, "-m", "answerback", "cgi", str(tmp_path / name)]
         environ = os.environ | {"REQUEST_METHOD": "POST", "PATH_INFO": "/add"}
-        said[name] = subprocess.run(command, capture_output=True, env=environ, check=False).stderr
+        logged[name] = subprocess.run(command, capture_output=True, env=environ, check=False).stderr
 
-    assert said["nope.py"].count(b"\n") == 1
-    assert b"there is no file" in said["nope.py"]
-    assert b'broken.py", line 1' in said["broken.py"]
-    assert not any(b"answerback/cli" in each for each in said.values())
+    assert logged["nope.py"].count(b"\n") == 1
+    assert b"there is no file" in logged["nope.py"]
+    assert b'broken.py", line 1' in logged["broken.py"]
+    assert not any(b"answerback/cli" in each for each in logged.values())
 
 
-def test_a_limit_that_is_no_number_is_told_to_who_set_it(tools: Path) -> None:
+def test_an_invalid_body_limit_is_logged_without_a_traceback(tools: Path) -> None:
     response = request(tools, "/echo", b'{"text": "a"}', ANSWERBACK_MAX_BODY="4 MB")
 
     assert response.status == "500 Internal Server Error"
@@ -427,7 +429,7 @@ def test_a_limit_that_is_no_number_is_told_to_who_set_it(tools: Path) -> None:
     assert "Traceback" not in response.stderr
 
 
-def test_an_interrupt_is_no_fault_to_be_logged(tools: Path) -> None:
+def test_an_interrupt_logs_no_traceback(tools: Path) -> None:
     response = request(tools, "/interrupted")
 
     assert response.status == "500 Internal Server Error"
@@ -436,13 +438,13 @@ def test_an_interrupt_is_no_fault_to_be_logged(tools: Path) -> None:
 
 
 def test_a_clients_proxy_header_does_not_reach_a_tool(tools: Path) -> None:
-    """Contract: `Proxy: http://evil` must not redirect what a tool fetches (httpoxy)."""
+    """Contract: `Proxy: http://evil` must not redirect the requests of a tool (httpoxy)."""
     response = request(tools, "/proxy", HTTP_PROXY="http://evil.example")
 
     assert response.json == {"result": None}
 
 
-def test_accept_chooses_the_dialect(tools: Path) -> None:
+def test_the_accept_header_selects_the_dialect(tools: Path) -> None:
     mcp = request(tools, "/missing", HTTP_ACCEPT="application/vnd.answerback.mcp+json")
     problem = request(tools, "/missing", HTTP_ACCEPT="application/json, application/problem+json")
 
@@ -451,7 +453,7 @@ def test_accept_chooses_the_dialect(tools: Path) -> None:
     assert mcp.status == problem.status == "404 Not Found"
 
 
-def test_an_annotation_that_means_nothing_is_a_masked_error(tmp_path: Path) -> None:
+def test_an_unresolvable_annotation_is_a_masked_error(tmp_path: Path) -> None:
     file = tmp_path / "undefined.py"
     file.write_text(
         "from answerback import App\napp = App('x')\n"

@@ -75,7 +75,7 @@ CASES: list[tuple[str, dict[str, Any], str | None]] = [
 
 
 class Sent(msgspec.Struct):
-    """What came over a wire: an envelope, and the status it was sent with."""
+    """An envelope as a wire sent it, and its status."""
 
     status: int
     envelope: bytes
@@ -124,7 +124,7 @@ def over_cgi(app: App, _: str, name: str, arguments: dict[str, Any]) -> Sent:
     return Sent(int(status.group(1)) if status else 200, envelope)
 
 
-def over_the_command_line(app: App, _: str, name: str, arguments: dict[str, Any]) -> Sent:
+def over_command_line(app: App, _: str, name: str, arguments: dict[str, Any]) -> Sent:
     command = [sys.executable, str(EVERYTHING), "call", name, "--dialect", "envelope"]
     command += ["--json", json.dumps(arguments)]
     done = subprocess.run(command, capture_output=True, timeout=20)
@@ -139,24 +139,24 @@ def _last_json(output: bytes) -> bytes:
     return [line for line in output.splitlines() if line.startswith(b"{")][-1]
 
 
-def said(app: App, name: str, sent: Sent) -> Reply[Any]:
-    """The reply that was sent, without what differs from call to call."""
+def reply_in(app: App, name: str, sent: Sent) -> Reply[Any]:
+    """The reply that was sent, without its reference and timestamp, which are never the same."""
     shape = app.tools[name].shape if name in app.tools else RESULT
-    envelope = HttpReply(sent.status, steady(sent.envelope), ENVELOPE)
-    return timeless(read(envelope, "envelope", shape, app.contract))
+    envelope = HttpReply(sent.status, without_references(sent.envelope), ENVELOPE)
+    return with_fixed_timestamp(read(envelope, "envelope", shape, app.contract))
 
 
-def steady(text: bytes) -> bytes:
-    """Without the references, each of which is given out once."""
+def without_references(text: bytes) -> bytes:
+    """The text with a placeholder for each reference of a failure, which is random."""
     return re.sub(rb"[0-9a-f]{12}\b", b"REFERENCE", text)
 
 
-def timeless(reply: Reply[Any]) -> Reply[Any]:
+def with_fixed_timestamp(reply: Reply[Any]) -> Reply[Any]:
     epoch = msgspec.convert("2026-01-01T00:00:00Z", type(reply.timestamp))
     return msgspec.structs.replace(reply, timestamp=epoch)
 
 
-@pytest.mark.parametrize("wire", [over_rest, over_cgi, over_the_command_line])
+@pytest.mark.parametrize("wire", [over_rest, over_cgi, over_command_line])
 @pytest.mark.parametrize(("name", "arguments", "code"), CASES)
 def test_a_call_gets_the_same_reply_on_every_wire(
     everything: App,
@@ -169,16 +169,16 @@ def test_a_call_gets_the_same_reply_on_every_wire(
     expected = over_memory(everything, "", name, arguments)
     found = wire(everything, everything_served.url, name, arguments)
 
-    assert said(everything, name, found) == said(everything, name, expected)
+    assert reply_in(everything, name, found) == reply_in(everything, name, expected)
     assert found.status == expected.status
-    error = said(everything, name, found).error
+    error = reply_in(everything, name, found).error
     assert (error.code if error else None) == code
     assert b"hunter2" not in found.envelope
     assert b"printed" not in found.envelope
 
 
 @pytest.fixture(scope="module")
-def served_by_three() -> Iterator[Server]:
+def three_workers() -> Iterator[Server]:
     with serving(EVERYTHING, "--workers", "3") as server:
         yield server
 
@@ -186,15 +186,15 @@ def served_by_three() -> Iterator[Server]:
 @pytest.mark.parametrize(("name", "arguments", "code"), CASES)
 def test_a_call_gets_the_same_reply_from_any_of_three_workers(
     everything: App,
-    served_by_three: Server,
+    three_workers: Server,
     name: str,
     arguments: dict[str, Any],
     code: str | None,
 ) -> None:
     expected = over_memory(everything, "", name, arguments)
-    found = over_rest(everything, served_by_three.url, name, arguments)
+    found = over_rest(everything, three_workers.url, name, arguments)
 
-    assert said(everything, name, found) == said(everything, name, expected)
+    assert reply_in(everything, name, found) == reply_in(everything, name, expected)
     assert found.status == expected.status
 
 
@@ -207,14 +207,14 @@ ERAS = ["2025-11-25", "2026-07-28"]
     ids="-".join,
 )
 def mcp(
-    request: pytest.FixtureRequest, everything_served: Server, served_by_three: Server
+    request: pytest.FixtureRequest, everything_served: Server, three_workers: Server
 ) -> Iterator[Client]:
-    """A client of one era over one wire, which has come to know the server."""
+    """An initialized client of one era over one wire."""
     wire, version = request.param
     if wire == "stdio":
         opened = over_stdio(EVERYTHING, version)
     else:
-        url = everything_served.url if wire == "http" else served_by_three.url
+        url = everything_served.url if wire == "http" else three_workers.url
         opened = over_http(url, version)
     with opened as client:
         assert "result" in client.open()
@@ -239,13 +239,15 @@ def test_a_call_gets_the_same_reply_over_mcp_in_either_era(
     expected = dialect.write(in_memory, shape, everything.contract, VERSIONS[mcp.version])
     assert found == read_mcp(everything, name, expected)
     assert (found.error.code if found.error else None) == code
-    # What is data and what is an error is the same in every dialect.
-    envelope = said(everything, name, over_memory(everything, "", name, arguments))
+    # Data and error are the same in every dialect.
+    envelope = reply_in(everything, name, over_memory(everything, "", name, arguments))
     assert (found.data, found.error) == (envelope.data, envelope.error)
 
 
 def read_mcp(app: App, name: str, result: bytes) -> Reply[Any]:
-    """The reply that a result is, without what differs from call to call or stands for who sent."""
-    reply = timeless(dialect.read(steady(result), app.tools[name].shape, app.contract))
+    """The reply in an MCP result, without its reference, timestamp and server info."""
+    reply = with_fixed_timestamp(
+        dialect.read(without_references(result), app.tools[name].shape, app.contract)
+    )
     meta = {key: value for key, value in reply.meta.items() if key != SERVER_INFO}
     return msgspec.structs.replace(reply, meta=meta)

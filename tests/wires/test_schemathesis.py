@@ -1,4 +1,4 @@
-"""Schemathesis reads the document, calls the app as it says, and must find nothing."""
+"""Schemathesis calls the app with data made from its OpenAPI document, and finds no failures."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from answerback import App
 from answerback.contract import PRESETS
 from answerback.dialects.accept import MEDIA_TYPES
 
-# The others serve no REST of their own: the suite's fixtures fail on purpose, the guarded ones
-# belong to other frameworks, and the demo is a program.
+# The other examples serve no REST: some fail on purpose, some belong to other frameworks, and
+# the demo is a program.
 EXAMPLES = ["aligned", "calculator", "instances", "weather"]
 
 
@@ -91,7 +91,7 @@ TYPES: dict[str, Any] = {
 
 
 def echoes(types: dict[str, Any], contract: str = "standard") -> App:
-    """An app with one tool for each type, which gives back what it takes."""
+    """An app with one tool for each type, which returns its argument."""
     app = App("types", contract=contract)
     for name, annotation in types.items():
 
@@ -103,7 +103,7 @@ def echoes(types: dict[str, Any], contract: str = "standard") -> App:
     return app
 
 
-def findings(
+def failures(
     app: App,
     *,
     cases: int = 20,
@@ -111,7 +111,7 @@ def findings(
     without_checks: Collection[str] = (),
     without_tools: str = "",
 ) -> list[str]:
-    """What all checks but *without_checks* find, in the same cases each time."""
+    """The failures that the checks find; the cases are the same each time."""
     generation = {"max-examples": cases, "deterministic": True, "database": "none"}
     config = {
         "seed": 1,
@@ -125,19 +125,19 @@ def findings(
     )
     if without_tools:
         schema = schema.exclude(path_regex=without_tools)
-    return [each for event in from_schema(schema).execute() for each in _found(event)]
+    return [each for event in from_schema(schema).execute() for each in _failures(event)]
 
 
-def _found(event: events.EngineEvent) -> Iterator[str]:
+def _failures(event: events.EngineEvent) -> Iterator[str]:
     match event:
         case events.ScenarioFinished(recorder=recorder):
             for case_id, checks in recorder.checks.items():
-                answer = recorder.interactions[case_id].response
-                code = answer.headers.get("x-error-code") if answer else None
+                response = recorder.interactions[case_id].response
+                code = response.headers.get("x-error-code") if response else None
                 for check in checks:
-                    # The tool's own word, not that of the decoder: the schema cannot know.
-                    is_own = check.name == "positive_data_acceptance" and code == ["INVALID_INPUT"]
-                    if check.failure_info is not None and not is_own:
+                    # The tool itself refused the input, for a reason that no schema can express.
+                    by_tool = check.name == "positive_data_acceptance" and code == ["INVALID_INPUT"]
+                    if check.failure_info is not None and not by_tool:
                         case = recorder.cases[case_id].value
                         yield f"{check.name}: {case.method} {case.path} {case.body!r}"
         case events.NonFatalError() | events.FatalError():
@@ -147,25 +147,27 @@ def _found(event: events.EngineEvent) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_schemathesis_finds_nothing_in_an_example(name: str, example: Callable[[str], App]) -> None:
-    assert findings(example(name), cases=40) == []
+def test_schemathesis_finds_no_failure_in_an_example(
+    name: str, example: Callable[[str], App]
+) -> None:
+    assert failures(example(name), cases=40) == []
 
 
-def test_schemathesis_finds_nothing_in_any_type() -> None:
-    assert findings(echoes(TYPES), cases=15) == []
+def test_schemathesis_finds_no_failure_with_any_type() -> None:
+    assert failures(echoes(TYPES), cases=15) == []
 
 
 @pytest.mark.parametrize("contract", PRESETS)
-def test_schemathesis_finds_nothing_in_any_contract(contract: str) -> None:
+def test_schemathesis_finds_no_failure_with_any_contract(contract: str) -> None:
     few = {name: TYPES[name] for name in ("integers", "nodes", "unions", "anything")}
     few["nothing"] = None
 
-    assert findings(echoes(few, contract), cases=10) == []
+    assert failures(echoes(few, contract), cases=10) == []
 
 
-def test_schemathesis_finds_nothing_where_tools_fail(everything: App) -> None:
-    """Most of these tools fail on purpose, and the document says how that looks."""
-    found = findings(
+def test_schemathesis_finds_no_failure_in_the_errors_of_tools(everything: App) -> None:
+    """Most of these tools fail on purpose; the document describes their errors."""
+    found = failures(
         everything,
         cases=3,
         without_checks=["not_a_server_error"],
@@ -177,18 +179,18 @@ def test_schemathesis_finds_nothing_where_tools_fail(everything: App) -> None:
 
 @pytest.mark.parametrize("accept", MEDIA_TYPES)
 @pytest.mark.parametrize("name", ["calculator", "instances", "weather"])
-def test_schemathesis_finds_nothing_in_a_dialect_asked_for_by_name(
+def test_schemathesis_finds_no_failure_in_any_dialect(
     name: str, accept: str, example: Callable[[str], App]
 ) -> None:
-    assert findings(example(name), cases=5, accept=accept) == []
+    assert failures(example(name), cases=5, accept=accept) == []
 
 
-def test_schemathesis_would_find_a_tool_that_breaks() -> None:
-    """So that the tests above say something."""
+def test_schemathesis_finds_a_tool_that_fails() -> None:
+    """This shows that the tests above can fail."""
     app = App("broken")
 
     @app.tool
     def broken(divisor: int) -> int:
         return 1 // divisor
 
-    assert "not_a_server_error: POST /functions/broken {'divisor': 0}" in findings(app)
+    assert "not_a_server_error: POST /functions/broken {'divisor': 0}" in failures(app)

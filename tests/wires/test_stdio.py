@@ -1,4 +1,4 @@
-"""MCP over stdin and stdout, as far as the process is the subject."""
+"""MCP over stdio, tested with a real process."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ import threading, time
 from pathlib import Path
 from answerback import App
 
-app = App("moody")
+app = App("wait")
 
 @app.tool
-def moody(path: str = "") -> str:
+def wait(path: str = "") -> str:
     while path and not Path(path).exists():
         time.sleep(0.002)
-    return path or "brief"
+    return path or "done"
 
 app.run()
 """
@@ -44,13 +44,13 @@ class Client:
         self.stdin.flush()
 
     def read(self) -> dict[str, Any]:
-        answer: dict[str, Any] = json.loads(self.stdout.readline())
-        return answer
+        response: dict[str, Any] = json.loads(self.stdout.readline())
+        return response
 
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    file = tmp_path / "moody.py"
+    file = tmp_path / "wait.py"
     file.write_text(FILE)
     with running(file) as process:
         yield Client(process)
@@ -67,30 +67,30 @@ def running(file: Path) -> Iterator[subprocess.Popen[bytes]]:
         process.communicate()
 
 
-def test_a_tool_that_used_to_be_brief_does_not_hold_up_others_when_it_is_not(
+def test_a_tool_that_becomes_slow_does_not_delay_other_requests(
     client: Client, tmp_path: Path
 ) -> None:
-    signs = [tmp_path / f"sign-{number}" for number in range(3)]
+    releases = [tmp_path / f"release-{number}" for number in range(3)]
     for number in range(5):
-        client.send(number, "tools/call", name="moody", arguments={})
+        client.send(number, "tools/call", name="wait", arguments={})
         assert client.read()["id"] == number
 
-    for number, sign in enumerate(signs):
-        client.send(100 + number, "tools/call", name="moody", arguments={"path": str(sign)})
+    for number, release in enumerate(releases):
+        client.send(100 + number, "tools/call", name="wait", arguments={"path": str(release)})
         client.send(200 + number, "ping")
         assert client.read() == {"jsonrpc": "2.0", "id": 200 + number, "result": {}}
-    for sign in signs:
-        sign.touch()
-    answers = [client.read() for _ in signs]
+    for release in releases:
+        release.touch()
+    responses = [client.read() for _ in releases]
 
-    assert {answer["id"] for answer in answers} == {100, 101, 102}
-    assert all(answer["result"]["isError"] is False for answer in answers)
+    assert {response["id"] for response in responses} == {100, 101, 102}
+    assert all(response["result"]["isError"] is False for response in responses)
 
 
-def test_what_was_asked_before_stdin_ended_is_answered(tmp_path: Path) -> None:
-    file = tmp_path / "moody.py"
+def test_requests_sent_before_the_end_of_stdin_are_answered(tmp_path: Path) -> None:
+    file = tmp_path / "wait.py"
     file.write_text(FILE)
-    call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "moody"}}
+    call = {"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "wait"}}
     lines = b"".join(json.dumps({**call, "id": id}).encode() + b"\n" for id in range(50))
 
     done = subprocess.run(
@@ -109,13 +109,13 @@ from answerback import App
 app = App("reading")
 
 @app.tool
-def by_subprocess(sign: str) -> str:
-    Path(sign).touch()
+def by_subprocess(started: str) -> str:
+    Path(started).touch()
     return subprocess.run(["cat"], stdout=subprocess.PIPE).stdout.decode()
 
 @app.tool
-def by_itself(sign: str) -> str:
-    Path(sign).touch()
+def by_itself(started: str) -> str:
+    Path(started).touch()
     return sys.stdin.readline() + sys.stdin.read()
 
 app.run()
@@ -123,25 +123,27 @@ app.run()
 
 
 @pytest.mark.parametrize("name", ["by_subprocess", "by_itself"])
-def test_a_tool_that_reads_stdin_reads_nothing_and_every_request_is_answered(
+def test_a_tool_that_reads_stdin_gets_nothing_and_every_request_is_answered(
     tmp_path: Path, name: str
 ) -> None:
-    file, sign = tmp_path / "reading.py", tmp_path / "sign"
+    file, started = tmp_path / "reading.py", tmp_path / "started"
     file.write_text(READING)
     with running(file) as process:
         client = Client(process)
-        client.send(0, "tools/call", name=name, arguments={"sign": str(sign)})
+        client.send(0, "tools/call", name=name, arguments={"started": str(started)})
         bound = time.monotonic() + 20
-        while not sign.exists() and time.monotonic() < bound:
+        while not started.exists() and time.monotonic() < bound:
             time.sleep(0.002)
         output = b""
         for number in range(1, 51):
             client.send(number, "ping")
-            # Each is sent alone, so that whoever reads stdin could get it.
+            # Each request is sent alone, so that a tool that reads stdin could steal it.
             if select.select([client.stdout], [], [], 0.1)[0]:
                 output += os.read(client.stdout.fileno(), 65536)
         output += process.communicate(timeout=20)[0]
 
-    answers = {answer["id"]: answer["result"] for answer in map(json.loads, output.splitlines())}
-    assert answers.pop(0)["structuredContent"] == {"result": ""}
-    assert answers == {number: {} for number in range(1, 51)}
+    responses = {
+        response["id"]: response["result"] for response in map(json.loads, output.splitlines())
+    }
+    assert responses.pop(0)["structuredContent"] == {"result": ""}
+    assert responses == {number: {} for number in range(1, 51)}

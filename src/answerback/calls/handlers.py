@@ -39,6 +39,12 @@ def make_handlers(registry: Registry, run: Runner) -> Handlers:
     return handlers if registry.records is None else _recorded(handlers, registry.records)
 
 
+def tools_handler(registry: Registry, run: Runner) -> Handler:
+    """The handler of the tools alone, for a process that makes one call."""
+    handle = pipeline(registry.tools, registry.contract, run, max_calls=registry.limits.calls)
+    return handle if registry.records is None else registry.records.recorded(handle, "tool")
+
+
 def handlers_on_loop(registry: Registry) -> Handlers:
     """The handlers for a wire with an event loop; plain functions run in a thread pool."""
     from .thread_pool import ThreadPool, run_on_loop

@@ -12,7 +12,7 @@ from ..errors import TOOL_NOT_FOUND
 from ..peer import NeedsInput
 from ..reply import Reply, failure
 from ..tools.tool import Tool
-from ..types.describe import near
+from ..types.describe import similar_names
 from .call import Call, Handler, Outcome
 from .failures import error_for, must_propagate
 from .reply_check import reply_to
@@ -93,6 +93,6 @@ def _too_many(max_calls: int) -> Reply[Any]:
 
 
 def _unknown_tool(name: str, tools: Mapping[str, Tool]) -> Reply[Any]:
-    found = near(name, tools, most=3)
+    found = similar_names(name, tools, limit=3)
     hint = f"did you mean {' or '.join(map(repr, found))}?" if found else None
     return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint)

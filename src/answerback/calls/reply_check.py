@@ -1,9 +1,10 @@
-"""Makes a reply of what a tool gave back, and lets nothing leave that would not be valid."""
+"""Makes a reply from the value that a tool returned, and checks that it can be sent."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from functools import cache
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,9 +18,8 @@ from ..types.problems import InvalidOutput
 
 T = TypeVar("T")
 
-_STRUCTS = type(msgspec.Struct)
-_ANYTHING = Output(Any)
-_MEMBERS = {
+_STRUCT_META = type(msgspec.Struct)
+_MEMBER_TYPES = {
     "content": list | tuple,
     "error": Error | None,
     "meta": dict,
@@ -28,15 +28,16 @@ _MEMBERS = {
 
 
 def reply_to(tool: Tool, value: Any) -> Reply[Any]:
-    """The checked reply for what *tool* gave back; raises InvalidOutput."""
-    # Few values are Structs, and to ask a Struct's class whether one is its own takes long.
-    if isinstance(type(value), _STRUCTS):
+    """The checked reply for the value that *tool* returned; raises InvalidOutput."""
+    # Few values are Structs, and `isinstance` with a Struct class is slow, so the class of the
+    # value is tested first.
+    if isinstance(type(value), _STRUCT_META):
         if isinstance(value, Reply):
             return _checked(tool, value)
         if isinstance(value, BLOCKS):
             return _checked(tool, Reply(content=(value,)))
     returns = tool.returns
-    if not returns.declared and (blocks := _blocks(value, alone=returns.blocks_only)) is not None:
+    if not returns.declared and (blocks := _blocks(value, only=returns.blocks_only)) is not None:
         return _checked(tool, Reply(content=blocks))
     if returns.blocks_only:
         raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
@@ -45,33 +46,33 @@ def reply_to(tool: Tool, value: Any) -> Reply[Any]:
 
 
 def checked_error(error: Error, name: str) -> Error:
-    """The error of the tool *name* as it can be sent; what cannot be is left out, and logged."""
+    """The error of the tool *name*; members that cannot be sent are removed, and logged."""
     try:
-        _as_sent(error, Error, "error")
+        _through_json(error, Error, "error")
     except InvalidOutput as exc:
         import logging
 
-        told = "tool %r failed in a way that cannot be sent whole: %s"
-        logging.getLogger("answerback").error(told, name, exc, exc_info=exc.__cause__)
-        return _mended(error)
+        message = "the error of tool %r is sent in part, because some of it cannot be sent: %s"
+        logging.getLogger("answerback").error(message, name, exc, exc_info=exc.__cause__)
+        return _sendable_part(error)
     return error
 
 
 def check_content(blocks: Sequence[Block]) -> None:
-    """Raises InvalidOutput for a block that could not be sent."""
+    """Raise InvalidOutput for a block that cannot be sent."""
     for index, block in enumerate(blocks):
         _check_block(block, f"content[{index}]")
 
 
 def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
-    """Structs are not checked as they are built, so a reply is checked as it will be sent."""
-    for name, kind in _MEMBERS.items():
+    """Check the types in a reply that the tool made itself; msgspec checks them only in JSON."""
+    for name, kind in _MEMBER_TYPES.items():
         member = getattr(reply, name)
         if not isinstance(member, kind):
             raise InvalidOutput(name, f"cannot be of type {type(member).__name__}")
     check_content(reply.content)
     if reply.meta:
-        _encode_strictly(reply.meta, "meta")
+        _encode(reply.meta, "meta")
     content = tuple(reply.content)
     if reply.error is not None:
         error = checked_error(reply.error, tool.name)
@@ -90,13 +91,16 @@ def _checked_data(tool: Tool, data: Any) -> tuple[bytes | None, Any]:
     raise InvalidOutput("", "a reply without the data that the return type declares")
 
 
-def _blocks(value: Any, *, alone: bool) -> tuple[Block, ...] | None:
-    """The blocks of a list; beside blocks, or if there are blocks *alone*, a string is text."""
+def _blocks(value: Any, *, only: bool) -> tuple[Block, ...] | None:
+    """The content blocks in a list, or None if it is a list of something else.
+
+    A string in it becomes a text block, if *only* blocks are declared or if there is a block too.
+    """
     if not isinstance(value, list | tuple):
         return None
     if not all(isinstance(item, (str, *BLOCKS)) for item in value):
         return None
-    if not alone and not any(isinstance(item, BLOCKS) for item in value):
+    if not only and not any(isinstance(item, BLOCKS) for item in value):
         return None
     return tuple(Text(item) if isinstance(item, str) else item for item in value)
 
@@ -104,14 +108,16 @@ def _blocks(value: Any, *, alone: bool) -> tuple[Block, ...] | None:
 def _check_block(block: Any, path: str) -> None:
     if not isinstance(block, BLOCKS):
         raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
-    # Bytes are bytes already, and may be many: they are not sent through JSON for a check.
-    light = msgspec.structs.replace(block, data=b"") if isinstance(block, Image | Audio) else block
-    _as_sent(light, type(block), path)
+    # The bytes need no check and may be large, so they are not encoded for it.
+    without_bytes = (
+        msgspec.structs.replace(block, data=b"") if isinstance(block, Image | Audio) else block
+    )
+    _through_json(without_bytes, type(block), path)
 
 
-def _as_sent(value: Any, kind: type[T], path: str) -> T:
-    """The value as its JSON reads back."""
-    encoded = _encode_strictly(value, path)
+def _through_json(value: Any, kind: type[T], path: str) -> T:
+    """Encode the value and decode it as *kind*; raises InvalidOutput."""
+    encoded = _encode(value, path)
     try:
         return msgspec.json.decode(encoded, type=kind)
     except msgspec.ValidationError as exc:
@@ -120,24 +126,31 @@ def _as_sent(value: Any, kind: type[T], path: str) -> T:
         raise InvalidOutput(path + at.rstrip("`"), message[:1].lower() + message[1:]) from None
 
 
-def _mended(error: Error) -> Error:
-    """All that can be sent of the error."""
+def _sendable_part(error: Error) -> Error:
+    """The error without the members that cannot be sent."""
     kept: dict[str, Any] = {}
     for name in ("details", "retryable", "hint", "kind"):
-        alone = Error("", "", **{name: getattr(error, name)})
+        with_one_member = Error("", "", **{name: getattr(error, name)})
         try:
-            kept[name] = getattr(_as_sent(alone, Error, "error"), name)
+            kept[name] = getattr(_through_json(with_one_member, Error, "error"), name)
         except InvalidOutput:
             continue
-    return Error(_text(error.code), _text(error.message), **kept)
+    return Error(_valid_text(error.code), _valid_text(error.message), **kept)
 
 
-def _text(value: Any) -> str:
+def _valid_text(value: Any) -> str:
+    # Lone surrogates cannot be encoded.
     return str(value).encode("utf-8", "replace").decode()
 
 
-def _encode_strictly(value: Any, path: str) -> bytes:
+def _encode(value: Any, path: str) -> bytes:
+    """The value as JSON; raises InvalidOutput with a path that begins with *path*."""
     try:
-        return _ANYTHING.encode(value)[0]
+        return _any_output().encode(value)[0]
     except InvalidOutput as exc:
         raise exc.below(path) from exc.__cause__
+
+
+@cache
+def _any_output() -> Output:
+    return Output(Any)

@@ -1,4 +1,4 @@
-"""The command line: finds the command, and imports it only then."""
+"""The command line: finds the module of a command and imports it only then."""
 
 from __future__ import annotations
 
@@ -7,28 +7,32 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .program import COMMANDS, LOADING, Program, tell
+from .program import COMMANDS, LOADING, Program, write_stderr
 
 if TYPE_CHECKING:
     from ..app import App
+    from ..errors import AnswerbackError
 
-_INTERRUPTED, _NOBODY_READS = 130, 141  # What a shell reports for SIGINT and SIGPIPE.
+_USAGE_ERROR = 2
+# The exit statuses that a shell reports for SIGINT and SIGPIPE.
+_INTERRUPTED, _BROKEN_PIPE = 130, 141
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """`answerback COMMAND TARGET …`; gives the exit status."""
+    """Run `answerback COMMAND TARGET …` and return the exit status."""
     return _run(Program("answerback"), sys.argv[1:] if arguments is None else arguments)
 
 
 def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
-    """`python calculator.py COMMAND …`; ends the process unless all went well.
+    """Run `python calculator.py COMMAND …`; exits the process unless the status is 0.
 
     A file that a web server runs as a CGI program needs no command.
     """
     if LOADING.get():
         return
     if arguments is None:
-        # A web server may make arguments of a query, which is a stranger's to choose.
+        # A web server may turn the query string into arguments (RFC 3875), and any client can
+        # choose that, so under CGI the arguments are ignored.
         arguments = ("cgi",) if "GATEWAY_INTERFACE" in os.environ else sys.argv[1:]
     status = _run(Program(f"python {sys.argv[0]}", app), arguments)
     if status:
@@ -41,31 +45,42 @@ def _run(program: Program, arguments: Sequence[str]) -> int:
     command, *rest = arguments or ("--help",)
     try:
         if command not in COMMANDS:
-            return _other(program, command)
+            return _run_without_command(program, command)
         from importlib import import_module
 
         status: int = import_module(f".{command}", __name__).run(program, rest)
         return status
     except AnswerbackError as exc:
-        from .trouble import explain
-
-        return explain(exc)
+        return _print_error(exc)
     except KeyboardInterrupt:
         return _INTERRUPTED
     except BrokenPipeError:
-        return _NOBODY_READS
+        return _BROKEN_PIPE
 
 
-def _other(program: Program, word: str) -> int:
-    """What is asked for without a command; or a command that there is not."""
+def _run_without_command(program: Program, word: str) -> int:
+    """Print the help, the version, or an error about an unknown command."""
     from . import help as texts
 
     match word:
         case "-h" | "--help" | "help":
-            sys.stdout.write(texts.help_for(program))
+            sys.stdout.write(texts.help_text(program))
             return 0
         case "-V" | "--version" | "version":
-            sys.stdout.write(texts.version_of(program))
+            sys.stdout.write(texts.version_text(program))
             return 0
-    tell(texts.unknown(program, word))
-    return 2
+    write_stderr(texts.unknown_command(program, word))
+    return _USAGE_ERROR
+
+
+def _print_error(exc: AnswerbackError) -> int:
+    """Print the error in one line; above it the traceback, if the author's own module failed."""
+    from .target import CannotLoad
+
+    cause = exc.__cause__ if isinstance(exc, CannotLoad) else None
+    if cause is not None:
+        import traceback
+
+        write_stderr("".join(traceback.format_exception(cause)).rstrip())
+    write_stderr(f"error: {exc}")
+    return _USAGE_ERROR

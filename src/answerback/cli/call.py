@@ -1,4 +1,4 @@
-"""`call`: one call from the shell."""
+"""`call`: calls one tool from the shell."""
 
 from __future__ import annotations
 
@@ -12,56 +12,58 @@ from ..dialects import write
 from ..reply import Error, Reply
 from ..shape import RESULT
 from ..wires.single_call import call_once
-from ..wires.stdout import Stdout, take_stdin, take_stdout
-from .call_arguments import arguments_for
-from .program import Program, tell
-from .terminal_peer import Terminal, is_person
+from ..wires.standard_streams import Stdout, take_stdin, take_stdout
+from .call_arguments import read_arguments
+from .program import Program, write_stderr
+from .terminal_peer import TerminalPeer, stderr_is_terminal
 
 if TYPE_CHECKING:
     from ..app import App
 
-_VALUES = """\
+_VALUES_HELP = """\
 A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
-name=@file gives what a file holds, name=- what comes on stdin; name=@@x is a plain @x.
-For a list such a file has one item in each line, or is JSON.
-NAME --help shows what a tool takes.
+name=@file reads the value from a file, name=- from stdin; name=@@x is the text @x.
+For a list the file has one item in each line, or is JSON.
+NAME --help shows the arguments of a tool.
 
 A terminal gets text to read; a pipe or a file gets JSON. Errors go to stderr."""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = _parser(program)
-    given, strange = parser.parse_known_intermixed_args([*arguments])
-    if strange:
-        name = strange[0].lstrip("-").partition("=")[0] or "x"
-        parser.error(f"{strange[0]} is no option; an argument is written {name}=value")
-    words: list[str] = given.words
+    options, unknown = parser.parse_known_intermixed_args([*arguments])
+    if unknown:
+        name = unknown[0].lstrip("-").partition("=")[0] or "x"
+        parser.error(f"{unknown[0]} is not an option; write an argument as {name}=value")
+    words: list[str] = options.words
     target = words.pop(0) if program.app is None and words else None
-    if given.help and not words:
+    if options.help and not words:
         parser.print_help()
         return 0
     if program.app is None and target is None:
-        parser.error("say where the tool is, such as calculator.py")
+        parser.error("name the file of the tool first, such as calculator.py")
     # Before the author's module is loaded: it may print and read as well.
     out, stdin = take_stdout(), take_stdin()
-    app = program.app or _loaded(program, target or "", words)
+    app = program.app or _load(program, target or "", words)
     if not words or ("=" in words[0] and words[0] not in app.tools):
-        return _ask_which(app)
+        return _print_tools(app)
     name, *pairs = words
     name = name.encode("utf-8", "replace").decode()
-    if given.help and name in app.tools:
-        from .tool_help import manual
+    if options.help and name in app.tools:
+        from .tool_help import tool_help
 
-        out.write(f"{manual(app.tools[name], program.line('call', target))}\n".encode())
+        text = tool_help(app.tools[name], program.command_line("call", target))
+        out.write(f"{text}\n".encode())
         return 0
-    reply = _reply(app, name, pairs, given.json, stdin)
+    reply = _call(app, name, pairs, options.json, stdin)
     if reply.error is not None:
-        advice = None if name in app.tools else f"`{program.line('list', target)}` shows the tools"
-        return _tell_error(app, reply, reply.error, given.dialect, advice)
-    return _show(app, name, reply, given.dialect, out)
+        list_command = program.command_line("list", target)
+        advice = None if name in app.tools else f"`{list_command}` shows the tools"
+        return _print_error(app, reply, reply.error, options.dialect, advice)
+    return _print_reply(app, name, reply, options.dialect, out)
 
 
-def _loaded(program: Program, target: str, words: Sequence[str]) -> App:
+def _load(program: Program, target: str, words: Sequence[str]) -> App:
     from .target import NoSuchModule
 
     try:
@@ -69,68 +71,73 @@ def _loaded(program: Program, target: str, words: Sequence[str]) -> App:
     except NoSuchModule as exc:
         if words and "=" not in words[0]:
             raise
-        # Where the target should be stands the name of a tool.
+        # The user gave the name of a tool where the target belongs.
         import shlex
 
-        line = program.line("call", shlex.join(["calculator.py", target, *words]))
-        raise NoSuchModule(f"{exc}; say where the tool is as well: {line}") from None
+        line = program.command_line("call", shlex.join(["calculator.py", target, *words]))
+        raise NoSuchModule(f"{exc}; name the file of the tool first: {line}") from None
 
 
 def _parser(program: Program) -> ArgumentParser:
     parser = program.parser("call", "NAME [argument=value …] [options]", add_help=False)
-    parser.description = f"{parser.description}\n\n{_VALUES}"
+    parser.description = f"{parser.description}\n\n{_VALUES_HELP}"
     parser.add_argument("words", nargs="*", help=SUPPRESS)
     parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
     parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
     parser.add_argument(
-        "--dialect", choices=get_args(Dialect), help="print JSON, in this form (piped: rest)"
+        "--dialect", choices=get_args(Dialect), help="print JSON in this dialect (piped: rest)"
     )
     return parser
 
 
-def _ask_which(app: App) -> int:
-    from .list import listed
+def _print_tools(app: App) -> int:
+    """The error for a call without a tool's name, with the tools to choose from."""
+    from .list import list_tools
 
-    tell(f"error: say which tool to call\n\n{listed(app)}")
+    write_stderr(f"error: name the tool to call\n\n{list_tools(app)}")
     return 2
 
 
-def _reply(app: App, name: str, pairs: Sequence[str], whole: str | None, stdin: int) -> Reply[Any]:
-    arguments = arguments_for(app.tools.get(name), pairs, whole, stdin)
+def _call(
+    app: App, name: str, pairs: Sequence[str], json_option: str | None, stdin: int
+) -> Reply[Any]:
+    arguments = read_arguments(app.tools.get(name), pairs, json_option, stdin)
     if isinstance(arguments, Reply):
         return arguments
-    terminal = Terminal(stdin)
+    peer = TerminalPeer(stdin)
     try:
-        return call_once(app, Call(name, arguments, terminal, wire="call"))
+        return call_once(app, Call(name, arguments, peer, wire="call"))
     finally:
-        terminal.finish()
+        peer.clear_progress()
 
 
-def _show(app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
-    """Words for a person, the dialect's JSON for a program or where it is asked for."""
+def _print_reply(
+    app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: Stdout
+) -> int:
+    """Print text on a terminal; print JSON to a pipe, or where a dialect is asked for."""
     shape = app.tools[name].shape
     written = write(reply, dialect or "rest", shape, app.contract)
-    raw = not written.media_type.endswith("json")
-    if out.is_terminal and (raw or dialect is None):
-        from .readable_reply import readable
+    is_raw = not written.media_type.endswith("json")
+    if out.is_terminal and (is_raw or dialect is None):
+        from .readable_reply import reply_text
 
-        out.write(f"{readable(reply, shape)}\n".encode())
+        out.write(f"{reply_text(reply, shape)}\n".encode())
     else:
-        out.write(written.body if raw else written.body + b"\n")
+        out.write(written.body if is_raw else written.body + b"\n")
     return 0
 
 
-def _tell_error(
+def _print_error(
     app: App, reply: Reply[Any], error: Error, dialect: Dialect | None, advice: str | None
 ) -> int:
-    """Words for a person, who gets *advice* too; for a program the body, in the last line."""
-    if dialect is None and is_person():
-        from .readable_reply import readable_error
+    """Print text and *advice* for a person, or JSON in the last line for a program."""
+    if dialect is None and stderr_is_terminal():
+        from .readable_reply import error_text
 
-        tell(readable_error(error, advice))
+        write_stderr(error_text(error, advice))
         return error.row.exit
     if dialect is None and error.hint:
-        # The plainest dialect has no place for it, and programs are run by those who read.
-        tell(f"hint: {error.hint}")
-    tell(write(reply, dialect or "rest", RESULT, app.contract).body.decode())
+        # The rest dialect has no member for a hint, and people read the output of scripts too.
+        write_stderr(f"hint: {error.hint}")
+    write_stderr(write(reply, dialect or "rest", RESULT, app.contract).body.decode())
     return error.row.exit

@@ -1,4 +1,4 @@
-"""The arguments of a call as they are given in a shell: name=value, files, stdin and JSON."""
+"""Reads the arguments of `call`: name=value, files, stdin and the JSON of `--json`."""
 
 from __future__ import annotations
 
@@ -16,76 +16,68 @@ from ..tools.tool import Tool
 from ..types.json_text import load
 from ..types.problems import InvalidArguments, InvalidJson
 
+_SHOWN_BESIDE_ERROR = 30
 
-class CannotRead(AnswerbackError):
-    """An argument, or the file it names, cannot be read."""
+
+class UnreadableArgument(AnswerbackError):
+    """An argument is not `name=value` in UTF-8, or its file or stdin cannot be read."""
 
     code = "CANNOT_READ"
 
 
-def arguments_for(
-    tool: Tool | None, words: Sequence[str], whole: str | None, stdin: int
+def read_arguments(
+    tool: Tool | None, words: Sequence[str], json_option: str | None, stdin: int
 ) -> bytes | Reply[Any]:
-    """The argument object as JSON, or the reply to words that do not fit the tool.
+    """The argument object as JSON, or the error reply to arguments that the tool does not take.
 
-    *whole* is the object itself; a word changes one argument in it. `-` stands for all that the
-    file descriptor *stdin* gives.
+    *json_option* is the whole object; each word `name=value` replaces one argument in it. A value
+    `-` is read from the file descriptor *stdin*.
     """
     if tool is None:
         return b"{}"
-    pairs = [_pair(word, tool) for word in words]
-    if [whole, *(text for _, text in pairs)].count("-") > 1:
-        raise CannotRead("stdin can be read for one argument only")
-    # Windows begins files of text with a mark that is no part of the text.
-    given = b"{}" if whole is None else _content(whole, stdin).removeprefix(codecs.BOM_UTF8)
-    if whole is not None and (broken := _broken(given)):
-        name = f"--json {whole}" if whole == "-" or whole.startswith("@") else "--json"
-        return failure(f"{name} is not JSON: {broken}", code=INVALID_JSON)
+    pairs = [_split_word(word, tool) for word in words]
+    if [json_option, *(text for _, text in pairs)].count("-") > 1:
+        raise UnreadableArgument("stdin can be read for one argument only")
+    whole = b"{}"
+    if json_option is not None:
+        # Windows puts a byte order mark at the start of text files.
+        whole = _read_content(json_option, stdin).removeprefix(codecs.BOM_UTF8)
+        if error := _json_error(whole):
+            from_file = json_option == "-" or json_option.startswith("@")
+            source = f"--json {json_option}" if from_file else "--json"
+            return failure(f"{source} is not JSON: {error}", code=INVALID_JSON)
     if not pairs:
-        return given
+        return whole
     try:
-        named = tool.signature.from_strings([(name, _value(text, stdin)) for name, text in pairs])
+        values = [(name, _read_value(text, stdin)) for name, text in pairs]
+        named = tool.signature.from_strings(values)
     except InvalidArguments as exc:
         return Reply(error=invalid_arguments(exc))
-    return _merged(given, named)
+    return _merge(whole, named)
 
 
-def _merged(given: bytes, named: dict[str, Any]) -> bytes:
+def _merge(whole: bytes, named: dict[str, Any]) -> bytes:
     try:
-        members = msgspec.json.decode(given, type=dict[str, msgspec.Raw])
+        members = msgspec.json.decode(whole, type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:
-        # It is no object, which is for the pipeline to say.
-        return given
+        # JSON that is not an object: the pipeline refuses it as it does on every wire.
+        return whole
     return msgspec.json.encode(members | named)
 
 
-def _broken(given: bytes) -> str | None:
-    """What is wrong with text that should be JSON, and where."""
-    try:
-        load(given)
-    except InvalidJson as exc:
-        from .broken import where
-
-        return where(given) or str(exc)
-    except msgspec.ValidationError:
-        # A number too large for us is JSON all the same.
-        return None
-    return None
-
-
-def _pair(word: str, tool: Tool) -> tuple[str, str]:
-    if not _is_text(word):
-        raise CannotRead(f"{word!r} is not UTF-8; give such content as name=@file")
+def _split_word(word: str, tool: Tool) -> tuple[str, str]:
+    if not _is_utf8(word):
+        raise UnreadableArgument(f"{word!r} is not UTF-8; give such content as name=@file")
     name, equals, text = word.partition("=")
     if not equals or not name:
         first = next((each.name for each in tool.parameters), None)
         advice = f"write {first}={text or word}" if first else f"{tool.name} takes no arguments"
-        raise CannotRead(f"{word!r} is not name=value; {advice}")
+        raise UnreadableArgument(f"{word!r} is not name=value; {advice}")
     return name, text
 
 
-def _is_text(word: str) -> bool:
-    """Whether it was UTF-8; a file may have any name."""
+def _is_utf8(word: str) -> bool:
+    """Whether the word can be encoded; `name=@file` always passes, as file names are bytes."""
     if "=@" in word:
         return True
     try:
@@ -95,25 +87,65 @@ def _is_text(word: str) -> bool:
     return True
 
 
-def _value(text: str, stdin: int) -> str | bytes:
-    """The text itself, or what it stands for."""
+def _read_value(text: str, stdin: int) -> str | bytes:
+    """The value itself, or the content of the file or of stdin that it names."""
     if text.startswith("@@"):
         return text[1:]
-    return _content(text, stdin) if text == "-" or text.startswith("@") else text
+    return _read_content(text, stdin) if text == "-" or text.startswith("@") else text
 
 
-def _content(text: str, stdin: int) -> bytes:
-    """What a file or stdin holds; any other text is its own content."""
+def _read_content(text: str, stdin: int) -> bytes:
+    """The bytes of stdin for `-`, of a file for `@file`, else of the text itself."""
     if text == "-":
-        return _read(stdin, "stdin")
+        return _read_bytes(stdin, "stdin")
     if text.startswith("@"):
-        return _read(text[1:], text[1:])
+        return _read_bytes(text[1:], text[1:])
     return os.fsencode(text)
 
 
-def _read(source: str | int, name: str) -> bytes:
+def _read_bytes(source: str | int, name: str) -> bytes:
     try:
         with open(source, "rb", closefd=isinstance(source, str)) as file:
             return file.read()
     except OSError as exc:
-        raise CannotRead(f"cannot read {name}: {exc.strerror}") from None
+        raise UnreadableArgument(f"cannot read {name}: {exc.strerror}") from None
+
+
+def _json_error(text: bytes) -> str | None:
+    """The reason and the position of a JSON syntax error; None if the text is JSON."""
+    try:
+        load(text)
+    except InvalidJson as exc:
+        return _syntax_error(text) or str(exc)
+    except msgspec.ValidationError:
+        # A number that is too large for the decoder is JSON nevertheless.
+        return None
+    return None
+
+
+def _syntax_error(text: bytes) -> str | None:
+    """The error of Python's own parser, which knows the position; None if it finds none."""
+    # Imported here: only an error needs it, and every call would pay for it.
+    import json
+
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as exc:
+        reason = exc.msg[:1].lower() + exc.msg[1:]
+        line = exc.doc.splitlines()[exc.lineno - 1 : exc.lineno] or [""]
+        marked = _with_caret(line[0], exc.colno - 1)
+        return f"{reason} at line {exc.lineno}, column {exc.colno}\n{marked}"
+    except (ValueError, RecursionError):
+        # The text is not UTF-8, or is nested too deeply.
+        return None
+    return None
+
+
+def _with_caret(line: str, column: int) -> str:
+    """The line, cut to the characters around the column, with a caret below the column."""
+    start = max(column - _SHOWN_BESIDE_ERROR, 0)
+    end = column + _SHOWN_BESIDE_ERROR
+    head, tail = "…" if start else "", "…" if end < len(line) else ""
+    # A tab may be several columns wide, and the caret would be misplaced.
+    shown = line[start:end].replace("\t", " ")
+    return f"{head}{shown}{tail}\n{' ' * (len(head) + column - start)}^"

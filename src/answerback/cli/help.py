@@ -1,4 +1,4 @@
-"""What the program says about itself."""
+"""The texts of `--help`, of `--version` and of an unknown command."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _EXAMPLES = {
     "openapi": "> openapi.json",
 }
 
-_START = """\
+_FIRST_STEPS = """\
 To start, write this to calculator.py:
 
     from answerback import App
@@ -29,17 +29,14 @@ Then `python calculator.py list` does the same as `answerback list calculator.py
 """
 
 
-def help_for(program: Program) -> str:
-    head = "answerback: one typed Python function, one checked reply, every wire"
-    if program.app is not None:
-        head = f"{program.app.name} {program.app.version}: {_count(len(program.app.tools))}"
-    usage = f"usage: {program.line('COMMAND', 'TARGET')} [options]"
-    more = f"`{program.line('COMMAND')} --help` says more about a command."
-    parts = [head, usage, _commands(program), more]
-    return "\n\n".join(parts if program.app else [*parts, _START.rstrip()]) + "\n"
+def help_text(program: Program) -> str:
+    usage = f"usage: {program.command_line('COMMAND', 'TARGET')} [options]"
+    more = f"`{program.command_line('COMMAND')} --help` says more about a command."
+    parts = [_title(program), usage, _command_list(program), more]
+    return "\n\n".join(parts if program.app else [*parts, _FIRST_STEPS.rstrip()]) + "\n"
 
 
-def version_of(program: Program) -> str:
+def version_text(program: Program) -> str:
     from .. import __version__
 
     if program.app is None:
@@ -47,31 +44,36 @@ def version_of(program: Program) -> str:
     return f"{program.app.name} {program.app.version} (answerback {__version__})\n"
 
 
-def unknown(program: Program, word: str) -> str:
-    """What to say about a command that there is not."""
-    import difflib
+def unknown_command(program: Program, word: str) -> str:
+    """The error for a word that is not a command, with a suggestion."""
+    from ..types.describe import similar_names
 
-    near = difflib.get_close_matches(word, COMMANDS, n=2)
-    if near:
-        hint = f"did you mean {' or '.join(near)}?"
+    similar = similar_names(word, COMMANDS, 2)
+    if similar:
+        hint = f"did you mean {' or '.join(similar)}?"
     elif program.app is None and (".py" in word or ":" in word):
-        hint = f"the command comes first: {program.line('list', word)}"
+        hint = f"the command comes first: {program.command_line('list', word)}"
     else:
-        hint = f"there are {', '.join(COMMANDS)}"
+        hint = f"the commands are {', '.join(COMMANDS)}"
     return f"error: unknown command {word!r}; {hint}"
 
 
-def _commands(program: Program) -> str:
+def _title(program: Program) -> str:
+    if program.app is None:
+        return "answerback: one typed Python function, one checked reply, every wire"
+    from ..types.describe import counted
+
+    tools = counted(len(program.app.tools), "tool")
+    return f"{program.app.name} {program.app.version}: {tools}"
+
+
+def _command_list(program: Program) -> str:
     lines = ["commands:"]
     for command, summary in COMMANDS.items():
         if program.app and command in WITHOUT_TARGET:
             continue
         words = "NAME x=7" if program.app and command == "call" else _EXAMPLES.get(command, "")
         target = WITHOUT_TARGET.get(command, "calculator.py")
-        example = f"{program.line(command, target)} {words}".rstrip()
+        example = f"{program.command_line(command, target)} {words}".rstrip()
         lines += [f"  {command:8} {summary}", f"  {'':8}   {example}"]
     return "\n".join(lines)
-
-
-def _count(tools: int) -> str:
-    return "1 tool" if tools == 1 else f"{tools} tools"

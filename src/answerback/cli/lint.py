@@ -1,4 +1,4 @@
-"""`lint`: put recorded replies to the rules."""
+"""`lint`: checks recorded replies against the rules, and repairs them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from contextlib import ExitStack, contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 from ..errors import AnswerbackError, MissingExtraError
-from .program import Program, tell
+from .program import Program, write_stderr
 
 if TYPE_CHECKING:
-    from ..rules.lint.linter import Linter, Options, Report
+    from ..rules.lint.linter import Linter, LintOptions, Report
 
 _STDIN = "-"
-_LONG = 20 * 1024 * 1024
+_PROGRESS_BYTES = 20 * 1024 * 1024  # A shorter file is done before a progress bar helps.
 _FORMATS = ("text", "json", "sarif", "junit", "github")
-_MORE = """\
+_EPILOG = """\
 FILE holds recorded replies: JSON, JSONL, JSON-RPC frames, or a log of the MCP Inspector or of a
 proxy; - is stdin. An object with `success` and no `isError` is read as an envelope, any other as
 an MCP result.
@@ -26,55 +26,55 @@ an MCP result.
 
 Exit status: 1 if there are errors, and 2 if a file cannot be read or holds no messages at all, so
 that nothing was checked; warnings and notes do not count."""
-_UNREAD = 2
+_EXIT_UNREADABLE = 2
 
 
 class CannotLint(AnswerbackError):
-    """A file cannot be read, or no rule is called so."""
+    """A file cannot be read, or an option names no rule or no version of MCP."""
 
     code = "CANNOT_LINT"
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    """Exit status 1 if there are errors, 2 if there is a file in which nothing could be checked."""
-    given = _parser(program).parse_args(arguments)
+    """Returns 1 if there are errors, 2 if there is a file in which nothing could be checked."""
+    options = _parser(program).parse_args(arguments)
     from ..rules.lint.linter import Linter
 
-    options = _options(given)
-    # What is repaired on stdin goes to stdout, so that it can be piped on.
-    piped = given.fix and _STDIN in given.files
+    lint_options = _lint_options(options)
+    # With --fix, stdin is repaired to stdout, so the findings go to stderr.
+    stream = sys.stderr if options.fix and _STDIN in options.files else sys.stdout
     with ExitStack() as stack:
-        out = stack.enter_context(_out(sys.stderr if piped else sys.stdout))
-        report, console = _report(given.format, out, piped=piped)
-        linter = Linter(options, report)
-        unread = []
-        for name in given.files:
+        out = stack.enter_context(_binary(stream))
+        report, console = _make_report(options.format, out, stream)
+        linter = Linter(lint_options, report)
+        unreadable = []
+        for name in options.files:
             try:
-                _lint(linter, name, console, fix=given.fix)
+                _lint_input(linter, name, console, fix=options.fix)
             except AnswerbackError as exc:
-                unread.append(f"error: {exc}")
-        report.done(linter.tally)
-    return _end(linter, unread, given.format, console)
+                unreadable.append(f"error: {exc}")
+        report.done(linter.counts)
+    return _finish(linter, unreadable, options.format, console)
 
 
-def _end(linter: Linter, unread: list[str], form: str, console: Any) -> int:
+def _finish(linter: Linter, unreadable: list[str], form: str, console: Any) -> int:
     from ..rules.reports.plain import summary
 
-    tally = linter.tally
-    if form == "text" and console is None and (tally.replies or tally.others):
-        tell(summary(tally))
-    if tally.without_schemas:
-        tell(f"output schemas were not checked: {tally.without_schemas}")
-    for each in unread:
-        tell(each)
-    return _UNREAD if unread else 1 if tally.errors else 0
+    counts = linter.counts
+    if form == "text" and console is None and (counts.replies or counts.other_messages):
+        write_stderr(summary(counts))
+    if counts.schemas_unchecked:
+        write_stderr(f"output schemas were not checked: {counts.schemas_unchecked}")
+    for error in unreadable:
+        write_stderr(error)
+    return _EXIT_UNREADABLE if unreadable else 1 if counts.errors else 0
 
 
 def _parser(program: Program) -> ArgumentParser:
-    parser = program.parser("lint", "FILE… [options]", epilog=_MORE)
-    parser.add_argument("files", nargs="+", metavar="FILE", help="what to read; - is stdin")
+    parser = program.parser("lint", "FILE… [options]", epilog=_EPILOG)
+    parser.add_argument("files", nargs="+", metavar="FILE", help="recorded replies; - is stdin")
     parser.add_argument(
-        "--format", choices=_FORMATS, default="text", help="how findings are told (default: text)"
+        "--format", choices=_FORMATS, default="text", help="of the findings (default: text)"
     )
     parser.add_argument("--fix", action="store_true", help="repair in place what can be repaired")
     parser.add_argument(
@@ -84,72 +84,71 @@ def _parser(program: Program) -> ArgumentParser:
         "--ignore", action="append", default=[], metavar="RULES", help="all but these"
     )
     parser.add_argument(
-        "--dialect", choices=("mcp", "envelope", "rest", "problem"), help="what all replies are in"
+        "--dialect", choices=("mcp", "envelope", "rest", "problem"), help="of all replies"
     )
     parser.add_argument("--version", metavar="DATE", help="the version of MCP, such as 2025-11-25")
     return parser
 
 
-def _options(given: Namespace) -> Options:
-    from ..rules.catalogue import selected
-    from ..rules.lint.linter import Options
+def _lint_options(options: Namespace) -> LintOptions:
+    from ..rules.catalogue import select_rules
+    from ..rules.lint.linter import LintOptions
     from ..versions import VERSIONS
 
     try:
-        rules = selected(_words(given.select), _words(given.ignore))
+        rules = select_rules(_split_lists(options.select), _split_lists(options.ignore))
     except ValueError as exc:
         raise CannotLint(str(exc)) from None
-    if given.version is not None and given.version not in VERSIONS:
-        there = ", ".join(VERSIONS)
-        raise CannotLint(f"no version of MCP is called {given.version!r}; there are {there}")
-    version = VERSIONS.get(given.version)
-    return Options(dialect=given.dialect, version=version, rules=rules, fix=given.fix)
+    if options.version is not None and options.version not in VERSIONS:
+        known = ", ".join(VERSIONS)
+        raise CannotLint(f"no version of MCP is called {options.version!r}; there are {known}")
+    version = VERSIONS.get(options.version)
+    return LintOptions(dialect=options.dialect, version=version, rules=rules, fix=options.fix)
 
 
-def _words(lists: list[str]) -> list[str]:
+def _split_lists(lists: list[str]) -> list[str]:
     return [word for each in lists for word in each.replace(",", " ").split()]
 
 
-def _report(form: str, out: IO[bytes], *, piped: bool) -> tuple[Report, Any]:
-    """How findings are told; and the terminal they are told on, if it is one."""
+def _make_report(form: str, out: IO[bytes], stream: Any) -> tuple[Report, Any]:
+    """The report in that format, and its rich console if it is written to a terminal."""
     from ..rules.reports import plain
 
     match form:
         case "json":
-            return plain.JsonLines(out), None
+            return plain.JsonLinesReport(out), None
         case "github":
-            return plain.GitHub(out), None
+            return plain.GitHubReport(out), None
         case "sarif":
             from .. import __version__
-            from ..rules.reports.sarif import Sarif
+            from ..rules.reports.sarif import SarifReport
 
-            return Sarif(out, __version__), None
+            return SarifReport(out, __version__), None
         case "junit":
-            from ..rules.reports.junit import JUnit
+            from ..rules.reports.junit import JUnitReport
 
-            return JUnit(out), None
-    stream = sys.stderr if piped else sys.stdout
+            return JUnitReport(out), None
     if not stream.isatty():
-        return plain.Lines(out), None
+        return plain.LineReport(out), None
     try:
         from rich.console import Console
 
-        from ..rules.reports.terminal import Terminal
+        from ..rules.reports.terminal import TerminalReport
     except (ImportError, MissingExtraError):
-        return plain.Lines(out), None
+        return plain.LineReport(out), None
     console = Console(file=stream, highlight=False, emoji=False, markup=False)
-    return Terminal(console), console
+    return TerminalReport(console), console
 
 
 @contextmanager
-def _out(stream: Any) -> Iterator[IO[bytes]]:
+def _binary(stream: Any) -> Iterator[IO[bytes]]:
     try:
         yield stream.buffer
     finally:
         stream.flush()
 
 
-def _lint(linter: Linter, name: str, console: Any, *, fix: bool) -> None:
+def _lint_input(linter: Linter, name: str, console: Any, *, fix: bool) -> None:
     with ExitStack() as stack:
         try:
             if name == _STDIN:
@@ -164,9 +163,9 @@ def _lint(linter: Linter, name: str, console: Any, *, fix: bool) -> None:
         except OSError as exc:
             if isinstance(exc, BrokenPipeError):
                 raise
-            # Of what fails on the way out no file is named.
-            what = f"cannot lint {name}" if exc.filename is None else f"cannot read {name}"
-            raise CannotLint(f"{what}: {exc.strerror}") from None
+            # Only open() sets a filename; without one the report or the repaired copy failed.
+            problem = f"cannot lint {name}" if exc.filename is None else f"cannot read {name}"
+            raise CannotLint(f"{problem}: {exc.strerror}") from None
 
 
 def _lint_file(
@@ -175,25 +174,25 @@ def _lint_file(
     if not fix:
         linter.lint(name, file, None, read)
         return
-    from ..rules.lint.linter import rewrite
+    from ..rules.lint.linter import rewrite_file
 
-    rewrite(name, lambda copy: linter.lint(name, file, copy, read))
+    rewrite_file(name, lambda copy: linter.lint(name, file, copy, read))
 
 
 @contextmanager
 def _progress(console: Any, name: str, size: int | None) -> Iterator[Callable[[int], None]]:
-    """A bar on long input, where somebody sees it."""
-    short = size is not None and size < _LONG
+    """A progress bar for long input on a terminal; gives a function that takes bytes read."""
+    short = size is not None and size < _PROGRESS_BYTES
     if short or not sys.stderr.isatty():
         yield lambda _: None
         return
     try:
         from rich.console import Console
 
-        from ..rules.reports.progress import bar
+        from ..rules.reports.terminal import progress_bar
     except (ImportError, MissingExtraError):
         yield lambda _: None
         return
-    # One console for both, where both go to the terminal: the bar makes way for what is told.
-    with bar(console or Console(stderr=True), name, size) as read:
+    # Share the console with the report, so that findings are printed above the bar.
+    with progress_bar(console or Console(stderr=True), name, size) as read:
         yield read

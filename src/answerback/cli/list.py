@@ -1,37 +1,37 @@
-"""`list`: the tools, what they take and what they do."""
+"""`list`: lists the tools, their arguments and their descriptions."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..wires.stdout import take_stdout
+from ..wires.standard_streams import take_stdout
 from .program import Program
 
 if TYPE_CHECKING:
     from ..app import App
 
-_WIDEST = 40
+_MAX_COLUMN = 40
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser_with_target("list")
     parser.add_argument("--json", action="store_true", help="names, descriptions and schemas")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     out = take_stdout()
-    app = program.load(given.target)
-    out.write((_as_json(app) if given.json else listed(app).encode()) + b"\n")
+    app = program.load(options.target)
+    out.write((_as_json(app) if options.json else list_tools(app).encode()) + b"\n")
     return 0
 
 
-def listed(app: App) -> str:
-    """A line for each tool; one that is long has its description in the next line."""
+def list_tools(app: App) -> str:
+    """One line for each tool; after a long usage the description goes into the next line."""
     from .schema_words import usage
 
     rows = [(usage(tool), tool.description.partition("\n")[0]) for tool in app.tools.values()]
     if not rows:
         return f"{app.name} has no tools"
-    width = max((len(call) for call, _ in rows if len(call) <= _WIDEST), default=4)
+    width = max((len(call) for call, _ in rows if len(call) <= _MAX_COLUMN), default=4)
     return "\n".join(_row(call, summary, width) for call, summary in rows)
 
 

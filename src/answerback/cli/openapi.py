@@ -1,4 +1,4 @@
-"""`openapi`: the document that describes the tools to other programs."""
+"""`openapi`: prints the OpenAPI document of the tools."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..wires.stdout import take_stdout
+from ..wires.standard_streams import take_stdout
 from .program import Program
 
 

@@ -1,4 +1,4 @@
-"""The program that was started: `answerback` itself, or a file that runs its own App."""
+"""The program that was started, `answerback` or a file that runs its App, and its commands."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "serve": "serve the tools over HTTP: REST, MCP, OpenAPI and health on one port",
-    "mcp": "serve the tools to a language model's host, over stdin and stdout",
+    "mcp": "serve the tools over MCP to a language model's host, on stdin and stdout",
     "call": "call one tool from the shell",
-    "list": "show the tools and what they take",
+    "list": "list the tools and their arguments",
     "openapi": "print the OpenAPI 3.1 document",
-    "cgi": "answer one CGI request, as a web server asks for it",
+    "cgi": "answer one CGI request of a web server",
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
-    "audit": "show what was answered, and prove that the records of it are whole",
+    "audit": "show the recorded replies, and verify that no record was changed",
 }
 
 WITHOUT_TARGET = {
@@ -31,45 +31,50 @@ WITHOUT_TARGET = {
     "schema": "mcp",
     "audit": "stats audit.db",
 }
-"""The commands that need no App, with an example of what they take instead."""
+"""The commands that need no App, each with an example of its arguments."""
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
-"""Whether a command is loading its target; an `app.run()` in there is not meant for it."""
+"""True while a command imports its target: an `app.run()` in that module then does nothing."""
 
 
 class Program:
-    """With an App it needs no target: `python calculator.py list`."""
+    """The program that was started.
+
+    `answerback list calculator.py` has no App and takes a target; `python calculator.py list` has
+    its App and takes none.
+    """
 
     def __init__(self, name: str, app: App | None = None) -> None:
         self.name = name
         self.app = app
 
-    def line(self, command: str, target: str | None = None) -> str:
-        """How the command is written, up to its own arguments."""
+    def command_line(self, command: str, target: str | None = None) -> str:
+        """The command line up to the command's own arguments; *target* only if one is needed."""
         words = (self.name, command, target if self.app is None else None)
         return " ".join(word for word in words if word)
 
-    def parser(self, command: str, usage: str = "[options]", **more: Any) -> ArgumentParser:
-        """A parser of all that follows the command; *more* is argparse's own."""
+    def parser(self, command: str, usage: str = "[options]", **options: Any) -> ArgumentParser:
+        """A parser for the arguments after the command; *options* are passed to argparse."""
         from argparse import ArgumentParser, RawDescriptionHelpFormatter
         from functools import partial
 
-        alone = command in WITHOUT_TARGET
-        more.setdefault("epilog", None if self.app or alone else _TARGET)
+        needs_no_target = command in WITHOUT_TARGET
+        options.setdefault("epilog", None if self.app or needs_no_target else _TARGET_HELP)
+        line = self.command_line(command, None if needs_no_target else "TARGET")
         return ArgumentParser(
-            prog=self.line(command),
-            usage=f"{self.line(command, None if alone else 'TARGET')} {usage}".rstrip(),
+            prog=self.command_line(command),
+            usage=f"{line} {usage}".rstrip(),
             description=COMMANDS[command],
-            # To ask the terminal for its width, argparse imports shutil, for each call.
+            # Without a width argparse imports shutil for each call, to ask for the terminal's.
             formatter_class=partial(RawDescriptionHelpFormatter, width=88),
             allow_abbrev=False,
-            **more,
+            **options,
         )
 
     def parser_with_target(self, command: str, usage: str = "[options]") -> ArgumentParser:
         parser = self.parser(command, usage)
         if self.app is None:
-            parser.add_argument("target", metavar="TARGET", help="where the App is")
+            parser.add_argument("target", metavar="TARGET", help="the file or module of the App")
         else:
             parser.set_defaults(target=None)
         return parser
@@ -82,13 +87,22 @@ class Program:
         return load(target or "")
 
 
-_TARGET = """\
-TARGET is where the App is: calculator.py, dir/calculator.py:app or package.module:app.
-Without a name it is the only App there."""
+_TARGET_HELP = """\
+TARGET is the file or module of the App: calculator.py, dir/calculator.py:app or
+package.module:app. Without a name after the colon it is the only App in there."""
 
 
-def tell(text: str) -> None:
-    """Say it on stderr, if there is one."""
+def positive_int(text: str) -> int:
+    """Parse the value of an option, for argparse."""
+    if not (text.isascii() and text.isdigit() and int(text[:10])):
+        from argparse import ArgumentTypeError
+
+        raise ArgumentTypeError(f"must be a whole number from 1 on, not {text!r}")
+    return int(text)
+
+
+def write_stderr(text: str) -> None:
+    """Write a line to stderr; a stderr that is closed or missing is ignored."""
     if sys.stderr is not None:
         with suppress(OSError):
             sys.stderr.write(f"{text}\n")

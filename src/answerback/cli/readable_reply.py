@@ -1,4 +1,7 @@
-"""A reply as a person reads it on a terminal."""
+"""Renders a reply as text for a person at a terminal.
+
+A module of its own because `call` imports it for terminals only, never for a pipe.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +15,18 @@ from ..reply import Error, Reply
 from ..shape import EMPTY, Shape
 
 
-def readable(reply: Reply[Any], shape: Shape) -> str:
-    """What the tool said in its own words, then its data."""
-    lone = len(reply.content) == 1 and reply.data is msgspec.UNSET
-    parts = [_block(block, lone) for block in reply.content]
+def reply_text(reply: Reply[Any], shape: Shape) -> str:
+    """The content blocks of the reply, then its data."""
+    is_only_block = len(reply.content) == 1 and reply.data is msgspec.UNSET
+    parts = [_block_text(block, is_only_block) for block in reply.content]
     if reply.data is not msgspec.UNSET and not (parts and shape == EMPTY):
-        plain = msgspec.json.decode(reply.encoded or msgspec.json.encode(reply.data))
-        parts.append(render({} if shape == EMPTY else plain))
+        data = msgspec.json.decode(reply.encoded or msgspec.json.encode(reply.data))
+        parts.append(render({} if shape == EMPTY else data))
     return "\n\n".join(parts or [render({})])
 
 
-def readable_error(error: Error, hint: str | None = None) -> str:
-    """The message with its code in the first line, what else there is to it below."""
+def error_text(error: Error, hint: str | None = None) -> str:
+    """The message and the code in the first line, further lines and the hint below."""
     first, *more = render(_message(error)).split("\n")
     lines = [f"error: {first} ({error.code})", *(f"  {line}" for line in more)]
     if hint := error.hint or hint:
@@ -32,22 +35,22 @@ def readable_error(error: Error, hint: str | None = None) -> str:
 
 
 def _message(error: Error) -> str:
-    """The error's own; several problems stand in lines of their own, under what they are."""
+    """The error's message; several invalid arguments stand each in a line of its own."""
     head = "Invalid arguments"
     if "\n" in error.message and error.message.startswith(f"{head}: "):
         return f"{head}\n{error.message.removeprefix(f'{head}: ')}"
     return error.message
 
 
-def _block(block: Block, lone: bool) -> str:
+def _block_text(block: Block, is_only_block: bool) -> str:
     match block:
         case Text(text=text):
             return render(text)
         case Image(url=str(url)) | Audio(url=str(url)):
             return render(f"{block.alt or block.caption or type(block).__name__}: {url}")
         case Image() | Audio():
-            # Beside other content the bytes are part of the JSON.
-            advice = "; pipe it to a file" if lone else ""
+            # With other content beside it, a pipe gets JSON and not the bytes alone.
+            advice = "; pipe it to a file" if is_only_block else ""
             return render(f"{block.mime}, {len(block.data)} bytes{advice}")
         case Link():
             return render(f"{block.title or block.name}: {block.uri}")

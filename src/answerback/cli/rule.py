@@ -1,4 +1,4 @@
-"""`rule`: explain one rule, or list them all."""
+"""`rule`: explains one rule, or lists them all."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser("rule", "[RULE]", epilog="Without a rule, all of them are listed.")
     help = "AB101, or missing-success; AB1 lists a family"
     parser.add_argument("rule", nargs="?", metavar="RULE", help=help)
-    given = parser.parse_args(arguments)
-    sys.stdout.write(_told(given.rule) + "\n")
+    options = parser.parse_args(arguments)
+    sys.stdout.write(_text_for(options.rule) + "\n")
     return 0
 
 
-def _told(word: str | None) -> str:
+def _text_for(word: str | None) -> str:
     from ..rules.catalogue import FAMILIES
 
     if word is None:
-        return listed(FAMILIES)
+        return _list_rules(FAMILIES)
     family = word.upper()
-    return listed({family: FAMILIES[family]}) if family in FAMILIES else explained(word)
+    return _list_rules({family: FAMILIES[family]}) if family in FAMILIES else _explain(word)
 
 
-def explained(word: str) -> str:
-    from ..rules.catalogue import named, no_such_rule
-    from ..rules.rule_pages import in_words
+def _explain(word: str) -> str:
+    from ..rules.catalogue import find_rule, unknown_rule_message
+    from ..rules.rule_pages import terminal_page
 
-    rule = named(word)
+    rule = find_rule(word)
     if rule is None:
-        raise NoSuchRule(no_such_rule(word))
-    return in_words(rule)
+        raise NoSuchRule(unknown_rule_message(word))
+    return terminal_page(rule)
 
 
-def listed(families: Mapping[str, str]) -> str:
+def _list_rules(families: Mapping[str, str]) -> str:
     from ..rules.catalogue import RULES
 
     lines = []
-    for beginning, family in families.items():
+    for prefix, family in families.items():
         lines += ["", f"{family}:"]
         for rule in RULES.values():
-            if rule.id.startswith(beginning):
+            if rule.id.startswith(prefix):
                 lines.append(f"  {rule.id}  {rule.severity:7}  {rule.name}")
     return "\n".join(lines[1:])

@@ -1,4 +1,4 @@
-"""Says in a few words what a tool takes, from its schema."""
+"""Describes a tool's arguments to a person, from its schema: usage, kinds of value, examples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from ..tools.tool import Tool
 
-_FORMS = {
+_FORMAT_NAMES = {
     "date": "date",
     "date-time": "date and time",
     "time": "time",
@@ -14,7 +14,20 @@ _FORMS = {
     "uuid": "uuid",
     "decimal": "decimal",
 }
-_TYPES = {"string": "text", "boolean": "yes/no"}
+_FORMAT_EXAMPLES = {
+    "date": "2026-01-31",
+    "date-time": "2026-01-31T12:00:00Z",
+    "time": "12:00:00",
+    "duration": "PT1H30M",
+    "uuid": "00000000-0000-4000-8000-000000000000",
+    "decimal": "1.50",
+}
+_TYPE_NAMES = {"string": "text", "boolean": "yes/no"}
+_TYPE_EXAMPLES = {"string": "text", "boolean": True, "null": None, "object": {}, "array": []}
+_NUMBER_EXAMPLES = {"integer": 1, "number": 1.5}
+_MAX_DEPTH = 9
+_MAX_REFERENCES = 10
+_MAX_PLACEHOLDER = 30
 
 
 def usage(tool: Tool) -> str:
@@ -28,70 +41,123 @@ def usage(tool: Tool) -> str:
     return " ".join([tool.name, *pairs])
 
 
-def kind(schema: Any, root: dict[str, Any], *, told: bool = False) -> str:
-    """What sort of value a schema describes; the members of an object are *told*, or are not."""
-    schema = resolved(schema, root)
+def _placeholder(schema: Any, root: dict[str, Any]) -> str:
+    """The value in the usage line: `INTEGER`, `small|big`, or `VALUE` where that is too long."""
+    words = describe_schema(schema, root)
+    if len(words) > _MAX_PLACEHOLDER:
+        return "VALUE"
+    # Literal values keep their case, because they are typed as they stand.
+    found = _resolve(schema, root)
+    is_literal = isinstance(found, dict) and found.keys() & {"enum", "const"}
+    options = words.split(" or ")
+    return "|".join(options if is_literal else [word.upper().replace(" ", "-") for word in options])
+
+
+def describe_schema(schema: Any, root: dict[str, Any], *, members: bool = False) -> str:
+    """The kind of value that a schema takes; with *members*, the members of objects too."""
+    schema = _resolve(schema, root)
     match schema:
         case {"const": value}:
-            return literal(value)
+            return _shell_literal(value)
         case {"enum": values}:
-            return " or ".join(map(literal, values))
+            return " or ".join(map(_shell_literal, values))
         case {"anyOf": options} | {"oneOf": options}:
-            kinds = " or ".join(kind(option, root, told=told) for option in options)
+            kinds = " or ".join(describe_schema(each, root, members=members) for each in options)
             return " or ".join(dict.fromkeys(w for w in kinds.split(" or ") if w != "null"))
         case {"type": "array"}:
-            return _list(schema, root, told)
+            return _describe_list(schema, root, members)
         case {"contentEncoding": _}:
             return "text or @file"
-        case {"type": "string"} if (form := form_of(schema)) is not None:
-            return _FORMS[form]
-        case {"type": "object", "properties": members} if members and told:
-            return f"object with {', '.join(members)}"
+        case {"type": "string"} if (form := _string_format(schema)) is not None:
+            return _FORMAT_NAMES[form]
+        case {"type": "object", "properties": names} if names and members:
+            return f"object with {', '.join(names)}"
         case {"type": str(name)}:
-            return _TYPES.get(name, name)
+            return _TYPE_NAMES.get(name, name)
     return "value"
 
 
-def _list(schema: dict[str, Any], root: dict[str, Any], told: bool) -> str:
+def _describe_list(schema: dict[str, Any], root: dict[str, Any], members: bool) -> str:
     if schema.get("items"):
-        return f"list of {kind(schema['items'], root, told=told)}"
-    items = schema.get("prefixItems", ()) if told else ()
-    return f"list of {', '.join(kind(item, root) for item in items)}" if items else "list"
+        return f"list of {describe_schema(schema['items'], root, members=members)}"
+    items = schema.get("prefixItems", ()) if members else ()
+    return (
+        f"list of {', '.join(describe_schema(each, root) for each in items)}" if items else "list"
+    )
 
 
-def form_of(schema: dict[str, Any]) -> str | None:
-    """The form of a string, by its name or by the pattern of a type that has no such name."""
-    if schema.get("format") in _FORMS:
+def example_value(schema: Any, root: dict[str, Any]) -> str:
+    """A value that the schema takes, as it is written in a shell."""
+    found = _resolve(schema, root)
+    if isinstance(found, dict) and "contentEncoding" in found:
+        return "@file"
+    value = _example(schema, root, 0)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list) and value and not any(isinstance(v, list | dict) for v in value):
+        return ",".join(map(_shell_literal, value))
+    return _shell_literal(value)
+
+
+def _example(schema: Any, root: dict[str, Any], depth: int) -> Any:
+    """An example as JSON, as short as possible below the first level: types may be recursive."""
+    match _resolve(schema, root):
+        case {"examples": [value, *_]} | {"const": value} | {"enum": [value, *_]}:
+            return value
+        case {"anyOf": [*options]} | {"oneOf": [*options]}:
+            if depth and {"type": "null"} in options:
+                return None
+            return _example(options[0], root, depth + 1)
+        case {"type": "array", "prefixItems": [*items]}:
+            return [_example(item, root, depth + 1) for item in items]
+        case {"type": "array", "items": items} as found if items:
+            return [_example(items, root, depth + 1)] * found.get("minItems", 0 if depth else 1)
+        case {"type": "object", "properties": members, "required": names} if depth < _MAX_DEPTH:
+            return {name: _example(members.get(name, {}), root, depth + 1) for name in names}
+        case {"type": str(name)} as found:
+            return _example_number(found) if name in _NUMBER_EXAMPLES else _example_text(found)
+    return "value"
+
+
+def _example_text(schema: dict[str, Any]) -> Any:
+    """An example of any type but a number."""
+    if "contentEncoding" in schema:
+        return "dGV4dA=="
+    form = _string_format(schema) if schema["type"] == "string" else None
+    return _TYPE_EXAMPLES.get(schema["type"], "value") if form is None else _FORMAT_EXAMPLES[form]
+
+
+def _example_number(schema: dict[str, Any]) -> Any:
+    number = _NUMBER_EXAMPLES[schema["type"]]
+    if number < schema.get("minimum", number) or number > schema.get("maximum", number):
+        return schema.get("minimum", schema.get("maximum"))
+    if number <= schema.get("exclusiveMinimum", number - 1):
+        return schema["exclusiveMinimum"] + 1
+    return number
+
+
+def _string_format(schema: dict[str, Any]) -> str | None:
+    """The `format` of a string, or the one that its `pattern` stands for, such as a duration."""
+    if schema.get("format") in _FORMAT_NAMES:
         return str(schema["format"])
-    from ..types.scalars import form_of_pattern
+    from ..types.scalars import format_of_pattern
 
-    return form_of_pattern(schema.get("pattern"))
+    return format_of_pattern(schema.get("pattern"))
 
 
-def resolved(schema: Any, root: dict[str, Any]) -> Any:
-    """The schema that a reference leads to; one that leads in a circle is an object."""
-    for _ in range(10):
+def _resolve(schema: Any, root: dict[str, Any]) -> Any:
+    """Follow `$ref`; a reference that leads back to itself counts as an object."""
+    for _ in range(_MAX_REFERENCES):
         if not isinstance(schema, dict) or "$ref" not in schema:
             return schema
         schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {})
     return {"type": "object"}
 
 
-def literal(value: Any) -> str:
-    """The value as it is written in a shell."""
+def _shell_literal(value: Any) -> str:
+    """The value as it is written in a shell: a string as it is, anything else as JSON."""
     if isinstance(value, str):
         return value
     import msgspec
 
     return msgspec.json.encode(value).decode()
-
-
-def _placeholder(schema: Any, root: dict[str, Any]) -> str:
-    """One word for the usage, where a long choice would hide the rest."""
-    words = kind(schema, root)
-    if len(words) > 30:
-        return "VALUE"
-    # Values to choose from are written as they are given, kinds of value are not.
-    chosen = isinstance(found := resolved(schema, root), dict) and found.keys() & {"enum", "const"}
-    options = words.split(" or ")
-    return "|".join(options if chosen else [word.upper().replace(" ", "-") for word in options])

@@ -12,32 +12,32 @@ from ..app import App, only_app
 from ..errors import AnswerbackError
 from .program import LOADING
 
-_FOLDER = "{!r} is a folder; name a file in it"
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+_IS_FOLDER = "{!r} is a folder; name a file in it"
+_PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
 
 
 class CannotLoad(AnswerbackError):
-    """The target holds no App; if its own code failed, that is the cause."""
+    """The target has no App, or its module failed while it was imported (then `__cause__`)."""
 
     code = "CANNOT_LOAD"
 
 
 class NoSuchModule(CannotLoad):
-    """The target is the name of nothing at all."""
+    """No file and no module has the target's name."""
 
 
 def load(target: str) -> App:
-    """Import the target's module; raises CannotLoad."""
-    where, name = _split(target)
+    """Import the target's module and return its App; raises CannotLoad."""
+    where, name = _split_target(target)
     if _is_file(where):
-        module = _guarded(where, lambda: _import_file(where))
+        module = _run_import(where, lambda: _import_file(where))
     else:
-        module = _guarded(where, lambda: _import_module(where))
-    return _named(module, name, target) if name else _only(module, where)
+        module = _run_import(where, lambda: _import_module(where))
+    return _app_named(module, name, target) if name else _only_app(module, where)
 
 
-def _split(target: str) -> tuple[str, str]:
-    """The module and the name in it; the colon after a drive letter is no such thing."""
+def _split_target(target: str) -> tuple[str, str]:
+    """The module and the name in it; the colon of a drive letter (`C:\\x.py`) splits nothing."""
     where, colon, name = target.rpartition(":")
     if colon and where and all(part.isidentifier() for part in name.split(".")):
         return where, name
@@ -54,15 +54,15 @@ def _import_file(where: str) -> ModuleType:
 
     path = os.path.abspath(where)
     if os.path.isdir(path):
-        raise CannotLoad(_FOLDER.format(where))
+        raise CannotLoad(_IS_FOLDER.format(where))
     if not os.path.isfile(path):
         raise CannotLoad(f"there is no file {where!r}")
     sys.path.insert(0, os.path.dirname(path))
     name = _module_name(path)
-    # Found under its name by pickle and by other processes, as if it had been imported.
     spec = spec_from_loader(name, SourceFileLoader(name, path))
     assert spec is not None
     assert spec.loader is not None
+    # In sys.modules, so that pickle and spawned processes find the module by its name.
     module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -81,66 +81,66 @@ def _import_module(where: str) -> ModuleType:
     try:
         module = import_module(where)
         if module.__spec__ is not None and module.__spec__.origin is None:
-            raise CannotLoad(_FOLDER.format(where))
+            raise CannotLoad(_IS_FOLDER.format(where))
         return module
     except ModuleNotFoundError as exc:
-        # Another name is missing in the author's own imports, and is theirs to see.
+        # Any other name is missing in the author's own imports: show their traceback.
         if exc.name is not None and f"{where}.".startswith(f"{exc.name}."):
             raise NoSuchModule(f"there is no file or module {where!r}") from None
         raise
     except (TypeError, ValueError) as exc:
         if os.path.isdir(where):
-            raise CannotLoad(_FOLDER.format(where)) from None
+            raise CannotLoad(_IS_FOLDER.format(where)) from None
         if "" in where.split("."):
-            raise CannotLoad(f"{where!r} is no file and no module's name") from None
+            raise CannotLoad(f"{where!r} is not a file or a module name") from None
         raise exc
 
 
-def _guarded(where: str, bring: Callable[[], ModuleType]) -> ModuleType:
-    """Run the author's module with arguments of its own, and say it is theirs if it fails."""
+def _run_import(where: str, import_it: Callable[[], ModuleType]) -> ModuleType:
+    """Import the author's module with sys.argv of its own; raises CannotLoad if that fails."""
     arguments, sys.argv = sys.argv, [where]
     loading = LOADING.set(True)
     try:
-        return bring()
+        return import_it()
     except CannotLoad:
         raise
     except SystemExit:
         raise CannotLoad(f"{where} called sys.exit() while it was loaded") from None
     except Exception as exc:
-        exc.__traceback__ = _of_author(exc.__traceback__)
+        exc.__traceback__ = _author_frames(exc.__traceback__)
         raise CannotLoad(f"{where} cannot be loaded: {type(exc).__name__}: {exc}") from exc
     finally:
         LOADING.reset(loading)
         sys.argv = arguments
 
 
-def _of_author(trace: TracebackType | None) -> TracebackType | None:
-    """The traceback from where the author's own code begins to where it ends."""
-    while trace is not None and _is_ours(trace):
+def _author_frames(trace: TracebackType | None) -> TracebackType | None:
+    """The traceback without our and importlib's frames before and after the author's own."""
+    while trace is not None and _is_internal(trace):
         trace = trace.tb_next
-    step = trace
-    while step is not None and step.tb_next is not None:
-        if _is_ours(step.tb_next):
-            step.tb_next = None
-        step = step.tb_next
+    frame = trace
+    while frame is not None and frame.tb_next is not None:
+        if _is_internal(frame.tb_next):
+            frame.tb_next = None
+        frame = frame.tb_next
     return trace
 
 
-def _is_ours(trace: TracebackType) -> bool:
+def _is_internal(trace: TracebackType) -> bool:
     import importlib
 
     file = trace.tb_frame.f_code.co_filename
-    return file.startswith((_PACKAGE, "<frozen importlib")) or file == importlib.__file__
+    return file.startswith((_PACKAGE_FOLDER, "<frozen importlib")) or file == importlib.__file__
 
 
-def _only(module: ModuleType, where: str) -> App:
+def _only_app(module: ModuleType, where: str) -> App:
     try:
         return only_app(vars(module), where)
     except ValueError as exc:
         raise CannotLoad(str(exc)) from None
 
 
-def _named(module: ModuleType, name: str, target: str) -> App:
+def _app_named(module: ModuleType, name: str, target: str) -> App:
     found: Any = module
     for part in name.split("."):
         found = getattr(found, part, None)
@@ -148,6 +148,6 @@ def _named(module: ModuleType, name: str, target: str) -> App:
         return found
     if found is None:
         names = [each for each, value in vars(module).items() if isinstance(value, App)]
-        there = f"its Apps are {', '.join(names)}" if names else "it holds no App"
+        there = f"its Apps are {', '.join(names)}" if names else "it has no App"
         raise CannotLoad(f"there is no {name!r} in {target.removesuffix(f':{name}')}; {there}")
     raise CannotLoad(f"{target} is a {type(found).__name__}, not an App")

@@ -1,4 +1,4 @@
-"""The peer of a call from the shell: a person, or whatever reads stderr."""
+"""The peer of a `call`: shows progress and log messages on stderr, and asks questions there."""
 
 from __future__ import annotations
 
@@ -11,69 +11,77 @@ from typing import Any, TextIO
 import msgspec
 
 from ..peer import Abilities, Log, NeedsInput, Progress, Question
-from .program import tell
+from .program import write_stderr
 
-_CLEAR = "\r\x1b[K"
-_WIDTH = 79
+_CLEAR_LINE = "\r\x1b[K"
+_MAX_WIDTH = 79
 
 
-class Terminal:
-    """Shows progress in one line that is written over; what a tool logs stays."""
+class TerminalPeer:
+    """Shows progress in one line that the next update overwrites; log messages stay.
+
+    A user can be asked only if both *stdin* and stderr are a terminal.
+    """
+
+    cancelled = False
 
     def __init__(self, stdin: int) -> None:
         self._stdin = stdin
-        self._shown = False
-        in_person = is_person() and os.isatty(stdin)
-        self.can = Abilities(elicit=in_person, ask_again=in_person)
+        self._shows_progress = False
+        has_user = stderr_is_terminal() and os.isatty(stdin)
+        self.can = Abilities(elicit=has_user, ask_again=has_user)
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
-            self.finish()
-            tell(f"{note.level}: {_text(note.data)}")
-        elif is_person():
-            self._shown = True
-            _write(_CLEAR + _bar(note)[:_WIDTH])
+            self.clear_progress()
+            write_stderr(f"{note.level}: {_printable(note.data)}")
+        elif stderr_is_terminal():
+            self._shows_progress = True
+            _write(_CLEAR_LINE + _progress_line(note)[:_MAX_WIDTH])
 
     async def ask(self, question: Question) -> Any:
-        """Put the question to the person at the terminal, if there is one."""
+        """Ask the user at the terminal; raises NeedsInput if there is none."""
         if question.method != "elicitation/create" or not self.can.elicit:
             raise NeedsInput({"question": question})
-        self.finish()
-        return prompt(question, self._typed)
+        self.clear_progress()
+        return _ask_form(question, self._input)
 
     @cached_property
-    def _typed(self) -> TextIO:
+    def _input(self) -> TextIO:
         encoding, errors = sys.stdin.encoding, sys.stdin.errors
         return open(self._stdin, encoding=encoding, errors=errors, closefd=False)
-
-    cancelled = False
 
     def close_stream(self) -> None:
         pass
 
-    def finish(self) -> None:
-        """Take the line of progress away."""
-        if self._shown:
-            self._shown = False
-            _write(_CLEAR)
+    def clear_progress(self) -> None:
+        """Erase the progress line, if one is shown."""
+        if self._shows_progress:
+            self._shows_progress = False
+            _write(_CLEAR_LINE)
 
 
-def prompt(question: Question, typed: TextIO) -> dict[str, Any]:
-    """An answer to each field of the form, read from *typed*; none at all (Ctrl-D) declines."""
-    tell(question.message)
+def stderr_is_terminal() -> bool:
+    """Whether a person reads stderr as it is written."""
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _ask_form(question: Question, source: TextIO) -> dict[str, Any]:
+    """Ask for each field of the form; the end of the input (Ctrl-D) declines the question."""
+    write_stderr(question.message)
     schema = question.params["requestedSchema"]
     content: dict[str, Any] = {}
     for name, field in schema["properties"].items():
-        line = _line(name, field, typed)
+        line = _ask_field(name, field, source)
         if line is None:
             return {"action": "decline"}
-        if line or _is_needed(name, schema):
-            content[name] = _read(line, field)
+        if line or _must_answer(name, schema):
+            content[name] = _parse_answer(line, field)
     return {"action": "accept", "content": content}
 
 
-def _line(name: str, field: dict[str, Any], typed: TextIO) -> str | None:
-    """What was typed beside the field's label; None at the end of it all."""
+def _ask_field(name: str, field: dict[str, Any], source: TextIO) -> str | None:
+    """Show the field's label and read a line; None at the end of the input."""
     label = field.get("description") or field.get("title") or name
     choices = "/".join(map(str, field.get("enum") or field.get("items", {}).get("enum", ())))
     if field.get("type") == "boolean":
@@ -81,18 +89,19 @@ def _line(name: str, field: dict[str, Any], typed: TextIO) -> str | None:
     if field.get("type") == "array":
         choices += ", several with commas" if choices else "several with commas"
     _write(f"{label}{f' ({choices})' if choices else ''}: ")
-    line = typed.readline()
+    line = source.readline()
     if not line:
-        tell("")
+        write_stderr("")
         return None
     return line.strip()
 
 
-def _is_needed(name: str, schema: dict[str, Any]) -> bool:
+def _must_answer(name: str, schema: dict[str, Any]) -> bool:
     return name in schema.get("required", ()) and "default" not in schema["properties"][name]
 
 
-def _read(text: str, field: dict[str, Any]) -> Any:
+def _parse_answer(text: str, field: dict[str, Any]) -> Any:
+    """The answer in the field's type; one that does not fit stays text, and is refused later."""
     match field.get("type"):
         case "boolean":
             return {"y": True, "yes": True, "n": False, "no": False}.get(text.lower(), text)
@@ -104,28 +113,21 @@ def _read(text: str, field: dict[str, Any]) -> Any:
     return text
 
 
-def is_person() -> bool:
-    """Whether stderr is a terminal, so that somebody reads it as it comes."""
-    return sys.stderr is not None and sys.stderr.isatty()
-
-
 def _write(text: str) -> None:
     with suppress(OSError):
         sys.stderr.write(text)
         sys.stderr.flush()
 
 
-def _bar(note: Progress) -> str:
+def _progress_line(note: Progress) -> str:
     share = f"{note.progress / note.total:.0%}" if note.total else f"{note.progress:g}"
-    return f"{share} {_text(note.message or '')}".replace("\n", " ")
+    return f"{share} {_printable(note.message or '')}".replace("\n", " ")
 
 
-def _text(data: Any) -> str:
-    # Imported here: most tools say nothing beside their reply.
+def _printable(data: Any) -> str:
+    """The data as text without control characters that could drive the terminal."""
+    # Imported here: most tools send no progress and no log messages.
     from ..dialects.readable import render
 
-    return render(data if isinstance(data, str) else _encode(data))
-
-
-def _encode(data: Any) -> str:
-    return msgspec.json.encode(data, enc_hook=repr).decode()
+    text = data if isinstance(data, str) else msgspec.json.encode(data, enc_hook=repr).decode()
+    return render(text)

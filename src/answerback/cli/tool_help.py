@@ -1,4 +1,4 @@
-"""What `call NAME --help` says about one tool."""
+"""The text of `call NAME --help`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 import msgspec
 
 from ..tools.tool import Tool
-from .samples import example
-from .schema_words import kind, usage
+from .schema_words import describe_schema, example_value, usage
 
 
-def manual(tool: Tool, line: str) -> str:
-    """The tool's page; *line* is how a call begins in this shell."""
-    parts = [f"usage: {line} {usage(tool)}", tool.description, _arguments(tool)]
-    parts.append(f"example:\n  {line} {_example(tool)}")
+def tool_help(tool: Tool, command_line: str) -> str:
+    """The help of one tool; *command_line* is the command line up to the tool's name."""
+    parts = [f"usage: {command_line} {usage(tool)}", tool.description, _arguments(tool)]
+    parts.append(f"example:\n  {command_line} {_example_call(tool)}")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -27,21 +26,21 @@ def _arguments(tool: Tool) -> str:
 
 
 def _row(name: str, schema: dict[str, Any], tool: Tool) -> tuple[str, str, str]:
-    words = kind(schema, tool.input_schema, told=True)
+    kind = describe_schema(schema, tool.input_schema, members=True)
     if name in tool.input_schema.get("required", []):
-        words += ", required"
+        kind += ", required"
     elif "default" in schema:
-        words += f", default {msgspec.json.encode(schema['default']).decode()}"
-    return name, words, schema.get("description", "")
+        kind += f", default {msgspec.json.encode(schema['default']).decode()}"
+    return name, kind, schema.get("description", "")
 
 
 def _line(row: tuple[str, str, str], widths: list[int]) -> str:
-    name, words, description = row
-    return f"  {name:{widths[0]}}  {words:{widths[1]}}  {description}".rstrip()
+    name, kind, description = row
+    return f"  {name:{widths[0]}}  {kind:{widths[1]}}  {description}".rstrip()
 
 
-def _example(tool: Tool) -> str:
-    """The first example of the author's own, else one made up of the required arguments."""
+def _example_call(tool: Tool) -> str:
+    """The author's first example, else a generated one with all required arguments."""
     import shlex
 
     given = next(iter(tool.settings.examples), None)
@@ -49,7 +48,7 @@ def _example(tool: Tool) -> str:
         return f"{tool.name} --json {shlex.quote(msgspec.json.encode(given).decode())}"
     required = tool.input_schema.get("required", [])
     pairs = [
-        f"{name}={example(schema, tool.input_schema)}"
+        f"{name}={example_value(schema, tool.input_schema)}"
         for name, schema in _properties(tool).items()
         if name in required
     ]

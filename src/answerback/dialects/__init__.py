@@ -1,6 +1,6 @@
 """Dialects: the forms of a reply on a wire (mcp, rest, envelope, problem).
 
-Each dialect writes replies, reads them back, and says what it can carry (`project`):
+Each dialect writes replies, reads them back, and returns what it can carry of one (`project`):
 
     write(read(write(r))) == write(r)
     read(write(r)) == project(r)
@@ -11,14 +11,16 @@ A dialect's module is imported at its first use. Dialects know nothing of wires.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..contract import STANDARD, Contract, Dialect
+from ..errors import MalformedReply
 from ..reply import Reply
 from ..shape import BARE, Shape
-from ..versions import LATEST_STATEFUL, Version
-from .common import MalformedReply
 from .http_reply import JSON, HttpReply, json_reply
+
+if TYPE_CHECKING:
+    from ..versions import Version
 
 __all__ = ["HttpReply", "MalformedReply", "project", "read", "write"]
 
@@ -28,7 +30,7 @@ def write(
     dialect: Dialect,
     shape: Shape,
     contract: Contract,
-    version: Version = LATEST_STATEFUL,
+    version: Version | None = None,
 ) -> HttpReply:
     """Write the reply in *dialect*; the status does not depend on the dialect."""
     written = _load(dialect).write(reply, shape, contract, version)
@@ -52,7 +54,7 @@ def project(
     dialect: Dialect,
     shape: Shape,
     contract: Contract,
-    version: Version = LATEST_STATEFUL,
+    version: Version | None = None,
 ) -> Reply[Any]:
     """Return the part of the reply that *dialect* carries: `read` returns this for it."""
     carried: Reply[Any] = _load(dialect).project(reply, shape, contract, version)

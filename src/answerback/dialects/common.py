@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..content import Annotations, Block
-from ..errors import (
-    CODES,
-    UNKNOWN_ERROR,
-    AnswerbackError,
-    Conflict,
-    Forbidden,
-    InvalidInput,
-    NotFound,
-    Unauthenticated,
-    find_code,
-)
+from ..errors import CODES, UNKNOWN_ERROR, MalformedReply, code_for_status
 from ..reply import Error, Reply
 
 if TYPE_CHECKING:
@@ -27,18 +17,7 @@ if TYPE_CHECKING:
 META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; keys of an author with it are not sent."""
 
-# Several codes share a status: a status is read as the code of the error class authors raise.
-CODE_BY_STATUS = {row.status: code for code, row in CODES.items()} | {
-    find_code(raised.kind).status: raised.kind
-    for raised in (InvalidInput, Unauthenticated, Forbidden, NotFound, Conflict)
-}
-del CODE_BY_STATUS[find_code(UNKNOWN_ERROR).status]
-
 encode = msgspec.json.Encoder().encode
-
-
-class MalformedReply(AnswerbackError, ValueError):
-    """The input is not a reply in the dialect it was read as."""
 
 
 def encoded_data(reply: Reply[Any]) -> bytes:
@@ -134,7 +113,7 @@ def read_annotations(found: Any) -> Annotations | None:
 
 
 def is_retryable(error: Error) -> bool:
-    """Return what the error says about retrying, or else what the table says for its code."""
+    """Return the error's own `retryable` if it is set, or else that of its code in the table."""
     return error.row.retryable if error.retryable is None else error.retryable
 
 
@@ -163,5 +142,5 @@ def project_error(error: Error) -> Error:
 
 
 def kind_for_status(code: str, status: int) -> str | None:
-    """Return the kind that *status* stands for, if *code* is not in the table itself."""
-    return None if code in CODES else CODE_BY_STATUS.get(status)
+    """Return the kind for an error with a *code* that is not in the table, by its *status*."""
+    return None if code in CODES else code_for_status(status)

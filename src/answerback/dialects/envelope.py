@@ -12,12 +12,12 @@ import msgspec
 
 from ..content import Audio, Block, Embedded, Image, Link, Text
 from ..contract import STANDARD, Contract
+from ..errors import MalformedReply
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_STATEFUL, Version
 from .common import (
     META_PREFIX,
-    MalformedReply,
     as_received,
     author_meta,
     build_block,
@@ -43,7 +43,7 @@ BASE64 = ";base64,"
 
 
 def write(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> bytes:
     """Return the envelope as compact JSON; it does not depend on the version."""
     envelope: dict[str, Any] = {
@@ -80,7 +80,7 @@ def read(
 
 
 def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> Reply[Any]:
     """Return the whole reply as a client receives it, with the text of the contract."""
     content = content_with_text(reply, shape, contract)

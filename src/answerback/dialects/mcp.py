@@ -9,13 +9,12 @@ import msgspec
 
 from ..content import Block, Text
 from ..contract import STANDARD, Contract
-from ..errors import UNKNOWN_ERROR
+from ..errors import UNKNOWN_ERROR, MalformedReply
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
-from ..versions import Version
+from ..versions import LATEST_STATEFUL, Version
 from .common import (
     META_PREFIX,
-    MalformedReply,
     answerback_meta,
     as_received,
     author_meta,
@@ -54,7 +53,7 @@ def write(
     reply: Reply[Any],
     shape: Shape,
     contract: Contract,
-    version: Version,
+    version: Version | None = None,
     *,
     server_info: bytes = b"",
 ) -> bytes:
@@ -63,6 +62,7 @@ def write(
     *server_info* is the JSON of the server's name and version, for the result's `_meta`.
     """
     # This runs for every call. Without calls into other modules than `shape` it is faster.
+    version = version or LATEST_STATEFUL
     if _holds_data_alone(reply, contract) and version.structured:
         encoded = encode(reply.data) if reply.encoded is None else reply.encoded
         wrapped = shape.wrap(encoded)
@@ -99,8 +99,11 @@ def read(
     )
 
 
-def project(reply: Reply[Any], shape: Shape, contract: Contract, version: Version) -> Reply[Any]:
+def project(
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
+) -> Reply[Any]:
     """Return the part of the reply that *version* carries; from 2025-06-18 on, all of it."""
+    version = version or LATEST_STATEFUL
     carried = reply.error is None and _carries_data(contract, version)
     return Reply(
         content=_content(reply, shape, contract, version),

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 
 from ..content import Annotations, Audio, Block, Embedded, Image, Link, Text
+from ..errors import MalformedReply
 from ..versions import Version
 from .common import (
     META_PREFIX,
-    MalformedReply,
     answerback_meta,
     as_received,
     author_meta,
@@ -138,7 +138,8 @@ def _media_name(block: Image | Audio, url: str) -> str:
 def _media_extras(block: Image | Audio) -> dict[str, Any] | None:
     """Return the members for `_meta`.
 
-    A block with a URL always gets them, even if they are empty: they tell it from a link.
+    A block with a URL always gets them, even if they are empty: without them it would be
+    read back as a link.
     """
     members = {name: getattr(block, name) for name in _MEDIA_MEMBERS}
     extras = without_none(**members)

@@ -6,18 +6,16 @@ timestamp of an error.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..contract import STANDARD, Contract
-from ..errors import UNKNOWN_ERROR
+from ..errors import UNKNOWN_ERROR, code_for_status
 from ..reply import Reply
 from ..shape import BARE, Shape
-from ..versions import LATEST_STATEFUL, Version
 from . import rest
 from .common import (
-    CODE_BY_STATUS,
     as_received,
     decode_object,
     encode,
@@ -28,12 +26,15 @@ from .common import (
 )
 from .http_reply import ERROR_CODE, HttpReply, json_reply
 
+if TYPE_CHECKING:
+    from ..versions import Version
+
 PROBLEM = "application/problem+json"
 _MEMBERS = ("type", "title", "status", "detail", "code", "details", "retryable", "hint")
 
 
 def write(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> HttpReply:
     """Return an error as problem details, a success as in rest."""
     error = reply.error
@@ -52,7 +53,7 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
     if not http_reply.media_type.lower().startswith(PROBLEM):
         return rest.read(http_reply, shape, contract)
     found = decode_object(http_reply.body, "a problem")
-    default = http_reply.header(ERROR_CODE) or CODE_BY_STATUS.get(http_reply.status, UNKNOWN_ERROR)
+    default = http_reply.header(ERROR_CODE) or code_for_status(http_reply.status) or UNKNOWN_ERROR
     code = found.get("code", default)
     message = found.get("detail") or found.get("title") or f"HTTP status {http_reply.status}"
     others = {name: value for name, value in found.items() if name not in _MEMBERS}
@@ -68,7 +69,7 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
 
 
 def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> Reply[Any]:
     """Return the part of the reply that is carried; `read` sets the timestamp to its own time."""
     if reply.error is None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..types.definitions import rename_refs
 from ..types.json_schema import schemas
+from ..types.schema_renderer import rename_refs
 from . import wire_types
 
 if TYPE_CHECKING:

@@ -6,39 +6,34 @@ retryable of an error.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..content import Audio, Block, Image, Text
 from ..contract import STANDARD, Contract
-from ..errors import UNKNOWN_ERROR
+from ..errors import UNKNOWN_ERROR, MalformedReply, code_for_status
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
-from ..versions import LATEST_STATEFUL, Version
-from .common import (
-    CODE_BY_STATUS,
-    MalformedReply,
-    data_as_received,
-    decode_json,
-    encode,
-    kind_for_status,
-)
 from .http_reply import ERROR_CODE, JSON, HttpReply, header_token, is_header_token, json_reply
 
+if TYPE_CHECKING:
+    from ..versions import Version
+
+_encode = msgspec.json.Encoder().encode
 FORM = "X-Answerback-Form"
 """The header of a body that is not data: `content` (blocks), `image` or `audio` (bytes)."""
 OCTETS = "application/octet-stream"
 
 
 def write(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> HttpReply:
     """Return the reply for HTTP; it does not depend on the contract or the version."""
     if reply.error is not None:
-        return json_reply(reply, encode({"error": reply.error.message}))
+        return json_reply(reply, _encode({"error": reply.error.message}))
     if reply.data is not msgspec.UNSET:
-        encoded = encode(reply.data) if reply.encoded is None else reply.encoded
+        encoded = _encode(reply.data) if reply.encoded is None else reply.encoded
         return HttpReply(200, shape.wrap(encoded), JSON)
     match reply.content:
         case (Image(url=None) | Audio(url=None) as media,):
@@ -47,11 +42,14 @@ def write(
     from .mcp_blocks import write_block
 
     blocks = [write_block(block) for block in _content(reply)]
-    return HttpReply(200, encode({"content": blocks}), JSON, ((FORM, "content"),))
+    return HttpReply(200, _encode({"content": blocks}), JSON, ((FORM, "content"),))
 
 
 def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDARD) -> Reply[Any]:
     """Read a reply that Answerback or another server wrote; raises MalformedReply."""
+    # Imported here, because a server only writes replies.
+    from .common import decode_json
+
     if http_reply.status >= 400:
         return Reply(error=_read_error(http_reply))
     essence = http_reply.media_type.partition(";")[0].strip().lower()
@@ -71,9 +69,12 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
 
 
 def project(
-    reply: Reply[Any], shape: Shape, contract: Contract, version: Version = LATEST_STATEFUL
+    reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> Reply[Any]:
     """Return the part of the reply that is carried; `read` sets the timestamp to its own time."""
+    # Imported here, because a server only writes replies.
+    from .common import data_as_received, kind_for_status
+
     timestamp = reply.timestamp
     if reply.error is not None:
         code = header_token(reply.error.code)
@@ -89,6 +90,7 @@ def project(
 
 
 def _content(reply: Reply[Any]) -> tuple[Block, ...]:
+    from ..versions import LATEST_STATEFUL
     from .contract_text import DONE
     from .mcp_blocks import project_block
 
@@ -123,7 +125,10 @@ def _read_content(found: Any) -> Reply[Any]:
 
 
 def _read_error(http_reply: HttpReply) -> Error:
-    code = http_reply.header(ERROR_CODE) or CODE_BY_STATUS.get(http_reply.status, UNKNOWN_ERROR)
+    # Imported here, because a server only writes replies.
+    from .common import decode_json, kind_for_status
+
+    code = http_reply.header(ERROR_CODE) or code_for_status(http_reply.status) or UNKNOWN_ERROR
     kind = kind_for_status(code, http_reply.status)
     try:
         found = decode_json(http_reply.body, "the body")
@@ -144,4 +149,4 @@ def _message(found: Any) -> str | None:
             return _message(inner)
         case None:
             return None
-    return encode(found).decode()
+    return _encode(found).decode()

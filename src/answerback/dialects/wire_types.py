@@ -2,8 +2,8 @@
 
 Nothing is decoded or encoded with these types. `reply_schemas` adds the constraints that
 a type cannot express. A docstring would become a description in the schemas, so notes
-are comments. The prefix Wire tells a class from the class of `content` with the same name;
-the schemas are named without it.
+are comments. The prefix Wire keeps the names apart from those of other classes, such as
+the blocks in `content`; the schemas are named without it.
 """
 
 from datetime import datetime
@@ -134,7 +134,9 @@ class Failure(TypedDict):
         Annotated[bool, Meta(description="Whether the same call may work later")]
     ]
     hint: NotRequired[Annotated[str, Meta(description="What to do about it")]]
-    kind: NotRequired[Annotated[str, Meta(description="The code of ours that the code counts as")]]
+    kind: NotRequired[
+        Annotated[str, Meta(description="The code in the table of codes whose status the code has")]
+    ]
 
 
 class Envelope(TypedDict):

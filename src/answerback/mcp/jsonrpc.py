@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from ..types.json_text import DEEPEST, refuse_bad_text
+from ..types.json_text import MAX_DEPTH, refuse_bad_text
 from ..types.problems import InvalidJson
 from .params import Common, Id, Meta, ToolCall
 
@@ -94,7 +94,7 @@ def parse(text: bytes) -> Message:
     """The one message in *text*; raises RpcError, with the id where it can be read."""
     try:
         # A text with few brackets cannot nest too deep, and ASCII is UTF-8.
-        if text.count(b"{") + text.count(b"[") > DEEPEST or not text.isascii():
+        if text.count(b"{") + text.count(b"[") > MAX_DEPTH or not text.isascii():
             refuse_bad_text(text)
         if b'"tools/call"' in text:
             try:

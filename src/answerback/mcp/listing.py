@@ -11,10 +11,10 @@ import msgspec
 from ..content import Icon
 from ..dialects.mcp_blocks import project_annotations
 from ..registry import Registry
-from ..tools.options import ToolSettings
 from ..tools.prompt import Prompt
 from ..tools.resource import Resource
 from ..tools.tool import Tool
+from ..tools.tool_options import ToolSettings
 from ..versions import Version
 from .jsonrpc import INVALID_PARAMS, Params, RpcError, read_params
 from .params import Page

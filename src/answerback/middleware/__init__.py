@@ -1,4 +1,4 @@
-"""Checks and records the replies of other frameworks: ASGI, WSGI, FastMCP and the official SDK.
+"""Middleware that checks and records the replies of other frameworks.
 
-Each is imported from its own module, because each needs its own framework.
+ASGI, WSGI, FastMCP and the official SDK each have a module, because each needs its framework.
 """

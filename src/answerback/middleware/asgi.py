@@ -1,12 +1,12 @@
-"""ASGI: for any Starlette or FastAPI app whose responses are envelopes or MCP results."""
+"""ASGI middleware for Starlette and FastAPI apps whose responses are envelopes or MCP results."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .checker import Clock
-from .http_checker import MOST_BYTES, PAGES, Bodies, Sent
+from .checker import CallTimer
+from .http_checker import FASTAPI_PAGES, MAX_CHECKED_BYTES, AppResponse, BodyChecker
 
 if TYPE_CHECKING:
     from ..contract import Dialect
@@ -19,11 +19,11 @@ ASGIApp: TypeAlias = Callable[[Message, Receive, Send], Awaitable[None]]
 
 
 class ValidReplies:
-    """Lets no invalid reply out: `app.add_middleware(ValidReplies)`.
+    """Refuses invalid replies: `app.add_middleware(ValidReplies)`.
 
-    Every response below *only* is taken for a reply, but for those below *skip*. One that
-    is none is answered with status 500 in its place; errors of the framework's own pass.
-    Put it inside whatever compresses.
+    Every response whose path is below *only* and not below *skip* counts as a reply. An invalid
+    one is replaced by an error with status 500; the framework's own errors (404) pass unchanged.
+    Install it so that it sees responses before any middleware compresses them.
     """
 
     def __init__(
@@ -33,60 +33,62 @@ class ValidReplies:
         dialect: Dialect | None = None,
         records: Records | None = None,
         only: Sequence[str] = ("/",),
-        skip: Sequence[str] = PAGES,
+        skip: Sequence[str] = FASTAPI_PAGES,
     ) -> None:
         self.app = app
-        self._bodies = Bodies(dialect, records, only, skip)
+        self._checker = BodyChecker(dialect, records, only, skip)
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and self._bodies.is_reply_to(scope["method"], scope["path"]):
-            await self.app(scope, receive, _Response(self._bodies, scope["path"], send).send)
+        if scope["type"] == "http" and self._checker.applies_to(scope["method"], scope["path"]):
+            held = _HeldResponse(self._checker, scope["path"], send)
+            await self.app(scope, receive, held.send)
         else:
             await self.app(scope, receive, send)
 
 
-class _Response:
-    """Holds a response back until all of it is there."""
+class _HeldResponse:
+    """Buffers a response until its body is complete, then checks and sends it."""
 
-    def __init__(self, bodies: Bodies, path: str, send: Send) -> None:
-        self._bodies = bodies
+    def __init__(self, checker: BodyChecker, path: str, send: Send) -> None:
+        self._checker = checker
         self._path = path
         self._send = send
-        self._clock = Clock()
+        self._timer = CallTimer()
         self._start: Message | None = None
         self._body = bytearray()
 
     async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and self._holds(message):
+        if message["type"] == "http.response.start" and self._must_hold(message):
             self._start = message
         elif message["type"] == "http.response.body" and self._start is not None:
-            await self._take(self._start, message)
+            await self._add_body(self._start, message)
         else:
-            # A file that the server itself is to read, or what else there may be: no body of ours.
+            # Another message, such as `http.response.pathsend`: there is no body to check.
             start, self._start = self._start, None
             if start is not None:
                 await self._send(start)
             await self._send(message)
 
-    def _holds(self, start: Message) -> bool:
-        return self._bodies.is_one(start["status"], _media_type(start))
+    def _must_hold(self, start: Message) -> bool:
+        return self._checker.has_checkable_body(start["status"], _media_type(start))
 
-    async def _take(self, start: Message, message: Message) -> None:
+    async def _add_body(self, start: Message, message: Message) -> None:
         self._body += message.get("body", b"")
         more = message.get("more_body", False)
-        if more and len(self._body) <= MOST_BYTES:
+        if more and len(self._body) <= MAX_CHECKED_BYTES:
             return
         self._start = None
         body = bytes(self._body)
-        if more:  # Too long to be held: it is let through as it is.
+        if more:  # Too large to buffer: send it unchecked.
             await self._send(start)
             await self._send({"type": "http.response.body", "body": body, "more_body": True})
             return
-        sent = Sent(self._path, "asgi", start["status"], _media_type(start), body)
-        judged = self._bodies.judge(sent, self._clock)
-        if judged.body is not None:
-            start = {**start, "status": judged.status, "headers": _headers(start, judged.body)}
-            body = judged.body
+        response = AppResponse(self._path, "asgi", start["status"], _media_type(start), body)
+        checked = self._checker.check(response, self._timer)
+        if checked.body is not None:
+            headers = _headers_for(checked.body, start)
+            start = {**start, "status": checked.status, "headers": headers}
+            body = checked.body
         await self._send(start)
         await self._send({"type": "http.response.body", "body": body})
 
@@ -97,8 +99,8 @@ def _media_type(start: Message) -> str:
     return str(found, "latin-1").lower()
 
 
-def _headers(start: Message, body: bytes) -> list[tuple[bytes, bytes]]:
-    """Those of another body say nothing about this one."""
+def _headers_for(body: bytes, start: Message) -> list[tuple[bytes, bytes]]:
+    """The app's headers for a new body: those that describe the old one are replaced."""
     about_body = (b"content-type", b"content-length", b"content-encoding", b"etag")
     kept = [
         (name, value) for name, value in start.get("headers", ()) if name.lower() not in about_body

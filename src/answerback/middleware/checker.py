@@ -1,4 +1,4 @@
-"""What all of them do with a reply: find out its form, check it, refuse it, record it."""
+"""Checks the replies of other frameworks, makes the refusal of an invalid one, and records both."""
 
 from __future__ import annotations
 
@@ -11,114 +11,124 @@ import msgspec
 
 from ..dialects.detect import code_of, dialect_of
 from ..errors import MissingExtraError
-from ..records.call_record import Answered
+from ..records.call_record import CallRecord
 
 if TYPE_CHECKING:
     from ..contract import Dialect
     from ..records import Records
     from ..rules.finding import Finding
 
-INVALID = "INVALID_RESPONSE_FORMAT"
-FAILED = "RESPONSE_VALIDATION_ERROR"
-TEXTS = {
-    INVALID: "Internal server error: Invalid response format",
-    FAILED: "Internal server error: Response validation failed",
+INVALID_FORMAT = "INVALID_RESPONSE_FORMAT"
+CHECK_FAILED = "RESPONSE_VALIDATION_ERROR"
+REFUSAL_TEXTS = {
+    INVALID_FORMAT: "Internal server error: Invalid response format",
+    CHECK_FAILED: "Internal server error: Response validation failed",
 }
-_OF_REPLIES = frozenset({"success", "content", "isError", "structuredContent"})
-_encode = msgspec.json.Encoder().encode
+_REPLY_MEMBERS = frozenset({"success", "content", "isError", "structuredContent"})
 
 
-class Checked(msgspec.Struct):
-    """A reply and what the rules say about it."""
+class CheckResult(msgspec.Struct):
+    """A reply with its findings, and the reason for a refusal if it must not be sent."""
 
-    found: Any = None
+    reply: Any = None
     findings: Sequence[Finding] = ()
     code: str = ""
-    """Why it must not be sent; empty if it may."""
+    """The code of the refusal, or of a call without a reply; empty if the reply may be sent."""
     message: str = ""
 
 
-class Clock:
-    """When a call came, and how long it took."""
+class CallTimer:
+    """Measures one call, from the request to the reply, for its record."""
 
     def __init__(self) -> None:
-        self.began = time()
-        self._from = perf_counter_ns()
+        self._began = time()
+        self._began_ns = perf_counter_ns()
 
-    def answered(self, name: str, wire: str, checked: Checked, arguments: bytes = b"") -> Answered:
-        found = checked.found
-        return Answered(
+    def record_of(
+        self, name: str, wire: str, result: CheckResult, arguments: bytes = b""
+    ) -> CallRecord:
+        reply = result.reply
+        return CallRecord(
             kind="tool",
             name=name,
             wire=wire,
             arguments=arguments,
-            began=self.began,
-            took_ns=perf_counter_ns() - self._from,
-            size=len(msgspec.json.encode(found, enc_hook=repr)) if found is not None else 0,
-            reply=found,
-            code=checked.code or code_of(found),
-            findings=checked.findings,
+            started_at=self._began,
+            duration_ns=perf_counter_ns() - self._began_ns,
+            size=len(msgspec.json.encode(reply, enc_hook=repr)) if reply is not None else 0,
+            reply=reply,
+            code=result.code or code_of(reply),
+            findings=result.findings,
         )
 
 
 class Checker:
-    """*dialect* is told from each reply unless it is given; *records* keeps each."""
+    """Checks replies against the rules and keeps them in *records*.
+
+    Without a *dialect*, each reply is checked in the one that it looks like.
+    """
 
     def __init__(self, dialect: Dialect | None = None, records: Records | None = None) -> None:
         self.dialect = dialect
         self.records = records
 
-    def check(self, found: Any, **known: Any) -> Checked:
-        """What the rules say; *known* is what `validate` may be told beside the reply."""
+    def check(self, reply: Any, **known: Any) -> CheckResult:
+        """Check a reply against the rules; *known* is passed to `validate`."""
         from ..rules import validate
 
         try:
-            dialect = self.dialect or dialect_of(found)
+            dialect = self.dialect or dialect_of(reply)
             try:
-                findings = validate(found, dialect=dialect, **known)
-            except MissingExtraError:  # Without a checker of schemas the rest is checked.
-                findings = validate(found, dialect=dialect, **(known | {"schema": None}))
-        except Exception as exc:  # noqa: BLE001 -- what cannot be checked is not sent either
-            return self.unchecked(found, exc)
-        grave = [each for each in findings if each.severity == "error"]
-        if not grave:
-            return Checked(found, findings)
-        _log().error("Invalid MCP response: %s", _uncapitalised(grave[0].message))
-        return Checked(found, findings, INVALID, grave[0].message)
+                findings = validate(reply, dialect=dialect, **known)
+            except MissingExtraError:  # No JSON Schema validator is installed: check the rest.
+                findings = validate(reply, dialect=dialect, **(known | {"schema": None}))
+        except Exception as exc:  # noqa: BLE001 -- a reply that cannot be checked is not sent
+            return self._refuse_unchecked(reply, exc)
+        errors = [each for each in findings if each.severity == "error"]
+        if not errors:
+            return CheckResult(reply, findings)
+        _log().error("Invalid MCP response: %s", _uncapitalised(errors[0].message))
+        return CheckResult(reply, findings, INVALID_FORMAT, errors[0].message)
 
-    def unchecked(self, found: Any, exc: Exception) -> Checked:
+    def _refuse_unchecked(self, reply: Any, exc: Exception) -> CheckResult:
         _log().error("Error validating MCP response: %s", exc, exc_info=exc)
-        return Checked(found, (), FAILED, "the response could not be checked")
+        return CheckResult(reply, (), CHECK_FAILED, "the response could not be checked")
 
-    def unreadable(self, exc: Exception) -> Checked:
-        """What the parser has to say is for the log alone."""
+    def refuse_non_json(self, exc: Exception) -> CheckResult:
+        """Refuse a body that is not JSON; the parser's message goes to the log only."""
         _log().error("Error validating MCP response: it is not JSON: %s", exc)
-        return Checked(None, (), FAILED, "the response is not JSON")
+        return CheckResult(None, (), CHECK_FAILED, "the response is not JSON")
 
-    def record(self, item: Answered) -> None:
+    def record(self, item: CallRecord) -> None:
         if self.records is not None:
             self.records.add(item)
 
 
-def is_meant_as_reply(found: Any) -> bool:
-    """Whether there is anything of an envelope's or of a result's in it."""
-    return isinstance(found, dict) and not _OF_REPLIES.isdisjoint(found)
+def looks_like_reply(found: Any) -> bool:
+    """Whether a JSON value has a member of an envelope or of an MCP result."""
+    return isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
 
 
-def envelope_refusal(checked: Checked) -> dict[str, Any]:
-    """What is sent in place of a reply that must not be."""
-    error = {"code": checked.code, "message": checked.message}
-    return _envelope(TEXTS[checked.code], error)
+def as_dict(value: Any) -> dict[str, Any]:
+    """The JSON object of a pydantic model, as it is sent; a dict is returned as it is."""
+    if isinstance(value, dict):
+        return value
+    members: dict[str, Any] = value.model_dump(by_alias=True, mode="json", exclude_none=True)
+    return members
+
+
+def envelope_refusal(result: CheckResult) -> dict[str, Any]:
+    """The envelope to send in place of an invalid reply."""
+    error = {"code": result.code, "message": result.message}
+    return _envelope(REFUSAL_TEXTS[result.code], error)
 
 
 def envelope_failure(code: str, message: str, details: Any) -> dict[str, Any]:
-    """What a framework said of itself, as an envelope."""
-    error = {"code": code, "message": message}
-    return _envelope(f"Error: {message}", error if details is None else error | _detailed(details))
-
-
-def _detailed(details: Any) -> dict[str, Any]:
-    return {"details": details if isinstance(details, dict) else {"result": details}}
+    """An error of the framework itself, such as 404, as an envelope."""
+    error: dict[str, Any] = {"code": code, "message": message}
+    if details is not None:
+        error["details"] = details if isinstance(details, dict) else {"result": details}
+    return _envelope(f"Error: {message}", error)
 
 
 def _envelope(text: str, error: dict[str, Any]) -> dict[str, Any]:
@@ -130,11 +140,11 @@ def _envelope(text: str, error: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def mcp_refusal(checked: Checked) -> dict[str, Any]:
-    """The same, where MCP results are sent."""
-    error = {"code": checked.code, "message": checked.message}
+def mcp_refusal(result: CheckResult) -> dict[str, Any]:
+    """The MCP result to send in place of an invalid one."""
+    error = {"code": result.code, "message": result.message}
     return {
-        "content": [{"type": "text", "text": TEXTS[checked.code]}],
+        "content": [{"type": "text", "text": REFUSAL_TEXTS[result.code]}],
         "isError": True,
         "_meta": {"answerback/error": error},
     }

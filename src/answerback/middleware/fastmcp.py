@@ -1,4 +1,4 @@
-"""FastMCP 4: for the results of its servers' tools."""
+"""Middleware for servers of FastMCP 4."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..errors import needs_extra
-from .checker import TEXTS, Checked, Checker, Clock, mcp_refusal
-from .sdk import plain
+from .checker import REFUSAL_TEXTS, CallTimer, Checker, CheckResult, as_dict, mcp_refusal
 
 with needs_extra("fastmcp"):
     from fastmcp.server.middleware import CallNext, Middleware, MiddlewareContext
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ValidReplies(Middleware):
-    """Lets no invalid result out: `server.add_middleware(ValidReplies())`."""
+    """Refuses invalid tool results: `server.add_middleware(ValidReplies())`."""
 
     def __init__(self, *, records: Records | None = None) -> None:
         self._checker = Checker("mcp", records)
@@ -27,34 +26,36 @@ class ValidReplies(Middleware):
     async def on_call_tool(
         self, context: MiddlewareContext[Any], call_next: CallNext[Any, ToolResult]
     ) -> ToolResult:
-        clock = Clock()
+        timer = CallTimer()
         try:
-            result = await call_next(context)
+            reply = await call_next(context)
         except Exception as exc:
-            self._record(context, clock, Checked(code=type(exc).__name__))
+            self._record(context, timer, CheckResult(code=type(exc).__name__))
             raise
-        if isinstance(result, InputRequiredToolResult):
-            return result
+        if isinstance(reply, InputRequiredToolResult):
+            return reply
         schema = await _output_schema(context)
-        checked = self._checker.check(_as_sent(result), schema=schema)
-        self._record(context, clock, checked)
-        return _refusal(checked) if checked.code else result
+        result = self._checker.check(_as_sent(reply), schema=schema)
+        self._record(context, timer, result)
+        return _refusal(result) if result.code else reply
 
-    def _record(self, context: MiddlewareContext[Any], clock: Clock, checked: Checked) -> None:
-        asked = context.message
-        arguments = msgspec.json.encode(asked.arguments or {}, enc_hook=repr)
-        self._checker.record(clock.answered(asked.name, "mcp", checked, arguments))
+    def _record(
+        self, context: MiddlewareContext[Any], timer: CallTimer, result: CheckResult
+    ) -> None:
+        params = context.message
+        arguments = msgspec.json.encode(params.arguments or {}, enc_hook=repr)
+        self._checker.record(timer.record_of(params.name, "mcp", result, arguments))
 
 
-def _as_sent(result: ToolResult) -> dict[str, Any]:
+def _as_sent(reply: ToolResult) -> dict[str, Any]:
     sent: dict[str, Any] = {
-        "content": [plain(block) for block in result.content],
-        "isError": result.is_error,
+        "content": [as_dict(block) for block in reply.content],
+        "isError": reply.is_error,
     }
-    if result.structured_content is not None:
-        sent["structuredContent"] = result.structured_content
-    if result.meta is not None:
-        sent["_meta"] = result.meta
+    if reply.structured_content is not None:
+        sent["structuredContent"] = reply.structured_content
+    if reply.meta is not None:
+        sent["_meta"] = reply.meta
     return sent
 
 
@@ -65,5 +66,6 @@ async def _output_schema(context: MiddlewareContext[Any]) -> dict[str, Any] | No
     return None if tool is None else tool.output_schema
 
 
-def _refusal(checked: Checked) -> ToolResult:
-    return ToolResult(TEXTS[checked.code], meta=mcp_refusal(checked)["_meta"], is_error=True)
+def _refusal(result: CheckResult) -> ToolResult:
+    text, meta = REFUSAL_TEXTS[result.code], mcp_refusal(result)["_meta"]
+    return ToolResult(text, meta=meta, is_error=True)

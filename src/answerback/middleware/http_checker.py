@@ -1,4 +1,4 @@
-"""The same for HTTP, where a reply is a body: ASGI and WSGI only carry it here."""
+"""Checks HTTP response bodies; shared by the ASGI and the WSGI middleware."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..dialects.common import CODE_BY_STATUS
+from ..errors import code_for_status
 from .checker import (
-    Checked,
+    CallTimer,
     Checker,
-    Clock,
+    CheckResult,
     envelope_failure,
     envelope_refusal,
-    is_meant_as_reply,
+    looks_like_reply,
     mcp_refusal,
 )
 
@@ -24,15 +24,14 @@ if TYPE_CHECKING:
     from ..contract import Dialect
     from ..records import Records
 
-# FastAPI's own pages.
-PAGES = ("/docs", "/redoc", "/openapi.json")
-MOST_BYTES = 16 * 1024 * 1024
-_WITHOUT_BODY = (204, 205, 304)
+FASTAPI_PAGES = ("/docs", "/redoc", "/openapi.json")
+MAX_CHECKED_BYTES = 16 * 1024 * 1024
+_STATUS_WITHOUT_BODY = (204, 205, 304)
 _encode = msgspec.json.Encoder().encode
 
 
-class Sent(msgspec.Struct, frozen=True):
-    """A response as the app gave it."""
+class AppResponse(msgspec.Struct, frozen=True):
+    """A complete response of the app, before it is checked."""
 
     path: str
     wire: str
@@ -45,18 +44,18 @@ class Sent(msgspec.Struct, frozen=True):
         return self.status >= 400
 
 
-class Judged(msgspec.Struct, frozen=True):
-    """What is sent. `body` is None where it is what came."""
+class CheckedResponse(msgspec.Struct, frozen=True):
+    """The response to send; `body` is None to send the app's own bytes."""
 
     status: int
     body: bytes | None = None
 
 
-class Bodies:
-    """Every response below *only* and not below *skip* is a reply.
+class BodyChecker:
+    """Checks the bodies of all responses whose path is below *only* and not below *skip*.
 
-    Not so a framework's own errors, which say by their status what they are: no such route, no
-    login. They pass, or become envelopes of that status where all has to be an envelope.
+    The framework's own errors (404, 401) are not replies: their status says what they are. They
+    pass unchanged, or as envelopes with the same status if the dialect is `envelope`.
     """
 
     def __init__(
@@ -70,66 +69,73 @@ class Bodies:
         self._only = tuple(only)
         self._skip = tuple(skip)
 
-    def is_reply_to(self, method: str, path: str) -> bool:
+    def applies_to(self, method: str, path: str) -> bool:
+        """Whether the response to such a request is a reply."""
         below = path.startswith(self._only)
         return method not in ("HEAD", "OPTIONS") and below and not path.startswith(self._skip)
 
     @staticmethod
-    def is_one(status: int, media_type: str) -> bool:
-        """A stream has no one body, and some responses, redirects among them, have none at all."""
-        bodiless = status in _WITHOUT_BODY or 300 <= status < 400
+    def has_checkable_body(status: int, media_type: str) -> bool:
+        """False for an event stream, and for a status without a body, such as a redirect."""
+        bodiless = status in _STATUS_WITHOUT_BODY or 300 <= status < 400
         return not bodiless and not media_type.startswith("text/event-stream")
 
-    def judge(self, sent: Sent, clock: Clock) -> Judged:
+    def check(self, response: AppResponse, timer: CallTimer) -> CheckedResponse:
         try:
-            found = msgspec.json.decode(sent.body)
+            found = msgspec.json.decode(response.body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-            if sent.failed and not (sent.body and "json" in sent.media_type):
-                return self._pass(sent, None, clock)
-            checked = self._checker.unreadable(exc)
-            self._record(sent, checked, clock)
-            return Judged(500, _encode(envelope_refusal(checked)))
+            if response.failed and not (response.body and "json" in response.media_type):
+                return self._pass_framework_error(response, None, timer)
+            result = self._checker.refuse_non_json(exc)
+            self._record(response, result, timer)
+            return CheckedResponse(500, _encode(envelope_refusal(result)))
         if isinstance(found, dict) and "jsonrpc" in found:
-            return self._judge_frame(sent, found, clock)
-        if sent.failed and not is_meant_as_reply(found):
-            return self._pass(sent, found, clock)
-        return self._judge_reply(sent, found, clock)
+            return self._check_jsonrpc(response, found, timer)
+        if response.failed and not looks_like_reply(found):
+            return self._pass_framework_error(response, found, timer)
+        return self._check_reply(response, found, timer)
 
-    def _judge_reply(self, sent: Sent, found: Any, clock: Clock) -> Judged:
-        stamped = self._stamp(found)
-        checked = self._checker.check(found)
-        self._record(sent, checked, clock)
-        if checked.code:
-            return Judged(500, _encode(envelope_refusal(checked)))
-        return Judged(sent.status, _encode(found) if stamped else None)
+    def _check_reply(self, response: AppResponse, found: Any, timer: CallTimer) -> CheckedResponse:
+        changed = self._add_timestamp(found)
+        result = self._checker.check(found)
+        self._record(response, result, timer)
+        if result.code:
+            return CheckedResponse(500, _encode(envelope_refusal(result)))
+        return CheckedResponse(response.status, _encode(found) if changed else None)
 
-    def _judge_frame(self, sent: Sent, frame: dict[str, Any], clock: Clock) -> Judged:
-        """Only the result of a call is a reply; it stays a result, so that its caller reads it."""
-        result = frame.get("result")
-        if not isinstance(result, dict) or "content" not in result:
-            return Judged(sent.status)
-        checked = Checker("mcp").check(result)
-        self._record(sent, checked, clock)
-        if not checked.code:
-            return Judged(sent.status)
-        return Judged(sent.status, _encode({**frame, "result": mcp_refusal(checked)}))
+    def _check_jsonrpc(
+        self, response: AppResponse, frame: dict[str, Any], timer: CallTimer
+    ) -> CheckedResponse:
+        """Check the result of a `tools/call`; a refusal stays a result, as MCP clients expect."""
+        found = frame.get("result")
+        if not isinstance(found, dict) or "content" not in found:
+            return CheckedResponse(response.status)
+        result = Checker("mcp").check(found)
+        self._record(response, result, timer)
+        if not result.code:
+            return CheckedResponse(response.status)
+        body = _encode({**frame, "result": mcp_refusal(result)})
+        return CheckedResponse(response.status, body)
 
-    def _pass(self, sent: Sent, found: Any, clock: Clock) -> Judged:
-        code = CODE_BY_STATUS.get(sent.status, f"HTTP_{sent.status}")
-        self._record(sent, Checked(code=code), clock)
+    def _pass_framework_error(
+        self, response: AppResponse, found: Any, timer: CallTimer
+    ) -> CheckedResponse:
+        code = code_for_status(response.status) or f"HTTP_{response.status}"
+        self._record(response, CheckResult(code=code), timer)
         if self._checker.dialect != "envelope":
-            return Judged(sent.status)
-        return Judged(sent.status, _encode(envelope_failure(code, _phrase(sent.status), found)))
+            return CheckedResponse(response.status)
+        envelope = envelope_failure(code, _phrase(response.status), found)
+        return CheckedResponse(response.status, _encode(envelope))
 
-    def _record(self, sent: Sent, checked: Checked, clock: Clock) -> None:
+    def _record(self, response: AppResponse, result: CheckResult, timer: CallTimer) -> None:
         if self._checker.records is not None:
-            item = clock.answered(sent.path, sent.wire, checked)
-            item.size = len(sent.body)
+            item = timer.record_of(response.path, response.wire, result)
+            item.size = len(response.body)
             self._checker.record(item)
 
     @staticmethod
-    def _stamp(found: Any) -> bool:
-        """A missing time is filled in, not refused."""
+    def _add_timestamp(found: Any) -> bool:
+        """Add a missing timestamp to an envelope, which is not a reason to refuse it."""
         lacks = isinstance(found, dict) and "success" in found and not found.get("timestamp")
         if lacks:
             found["timestamp"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")

@@ -1,4 +1,4 @@
-"""WSGI: for any Flask app whose responses are envelopes or MCP results."""
+"""WSGI middleware for Flask apps whose responses are envelopes or MCP results."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from .checker import Clock
-from .http_checker import PAGES, Bodies, Sent
+from .checker import CallTimer
+from .http_checker import FASTAPI_PAGES, AppResponse, BodyChecker
 
 if TYPE_CHECKING:
     from ..contract import Dialect
     from ..records import Records
 
-_PHRASES = {500: "500 Internal Server Error"}
+_STATUS_LINES = {500: "500 Internal Server Error"}
 
 
 class ValidReplies:
-    """Lets no invalid reply out: `app.wsgi_app = ValidReplies(app.wsgi_app)`.
+    """Refuses invalid replies: `app.wsgi_app = ValidReplies(app.wsgi_app)`.
 
-    Every response below *only* is taken for a reply, but for those below *skip*. One that
-    is none is answered with status 500 in its place; errors of the framework's own pass.
-    Put it inside whatever compresses.
+    Every response whose path is below *only* and not below *skip* counts as a reply. An invalid
+    one is replaced by an error with status 500; the framework's own errors (404) pass unchanged.
+    Install it so that it sees responses before any middleware compresses them.
     """
 
     def __init__(
@@ -31,36 +31,36 @@ class ValidReplies:
         dialect: Dialect | None = None,
         records: Records | None = None,
         only: Sequence[str] = ("/",),
-        skip: Sequence[str] = PAGES,
+        skip: Sequence[str] = FASTAPI_PAGES,
     ) -> None:
         self.app = app
-        self._bodies = Bodies(dialect, records, only, skip)
+        self._checker = BodyChecker(dialect, records, only, skip)
 
     def __call__(
         self, environ: dict[str, Any], start_response: Callable[..., Any]
     ) -> Iterable[bytes]:
         path = environ.get("PATH_INFO") or "/"
-        if not self._bodies.is_reply_to(environ.get("REQUEST_METHOD", "GET"), path):
+        if not self._checker.applies_to(environ.get("REQUEST_METHOD", "GET"), path):
             return self.app(environ, start_response)
-        clock, started = Clock(), _Started()
-        chunks = _Body(self.app(environ, started), started)
+        timer, started = CallTimer(), _StartResponse()
+        chunks = _AppBody(self.app(environ, started), started)
         status = int(started.status.split()[0])
-        if not self._bodies.is_one(status, started.media_type):
+        if not self._checker.has_checkable_body(status, started.media_type):
             start_response(started.status, started.headers)
             return chunks
-        body = _whole(chunks)
-        sent = Sent(path, "wsgi", status, started.media_type, body)
-        judged = self._bodies.judge(sent, clock)
-        if judged.body is None:
+        body = _read_all(chunks)
+        response = AppResponse(path, "wsgi", status, started.media_type, body)
+        checked = self._checker.check(response, timer)
+        if checked.body is None:
             start_response(started.status, started.headers)
             return [body]
-        phrase = _PHRASES.get(judged.status, started.status)
-        start_response(phrase, _headers(started.headers, judged.body))
-        return [judged.body]
+        status_line = _STATUS_LINES.get(checked.status, started.status)
+        start_response(status_line, _headers_for(checked.body, started.headers))
+        return [checked.body]
 
 
-class _Started:
-    """What the app says before its body."""
+class _StartResponse:
+    """The app's `start_response`: keeps the status line, the headers and `write()` data."""
 
     def __init__(self) -> None:
         self.status = ""
@@ -79,10 +79,14 @@ class _Started:
         return next(found, "").lower()
 
 
-class _Body:
-    """The app's body, from where the app has said its status: some do so with the first part."""
+class _AppBody:
+    """The app's body with its `write()` data first.
 
-    def __init__(self, chunks: Iterable[bytes], started: _Started) -> None:
+    A generator calls `start_response` only when its first chunk is read, so that chunk is read
+    here if the status is not known yet.
+    """
+
+    def __init__(self, chunks: Iterable[bytes], started: _StartResponse) -> None:
         self._chunks = chunks
         self._rest = iter(chunks)
         self._first = [] if started.status else list(islice(self._rest, 1))
@@ -97,15 +101,15 @@ class _Body:
             close()
 
 
-def _whole(chunks: _Body) -> bytes:
+def _read_all(chunks: _AppBody) -> bytes:
     try:
         return b"".join(chunks)
     finally:
         chunks.close()
 
 
-def _headers(headers: list[tuple[str, str]], body: bytes) -> list[tuple[str, str]]:
-    """Those of another body say nothing about this one."""
+def _headers_for(body: bytes, headers: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The app's headers for a new body: those that describe the old one are replaced."""
     about_body = ("content-type", "content-length", "content-encoding", "etag")
     kept = [(name, value) for name, value in headers if name.lower() not in about_body]
     return [*kept, ("Content-Type", "application/json"), ("Content-Length", str(len(body)))]

@@ -1,6 +1,7 @@
-"""What was answered: each reply becomes one event, and sinks keep events.
+"""Records of replies: each reply becomes one event, and sinks store the events.
 
-`App(records=SQLite("audit.db"))` is all an app needs; `Records(…)` says more.
+Pass a sink to an app, as in `App(records=SQLite("audit.db"))`, or `Records(…)` with options. The
+public names are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = [
     "audit",
 ]
 
-_HOME = {
+_MODULES = {
     "Entry": "sink",
     "Event": "event",
     "JSONL": "jsonl",
@@ -45,10 +46,10 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    value = getattr(import_module(f".{_MODULES[name]}", __name__), name)
     globals()[name] = value
     return value

@@ -1,4 +1,4 @@
-"""`audit`: any function, with each of its replies checked and recorded."""
+"""The decorator `audit`, which checks and records each reply of any function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import msgspec
 
-from .call_record import Answered, event_of, size_of
+from .call_record import CallRecord, make_event, reply_size
 from .event import ISSUE
 
 if TYPE_CHECKING:
@@ -45,132 +45,134 @@ def audit(
     name: str | None = None,
     records: Records | Sink | None = None,
 ) -> Any:
-    """Check what a function gives back and record it; it is given back unchanged.
+    """Check and record each value that a function returns; the value is returned unchanged.
 
-    `@audit`, `@audit("name")`, `@audit(records)`, both by name, or `audit("name", fn)`. Without
-    *records* only findings are recorded, in the log `answerback.records`.
+    Use it as `@audit`, `@audit("name")`, `@audit(records)`, `@audit(name=…, records=…)`, or
+    `audit("name", fn)`. Without *records*, only replies with findings are logged, by the logger
+    `answerback.records`.
     """
     if isinstance(first, str) and name is None:
         name = first
-    elif _keeps(first) and records is None:
+    elif _is_records_or_sink(first) and records is None:
         records = first
     elif callable(first) and fn is None:
         fn = first
     elif first is not None:
         raise TypeError(f"audit takes a function, a name or records, not {first!r}: {_FORMS}")
-    _refuse_others(fn, name, records)
-    note = _Note(name, _records(records))
-    return note.audited if fn is None else note.audited(fn)
+    _check_types(fn, name, records)
+    auditor = _Auditor(name, _as_records(records))
+    return auditor.decorate if fn is None else auditor.decorate(fn)
 
 
 _FORMS = "write @audit, @audit('name'), @audit(records=records) or audit('name', fn)"
 
 
-def _refuse_others(fn: Any, name: Any, records: Any) -> None:
-    """Now, and not at some later call."""
+def _check_types(fn: Any, name: Any, records: Any) -> None:
+    """Raise TypeError when the decorator is applied, and not at the first call."""
     if fn is not None and not callable(fn):
         raise TypeError(f"audit takes a function, not {fn!r}: {_FORMS}")
     if name is not None and not isinstance(name, str):
         raise TypeError(f"name must be text, not {name!r}")
-    if records is not None and not _keeps(records):
+    if records is not None and not _is_records_or_sink(records):
         raise TypeError(f"records must be Records or a sink, not {records!r}")
 
 
-def _keeps(value: Any) -> bool:
+def _is_records_or_sink(value: Any) -> bool:
     from .recorder import Records
 
-    # A path can be opened too, and is a place for records only in the hands of a sink.
+    # A Path has the method `open` too, but is not a sink.
     is_sink = hasattr(value, "open") and not isinstance(value, type | os.PathLike)
     return is_sink or isinstance(value, Records)
 
 
-def _records(given: Any) -> Records | None:
+def _as_records(value: Any) -> Records | None:
     from .recorder import Records
 
-    return given if given is None or isinstance(given, Records) else Records(given)
+    return value if value is None or isinstance(value, Records) else Records(value)
 
 
-class _Note:
-    """Takes down the calls of functions."""
+class _Auditor:
+    """Records the calls of functions."""
 
     def __init__(self, name: str | None, records: Records | None) -> None:
         self._name = name
         self._records = records
 
-    def audited(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
+    def decorate(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         if not callable(fn):
             raise TypeError(f"audit takes a function, not {fn!r}: {_FORMS}")
         name = self._name or str(getattr(fn, "__name__", fn))
         if inspect.iscoroutinefunction(fn):
 
             @wraps(fn)
-            async def answer_later(*args: Any, **kwargs: Any) -> Any:
-                return await self._later(self.begin(name, args, kwargs), fn(*args, **kwargs))
+            async def async_wrapper(*args: Any, **kwargs: Any) -> Any:
+                return await self._await(self._start(name, args, kwargs), fn(*args, **kwargs))
 
-            return answer_later
+            return async_wrapper
 
         @wraps(fn)
-        def answer(*args: Any, **kwargs: Any) -> Any:
-            taken = self.begin(name, args, kwargs)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            record = self._start(name, args, kwargs)
             try:
                 reply = fn(*args, **kwargs)
             except BaseException as exc:
-                self.raised(taken, exc)
+                self._finish_raised(record, exc)
                 raise
             if inspect.isawaitable(reply):
-                return self._later(taken, reply)
-            self.answered(taken, reply)
+                return self._await(record, reply)
+            self._finish(record, reply)
             return reply
 
-        return answer
+        return wrapper
 
-    async def _later(self, taken: Answered, reply: Awaitable[Any]) -> Any:
+    async def _await(self, record: CallRecord, awaitable: Awaitable[Any]) -> Any:
         try:
-            answer = await reply
+            reply = await awaitable
         except BaseException as exc:
-            self.raised(taken, exc)
+            self._finish_raised(record, exc)
             raise
-        self.answered(taken, answer)
-        return answer
+        self._finish(record, reply)
+        return reply
 
-    def begin(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Answered:
+    def _start(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> CallRecord:
+        """Return a record whose `duration_ns` is the clock at the start, until it is finished."""
         arguments = b""
         if self._records is not None:
             arguments = _bytes({"args": args, **kwargs} if args else kwargs)
-        return Answered("tool", name, "function", arguments, time(), perf_counter_ns(), 0, None)
+        return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns(), 0, None)
 
-    def answered(self, item: Answered, reply: Any) -> None:
+    def _finish(self, record: CallRecord, reply: Any) -> None:
         from ..dialects.detect import code_of
         from ..reply import Reply
 
-        item.reply = reply
+        record.reply = reply
         if isinstance(reply, Reply):
-            item.size = size_of(reply)
-            item.code = "" if reply.error is None else reply.error.code
+            record.size = reply_size(reply)
+            record.code = "" if reply.error is None else reply.error.code
         else:
-            item.size = len(_bytes(reply))
-            item.code = code_of(reply)
-        self._keep(item)
+            record.size = len(_bytes(reply))
+            record.code = code_of(reply)
+        self._add(record)
 
-    def raised(self, item: Answered, exc: BaseException) -> None:
-        item.code = type(exc).__name__
-        self._keep(item)
+    def _finish_raised(self, record: CallRecord, exc: BaseException) -> None:
+        record.code = type(exc).__name__
+        self._add(record)
 
-    def _keep(self, item: Answered) -> None:
-        item.took_ns = perf_counter_ns() - item.took_ns
+    def _add(self, record: CallRecord) -> None:
+        record.duration_ns = perf_counter_ns() - record.duration_ns
         if self._records is not None:
-            self._records.add(item)
-        elif item.reply is not None:
-            _log_findings(item)
+            self._records.add(record)
+        elif record.reply is not None:
+            _log_findings(record)
 
 
-def _log_findings(item: Answered) -> None:
+def _log_findings(record: CallRecord) -> None:
     import logging
 
     from .logging_sink import LOGGER, log_event
-    from .masking import findings_in
+    from .reply_findings import findings_in
 
-    event = event_of(item, findings_in(item.reply), {})
+    event = make_event(record, findings_in(record.reply), {})
     if event.event == ISSUE:
         log_event(logging.getLogger(LOGGER), event, b"")
 

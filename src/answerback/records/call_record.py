@@ -1,4 +1,4 @@
-"""A call and what it came to, as it is handed over to be recorded; and the event it becomes."""
+"""The record of a finished call, as it is queued for the writer thread, and its event."""
 
 from __future__ import annotations
 
@@ -14,89 +14,100 @@ from ..calls.call import Call, Outcome
 from ..content import Audio, Block, Embedded, Image, Text
 from ..dialects.mcp_blocks import write_block
 from ..reply import Reply
-from .event import ASKED, CANCELLED, ISSUE, REPLY, Event, Issue
+from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue
 
-KEPT_BYTES = 64 * 1024
-_LONGEST_NAME = 200
-# Putting larger ones in order would hold up those who answer calls.
-_ORDERED_BYTES = 16 * 1024
+MAX_KEPT_BYTES = 64 * 1024
+_MAX_NAME_LENGTH = 200
+# The members of larger arguments are not sorted: the writer thread would hold the GIL too long.
+_MAX_SORTED_BYTES = 16 * 1024
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
-_encode_ordered = msgspec.json.Encoder(order="sorted").encode
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
 _decode = msgspec.json.Decoder().decode
 
 
-class Answered(msgspec.Struct, gc=False):
-    """Little is worked out while the caller waits: the rest is for the thread that writes."""
+class CallRecord(msgspec.Struct, gc=False):
+    """A finished call. It has only what is cheap to get, because the caller still waits.
+
+    The writer thread works out the rest when it makes the event.
+    """
 
     kind: str
     name: str
     wire: str
     arguments: bytes
-    began: float
-    took_ns: int
+    started_at: float
+    duration_ns: int
     size: int
     reply: Any
-    """A Reply, what another framework answered, or None if there is no reply."""
+    """A Reply, the reply of another framework, or None if the call has none."""
     code: str = ""
     version: str = ""
     caller: str = ""
     request: str = ""
     trace: str = ""
     findings: Any = None
-    """What the rules said, if they were asked already."""
+    """The findings of the rules, or None if the rules have not run yet."""
 
 
-def answered(
-    kind: str, call: Call, began: float, took_ns: int, outcome: Outcome | None
-) -> Answered:
-    """What is handed over for *outcome*; None is a call that was given up."""
+def make_call_record(
+    kind: str, call: Call, started_at: float, duration_ns: int, outcome: Outcome | None
+) -> CallRecord:
+    """Return the record of *call*; an *outcome* of None means that the call was cancelled."""
     peer: Any = call.peer
     version = getattr(peer, "version", None)
-    found = Answered(
-        kind, call.name, call.wire, call.arguments, began, took_ns, 0, None, caller=call.caller
+    record = CallRecord(
+        kind,
+        call.name,
+        call.wire,
+        call.arguments,
+        started_at,
+        duration_ns,
+        0,
+        None,
+        caller=call.caller,
     )
     if version is not None:
-        found.version = version.name
-        found.request = str(peer.id)
+        record.version = version.name
+        record.request = str(peer.id)
     if isinstance(outcome, Reply):
-        found.reply = outcome
-        found.size = size_of(outcome)
+        record.reply = outcome
+        record.size = reply_size(outcome)
         if outcome.error is not None:
-            found.code = outcome.error.code
+            record.code = outcome.error.code
     else:
-        found.code = CANCELLED if outcome is None else ASKED
-    return found
+        record.code = CANCELLED if outcome is None else INPUT_REQUIRED
+    return record
 
 
-def size_of(reply: Reply[Any]) -> int:
-    """The bytes of its data and content."""
+def reply_size(reply: Reply[Any]) -> int:
+    """Return the bytes of the reply's data, content and error message."""
     size = len(reply.encoded or b"")
     if reply.content:
         size += sum(map(_block_size, reply.content))
     if reply.error is not None:
-        size += _bytes(reply.error.message)
+        size += _utf8_length(reply.error.message)
     return size
 
 
 def _block_size(block: Block) -> int:
     match block:
         case Text(text=text):
-            return _bytes(text)
+            return _utf8_length(text)
         case Image(data=data) | Audio(data=data):
             return len(data or b"")
         case Embedded(text=str(text)):
-            return _bytes(text)
+            return _utf8_length(text)
         case Embedded(blob=bytes(blob)):
             return len(blob)
     return len(getattr(block, "uri", ""))
 
 
-def _bytes(text: str) -> int:
+def _utf8_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def event_of(item: Answered, findings: Sequence[Any], kept: dict[str, Any]) -> Event:
-    """The event; *kept* is what was asked to be kept of arguments and reply."""
+def make_event(record: CallRecord, findings: Sequence[Any], kept: dict[str, Any]) -> Event:
+    """Return the event of a call; *kept* has further members of the event, such as `reply`."""
     issues: tuple[Issue, ...] = ()
     if findings:
         issues = tuple(
@@ -105,36 +116,36 @@ def event_of(item: Answered, findings: Sequence[Any], kept: dict[str, Any]) -> E
         )
     return Event(
         event=ISSUE if issues else REPLY,
-        time=datetime.fromtimestamp(item.began, UTC),
-        kind=item.kind,
-        tool=item.name[:_LONGEST_NAME],
-        wire=item.wire,
-        version=item.version,
-        caller=item.caller or _caller(item.wire),
-        request=item.request,
-        duration_us=item.took_ns // 1000,
-        size=item.size,
-        code=item.code,
+        time=datetime.fromtimestamp(record.started_at, UTC),
+        kind=record.kind,
+        tool=record.name[:_MAX_NAME_LENGTH],
+        wire=record.wire,
+        version=record.version,
+        caller=record.caller or _cgi_caller(record.wire),
+        request=record.request,
+        duration_us=record.duration_ns // 1000,
+        size=record.size,
+        code=record.code,
         findings=issues,
-        reference=_reference(item.reply) if item.code else "",
-        digest=digest(item.arguments),
-        trace=item.trace,
+        reference=_reference(record.reply) if record.code else "",
+        digest=digest(record.arguments),
+        trace=record.trace,
         **kept,
     )
 
 
 def digest(arguments: bytes) -> str:
-    """The same for the same arguments, however they are spaced and ordered."""
-    if len(arguments) <= _ORDERED_BYTES:
-        try:  # noqa: SIM105 -- on the path of each record, and suppress() takes as long as this
-            arguments = _encode_ordered(_decode(arguments))
+    """Return a hash of the arguments that does not depend on white space or member order."""
+    if len(arguments) <= _MAX_SORTED_BYTES:
+        try:  # noqa: SIM105 -- runs for each record, and suppress() would double its time
+            arguments = _encode_sorted(_decode(arguments))
         except (ValueError, RecursionError):
             pass
     return blake2b(arguments, digest_size=16).hexdigest()
 
 
 def reply_json(reply: Any) -> bytes:
-    """What a reply says, as JSON."""
+    """Return the reply as JSON."""
     if not isinstance(reply, Reply):
         return _encode(reply)
     members: dict[str, Any] = {"content": [write_block(block) for block in reply.content]}
@@ -154,8 +165,8 @@ def _reference(reply: Any) -> str:
     return found if isinstance(found, str) else ""
 
 
-def _caller(wire: str) -> str:
-    """Who it is where the process knows: a web server says it to CGI."""
+def _cgi_caller(wire: str) -> str:
+    """Return the user or address that the web server puts into the environment of a CGI process."""
     if wire != "cgi":
         return ""
     return os.environ.get("REMOTE_USER") or os.environ.get("REMOTE_ADDR") or ""

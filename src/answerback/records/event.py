@@ -1,4 +1,4 @@
-"""What is kept about one reply; and what the records say about themselves."""
+"""Events: one for each reply, and those about the records (started, lost, ended)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ LOST = "records_lost"
 ENDED = "records_ended"
 
 CANCELLED = "CANCELLED"
-"""The code of a call that was given up before there was a reply."""
-ASKED = "INPUT_REQUIRED"
-"""The code of a call that came to a question, which is no failure."""
+"""The code of a call that was cancelled before it had a reply."""
+INPUT_REQUIRED = "INPUT_REQUIRED"
+"""The code of a call whose outcome was a question to the client; it does not count as a failure."""
 
 
 class Issue(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a rule found in a reply."""
+    """One finding of a rule in a reply."""
 
     rule: str
     name: str
@@ -30,43 +30,43 @@ class Issue(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """One event. Those about replies have a `kind`; the others are the records' own."""
+    """One event. Events about replies have a `kind`; events about the records have none."""
 
     event: str
     time: datetime
-    """When the call came."""
+    """When the call arrived."""
     kind: str = ""
     """tool, resource, prompt or completion."""
     tool: str = ""
     wire: str = ""
     version: str = ""
-    """Of MCP, where that is the wire."""
+    """The MCP version, if the call came over MCP."""
     caller: str = ""
     request: str = ""
     """The id of the JSON-RPC request."""
     duration_us: int = 0
     size: int = 0
-    """Bytes of the reply's data and content, before a wire wraps them."""
+    """Bytes of the reply's data, content and error message, before a dialect wraps them."""
     code: str = ""
-    """Why it failed; empty if it did not."""
+    """The error code; empty if the call succeeded."""
     findings: tuple[Issue, ...] = ()
     unchecked: bool = False
-    """The rules were not asked, because too many replies waited to be written."""
+    """True if the rules did not run: the queue was filling up, or a rule raised an exception."""
     reference: str = ""
-    """What the caller read, and the log has the traceback under."""
+    """The reference in a masked error message; the log has the traceback under it."""
     digest: str = ""
-    """Of the arguments, however they were spaced and ordered."""
+    """A hash of the arguments, independent of white space and of the order of members."""
     trace: str = ""
-    """The W3C traceparent, where there is tracing."""
+    """The W3C traceparent, if a sink does tracing."""
     arguments: Any = None
     reply: Any = None
     omitted: tuple[str, ...] = ()
-    """What was to be kept and was too large for it."""
+    """Which of `arguments` and `reply` were to be kept but are empty or too large."""
     lost: int = 0
     why: str = ""
     process: int = 0
     after: str = ""
-    """The newest record that was there when this process began its chain."""
+    """The hash of the newest record in the store when this process started its chain."""
 
     @property
     def is_reply(self) -> bool:
@@ -74,4 +74,4 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
 
     @property
     def failed(self) -> bool:
-        return self.code not in ("", ASKED)
+        return self.code not in ("", INPUT_REQUIRED)

@@ -1,31 +1,66 @@
-"""Puts events into an open store, linked into the chain of this process."""
+"""The hash chain of a process: the hash of each record covers its bytes and the hash before it."""
 
 from __future__ import annotations
 
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from itertools import chain as one_after_another
+from hashlib import sha256
 from typing import NamedTuple
 
-from .chain import Chain
+import msgspec
+
 from .event import ENDED, LOST, STARTED, Event
-from .place import FileRemoved
-from .sink import Entry, Sink, Store
+from .sink import Entry, FileRemoved, Sink, Store
+
+_encode = msgspec.json.Encoder().encode
 
 
-class LeftBehind(NamedTuple):
-    """How many records of this process are not in the file that is written now."""
+def chain_hash(previous: str, body: bytes) -> str:
+    """Return the hash of the record *body*, which follows the record with the hash *previous*."""
+    return sha256(previous.encode() + body).hexdigest()
+
+
+class Chain:
+    """The id of a chain, and the number and hash of its last written record."""
+
+    def __init__(self) -> None:
+        self.id = os.urandom(8).hex()
+        self.seq = 0
+        self.head = ""
+
+    def entries_for(self, events: Iterable[Event]) -> list[Entry]:
+        """Return the next entries of the chain. Call `advance` after they were written."""
+        entries: list[Entry] = []
+        seq, head = self.seq, self.head
+        for event in events:
+            body = _encode(event)
+            head = chain_hash(head, body)
+            seq += 1
+            entries.append(Entry(self.id, seq, head, body, event))
+        return entries
+
+    def advance(self, last: Entry) -> None:
+        """Make *last*, which was written, the head of the chain."""
+        self.seq, self.head = last.seq, last.hash
+
+
+class PreviousFiles(NamedTuple):
+    """How many records this process wrote to files that are no longer at the path of the sink."""
 
     removed: int = 0
-    """Gone with a file that was removed."""
-    elsewhere: int = 0
-    """In a file that is no longer in its place."""
+    """Records that were lost because their file was removed."""
+    moved: int = 0
+    """Records in files that were moved, or whose removal cannot be detected."""
 
 
-class Pen:
-    """Used by one thread. A store that failed is opened anew for the next attempt."""
+class ChainWriter:
+    """Writes events as a hash chain to a sink; after a failure it reopens the store.
+
+    Only one thread may use it.
+    """
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -33,83 +68,89 @@ class Pen:
         self._store: Store | None = None
         self._unwritten: list[Entry] = []
         self._removed = False
-        self._left_behind = LeftBehind()
+        self._previous_files = PreviousFiles()
 
     def write(self, events: Iterable[Event], lost: int = 0) -> None:
-        """Write *events*; after a failure, what failed is written first, and *events* not again."""
+        """Write *events*, after a record of the number of *lost* events.
+
+        If a call fails, the next call writes the failed entries and ignores its own *events*: the
+        caller repeats the call with the same events until it succeeds.
+        """
         if self._store is None:
-            self._store = self._opened()
+            self._store = self._open_store()
         try:
             if not self._unwritten:
-                before = self._before(self._store, lost)
-                self._unwritten = self._chain.extend(one_after_another(before, events))
+                leading = self._leading_events(self._store, lost)
+                self._unwritten = self._chain.entries_for(itertools.chain(leading, events))
             self._store.write(self._unwritten)
         except BaseException as exc:
             self._removed = isinstance(exc, FileRemoved)
-            self._close()
+            self._close_store()
             raise
         if self._unwritten:
-            self._chain.kept(self._unwritten[-1])
+            self._chain.advance(self._unwritten[-1])
         self._unwritten = []
 
-    def give_up(self) -> None:
-        """Leave out what could not be written."""
+    def discard_unwritten(self) -> None:
+        """Drop the entries that could not be written."""
         self._unwritten = []
 
-    def end(self) -> None:
-        """Write that the chain ends here, if the store can be written."""
+    def close(self) -> None:
+        """Write the last record of the chain, if the store is open, and close the store."""
         if self._store is not None and self._chain.seq:
             with suppress(Exception):
                 self.write([Event(event=ENDED, time=_now(), process=os.getpid())])
         if self._removed and self._chain.seq:
-            self._leave_behind()
-        self._close()
+            self._count_previous_file()
+        self._close_store()
 
-    def left_behind(self) -> LeftBehind:
-        """The records left behind since this was last asked."""
-        left, self._left_behind = self._left_behind, LeftBehind()
-        return left
+    def take_previous_files(self) -> PreviousFiles:
+        """Return the counts since the last call of this method, and reset them."""
+        counts, self._previous_files = self._previous_files, PreviousFiles()
+        return counts
 
-    def _opened(self) -> Store:
+    def _open_store(self) -> Store:
         store = self._sink.open()
         try:
-            # Another file than before may be there now, in which this chain has no beginning. A
-            # first batch that was not written names the newest record of the file before.
+            # The path may lead to another file than before, which does not have the start of this
+            # chain. Unwritten entries of a chain that has not started are linked again too, because
+            # their first one names the newest record of the file that was open then.
             if not self._chain.seq:
-                self._begin_anew(store)
+                self._start_chain(store)
             elif not store.holds(self._chain.head):
-                self._leave_behind()
-                self._begin_anew(store)
+                self._count_previous_file()
+                self._start_chain(store)
         except BaseException:
             store.close()
             raise
         self._removed = False
         return store
 
-    def _leave_behind(self) -> None:
-        removed, elsewhere = self._left_behind
-        # The first record of a chain tells its beginning and is of no call.
+    def _count_previous_file(self) -> None:
+        removed, moved = self._previous_files
+        # The first record of a chain is the start event, which is not about a call.
         count = self._chain.seq - 1
         if self._removed:
-            self._left_behind = LeftBehind(removed + count, elsewhere)
+            self._previous_files = PreviousFiles(removed + count, moved)
         else:
-            self._left_behind = LeftBehind(removed, elsewhere + count)
+            self._previous_files = PreviousFiles(removed, moved + count)
 
-    def _begin_anew(self, store: Store) -> None:
+    def _start_chain(self, store: Store) -> None:
+        """Start a new chain, and link the unwritten events into it."""
         self._chain = Chain()
         events = [entry.event for entry in self._unwritten]
         waiting = [event for event in events if event.event != STARTED]
-        begun = self._before(store, 0) if waiting else ()
-        self._unwritten = self._chain.extend(one_after_another(begun, waiting))
+        leading = self._leading_events(store, 0) if waiting else ()
+        self._unwritten = self._chain.entries_for(itertools.chain(leading, waiting))
 
-    def _before(self, store: Store, lost: int) -> Iterator[Event]:
+    def _leading_events(self, store: Store, lost: int) -> Iterator[Event]:
         if not self._chain.seq:
             yield Event(event=STARTED, time=_now(), process=os.getpid(), after=store.newest())
         if lost:
-            why = "more came than could wait to be written"
+            why = "the queue of events was full"
             yield Event(event=LOST, time=_now(), lost=lost, why=why)
 
-    def _close(self) -> None:
+    def _close_store(self) -> None:
         store, self._store = self._store, None
         if store is not None:
             with suppress(Exception):

@@ -1,4 +1,4 @@
-"""Records as lines of JSON in a file, which several processes may append to."""
+"""Records as lines of JSON in a file, to which several processes may append."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .place import Place, locked
-from .sink import Entry
+from .sink import Entry, FileIdentity, file_lock
 
-_TAIL = 1 << 20
+_TAIL_BYTES = 1 << 20
 
 
-class Line(msgspec.Struct, frozen=True):
-    """One line; `event` is kept byte for byte, because the hash is of it."""
+class JsonlLine(msgspec.Struct, frozen=True):
+    """One line of the file. `event` keeps the original bytes, because the hash covers them."""
 
     chain: str
     seq: int
@@ -23,7 +22,7 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class JSONL:
-    """`JSONL("audit.jsonl")`; the file is made if it is not there."""
+    """Writes records to a JSONL file, as in `JSONL("audit.jsonl")`; creates the file if needed."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -31,60 +30,60 @@ class JSONL:
     def __str__(self) -> str:
         return self.path
 
-    def open(self) -> _File:
+    def open(self) -> _JsonlStore:
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        return _File(os.open(self.path, flags, 0o600), Place(self.path))
+        return _JsonlStore(os.open(self.path, flags, 0o600), FileIdentity(self.path))
 
 
-class _File:
-    def __init__(self, fd: int, place: Place) -> None:
+class _JsonlStore:
+    def __init__(self, fd: int, identity: FileIdentity) -> None:
         self._fd = fd
-        self._place = place
+        self._identity = identity
         self._encode = msgspec.json.Encoder().encode
 
     def newest(self) -> str:
         for line in reversed(self._tail().split(b"\n")):
             try:
-                return msgspec.json.decode(line, type=Line).hash
+                return msgspec.json.decode(line, type=JsonlLine).hash
             except msgspec.DecodeError:
                 continue
         return ""
 
-    def holds(self, hashed: str) -> bool:
-        return hashed.encode() in self._tail()
+    def holds(self, record_hash: str) -> bool:
+        return record_hash.encode() in self._tail()
 
     def write(self, batch: Sequence[Entry]) -> None:
         lines = b"".join(
-            self._encode(Line(each.chain, each.seq, each.hash, msgspec.Raw(each.body))) + b"\n"
+            self._encode(JsonlLine(each.chain, each.seq, each.hash, msgspec.Raw(each.body))) + b"\n"
             for each in batch
         )
-        self._place.check()
-        with locked(self._fd):
+        self._identity.check()
+        with file_lock(self._fd):
             self._append(lines)
 
     def _append(self, lines: bytes) -> None:
-        """Under the lock, so that what was begun and cannot be ended can be taken back."""
+        """Append all lines or none. Needs the lock: after an error the file is truncated."""
         size = self._size()
-        # One who was killed while it wrote may have left a line without an end.
+        # A process that was killed while it wrote may have left a line without a line break.
         if size and self._tail(1) != b"\n":
             lines = b"\n" + lines
-        left = memoryview(lines)
+        rest = memoryview(lines)
         try:
-            while left:
-                left = left[os.write(self._fd, left) :]
+            while rest:
+                rest = rest[os.write(self._fd, rest) :]
         except BaseException:
             if self._size() > size:
                 os.ftruncate(self._fd, size)
             raise
 
-    def _tail(self, most: int = _TAIL) -> bytes:
+    def _tail(self, length: int = _TAIL_BYTES) -> bytes:
         size = self._size()
-        os.lseek(self._fd, max(size - most, 0), os.SEEK_SET)
-        return os.read(self._fd, most)
+        os.lseek(self._fd, max(size - length, 0), os.SEEK_SET)
+        return os.read(self._fd, length)
 
     def _size(self) -> int:
         return os.fstat(self._fd).st_size
 
     def close(self) -> None:
         os.close(self._fd)
-        self._place.close()
+        self._identity.close()

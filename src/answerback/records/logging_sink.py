@@ -1,4 +1,7 @@
-"""Records in the standard log."""
+"""Records in the standard log.
+
+A module of its own, because it imports logging, which other sinks do not need.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ LOGGER = "answerback.records"
 
 
 class Logging:
-    """A line for each event; one about a reply with findings is a warning."""
+    """Logs a line for each event; the event of a reply with findings is a warning."""
 
     def __init__(self, logger: str = LOGGER) -> None:
         self._logger = logging.getLogger(logger)
@@ -28,8 +31,8 @@ class Logging:
     def newest(self) -> str:
         return ""
 
-    def holds(self, hashed: str) -> bool:
-        return True  # What went out cannot be asked for again.
+    def holds(self, record_hash: str) -> bool:
+        return True  # Log lines cannot be read back, so the chain is never started again.
 
     def write(self, batch: Sequence[Entry]) -> None:
         for entry in batch:
@@ -40,7 +43,7 @@ class Logging:
 
 
 def log_event(logger: logging.Logger, event: Event, body: bytes) -> None:
-    """A handler finds the whole event in the record's `event`."""
+    """Log *event*; the log record has the whole event in its attribute `event`."""
     extra = {"event": msgspec.to_builtins(event)}
     if event.event == ISSUE:
         issues = [issue.message for issue in event.findings]

@@ -23,15 +23,15 @@ _METHODS = {
     "completion": "completion/complete",
 }
 _BUCKETS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300)
-_INVALID_PARAMS, _INTERNAL_ERROR, _NO_RESOURCE = "-32602", "-32603", "-32002"
+_INVALID_PARAMS, _INTERNAL_ERROR, _RESOURCE_NOT_FOUND = "-32602", "-32603", "-32002"
 _W3C = TraceContextTextMapPropagator()
 
 
 class OpenTelemetry:
-    """A span and a measurement for each reply; without providers, the global ones.
+    """Makes a span and a measurement for each reply; the default providers are the global ones.
 
-    A span is made after the call, with the call's own times, below the span that was
-    current when it came.
+    A span is made after the call, with the start and end times of the call. Its parent is the span
+    that was current when the call arrived.
     """
 
     def __init__(
@@ -41,27 +41,29 @@ class OpenTelemetry:
     ) -> None:
         self._tracer = trace.get_tracer("answerback", tracer_provider=tracer_provider)
         meter = metrics.get_meter("answerback", meter_provider=meter_provider)
-        self._mcp = meter.create_histogram(
+        self._mcp_durations = meter.create_histogram(
             "mcp.server.operation.duration",
             unit="s",
-            description="How long MCP requests took, as their receiver saw it.",
+            description="The duration of MCP requests, measured by the server.",
             explicit_bucket_boundaries_advisory=_BUCKETS,
         )
-        self._others = meter.create_histogram(
-            "answerback.calls.pipeline.duration",
+        self._other_durations = meter.create_histogram(
+            "answerback.call.duration",
             unit="s",
-            description="How long calls took that came by other wires than MCP.",
+            description="The duration of calls that came over other wires than MCP.",
             explicit_bucket_boundaries_advisory=_BUCKETS,
         )
         self._lost = meter.create_counter(
-            "answerback.records.lost", unit="{record}", description="Records not kept."
+            "answerback.records.lost",
+            unit="{record}",
+            description="Records that were lost.",
         )
 
     def __str__(self) -> str:
         return "OpenTelemetry"
 
     def trace(self) -> str:
-        """The traceparent of the span that is current where it is asked."""
+        """Return the traceparent of the current span."""
         carrier: dict[str, str] = {}
         _W3C.inject(carrier)
         return carrier.get("traceparent", "")
@@ -72,41 +74,41 @@ class OpenTelemetry:
     def newest(self) -> str:
         return ""
 
-    def holds(self, hashed: str) -> bool:
-        return True  # What went out cannot be asked for again.
+    def holds(self, record_hash: str) -> bool:
+        return True  # Spans cannot be read back, so the chain is never started again.
 
     def write(self, batch: Sequence[Entry]) -> None:
         for entry in batch:
             event = entry.event
             if event.is_reply:
-                self._write(event)
+                self._record(event)
             elif event.lost:
                 self._lost.add(event.lost)
 
     def close(self) -> None:
         pass
 
-    def _write(self, event: Event) -> None:
+    def _record(self, event: Event) -> None:
         attributes = attributes_of(event)
-        began = int(event.time.timestamp() * 1_000_000) * 1000
+        started_at = int(event.time.timestamp() * 1_000_000) * 1000
         span = self._tracer.start_span(
             span_name(event),
             context=_W3C.extract({"traceparent": event.trace}, context=context.Context()),
             kind=trace.SpanKind.SERVER if event.wire == "mcp" else trace.SpanKind.INTERNAL,
-            attributes=attributes | _of_span(event),
-            start_time=began,
+            attributes=attributes | _span_attributes(event),
+            start_time=started_at,
         )
         if event.failed:
             span.set_status(trace.StatusCode.ERROR)
         for issue in event.findings:
             span.add_event(ISSUE, {"rule": issue.rule, "issue": issue.message})
-        span.end(end_time=began + event.duration_us * 1000)
-        histogram = self._mcp if event.wire == "mcp" else self._others
+        span.end(end_time=started_at + event.duration_us * 1000)
+        histogram = self._mcp_durations if event.wire == "mcp" else self._other_durations
         histogram.record(event.duration_us / 1e6, attributes)
 
 
 def span_name(event: Event) -> str:
-    """A resource's URI is left out: there may be any number of them."""
+    """Return a name without the URI of a resource: span names must have few different values."""
     if event.wire != "mcp":
         return f"execute_tool {event.tool}"
     method = _METHODS[event.kind]
@@ -114,7 +116,7 @@ def span_name(event: Event) -> str:
 
 
 def attributes_of(event: Event) -> dict[str, Any]:
-    """What a metric may have too, because there are few of each."""
+    """Return the attributes of both span and metric: those with few different values."""
     found: dict[str, Any] = {}
     if event.wire == "mcp":
         found["mcp.method.name"] = _METHODS[event.kind]
@@ -132,7 +134,7 @@ def attributes_of(event: Event) -> dict[str, Any]:
 
 
 def _failure(event: Event) -> dict[str, str]:
-    """Tools fail inside a result, all else in an error of the protocol."""
+    """Return the error attributes: tools fail in a result, the others in a JSON-RPC error."""
     if event.wire != "mcp" or event.code == CANCELLED:
         return {"error.type": event.code}
     row = find_code(event.code)
@@ -144,11 +146,11 @@ def _failure(event: Event) -> dict[str, str]:
 
 def _rpc_code(event: Event, status: int) -> str:
     if status == 404 and event.kind == "resource" and event.version not in STATELESS:
-        return _NO_RESOURCE
+        return _RESOURCE_NOT_FOUND
     return _INVALID_PARAMS if 400 <= status < 500 else _INTERNAL_ERROR
 
 
-def _of_span(event: Event) -> dict[str, Any]:
+def _span_attributes(event: Event) -> dict[str, Any]:
     found = {
         "jsonrpc.request.id": event.request,
         "mcp.resource.uri": event.tool if event.kind == "resource" else "",
@@ -162,5 +164,5 @@ def _of_span(event: Event) -> dict[str, Any]:
 
 
 def _text(raw: Any) -> str:
-    """As JSON, since a span has no objects."""
+    """Return JSON text, because the attributes of a span cannot be objects."""
     return "" if raw is None else msgspec.json.encode(raw).decode()

@@ -1,4 +1,4 @@
-"""Between those who answer calls and the one who writes: bounded, and never waited for."""
+"""The bounded queue between the threads that answer calls and the thread that writes records."""
 
 from __future__ import annotations
 
@@ -8,77 +8,81 @@ from typing import Generic, NamedTuple, TypeVar
 T = TypeVar("T")
 
 
-class Taken(NamedTuple, Generic[T]):
+class TakenItems(NamedTuple, Generic[T]):
     items: list[T]
     lost: int
-    """How many there was no room for since the last were taken."""
-    flushed: list[threading.Event]
-    """Who waits for these to be written."""
+    """How many items were refused since the last `take`, because the queue was full."""
+    flush_waiters: list[threading.Event]
+    """Set each of these events once the items are written."""
 
 
 class Queue(Generic[T]):
-    """At most *most* items that weigh at most *most_bytes*; what is beyond is counted."""
+    """Holds at most *max_items* items of together *max_bytes*; counts the items it refuses.
 
-    def __init__(self, most: int, most_bytes: int, *, batch: int, linger: float) -> None:
-        self.most = most
-        self._most_bytes = most_bytes
-        self._batch = batch
-        self._linger = linger
+    `take` returns when *batch_size* items wait, or *batch_seconds* after the first one came.
+    """
+
+    def __init__(
+        self, max_items: int, max_bytes: int, *, batch_size: int, batch_seconds: float
+    ) -> None:
+        self.max_items = max_items
+        self._max_bytes = max_bytes
+        self._batch_size = batch_size
+        self._batch_seconds = batch_seconds
         self._items: list[T] = []
-        self._held = 0
+        self._bytes = 0
         self._lost = 0
-        self._flushed: list[threading.Event] = []
+        self._flush_waiters: list[threading.Event] = []
         self._lock = threading.Lock()
-        self._something = threading.Event()
-        self._enough = threading.Event()
+        self._not_empty = threading.Event()
+        self._batch_ready = threading.Event()
 
-    def put(self, item: T, weight: int) -> bool:
-        """Leave it to be written; never waits for who writes. False if there is no room."""
+    def put(self, item: T, size: int) -> bool:
+        """Add an item of *size* bytes, or return False if the queue is full; never waits."""
         with self._lock:
             count = len(self._items)
-            if count >= self.most or (count and self._held + weight > self._most_bytes):
+            if count >= self.max_items or (count and self._bytes + size > self._max_bytes):
                 self._lost += 1
                 return False
             self._items.append(item)
-            self._held += weight
+            self._bytes += size
         if not count:
-            self._something.set()
-        elif count == self._batch:
-            self._enough.set()
+            self._not_empty.set()
+        elif count == self._batch_size:
+            self._batch_ready.set()
         return True
 
-    def lose(self, count: int) -> None:
-        """Count what was taken and cannot be written."""
+    def add_lost(self, count: int) -> None:
+        """Count items that were taken but cannot be written."""
         with self._lock:
             self._lost += count
 
-    def hurry(self, flushed: threading.Event | None = None) -> None:
-        """Have what is there written without waiting for more, and *flushed* set then."""
+    def wake(self, flushed: threading.Event | None = None) -> None:
+        """Make `take` return at once; the writer sets *flushed* after it wrote the items."""
         with self._lock:
             if flushed is not None:
-                self._flushed.append(flushed)
-        self._enough.set()
-        self._something.set()
+                self._flush_waiters.append(flushed)
+        self._batch_ready.set()
+        self._not_empty.set()
 
-    def take(self) -> Taken[T]:
-        """All there is, once there is something and others had their time to come."""
-        self._something.wait()
-        self._enough.wait(self._linger)
-        self._something.clear()
-        self._enough.clear()
+    def take(self) -> TakenItems[T]:
+        """Wait for a batch and remove all items from the queue."""
+        self._not_empty.wait()
+        self._batch_ready.wait(self._batch_seconds)
+        self._not_empty.clear()
+        self._batch_ready.clear()
         with self._lock:
-            taken = Taken(self._items, self._lost, self._flushed)
-            self._items, self._held, self._lost, self._flushed = [], 0, 0, []
+            taken = TakenItems(self._items, self._lost, self._flush_waiters)
+            self._items, self._bytes, self._lost, self._flush_waiters = [], 0, 0, []
         return taken
 
-    def pause(self, seconds: float) -> None:
-        """Wait before another attempt; not so long if somebody hurries."""
-        if self._enough.wait(seconds):
-            self._enough.clear()
+    def wait_before_retry(self, seconds: float) -> None:
+        """Wait for *seconds*, or until a batch is ready or `wake` is called."""
+        if self._batch_ready.wait(seconds):
+            self._batch_ready.clear()
 
-    def is_filling(self) -> bool:
-        """Whether so much waits that some may soon be lost."""
-        return 2 * len(self._items) > self.most
+    def is_over_half_full(self) -> bool:
+        return 2 * len(self._items) > self.max_items
 
     def __len__(self) -> int:
         return len(self._items)

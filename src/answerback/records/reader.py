@@ -1,4 +1,4 @@
-"""Reads what was recorded, from an SQLite file or from lines of JSON."""
+"""Reads records from an SQLite file or from a JSONL file."""
 
 from __future__ import annotations
 
@@ -11,73 +11,75 @@ import msgspec
 
 from ..errors import AnswerbackError
 from .event import Event
-from .jsonl import Line
+from .jsonl import JsonlLine
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
 
 _NO_RECORDS = "there are no records in it"
-_SQLITE = b"SQLite format 3\0"
-_SLICE = 256
+_SQLITE_HEADER = b"SQLite format 3\0"
+_ROWS_PER_QUERY = 256
 
 
 class CannotRead(AnswerbackError):
     code = "CANNOT_READ"
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """A record as it is kept. Nothing about it is taken for true."""
+class StoredRecord(msgspec.Struct, frozen=True):
+    """A record as it is in the file. Nothing in it was verified."""
 
-    place: int
-    """The row's id, or the number of the line."""
+    number: int
+    """The id of the row, or the number of the line."""
     chain: str
     seq: int
     hash: str
     body: bytes
 
 
-class Torn(msgspec.Struct, frozen=True):
-    """A line that cannot be read: who wrote it was stopped in the middle."""
+class TornLine(msgspec.Struct, frozen=True):
+    """A line that cannot be decoded, because its process was killed while it wrote the line."""
 
-    place: int
+    number: int
 
 
-def read(path: str, *, last: int | None = None) -> Iterator[Kept | Torn]:
-    """The records in the order they were written, or the *last* of them; raises CannotRead."""
+def read(path: str, *, last: int | None = None) -> Iterator[StoredRecord | TornLine]:
+    """Yield the records in the order of the file, or only the *last* ones; raises CannotRead."""
     try:
         with open(path, "rb") as file:
-            is_sqlite = file.read(len(_SQLITE)) == _SQLITE
+            is_sqlite = file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
     except OSError as exc:
         raise CannotRead(f"cannot read {path}: {exc.strerror or exc}") from None
     yield from _rows(path, last) if is_sqlite else _lines(path, last)
 
 
-def decode(kept: Kept) -> Event | None:
-    """The event, or None if the record is none."""
+def decode(record: StoredRecord) -> Event | None:
+    """Return the event of the record, or None if its body is not an event."""
     try:
-        return msgspec.json.decode(kept.body, type=Event)
+        return msgspec.json.decode(record.body, type=Event)
     except msgspec.DecodeError:
         return None
 
 
-def _rows(path: str, last: int | None) -> Iterator[Kept]:
+def _rows(path: str, last: int | None) -> Iterator[StoredRecord]:
     import sqlite3
 
     try:
         with closing(_connect(path, "ro")) as connection:
-            # In slices, because an open query keeps the servers that write from writing.
-            after = _before_last(connection, path, last)
-            while rows := _fetch(connection, path, *_slice_after(after)):
-                for place, chain, seq, hashed, body in rows:
-                    yield Kept(place, str(chain), _number(seq), str(hashed), _bytes(body))
+            # A query for each few rows, because an open query keeps servers from writing.
+            after = _id_before_last(connection, path, last)
+            while rows := _fetch(connection, path, *_query_after(after)):
+                for number, chain, seq, record_hash, body in rows:
+                    yield StoredRecord(
+                        number, str(chain), _int(seq), str(record_hash), _bytes(body)
+                    )
                 after = rows[-1][0]
     except sqlite3.Error as exc:
         why = _NO_RECORDS if "no such table" in str(exc) else exc
         raise CannotRead(f"cannot read {path}: {why}") from None
 
 
-def _before_last(connection: Connection, path: str, last: int | None) -> int | None:
-    """The id of the row before the *last* ones; None if these are all."""
+def _id_before_last(connection: Connection, path: str, last: int | None) -> int | None:
+    """Return the id of the row before the *last* rows; None if there is no such row."""
     if last is None:
         return None
     query = "SELECT id FROM records ORDER BY id DESC LIMIT 1 OFFSET ?"
@@ -85,10 +87,10 @@ def _before_last(connection: Connection, path: str, last: int | None) -> int | N
     return rows[0][0] if rows else None
 
 
-def _slice_after(after: int | None) -> tuple[str, tuple[int, ...]]:
+def _query_after(after: int | None) -> tuple[str, tuple[int, ...]]:
     where, values = ("", ()) if after is None else ("WHERE id > ?", (after,))
     columns = "id, chain, seq, hash, body"
-    return f"SELECT {columns} FROM records {where} ORDER BY id LIMIT {_SLICE}", values
+    return f"SELECT {columns} FROM records {where} ORDER BY id LIMIT {_ROWS_PER_QUERY}", values
 
 
 def _fetch(connection: Connection, path: str, query: str, values: tuple[int, ...]) -> list[Any]:
@@ -99,8 +101,7 @@ def _fetch(connection: Connection, path: str, query: str, values: tuple[int, ...
     except sqlite3.OperationalError as exc:
         if exc.sqlite_errorname != "SQLITE_READONLY_ROLLBACK":
             raise
-    # A process was killed while it wrote. Reading the file as one who may write takes back the
-    # half-written batch.
+    # A process was killed while it wrote a batch. A connection that may write rolls the batch back.
     with closing(_connect(path, "rw")) as writable:
         writable.execute("SELECT 1 FROM sqlite_master").fetchone()
     return connection.execute(query, values).fetchall()
@@ -110,14 +111,14 @@ def _connect(path: str, mode: str) -> Connection:
     import sqlite3
     from urllib.request import pathname2url
 
-    where = pathname2url(os.path.abspath(path))
-    connection = sqlite3.connect(f"file:{where}?mode={mode}", uri=True)
-    # Whatever stands in a column, it is shown and not stumbled over.
+    url_path = pathname2url(os.path.abspath(path))
+    connection = sqlite3.connect(f"file:{url_path}?mode={mode}", uri=True)
+    # Text that was changed to invalid UTF-8 must still be shown.
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     return connection
 
 
-def _number(value: object) -> int:
+def _int(value: object) -> int:
     return value if isinstance(value, int) else -1
 
 
@@ -125,28 +126,28 @@ def _bytes(value: object) -> bytes:
     return value if isinstance(value, bytes) else str(value).encode()
 
 
-def _lines(path: str, last: int | None) -> Iterator[Kept | Torn]:
+def _lines(path: str, last: int | None) -> Iterator[StoredRecord | TornLine]:
     with open(path, "rb") as file:
         numbered = enumerate(file, 1)
         if last is not None:
             from collections import deque
 
-            numbered = iter(deque(numbered, last))  # type: ignore[assignment]  # read alike
-        torn = kept = 0
-        for place, line in numbered:
-            if line.strip():
-                found = _line(place, line)
-                torn += isinstance(found, Torn)
-                kept += isinstance(found, Kept)
-                yield found
-    # A process can be stopped in the middle of a line, but not of every line.
-    if torn and not kept:
+            numbered = iter(deque(numbered, last))  # type: ignore[assignment]  # also yields pairs
+        torn = decoded = 0
+        for number, text in numbered:
+            if text.strip():
+                line = _decode_line(number, text)
+                torn += isinstance(line, TornLine)
+                decoded += isinstance(line, StoredRecord)
+                yield line
+    # Killed processes leave single torn lines; without any record, it is another kind of file.
+    if torn and not decoded:
         raise CannotRead(f"cannot read {path}: {_NO_RECORDS}")
 
 
-def _line(place: int, text: bytes) -> Kept | Torn:
+def _decode_line(number: int, text: bytes) -> StoredRecord | TornLine:
     try:
-        line = msgspec.json.decode(text, type=Line)
+        line = msgspec.json.decode(text, type=JsonlLine)
     except msgspec.DecodeError:
-        return Torn(place)
-    return Kept(place, line.chain, line.seq, line.hash, bytes(line.event))
+        return TornLine(number)
+    return StoredRecord(number, line.chain, line.seq, line.hash, bytes(line.event))

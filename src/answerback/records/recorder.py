@@ -1,4 +1,4 @@
-"""What an App keeps of its replies, and where."""
+"""Records: makes an event of each call of an App, and gives it to the writers of the sinks."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from .call_record import KEPT_BYTES, Answered, answered, event_of, reply_json
+from .call_record import MAX_KEPT_BYTES, CallRecord, make_call_record, make_event, reply_json
 from .event import Event
-from .writer import END_SECONDS, Writer
+from .writer import CLOSE_SECONDS, Writer
 
 if TYPE_CHECKING:
     from ..calls.call import Call, Handler, Outcome
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 class Records:
-    """Keeps an event for each reply in each of *sinks*.
+    """Writes an event for each reply to each of *sinks*.
 
-    *arguments* and *content* keep those too, with what looks like a secret masked.
-    *check* has the rules look at each reply. *most* events wait for a slow sink;
-    what comes beyond that is lost, counted, and the count is recorded.
+    *arguments* and *content* also record the arguments and the reply, with secrets masked.
+    *check* runs the rules on each reply. At most *max_waiting* events wait for a slow sink;
+    further events are lost, and their number is recorded.
     """
 
     def __init__(
@@ -31,112 +31,119 @@ class Records:
         arguments: bool = False,
         content: bool = False,
         check: bool = True,
-        most: int = 10_000,
+        max_waiting: int = 10_000,
     ) -> None:
         if not sinks:
             raise ValueError("Records needs a sink, such as SQLite('audit.db')")
         self._arguments = arguments
         self._content = content
         self._check = check
-        self._ask: Callable[[Any, str, str], Sequence[Any]] | None = None
-        self._faulty = False
-        self._writers = [Writer(sink, self.event, most) for sink in sinks]
+        self._findings_in: Callable[[Any, str, str], Sequence[Any]] | None = None
+        self._check_failure_logged = False
+        self._writers = [Writer(sink, self.make_event, max_waiting) for sink in sinks]
         traces = [sink.trace for sink in sinks if hasattr(sink, "trace")]
-        self._trace: Callable[[], str] | None = traces[0] if traces else None
+        self._traceparent: Callable[[], str] | None = traces[0] if traces else None
 
     @property
     def sinks(self) -> list[Sink]:
         return [writer.sink for writer in self._writers]
 
     def recorded(self, handle: Handler, kind: str) -> Handler:
-        """*handle*, with each outcome recorded."""
+        """Return a handler that records each outcome of *handle*."""
         add = self.add
-        trace = self._trace
+        traceparent = self._traceparent
 
-        async def answer(call: Call) -> Outcome:
-            began, clock = time(), perf_counter_ns()
-            parent = "" if trace is None else trace()
+        async def handle_and_record(call: Call) -> Outcome:
+            started_at, clock = time(), perf_counter_ns()
+            parent = "" if traceparent is None else traceparent()
             outcome: Outcome | None = None
             try:
                 outcome = await handle(call)
                 return outcome
             finally:
-                item = answered(kind, call, began, perf_counter_ns() - clock, outcome)
-                item.trace = parent
-                add(item)
+                duration_ns = perf_counter_ns() - clock
+                record = make_call_record(kind, call, started_at, duration_ns, outcome)
+                record.trace = parent
+                add(record)
 
-        return answer
+        return handle_and_record
 
-    def add(self, item: Answered) -> None:
-        """Leave it to be recorded; never waits for a sink."""
-        weight = item.size + len(item.arguments)
+    def add(self, record: CallRecord) -> None:
+        """Queue the record for every sink; never waits for a sink."""
+        size = record.size + len(record.arguments)
         for writer in self._writers:
-            writer.put(item, weight)
+            writer.put(record, size)
 
-    def flush(self, seconds: float = END_SECONDS) -> bool:
-        """Wait until all is written that was answered; False if it is not by then."""
+    def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
+        """Wait until all queued records are written; False after a time-out."""
         done = [writer.flush(seconds) for writer in self._writers]
         return all(done)
 
-    def close(self, seconds: float = END_SECONDS) -> None:
-        """Write all there is, and end; what comes afterwards begins anew."""
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Write all queued records and end the chains; later records start new chains."""
         for writer in self._writers:
             writer.close(seconds)
 
-    def event(self, item: Answered, hurried: bool = False) -> Event:
-        """For the thread that writes; it gives an event whatever happens.
+    def make_event(self, record: CallRecord, queue_is_filling: bool = False) -> Event:
+        """Return the event of *record*; the writer thread calls this, and it never raises.
 
-        Where there is a hurry the rules are not asked: better that than a record lost.
+        If the queue is filling up the rules do not run: a record without findings is better than
+        a lost one.
         """
         try:
-            unchecked = hurried and self._check and item.findings is None
-            findings = () if unchecked else self._findings(item)
-            kept = self._kept(item)
+            unchecked = queue_is_filling and self._check and record.findings is None
+            findings = () if unchecked else self._findings(record)
+            kept = self._kept(record)
             if unchecked:
                 kept["unchecked"] = True
-            return event_of(item, findings, kept)
-        except Exception:  # noqa: BLE001 -- a rule's fault must not cost the record
-            self._tell_fault(item)
-            return event_of(item, (), {"unchecked": True})
+            return make_event(record, findings, kept)
+        except Exception:  # noqa: BLE001 -- a bug in a rule must not cost the record
+            self._log_check_failure(record)
+            return make_event(record, (), {"unchecked": True})
 
-    def _findings(self, item: Answered) -> Any:
-        if item.findings is not None:
-            return item.findings
-        if not self._check or item.reply is None:
+    def _findings(self, record: CallRecord) -> Any:
+        if record.findings is not None:
+            return record.findings
+        if not self._check or record.reply is None:
             return ()
-        if self._ask is None:
-            # Not while an app starts, for the rules take a while to load; and not at each reply.
-            from .masking import findings_in
+        if self._findings_in is None:
+            # Imported at the first reply, because the rules take long to load; and kept, because an
+            # import statement for each reply would cost time.
+            from .reply_findings import findings_in
 
-            self._ask = findings_in
-        return self._ask(item.reply, item.version, item.kind)
+            self._findings_in = findings_in
+        return self._findings_in(record.reply, record.version, record.kind)
 
-    def _kept(self, item: Answered) -> dict[str, Any]:
+    def _kept(self, record: CallRecord) -> dict[str, Any]:
+        """Return the members of the event that hold the arguments and the reply."""
         if not (self._arguments or self._content):
             return {}
         kept: dict[str, Any] = {}
         omitted: list[str] = []
         if self._arguments:
-            _keep("arguments", item.arguments, kept, omitted)
-        if self._content and item.reply is not None:
-            body = b"" if item.size > KEPT_BYTES else reply_json(item.reply)
+            _keep("arguments", record.arguments, kept, omitted)
+        if self._content and record.reply is not None:
+            body = b"" if record.size > MAX_KEPT_BYTES else reply_json(record.reply)
             _keep("reply", body, kept, omitted)
         return {**kept, "omitted": tuple(omitted)}
 
-    def _tell_fault(self, item: Answered) -> None:
-        if not self._faulty:
-            self._faulty = True
+    def _log_check_failure(self, record: CallRecord) -> None:
+        if not self._check_failure_logged:
+            self._check_failure_logged = True
             import logging
 
-            told = "a reply of %r could not be checked, and is recorded without that"
-            logging.getLogger("answerback").exception(told, item.name)
+            message = "a reply of %r could not be checked; it is recorded without findings"
+            logging.getLogger("answerback").exception(message, record.name)
 
 
 def _keep(name: str, body: bytes, kept: dict[str, Any], omitted: list[str]) -> None:
-    """All or nothing: a secret that is cut in two is no longer known for one."""
-    from .masking import masked
+    """Add the masked *body* to *kept*, or its name to *omitted* if it is empty or too large.
 
-    if not body or len(body) > KEPT_BYTES:
+    A large body is not shortened, because half a secret would no longer be recognised and masked.
+    """
+    from .reply_findings import masked
+
+    if not body or len(body) > MAX_KEPT_BYTES:
         omitted.append(name)
         return
     kept[name] = msgspec.Raw(masked(body))

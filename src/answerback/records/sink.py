@@ -1,8 +1,10 @@
-"""The seam: whatever keeps events is a Sink."""
+"""The protocol that every sink implements, and the checks and locks that sinks with files share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Protocol
 
 import msgspec
@@ -11,32 +13,121 @@ from .event import Event
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """An event, and its place in the chain of the process that wrote it."""
+    """An event and its position in the hash chain of the process that wrote it."""
 
     chain: str
     seq: int
     hash: str
     body: bytes
-    """The event's JSON, which the hash is of."""
+    """The JSON of the event; the hash covers these bytes."""
     event: Event
 
 
 class Store(Protocol):
-    """A sink that is open. One thread uses it, and may wait in it as long as it takes."""
+    """An open sink. Only one thread uses it, and its methods may block."""
 
     def newest(self) -> str:
-        """The hash of the newest record that is kept; empty if there is none, or no knowing."""
+        """Return the hash of the newest record, or "" if there is none or it is not known."""
 
-    def holds(self, hashed: str) -> bool:
-        """Whether the record of that hash is among the latest; asked when it was opened anew."""
+    def holds(self, record_hash: str) -> bool:
+        """Return whether a recent record has that hash; called after the store was reopened."""
 
     def write(self, batch: Sequence[Entry]) -> None:
-        """Keep all of *batch* or, raising whatever it may, nothing of it."""
+        """Write the whole batch, or raise an exception and write nothing of it."""
 
     def close(self) -> None: ...
 
 
 class Sink(Protocol):
-    """Where events are kept. It is made before a fork and opened after it, in each process."""
+    """A place to which events are written.
+
+    A sink is created before a fork. Each process that writes to it opens it after the fork.
+    """
 
     def open(self) -> Store: ...
+
+
+class FileMoved(FileNotFoundError):
+    """The open file is no longer at its path. A new file can be opened there at once."""
+
+
+class FileRemoved(FileMoved):
+    """The open file was deleted. Its content is lost when it is closed."""
+
+
+class FileIdentity:
+    """The device and inode that a path had when its file was opened.
+
+    If `os.stat` failed at that time, `check` never raises.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._opened = self._stat()
+        self._fd = self._open_path()
+
+    def check(self) -> None:
+        """Raise FileRemoved if the file was deleted, or FileMoved if it is no longer at its path.
+
+        Data written to a deleted file is lost without an error. Where the number of links cannot
+        be read, a deleted file counts as moved.
+        """
+        if self._opened is not None and self._stat() != self._opened:
+            removed = self._fd is not None and os.fstat(self._fd).st_nlink == 0
+            kind = FileRemoved if removed else FileMoved
+            raise kind("the file was moved or removed while it was open")
+
+    def close(self) -> None:
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
+
+    def _stat(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def _open_path(self) -> int | None:
+        """Open a descriptor that only serves to count links; None if the system has no O_PATH.
+
+        An ordinary descriptor would drop the locks of SQLite when it is closed.
+        """
+        flags = getattr(os, "O_PATH", None)
+        try:
+            return None if flags is None else os.open(self._path, flags)
+        except OSError:
+            return None
+
+
+@contextmanager
+def file_lock(fd: int) -> Iterator[None]:
+    """Hold an exclusive lock on an open file.
+
+    Windows has no flock: there nothing is locked, and only one process may write to a file.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+
+
+@contextmanager
+def folder_lock(path: str) -> Iterator[None]:
+    """Hold an exclusive lock on the folder of *path*, which stays the same if the file is moved."""
+    if os.name == "nt":  # Windows does not allow an open file to be moved.
+        yield
+        return
+    folder = os.open(os.path.dirname(os.path.abspath(path)), os.O_RDONLY)
+    with ExitStack() as stack:
+        stack.callback(os.close, folder)
+        with suppress(OSError):  # Some network file systems do not support flock.
+            stack.enter_context(file_lock(folder))
+        yield

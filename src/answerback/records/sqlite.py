@@ -1,4 +1,4 @@
-"""Records in an SQLite file, which several processes may write."""
+"""Records in an SQLite file, to which several processes may write."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from .place import Place, folder_locked
-from .sink import Entry
+from .sink import Entry, FileIdentity, folder_lock
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -34,14 +33,15 @@ FROM records WHERE json_extract(body, '$.kind') IS NOT NULL;
 """
 _INSERT = "INSERT INTO records (chain, seq, hash, body) VALUES "
 _ROW = "(?,?,?,?)"
-# A statement gives up the interpreter a few times, and beside a busy loop it takes milliseconds
-# to have it back: few large statements, of few lengths so that each is prepared once.
-_ROWS = (1024, 256, 64, 16, 4, 1)
-_WAIT_MS = 2000
+# Each statement releases the GIL a few times, and beside a busy event loop it takes milliseconds to
+# get it back. So a batch is written with few large statements, in few sizes, so that each
+# statement is prepared only once.
+_STATEMENT_ROWS = (1024, 256, 64, 16, 4, 1)
+_BUSY_TIMEOUT_SECONDS = 2.0
 
 
 class SQLite:
-    """`SQLite("audit.db")`; the file is made if it is not there."""
+    """Writes records to an SQLite file, as in `SQLite("audit.db")`; creates the file if needed."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = os.fspath(path)
@@ -49,22 +49,22 @@ class SQLite:
     def __str__(self) -> str:
         return self.path
 
-    def open(self) -> _File:
-        with folder_locked(self.path):
+    def open(self) -> _SqliteStore:
+        with folder_lock(self.path):
             return self._open()
 
-    def _open(self) -> _File:
+    def _open(self) -> _SqliteStore:
         import sqlite3
 
-        # As SQLite makes a file everybody may read it, and who called what is not for everybody.
-        # One that is there is left alone: closing it here would drop the locks on it that another
-        # connection of this process holds.
+        # SQLite creates files that every user can read, and records are private. An existing file
+        # is not opened here: closing it would drop the locks that another connection of this
+        # process holds on it.
         with suppress(FileExistsError):
             os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
-        connection = sqlite3.connect(self.path, timeout=_WAIT_MS / 1000, isolation_level=None)
+        connection = sqlite3.connect(self.path, timeout=_BUSY_TIMEOUT_SECONDS, isolation_level=None)
         try:
-            # All that is committed is in the file itself, so that the file can be moved while it is
-            # written. With a write-ahead log it would be in a second file, which stays behind.
+            # In this mode all committed records are in the file itself, so the file can be moved
+            # while servers write to it. With a write-ahead log, some would be in a second file.
             connection.execute("PRAGMA journal_mode = DELETE")
             connection.execute("PRAGMA synchronous = FULL")
             found = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'replies'")
@@ -73,33 +73,33 @@ class SQLite:
         except BaseException:
             connection.close()
             raise
-        return _File(connection, self.path)
+        return _SqliteStore(connection, self.path)
 
 
-class _File:
+class _SqliteStore:
     def __init__(self, connection: Connection, path: str) -> None:
         from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
 
         self._connection = connection
         self._path = path
-        self._place = Place(path)
-        most = connection.getlimit(SQLITE_LIMIT_VARIABLE_NUMBER)
-        self._sizes = [size for size in _ROWS if size * 4 <= most]
+        self._identity = FileIdentity(path)
+        max_variables = connection.getlimit(SQLITE_LIMIT_VARIABLE_NUMBER)
+        self._statement_rows = [rows for rows in _STATEMENT_ROWS if rows * 4 <= max_variables]
 
     def newest(self) -> str:
         rows = self._read("SELECT hash FROM records ORDER BY id DESC LIMIT 1")
         return str(rows[0][0]) if rows else ""
 
-    def holds(self, hashed: str) -> bool:
+    def holds(self, record_hash: str) -> bool:
         latest = "SELECT hash FROM records ORDER BY id DESC LIMIT 10000"
-        return bool(self._read(f"SELECT 1 FROM ({latest}) WHERE hash = ?", hashed))
+        return bool(self._read(f"SELECT 1 FROM ({latest}) WHERE hash = ?", record_hash))
 
     def write(self, batch: Sequence[Entry]) -> None:
-        with self._in_place():
+        with self._locked_in_place():
             execute = self._connection.execute
             try:
                 execute("BEGIN IMMEDIATE")
-                for rows in self._parts(batch):
+                for rows in self._split(batch):
                     values = [
                         value
                         for each in rows
@@ -110,32 +110,32 @@ class _File:
             except BaseException:
                 if self._connection.in_transaction:
                     execute("ROLLBACK")
-                # SQLite refuses to write a file that was moved, but does not say that it was.
-                self._place.check()
+                # SQLite refuses to write to a moved file, but with an error that does not say so.
+                self._identity.check()
                 raise
 
     def _read(self, query: str, *values: str) -> list[Any]:
-        with self._in_place():
+        with self._locked_in_place():
             return self._connection.execute(query, values).fetchall()
 
     @contextmanager
-    def _in_place(self) -> Iterator[None]:
-        """Keep other processes from making the file anew meanwhile; raises FileMoved if they did.
+    def _locked_in_place(self) -> Iterator[None]:
+        """Lock the folder, so that no other process creates a new file; raise FileMoved if one did.
 
-        SQLite finds a journal by the path of its file. Beside a new file, a connection to the one
-        that was moved would take the new file's journal for its own, and undo it in the old file.
+        SQLite finds the journal by the path of the database. A connection to a moved file would
+        find the journal of the new file at that path, and roll it back into the old file.
         """
-        with folder_locked(self._path):
-            self._place.check()
+        with folder_lock(self._path):
+            self._identity.check()
             yield
 
-    def _parts(self, batch: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
+    def _split(self, batch: Sequence[Entry]) -> Iterator[Sequence[Entry]]:
         start = 0
-        for size in self._sizes:
-            while len(batch) - start >= size:
-                yield batch[start : start + size]
-                start += size
+        for rows in self._statement_rows:
+            while len(batch) - start >= rows:
+                yield batch[start : start + rows]
+                start += rows
 
     def close(self) -> None:
         self._connection.close()
-        self._place.close()
+        self._identity.close()

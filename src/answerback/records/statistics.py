@@ -1,4 +1,4 @@
-"""What the records come to, tool by tool."""
+"""Counts calls, failures and durations of each tool from the records."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ import msgspec
 
 from .event import Event
 
-UNKNOWN = "(unknown)"
-_NO_SUCH_TOOL = "TOOL_NOT_FOUND"
+UNKNOWN_TOOLS = "(unknown)"
+_TOOL_NOT_FOUND = "TOOL_NOT_FOUND"
 
 
-class Row(msgspec.Struct, frozen=True):
-    """One tool, resource, prompt or completion; times are in milliseconds."""
+class ToolStatistics(msgspec.Struct, frozen=True):
+    """The counts of one tool, resource, prompt or completion; times are in milliseconds."""
 
     tool: str
     calls: int
     failures: int
     findings: int
+    """How many replies have findings."""
     p50: float
     p95: float
     p99: float
 
 
 class Summary(msgspec.Struct, frozen=True):
-    tools: list[Row]
+    tools: list[ToolStatistics]
     calls: int
     failures: int
     lost: int
-    """Records that could not be kept."""
+    """How many records could not be written."""
     unchecked: int
-    """Replies that the rules had no time for."""
+    """How many replies were recorded without a check by the rules."""
 
 
 class _Tally:
@@ -41,14 +42,14 @@ class _Tally:
         self.failures = 0
         self.findings = 0
 
-    def row(self, name: str) -> Row:
+    def statistics(self, name: str) -> ToolStatistics:
         ordered = sorted(self.durations)
-        p50, p95, p99 = (_percentile(ordered, part) for part in (50, 95, 99))
-        return Row(name, len(ordered), self.failures, self.findings, p50, p95, p99)
+        p50, p95, p99 = (_percentile(ordered, percent) for percent in (50, 95, 99))
+        return ToolStatistics(name, len(ordered), self.failures, self.findings, p50, p95, p99)
 
 
 def summarise(events: Iterable[Event]) -> Summary:
-    """The busiest first."""
+    """Return the statistics of all events; the tool with the most calls comes first."""
     tallies: dict[str, _Tally] = {}
     lost = unchecked = 0
     for event in events:
@@ -60,20 +61,20 @@ def summarise(events: Iterable[Event]) -> Summary:
         tally.durations.append(max(event.duration_us, 0))
         tally.failures += event.failed
         tally.findings += bool(event.findings)
-    rows = [tally.row(name) for name, tally in tallies.items()]
+    rows = [tally.statistics(name) for name, tally in tallies.items()]
     rows.sort(key=lambda row: (-row.calls, row.tool))
     calls, failures = (sum(getattr(row, name) for row in rows) for name in ("calls", "failures"))
     return Summary(rows, calls, failures, lost, unchecked)
 
 
 def _name(event: Event) -> str:
-    """Names that callers make up are not worth a row each."""
-    if event.code == _NO_SUCH_TOOL:
-        return UNKNOWN
+    """Return the name to count under; unknown tools share one, as callers invent their names."""
+    if event.code == _TOOL_NOT_FOUND:
+        return UNKNOWN_TOOLS
     return event.tool if event.kind == "tool" else f"{event.kind} {event.tool}"
 
 
-def _percentile(ordered: list[int], part: int) -> float:
-    """The least that *part* percent do not exceed."""
-    place = max(-(-len(ordered) * part // 100), 1) - 1
-    return ordered[place] / 1000
+def _percentile(ordered: list[int], percent: int) -> float:
+    """Return the smallest duration that *percent* of all durations do not exceed, in ms."""
+    index = max(-(-len(ordered) * percent // 100), 1) - 1
+    return ordered[index] / 1000

@@ -1,4 +1,4 @@
-"""Proves that records are as they were written, or says where they first are not."""
+"""Verifies the hash chains of a file: finds the first record that was changed, removed or added."""
 
 from __future__ import annotations
 
@@ -6,28 +6,31 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from .chain import link
 from .event import ENDED, STARTED
-from .reader import Kept, Torn, decode, read
+from .hash_chain import chain_hash
+from .reader import StoredRecord, TornLine, decode, read
 
 
 class Head(msgspec.Struct):
-    """How far a chain goes."""
+    """The last valid record of a chain."""
 
     chain: str
     records: int
     hash: str
     ended: bool = False
-    """Its process said that this was all; else it runs, was killed, or its tail was cut."""
+    """True if the chain has its end record; if not, the process still runs, was killed, or the end
+    of the chain was cut off."""
 
 
 class Verdict(msgspec.Struct):
+    """The result of `verify`."""
+
     records: int = 0
     heads: list[Head] = []
     torn: list[int] = []
-    """Lines that a process was stopped in the middle of."""
+    """The numbers of the lines whose process was killed while it wrote them."""
     broken: str = ""
-    """The first link that does not hold, or the tail that was cut; empty if all is well."""
+    """The first record that does not fit its chain, or the missing tail; empty if all is valid."""
 
     @property
     def holds(self) -> bool:
@@ -35,48 +38,49 @@ class Verdict(msgspec.Struct):
 
 
 def verify(path: str, heads: Sequence[str] = ()) -> Verdict:
-    """Follow every chain; each of *heads*, noted down earlier, must still be there."""
-    # Once for what was there when a chain began, and once for whether it still is.
-    missing = {kept: f"chain {chain} began after it" for kept, chain in _befores(path)}
-    missing |= dict.fromkeys(heads, "it was to be there")
+    """Follow every chain; the records with the hashes *heads*, noted earlier, must still exist."""
+    # The file is read twice: first for the hashes that must exist, then to find them.
+    missing = {required: f"chain {chain} began after it" for required, chain in _required(path)}
+    missing |= dict.fromkeys(heads, "it was given as a head")
     verdict = Verdict()
     chains: dict[str, Head] = {}
-    for kept in read(path):
-        if isinstance(kept, Torn):
-            verdict.torn.append(kept.place)
+    for record in read(path):
+        if isinstance(record, TornLine):
+            verdict.torn.append(record.number)
             continue
         verdict.records += 1
-        verdict.broken = verdict.broken or _check(kept, chains)
-        missing.pop(kept.hash, None)
+        verdict.broken = verdict.broken or _check(record, chains)
+        missing.pop(record.hash, None)
     verdict.heads = list(chains.values())
     if missing and not verdict.broken:
         lost, why = next(iter(missing.items()))
-        verdict.broken = f"a tail was cut: the record with the hash {lost} is gone, and {why}"
+        verdict.broken = f"a tail was cut: the record with the hash {lost} is missing, but {why}"
     return verdict
 
 
-def _befores(path: str) -> Iterable[tuple[str, str]]:
-    for kept in read(path):
-        if isinstance(kept, Kept) and kept.seq == 1:
-            event = decode(kept)
+def _required(path: str) -> Iterable[tuple[str, str]]:
+    """Yield the hash that the first record of each chain names as the newest one before it."""
+    for record in read(path):
+        if isinstance(record, StoredRecord) and record.seq == 1:
+            event = decode(record)
             if event is not None and event.after:
-                yield event.after, kept.chain
+                yield event.after, record.chain
 
 
-def _check(kept: Kept, chains: dict[str, Head]) -> str:
-    """What is wrong with the record; if nothing is, it is the head of its chain."""
-    head = chains.setdefault(kept.chain, Head(kept.chain, 0, ""))
-    where = f"record {kept.place}, number {kept.seq} of chain {kept.chain}"
-    event = decode(kept)
+def _check(record: StoredRecord, chains: dict[str, Head]) -> str:
+    """Return the problem of the record; a record without one becomes the head of its chain."""
+    head = chains.setdefault(record.chain, Head(record.chain, 0, ""))
+    where = f"record {record.number}, number {record.seq} of chain {record.chain}"
+    event = decode(record)
     if head.ended:
         return f"{where}: it comes after the end of its chain"
-    if kept.seq != head.records + 1:
+    if record.seq != head.records + 1:
         return f"{where}: number {head.records + 1} should be here"
-    if link(head.hash, kept.body) != kept.hash:
-        return f"{where}: it was changed, for its hash is not that of its contents"
+    if chain_hash(head.hash, record.body) != record.hash:
+        return f"{where}: it was changed: its hash does not match its content"
     if event is None:
-        return f"{where}: it is no event"
-    if (event.event == STARTED) != (kept.seq == 1):
-        return f"{where}: a chain begins with {STARTED}, and nowhere else"
-    head.records, head.hash, head.ended = kept.seq, kept.hash, event.event == ENDED
+        return f"{where}: it is not an event"
+    if (event.event == STARTED) != (record.seq == 1):
+        return f"{where}: the first record of a chain, and no other, must be {STARTED}"
+    head.records, head.hash, head.ended = record.seq, record.hash, event.event == ENDED
     return ""

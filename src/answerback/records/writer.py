@@ -1,4 +1,4 @@
-"""Writes events to one sink, in a thread of its own, whatever the sink does."""
+"""Writes events to one sink in a thread of its own, so that no call waits for the sink."""
 
 from __future__ import annotations
 
@@ -10,202 +10,208 @@ from time import sleep
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from .event import Event
-from .hash_chain import LeftBehind, Pen
-from .place import FileMoved
-from .queue import Queue, Taken
-from .sink import Sink
+from .hash_chain import ChainWriter, PreviousFiles
+from .queue import Queue, TakenItems
+from .sink import FileMoved, Sink
 
 T = TypeVar("T")
-Make: TypeAlias = Callable[[T, bool], Event]
-"""Makes an event of an item; it is told whether there is a hurry."""
+MakeEvent: TypeAlias = Callable[[T, bool], Event]
+"""Makes the event of an item; the second argument is True if the queue is filling up."""
 
-BATCH = 1024
-LINGER = 0.2
-MOST_BYTES = 64 * 1024 * 1024
-END_SECONDS = 5.0
-# Those who answer calls wait for the interpreter no longer than so many records take.
-_AT_A_STRETCH = 128
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+BATCH_SIZE = 1024
+BATCH_SECONDS = 0.2
+MAX_WAITING_BYTES = 64 * 1024 * 1024
+CLOSE_SECONDS = 5.0
+# The writer thread releases the GIL after so many events, so that calls are not held up.
+_EVENTS_PER_GIL_RELEASE = 128
+_FIRST_RETRY_SECONDS, _MAX_RETRY_SECONDS = 0.1, 5.0
 
 
 class Writer(Generic[T]):
-    """Its thread and the sink's file are of the process that first has something to write."""
+    """Starts the writer thread at the first item, in the process that adds the item."""
 
-    def __init__(self, sink: Sink, make: Make[T], most: int) -> None:
+    def __init__(self, sink: Sink, make_event: MakeEvent[T], max_waiting: int) -> None:
         self.sink = sink
-        self._make = make
-        self._most = most
+        self._make_event = make_event
+        self._max_waiting = max_waiting
         self._lock = threading.Lock()
-        self._run: _Run[T] | None = None
+        self._thread: _WriterThread[T] | None = None
         _WRITERS.add(self)
 
-    def put(self, item: T, weight: int) -> None:
-        """Leave it to be written; never waits for the sink."""
-        (self._run or self._start()).put(item, weight)
+    def put(self, item: T, size: int) -> None:
+        """Queue an item of *size* bytes; never waits for the sink."""
+        (self._thread or self._start()).put(item, size)
 
-    def flush(self, seconds: float = END_SECONDS) -> bool:
-        """Wait until all that was put is written; False if it is not by then."""
-        run = self._run
-        return run is None or run.flush(seconds)
+    def flush(self, seconds: float = CLOSE_SECONDS) -> bool:
+        """Wait until all queued items are written; False after a time-out."""
+        thread = self._thread
+        return thread is None or thread.flush(seconds)
 
-    def close(self, seconds: float = END_SECONDS) -> None:
-        """Write what there is and end the chain; what cannot be written in time is told."""
-        run, self._run = self._run, None
-        if run is not None:
+    def close(self, seconds: float = CLOSE_SECONDS) -> None:
+        """Write the queued items and end the chain; log how many items were lost."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
             import atexit
 
             atexit.unregister(self.close)
-            run.close(seconds)
+            thread.close(seconds)
 
-    def _start(self) -> _Run[T]:
+    def _start(self) -> _WriterThread[T]:
         with self._lock:
-            if self._run is None:
+            if self._thread is None:
                 import atexit
 
-                self._run = _Run(self.sink, self._make, self._most)
+                self._thread = _WriterThread(self.sink, self._make_event, self._max_waiting)
                 atexit.register(self.close)
-            return self._run
+            return self._thread
 
-    def forked(self) -> None:
-        """Begin anew: in this process nothing was written yet, and its parent's file is not ours.
+    def reset_after_fork(self) -> None:
+        """Forget the parent's thread, which does not exist in the child.
 
-        The parent's thread is not here, and what it held open is left alone.
+        The child opens the sink itself. It must not use or close the files of the parent.
         """
         self._lock = threading.Lock()
-        self._run = None
+        self._thread = None
 
 
 _WRITERS: weakref.WeakSet[Writer[Any]] = weakref.WeakSet()
 
 
-def _forked() -> None:
+def _reset_writers_after_fork() -> None:
     for writer in list(_WRITERS):
-        writer.forked()
+        writer.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_reset_writers_after_fork)
 
 
-class _Run(Generic[T]):
-    """A thread that writes, from the first record to the end."""
+class _WriterThread(Generic[T]):
+    """One writer thread and its queue, from the first item until `close`."""
 
-    def __init__(self, sink: Sink, make: Make[T], most: int) -> None:
+    def __init__(self, sink: Sink, make_event: MakeEvent[T], max_waiting: int) -> None:
         self._sink = sink
-        self._make = make
-        self._queue: Queue[T] = Queue(most, MOST_BYTES, batch=BATCH, linger=LINGER)
-        self._ending = False
-        self._writing = 0
-        self._ailing = ""
-        self._full = False
-        self._thread = threading.Thread(target=self._work, name="answerback-records", daemon=True)
+        self._make_event = make_event
+        self._queue: Queue[T] = Queue(
+            max_waiting, MAX_WAITING_BYTES, batch_size=BATCH_SIZE, batch_seconds=BATCH_SECONDS
+        )
+        self._closing = False
+        self._unwritten = 0
+        self._last_error = ""
+        self._overflow_logged = False
+        self._thread = threading.Thread(target=self._run, name="answerback-records", daemon=True)
         try:
             self._thread.start()
-        except RuntimeError as exc:  # No more threads, or the process is ending.
-            self._ailing = str(exc)
+        except RuntimeError as exc:  # The system has no more threads, or the process is exiting.
+            self._last_error = str(exc)
 
-    def put(self, item: T, weight: int) -> None:
-        if not self._queue.put(item, weight) and not self._full:
-            self._full = True
-            why = self._ailing or f"{self._sink} takes too long"
-            _log().error("records are being lost, because no more can wait: %s", why)
+    def put(self, item: T, size: int) -> None:
+        if not self._queue.put(item, size) and not self._overflow_logged:
+            self._overflow_logged = True
+            _log().error("records are being lost, because the queue is full: %s", self._reason())
 
     def flush(self, seconds: float) -> bool:
         flushed = threading.Event()
-        self._queue.hurry(flushed)
+        self._queue.wake(flushed)
         return flushed.wait(seconds)
 
     def close(self, seconds: float) -> None:
-        self._ending = True
-        self._queue.hurry()
+        self._closing = True
+        self._queue.wake()
         if self._thread.ident is not None:
             self._thread.join(seconds)
-        lost = self._writing + len(self._queue) + self._queue.lost
+        lost = self._unwritten + len(self._queue) + self._queue.lost
         if lost:
-            why = self._ailing or f"{self._sink} takes too long"
             were = "record was" if lost == 1 else "records were"
-            _log().error("%d %s lost: %s", lost, were, why)
+            _log().error("%d %s lost: %s", lost, were, self._reason())
 
-    def _work(self) -> None:
-        # A variable of this function, so that a forked process never frees what it holds open.
-        pen = Pen(self._sink)
+    def _reason(self) -> str:
+        return self._last_error or f"{self._sink} takes too long"
+
+    def _run(self) -> None:
+        # A local variable: as an attribute it would be freed in a forked child, and the child
+        # would close the store that the parent still uses.
+        chain_writer = ChainWriter(self._sink)
         while True:
             taken = self._queue.take()
-            ending = self._ending
-            self._write_all(pen, taken)
-            for flushed in taken.flushed:
+            closing = self._closing
+            self._write_all(chain_writer, taken)
+            for flushed in taken.flush_waiters:
                 flushed.set()
-            if ending and not len(self._queue):
-                self._end(pen)
+            if closing and not len(self._queue):
+                self._end_chain(chain_writer)
                 return
 
-    def _end(self, pen: Pen) -> None:
-        pen.end()
-        removed = pen.left_behind().removed
+    def _end_chain(self, chain_writer: ChainWriter) -> None:
+        chain_writer.close()
+        removed = chain_writer.take_previous_files().removed
         if removed:
-            self._ailing = self._ailing or f"{self._sink} was removed"
-            self._queue.lose(removed)
+            self._last_error = self._last_error or f"{self._sink} was removed"
+            self._queue.add_lost(removed)
 
-    def _write_all(self, pen: Pen, taken: Taken[T]) -> None:
-        """What cannot be written although it is time to end is counted as lost."""
-        left = len(taken.items)
+    def _write_all(self, chain_writer: ChainWriter, taken: TakenItems[T]) -> None:
+        """Write the items in batches; count as lost those that cannot be written before closing."""
+        unwritten = len(taken.items)
         lost = taken.lost
-        for start in range(0, left or min(lost, 1), BATCH):
-            self._writing = left
-            items = taken.items[start : start + BATCH]
-            if not self._write(pen, items, lost):
-                self._queue.lose(left + lost)
+        # One empty batch if there are no items but a number of lost ones to record.
+        for start in range(0, unwritten or min(lost, 1), BATCH_SIZE):
+            self._unwritten = unwritten
+            items = taken.items[start : start + BATCH_SIZE]
+            if not self._write_with_retries(chain_writer, items, lost):
+                self._queue.add_lost(unwritten + lost)
                 break
-            left -= len(items)
+            unwritten -= len(items)
             lost = 0
-        self._writing = 0
+        self._unwritten = 0
 
-    def _write(self, pen: Pen, items: list[T], lost: int) -> bool:
-        """Write until it is written, or time to end."""
-        pause = _FIRST_PAUSE
+    def _write_with_retries(self, chain_writer: ChainWriter, items: list[T], lost: int) -> bool:
+        """Retry until the items are written; False if the writer is closing and writing fails."""
+        delay = _FIRST_RETRY_SECONDS
         moved = False
         while True:
             try:
-                pen.write(self._events(items), lost)
-            except Exception as exc:  # noqa: BLE001 -- whatever ails a sink, calls are answered
-                self._fell_ill(exc)
+                chain_writer.write(self._make_events(items), lost)
+            except Exception as exc:  # noqa: BLE001 -- a failing sink must not end the thread
+                self._on_error(exc)
                 if isinstance(exc, FileMoved) and not moved:
                     moved = True
                     continue
-                if self._ending:
-                    pen.give_up()
+                if self._closing:
+                    chain_writer.discard_unwritten()
                     return False
-                self._queue.pause(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
+                self._queue.wait_before_retry(delay)
+                delay = min(delay * 2, _MAX_RETRY_SECONDS)
             else:
-                self._is_well(lost, pen.left_behind())
+                self._on_written(lost, chain_writer.take_previous_files())
                 return True
 
-    def _events(self, items: list[T]) -> Iterator[Event]:
+    def _make_events(self, items: list[T]) -> Iterator[Event]:
         for count, item in enumerate(items, 1):
-            hurried = self._queue.is_filling()
-            yield self._make(item, hurried)
-            if not (hurried or count % _AT_A_STRETCH):
+            filling = self._queue.is_over_half_full()
+            yield self._make_event(item, filling)
+            if not (filling or count % _EVENTS_PER_GIL_RELEASE):
                 sleep(0)
 
-    def _fell_ill(self, exc: Exception) -> None:
-        said, self._ailing = self._ailing, f"{self._sink}: {type(exc).__name__}: {exc}"
-        if not said:
-            told = "records cannot be written, and up to %d will wait: %s"
-            _log().error(told, self._queue.most, self._ailing)
+    def _on_error(self, exc: Exception) -> None:
+        """Log the first error of a series."""
+        previous, self._last_error = self._last_error, f"{self._sink}: {type(exc).__name__}: {exc}"
+        if not previous:
+            message = "records cannot be written, and up to %d wait in memory: %s"
+            _log().error(message, self._queue.max_items, self._last_error)
 
-    def _is_well(self, lost: int, left: LeftBehind) -> None:
-        if self._ailing or lost or any(left):
-            lost += left.removed
+    def _on_written(self, lost: int, previous: PreviousFiles) -> None:
+        """Log the recovery and the losses, if there was an error or a loss before."""
+        if self._last_error or lost or any(previous):
+            lost += previous.removed
             were = "was" if lost == 1 else "were"
-            told = f"records are written to {self._sink} again; {lost} {were} lost"
-            if left.removed:
-                told += f", {left.removed} of them with the file that was removed"
-            if left.elsewhere:
-                told += f"; {left.elsewhere} from before are in the file that was there"
-            _log().warning("%s", told)
-        self._ailing = ""
-        self._full = False
+            message = f"records are written to {self._sink} again; {lost} {were} lost"
+            if previous.removed:
+                message += f", {previous.removed} of them in a file that was removed"
+            if previous.moved:
+                message += f"; {previous.moved} earlier ones are in the previous file"
+            _log().warning("%s", message)
+        self._last_error = ""
+        self._overflow_logged = False
 
 
 def _log() -> Any:

@@ -1,4 +1,4 @@
-"""What makes a reply right: named rules, and `validate`, which puts a reply to them."""
+"""Rules about replies, and `validate`, which checks a reply against them."""
 
 from .finding import Finding, Rule, Severity
 from .validation import validate

@@ -1,4 +1,4 @@
-"""All the rules, and which of them apply where."""
+"""All rules: by id, by name, and by the replies that they apply to."""
 
 from __future__ import annotations
 
@@ -55,103 +55,104 @@ _MODULES = (
 )
 RULES = {each.id: each for each in sorted(_rules_in(_MODULES), key=lambda each: each.id)}
 
-RULE_OF = {each.check: each for each in RULES.values()}
+RULE_BY_CHECK = {each.check: each for each in RULES.values()}
 
-# These are seen before there is a subject to check.
-_BEFORE = ("AB100", "AB116")
-_TYPES = ("text", "image", "audio", "resource", "resource_link")
+_BLOCK_TYPES = ("text", "image", "audio", "resource", "resource_link")
 
 
 Checks: TypeAlias = tuple[Callable[..., Faults], ...]
-"""What to call; `RULE_OF` says which rule it is the check of."""
+"""Check functions; `RULE_BY_CHECK` has the rule of each."""
 
 
-class Plan(msgspec.Struct, frozen=True):
-    """The rules for one sort of reply, by what they look at."""
+class RulePlan(msgspec.Struct, frozen=True):
+    """The checks for one sort of reply, grouped by the part of the reply that they take."""
 
     reply: Checks
     text: Checks
     leak: Checks
     tool: Checks
     rpc: Checks
-    other: Checks
-    """On blocks of a type that nobody knows."""
+    unknown_block: Checks
+    """The checks for a block of a type that MCP does not define."""
     blocks: dict[str, Checks]
+    """The checks for a block, by its type."""
 
 
 @cache
-def plan_for(dialect: Dialect, failed: bool, versioned: bool, with_schema: bool) -> Plan:
-    """What is to be checked; worked out once for each sort of reply."""
-    known = {None, *(("version",) if versioned else ()), *(("schema",) if with_schema else ())}
+def plan_for(dialect: Dialect, failed: bool, has_version: bool, has_schema: bool) -> RulePlan:
+    """The checks for one sort of reply; computed once for each sort."""
+    known = {None, *(("version",) if has_version else ()), *(("schema",) if has_schema else ())}
     whens = ("always", "failure" if failed else "success")
     rules = [
         each
         for each in RULES.values()
         if dialect in each.scope.dialects and each.scope.when in whens and each.scope.needs in known
     ]
-    blocks = [each for each in rules if each.scope.part == "block"]
-    return Plan(
-        reply=_on("reply", rules),
-        text=_on("text", rules),
-        leak=_on("leak", rules),
-        tool=_on("tool", rules),
-        rpc=_on("rpc", rules),
-        other=_checks(each for each in blocks if not each.scope.types),
-        blocks={noun: _checks(each for each in blocks if _is_on(each, noun)) for noun in _TYPES},
+    on_blocks = [each for each in rules if each.scope.part == "block"]
+    return RulePlan(
+        reply=_checks_of_part("reply", rules),
+        text=_checks_of_part("text", rules),
+        leak=_checks_of_part("leak", rules),
+        tool=_checks_of_part("tool", rules),
+        rpc=_checks_of_part("rpc", rules),
+        unknown_block=tuple(each.check for each in on_blocks if not each.scope.types),
+        blocks={
+            block_type: tuple(
+                each.check
+                for each in on_blocks
+                if not each.scope.types or block_type in each.scope.types
+            )
+            for block_type in _BLOCK_TYPES
+        },
     )
 
 
-def _on(part: Part, rules: list[Rule]) -> Checks:
-    return _checks(each for each in rules if each.scope.part == part)
+def _checks_of_part(part: Part, rules: list[Rule]) -> Checks:
+    return tuple(each.check for each in rules if each.scope.part == part)
 
 
-def _checks(rules: Iterable[Rule]) -> Checks:
-    return tuple(each.check for each in rules if each.id not in _BEFORE)
-
-
-def _is_on(rule: Rule, noun: str) -> bool:
-    return not rule.scope.types or noun in rule.scope.types
-
-
-def named(word: str) -> Rule | None:
-    """The rule of that id or name."""
+def find_rule(word: str) -> Rule | None:
+    """The rule whose id or name is *word*."""
     by_name = {each.name: each for each in RULES.values()}
     return RULES.get(word.upper()) or by_name.get(word.lower().replace("_", "-"))
 
 
-def nearest(word: str) -> list[str]:
-    """What somebody may have meant who named a rule that there is not: ids or names."""
+def similar_rules(word: str) -> list[str]:
+    """Up to three ids or names that resemble *word*, for a message that no rule is called so."""
     import difflib
 
-    number = word.upper()
-    if number[:2] == "AB" and number[2:].isdigit():
-        family = [each for each in RULES if each.startswith(number[:3])] or list(RULES)
-        wanted = int(number[2:].ljust(3, "0"))
+    rule_id = word.upper()
+    if rule_id[:2] == "AB" and rule_id[2:].isdigit():
+        family = [each for each in RULES if each.startswith(rule_id[:3])] or list(RULES)
+        wanted = int(rule_id[2:].ljust(3, "0"))
         near = sorted(family, key=lambda each: abs(int(each[2:]) - wanted))[:3]
         return [f"{each} ({RULES[each].name})" for each in sorted(near)]
     names = [each.name for each in RULES.values()]
-    spelt = word.lower().replace("_", "-").replace(" ", "-")
-    within = [each for each in names if spelt in each]
-    ids = difflib.get_close_matches(number, RULES, n=1, cutoff=0.8)
-    return (ids or difflib.get_close_matches(spelt, names, n=3) or within)[:3]
+    name = word.lower().replace("_", "-").replace(" ", "-")
+    containing = [each for each in names if name in each]
+    ids = difflib.get_close_matches(rule_id, RULES, n=1, cutoff=0.8)
+    return (ids or difflib.get_close_matches(name, names, n=3) or containing)[:3]
 
 
-def no_such_rule(word: str) -> str:
-    """What to say about a rule that there is not."""
-    near = nearest(word)
-    advice = f"did you mean {' or '.join(near)}?" if near else "`answerback rule` lists them"
+def unknown_rule_message(word: str) -> str:
+    """The error message for *word*, which is no rule's id or name."""
+    similar = similar_rules(word)
+    advice = f"did you mean {' or '.join(similar)}?" if similar else "`answerback rule` lists them"
     return f"no rule is called {word!r}; {advice}"
 
 
-def selected(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
-    """The ids of the rules that the words pick: ids, beginnings of ids, or names."""
-    picked = {each for word in select for each in _matching(word)} if select else set(RULES)
-    return frozenset(picked - {each for word in ignore for each in _matching(word)})
+def select_rules(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]:
+    """The ids of the rules in *select* (all, if it is empty) that are not in *ignore*.
+
+    Each word is an id, the beginning of ids, or a name; raises ValueError if no rule matches.
+    """
+    picked = {each for word in select for each in _matching_ids(word)} if select else set(RULES)
+    return frozenset(picked - {each for word in ignore for each in _matching_ids(word)})
 
 
-def _matching(word: str) -> list[str]:
-    found = [each for each in RULES if each.startswith(word.upper())]
-    one = named(word)
-    if not found and one is None:
-        raise ValueError(no_such_rule(word))
-    return found or [one.id] if one is not None else found
+def _matching_ids(word: str) -> list[str]:
+    ids = [each for each in RULES if each.startswith(word.upper())]
+    rule = find_rule(word)
+    if not ids and rule is None:
+        raise ValueError(unknown_rule_message(word))
+    return ids or [rule.id] if rule is not None else ids

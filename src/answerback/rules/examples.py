@@ -1,4 +1,4 @@
-"""Replies that several rules show as they should be."""
+"""Correct replies, which several rules have as their good example."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ MCP_IMAGE: dict[str, Any] = {
 }
 
 
-def said(text: str, **more: Any) -> dict[str, Any]:
-    """An MCP result of one text."""
-    return {"content": [{"type": "text", "text": text}], **more}
+def text_result(text: str, **members: Any) -> dict[str, Any]:
+    """An MCP result with one text block."""
+    return {"content": [{"type": "text", "text": text}], **members}
 
 
-def shown(*blocks: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """An MCP result of these blocks."""
-    return {"content": [*blocks], **more}
+def blocks_result(*blocks: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """An MCP result with these blocks."""
+    return {"content": [*blocks], **members}

@@ -1,4 +1,4 @@
-"""What a check comes to, and what a rule is."""
+"""The types of the rules: `Rule` and its parts, `Fault` and `Finding`."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ if TYPE_CHECKING:
     from ..contract import Dialect
 
 Severity = Literal["error", "warning", "note"]
-Part = Literal["reply", "block", "text", "leak", "tool", "rpc"]
-"""What a rule looks at: the whole reply, each block, each text, each string with a secret in it;
-each tool of a listing; a JSON-RPC error."""
+Part = Literal["document", "reply", "block", "text", "leak", "tool", "rpc"]
+"""The part of a reply that a rule checks.
+
+`document`: the bytes or the decoded value, before it is known to be a JSON object. `reply`: the
+whole reply. `block`: each content block. `text`: each text block. `leak`: each string that holds a
+secret. `tool`: each tool of a `tools/list` result. `rpc`: a JSON-RPC error.
+"""
 
 
 MCP: tuple[Dialect, ...] = ("mcp",)
@@ -23,19 +27,19 @@ PROBLEM: tuple[Dialect, ...] = ("problem",)
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What one rule says about one place in a reply."""
+    """One violation of a rule, at one place in a reply."""
 
     rule: str
     name: str
     severity: Severity
     pointer: str
-    """A JSON pointer into the reply; an empty one is the whole."""
+    """A JSON pointer into the reply; the empty pointer is the whole reply."""
     message: str
     hint: str = ""
 
 
 class Fault(NamedTuple):
-    """What a check found; the rule's own hint is used where there is none."""
+    """A violation as a check returns it; an empty hint stands for the rule's own hint."""
 
     pointer: str
     message: str
@@ -44,34 +48,41 @@ class Fault(NamedTuple):
 
 Faults: TypeAlias = Sequence[Fault]
 Fix: TypeAlias = Callable[[dict[str, Any], str], None]
-"""Repairs, in place, what was found in a reply at a pointer."""
+"""Repairs, in place, the violation at a pointer into a decoded reply."""
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A reply, and what has to be known beside it."""
+    """A reply for the documentation and the tests of a rule, with the context it is checked in."""
 
     reply: Any
-    """The reply, or what makes one that is too large to be kept."""
+    """The reply, or a function that builds one too large to be kept."""
     dialect: Dialect | None = None
     version: str | None = None
     schema: dict[str, Any] | None = None
     method: str | None = None
     listed: bool = False
 
-    def made(self) -> Any:
+    def build_reply(self) -> Any:
         return self.reply() if callable(self.reply) else self.reply
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """Where a rule applies. Worked out before a check, so that a check need not ask."""
+    """The replies that a rule applies to.
+
+    `catalogue.plan_for` picks the rules of a reply by their scopes, so a check need not test them.
+    """
 
     dialects: tuple[Dialect, ...]
     part: Part = "reply"
     when: Literal["always", "success", "failure"] = "always"
     needs: Literal["version", "schema"] | None = None
-    """What has to be known beside the reply."""
+    """The rule applies only if this is known: the version of MCP, or the tool's output schema."""
     types: tuple[str, ...] = ()
-    """The types of blocks; none means all."""
+    """The block types that the rule applies to; an empty tuple stands for all."""
+    plain_replies: Literal["any", "json", "none"] = "any"
+    """Which plain replies of our own can break the rule: any, only those with JSON as their text,
+    or none. `own_replies` defines plain replies, and skips the rule for those that cannot break it.
+    """
 
 
 class Rule(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,8 +104,8 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
         return Finding(self.id, self.name, self.severity, fault.pointer, fault.message, hint)
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What is said of a rule beside its function, whose name and docstring say the rest."""
+class RuleInfo(msgspec.Struct, frozen=True, kw_only=True):
+    """The fields of a rule that its check function does not give."""
 
     scope: Scope
     bad: Any
@@ -104,25 +115,25 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     fix: Fix | None = None
 
 
-def rule(number: str, about: About) -> Callable[[Callable[..., Faults]], Rule]:
-    """Make a rule of a function: its name is the rule's, its docstring says why."""
+def rule(rule_id: str, info: RuleInfo) -> Callable[[Callable[..., Faults]], Rule]:
+    """Make a rule of a check function: its name is the rule's name, its docstring the reason."""
 
-    def made(check: Callable[..., Faults]) -> Rule:
+    def make_rule(check: Callable[..., Faults]) -> Rule:
         return Rule(
-            id=number,
+            id=rule_id,
             name=check.__name__.replace("_", "-"),
-            severity=about.severity,
-            scope=about.scope,
+            severity=info.severity,
+            scope=info.scope,
             why=" ".join((check.__doc__ or "").split()),
-            hint=about.hint,
-            bad=_example(about.bad),
-            good=_example(about.good),
+            hint=info.hint,
+            bad=_example(info.bad),
+            good=_example(info.good),
             check=check,
-            fix=about.fix,
+            fix=info.fix,
         )
 
-    return made
+    return make_rule
 
 
-def _example(given: Any) -> Example:
-    return given if isinstance(given, Example) else Example(given)
+def _example(reply: Any) -> Example:
+    return reply if isinstance(reply, Example) else Example(reply)

@@ -1,12 +1,13 @@
-"""Small words about JSON values, and where a fix finds them."""
+"""Functions on decoded JSON: naming and quoting values, JSON pointers, walking a value."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 
-def kind(value: Any) -> str:
-    """What sort of JSON value it is, for a sentence."""
+def kind_name(value: Any) -> str:
+    """The kind of a JSON value, in words that fit into a message."""
     match value:
         case None:
             return "null"
@@ -21,23 +22,56 @@ def kind(value: Any) -> str:
     return "an object"
 
 
-def quoted(value: Any, most: int = 60) -> str:
-    """A text in quotes, or any other value; of a long one the beginning."""
+def quoted(value: Any, limit: int = 60) -> str:
+    """The `repr` of a value; a long one is cut after *limit* characters."""
     if isinstance(value, str):
-        return repr(value if len(value) <= most else value[: most - 1] + "…")
-    shown = repr(value)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+        return repr(value if len(value) <= limit else value[: limit - 1] + "…")
+    text = repr(value)
+    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def block_at(found: dict[str, Any], pointer: str) -> dict[str, Any]:
+def pointer_token(name: str) -> str:
+    """A member's name, escaped for use in a JSON pointer."""
+    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
+
+
+def block_at(reply: dict[str, Any], pointer: str) -> dict[str, Any]:
     """The content block that a pointer such as `/content/0/data` leads into."""
-    block: dict[str, Any] = found["content"][int(pointer.split("/")[2])]
+    block: dict[str, Any] = reply["content"][int(pointer.split("/")[2])]
     return block
 
 
-def parent_of(found: Any, pointer: str) -> tuple[Any, str]:
-    """What holds the value that *pointer* leads to, and its name there."""
+def parent_of(value: Any, pointer: str) -> tuple[Any, str]:
+    """The object or array that holds the value at *pointer*, and the value's name in it."""
     *path, name = [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")[1:]]
     for step in path:
-        found = found[int(step)] if isinstance(found, list) else found[step]
-    return found, name
+        value = value[int(step)] if isinstance(value, list) else value[step]
+    return value, name
+
+
+def walk_strings(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
+    """Every string in *value* with its pointer, except the `blob` of a resource."""
+    for at, each in walk_values(value, pointer):
+        if isinstance(each, str):
+            yield at, each
+
+
+def walk_values(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
+    """*value* and every value in it with its pointer, except the `blob` of a resource."""
+    waiting, seen = [(pointer, value)], set[int]()
+    while waiting:
+        pointer, value = waiting.pop()
+        yield pointer, value
+        # A value that Python code built may contain itself, which decoded JSON cannot.
+        if id(value) in seen:
+            continue
+        if isinstance(value, dict | list | tuple):
+            seen.add(id(value))
+        if isinstance(value, dict):
+            waiting += [
+                (f"{pointer}/{pointer_token(str(name))}", each)
+                for name, each in value.items()
+                if name != "blob"
+            ]
+        elif isinstance(value, list | tuple):
+            waiting += [(f"{pointer}/{index}", each) for index, each in enumerate(value)]

@@ -1,7 +1,14 @@
-"""What the rules find in a reply of ours, told of the reply itself and not of one of its forms.
+"""Findings in a `Reply` of our own, with pointers into the reply and not into one of its forms.
 
-A reply is put to the rules in MCP's form, which says all of it. Most never get that far: they are
-seen to be right from what they are made of, without being written. Hot: one in a few microseconds.
+The rules check a reply in the form of the `mcp` dialect, which carries everything. Writing and
+checking that form takes 40 to 90 microseconds, so a plain reply gets a quick check first, which
+takes a few. A plain reply is short and holds no secrets, and is one of these:
+
+- data and no content, which the dialect writes as one text (its JSON) and as structured content;
+- one text block without annotations, and no data;
+- an error and no content, whose message is the text.
+
+A rule declares in `Scope.plain_replies` whether a plain reply can break it.
 """
 
 from __future__ import annotations
@@ -15,132 +22,132 @@ from ..content import Text
 from ..contract import STANDARD
 from ..reply import Error, Reply
 from ..shape import RESULT
-from .catalogue import RULE_OF, Checks, plan_for
+from .catalogue import RULE_BY_CHECK, Checks, plan_for
 from .checks.ab3_text_and_data import RESULT_MEMBERS
-from .detectors.failure_json import ABOUT_FAILURE
+from .detectors.failure_json import FAILURE_MEMBERS
 from .detectors.secrets import may_hold_secrets
 from .finding import Finding
-from .reply_view import NOTHING_KNOWN, Subject
+from .reply_view import NO_CONTEXT, ReplyView
 from .validation import shape_of, validate
 
-# Of one text, and the data that it says, these can find nothing: the dialect writes it so.
-_HOLDS = frozenset(
-    {
-        *("AB102", "AB104", "AB111", "AB115", "AB118", "AB122", "AB301", "AB302", "AB303"),
-        *("AB305", "AB306", "AB310", "AB601", "AB602", "AB603"),
-    }
-)
-# These read texts that are JSON, and no others.
-_OF_JSON = frozenset({"AB202", "AB207", "AB304", "AB307", "AB308"})
-_JSON = ("{", "[", '"', "```")
-# Written as MCP, where it stands twice, no more than this comes near to too many tokens.
-_SHORT = 32 * 1024
-# An object without any of these is not about a failed call, nor a result in a result.
-_TELLING = ABOUT_FAILURE | RESULT_MEMBERS
+# The starts of a text that the rules may read as JSON; the last is a Markdown code fence.
+_JSON_STARTS = ("{", "[", '"', "```")
+# The MCP form repeats the text in the data; twice this length is far from too many tokens (AB602).
+_MAX_LENGTH = 32 * 1024
+# An object without any of these members is neither an error object nor a tool result.
+_SUSPECT_MEMBERS = FAILURE_MEMBERS | RESULT_MEMBERS
 _UNSET = msgspec.UNSET
 _decode = msgspec.json.Decoder().decode
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
-def _asked(failed: bool, is_json: bool) -> tuple[Checks, Checks]:
-    plan = plan_for("mcp", failed, versioned=False, with_schema=False)
-    left_out = _HOLDS if is_json else _HOLDS | _OF_JSON
-    kept = tuple(check for check in plan.reply if RULE_OF[check].id not in left_out)
-    return kept, plan.text
+def _plain_checks(failed: bool, is_json: bool) -> tuple[Checks, Checks]:
+    """The checks that a plain reply can fail: those of the whole reply, and those of its text."""
+    plan = plan_for("mcp", failed, has_version=False, has_schema=False)
+    which = ("any", "json") if is_json else ("any",)
+    on_reply, on_text = (
+        tuple(check for check in checks if RULE_BY_CHECK[check].scope.plain_replies in which)
+        for checks in (plan.reply, plan.text)
+    )
+    return on_reply, on_text
 
 
-_EITHER = (False, True)
-_ASKED = {(failed, is_json): _asked(failed, is_json) for failed in _EITHER for is_json in _EITHER}
+_PLAIN_CHECKS = {
+    (failed, is_json): _plain_checks(failed, is_json)
+    for failed in (False, True)
+    for is_json in (False, True)
+}
 
 
 def findings_in(reply: Reply[Any]) -> tuple[Finding, ...]:
-    """What there is to say about a reply, the same whichever dialect it is sent in.
+    """The findings in a reply, which are the same in whichever dialect it is sent.
 
     Pointers lead into `{"content": …, "data": …, "error": …, "meta": …}`.
     """
-    return () if _is_plainly_right(reply) else tuple(_told(reply))
+    return () if _passes_quick_check(reply) else tuple(_full_check(reply))
 
 
-def _is_plainly_right(reply: Reply[Any]) -> bool:
-    """Never wrong when it says yes; what is unusual is not looked into."""
+def _passes_quick_check(reply: Reply[Any]) -> bool:
+    """True only if no rule finds anything; False if a rule does, or if the reply is not plain."""
     if reply.meta:
         return False
     if reply.error is not None:
-        return not reply.content and _is_right_failure(reply.error)
+        return not reply.content and _error_passes(reply.error)
     if reply.content:
-        return reply.data is _UNSET and _is_right_content(reply)
+        return reply.data is _UNSET and _content_passes(reply)
     encoded = reply.encoded
-    if encoded is None or len(encoded) > _SHORT:
+    if encoded is None or len(encoded) > _MAX_LENGTH:
         return False
     text = encoded.decode()
     if may_hold_secrets(text):
         return False
-    # Of numbers and lists the text is {"result": …}, which is like nothing that is looked for.
     if text[0] == "{":
-        return _TELLING.isdisjoint(_members(encoded)) or _is_right(
+        return _SUSPECT_MEMBERS.isdisjoint(_decode_members(encoded)) or _passes(
             text, text, data=_decode(encoded)
         )
     if text[0] == '"':
-        # A date too is sent as a string.
-        said = reply.data if type(reply.data) is str else _decode(encoded)
-        return _is_right(said, text, data={"result": said})
+        # Dates and other values that are not str are encoded as strings too.
+        string = reply.data if type(reply.data) is str else _decode(encoded)
+        return _passes(string, text, data={"result": string})
+    # The text of a number or a list is {"result": …}, which no rule reports.
     return True
 
 
-def _is_right_content(reply: Reply[Any]) -> bool:
+def _content_passes(reply: Reply[Any]) -> bool:
     block = reply.content[0]
     if len(reply.content) > 1 or type(block) is not Text or block.annotations or block.meta:
         return False
     text = block.text
-    # A character may take six in JSON.
-    short = len(text) <= _SHORT // 2
-    return short and not may_hold_secrets(text) and _is_right(text, text)
+    # JSON may encode one character as six.
+    is_short = len(text) <= _MAX_LENGTH // 2
+    return is_short and not may_hold_secrets(text) and _passes(text, text)
 
 
-def _is_right_failure(error: Error) -> bool:
+def _error_passes(error: Error) -> bool:
     text = _encode(error).decode()
-    if len(text) > _SHORT or may_hold_secrets(text):
+    if len(text) > _MAX_LENGTH or may_hold_secrets(text):
         return False
-    return _is_right(error.message, text, failed=True)
+    return _passes(error.message, text, failed=True)
 
 
-def _is_right(text: str, raw: str, *, failed: bool = False, data: Any = _UNSET) -> bool:
-    """Whether no rule finds anything in a reply of that text and data; *raw* is their JSON."""
-    found: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
+def _passes(text: str, json_text: str, *, failed: bool = False, data: Any = _UNSET) -> bool:
+    """Whether no rule finds anything in a plain reply of *text* and *data*, encoded as
+    *json_text*."""
+    reply: dict[str, Any] = {"content": [{"type": "text", "text": text}], "isError": failed}
     if data is not _UNSET:
-        found["structuredContent"] = data
-    it = Subject(found, "mcp", NOTHING_KNOWN, raw)
-    of_reply, of_text = _ASKED[failed, text.lstrip().startswith(_JSON)]
-    for check in of_reply:
-        if check(it):
+        reply["structuredContent"] = data
+    view = ReplyView(reply, "mcp", NO_CONTEXT, json_text)
+    on_reply, on_text = _PLAIN_CHECKS[failed, text.lstrip().startswith(_JSON_STARTS)]
+    for check in on_reply:
+        if check(view):
             return False
-    for check in of_text:  # noqa: SIM110 -- any() takes twice as long
-        if check(it, text, 0):
+    for check in on_text:  # noqa: SIM110 -- any() takes twice as long
+        if check(view, text, 0):
             return False
     return True
 
 
-def _told(reply: Reply[Any]) -> Iterator[Finding]:
-    """Each once, although what is in the data is in the text too."""
-    found = [
-        msgspec.structs.replace(each, pointer=_place(each.pointer, reply))
+def _full_check(reply: Reply[Any]) -> Iterator[Finding]:
+    """Check the MCP form, in which the text repeats the data; yield each finding once."""
+    findings = [
+        msgspec.structs.replace(each, pointer=_reply_pointer(each.pointer, reply))
         for each in validate(reply, "mcp")
     ]
     seen = set[tuple[str, str]]()
-    for each in found:
+    for each in findings:
         key = each.rule, each.pointer
         below = f"{each.pointer}/"
-        again = each.pointer in ("/data", "/error/message") and any(
-            other.rule == each.rule and other.pointer.startswith(below) for other in found
+        has_exact_one = each.pointer in ("/data", "/error/message") and any(
+            other.rule == each.rule and other.pointer.startswith(below) for other in findings
         )
-        if key not in seen and not again:
+        if key not in seen and not has_exact_one:
             seen.add(key)
             yield each
 
 
-def _place(pointer: str, reply: Reply[Any]) -> str:
-    """Where in the reply that is, which a pointer into its form in MCP leads to."""
+def _reply_pointer(pointer: str, reply: Reply[Any]) -> str:
+    """The pointer into the reply for a pointer into its MCP form."""
     name, *path = pointer[1:].split("/")
     match name, path:
         case "structuredContent", ["result", *rest] if shape_of(reply) is RESULT:
@@ -154,19 +161,19 @@ def _place(pointer: str, reply: Reply[Any]) -> str:
         case "_meta", _:
             return "/".join(["/meta", *path])
         case "content", [index, *rest]:
-            return _place_in_content(int(index), rest, reply)
+            return _content_pointer(int(index), rest, reply)
         case "content", _ if not reply.content:
             return "/data" if reply.error is None else "/error/message"
     return pointer
 
 
-def _place_in_content(index: int, rest: list[str], reply: Reply[Any]) -> str:
-    """The dialect adds one text, of the error or of the data, if it is not there already."""
+def _content_pointer(index: int, rest: list[str], reply: Reply[Any]) -> str:
+    """The dialect adds a text block of the error or the data, unless the content has it."""
     from ..dialects.contract_text import content_with_text
 
     written = content_with_text(reply, shape_of(reply), STANDARD)
     added = len(written) > len(reply.content)
-    leads = added and written[1:] == reply.content
-    if added and index == (0 if leads else len(reply.content)):
+    is_first = added and written[1:] == reply.content
+    if added and index == (0 if is_first else len(reply.content)):
         return "/data" if reply.error is None else "/error/message"
-    return "/".join([f"/content/{index - leads}", *rest])
+    return "/".join([f"/content/{index - is_first}", *rest])

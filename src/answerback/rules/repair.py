@@ -1,4 +1,4 @@
-"""Repairs what can be repaired without guessing."""
+"""Applies the fixes of the rules to a decoded reply."""
 
 from __future__ import annotations
 
@@ -8,49 +8,50 @@ from typing import TYPE_CHECKING, Any
 
 from .catalogue import RULES
 from .finding import Finding
-from .reply_view import Circumstances
+from .reply_view import CheckContext
 from .validation import check
 
 if TYPE_CHECKING:
     from ..contract import Dialect
 
-_ROUNDS = 4  # A repair may bring to light what another can repair.
+_MAX_ROUNDS = 4  # A fix may cause a finding that another fix can repair.
 
 
 def repair(
-    found: dict[str, Any],
+    reply: dict[str, Any],
     dialect: Dialect | None,
-    given: Circumstances,
+    context: CheckContext,
     rules: Collection[str] = frozenset(RULES),
 ) -> tuple[Finding, ...]:
-    """Change a decoded reply for the better, in place; gives what is left to be said about it."""
-    findings = check(found, dialect, given)
-    for _ in range(_ROUNDS):
+    """Repair a decoded reply in place; returns the findings that are left."""
+    findings = check(reply, dialect, context)
+    for _ in range(_MAX_ROUNDS):
         fixable = [each for each in findings if each.rule in rules and RULES[each.rule].fix]
-        # From the end, so that what is taken out does not move what comes before it.
+        # Last pointer first: an item that a fix removes does not shift the items before it.
         for each in sorted(fixable, key=lambda each: each.pointer, reverse=True):
-            _apply(found, each)
-        left = check(found, dialect, given)
+            _apply_fix(reply, each)
+        left = check(reply, dialect, context)
         if left == findings:
             break
         findings = left
     return findings
 
 
-def can_repair(found: dict[str, Any], finding: Finding) -> bool:
-    """Whether the rule's repair would change anything; what is no base64 at all stays as it is."""
+def can_repair(reply: dict[str, Any], finding: Finding) -> bool:
+    """Whether the rule's fix changes the reply; it does not change, say, data that is not base64
+    in any form."""
     if RULES[finding.rule].fix is None:
         return False
-    changed = deepcopy(found)
-    _apply(changed, finding)
-    return changed != found
+    changed = deepcopy(reply)
+    _apply_fix(changed, finding)
+    return changed != reply
 
 
-def _apply(found: dict[str, Any], finding: Finding) -> None:
+def _apply_fix(reply: dict[str, Any], finding: Finding) -> None:
     fix = RULES[finding.rule].fix
     if fix is not None:
         try:
-            fix(found, finding.pointer)
+            fix(reply, finding.pointer)
         except (KeyError, IndexError, TypeError, ValueError):
-            # Another repair has changed what this one was for; the next round looks again.
+            # Another fix has changed this place; the next round checks the reply again.
             return

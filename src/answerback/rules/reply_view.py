@@ -1,4 +1,4 @@
-"""What is checked: a reply in a dialect, with all that several rules want to know of it."""
+"""`ReplyView`: a decoded reply, and the values that several rules derive from it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
+
+from .json_values import pointer_token, walk_strings
 
 if TYPE_CHECKING:
     from ..contract import Dialect
@@ -17,57 +19,60 @@ _decode = msgspec.json.decode
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
-class Circumstances(msgspec.Struct, frozen=True):
-    """What is known beside the reply itself."""
+class CheckContext(msgspec.Struct, frozen=True):
+    """The facts about a call that its reply does not state."""
 
     version: Version | None = None
     schema: dict[str, Any] | None = None
     """The tool's output schema."""
     method: str | None = None
-    """Which JSON-RPC request it answers."""
+    """The method of the JSON-RPC request that the reply answers."""
     listed: bool = False
-    """Whether the tool's listing was seen, so that a schema which is not there is missing."""
+    """Whether the tool's `tools/list` entry is known; then no *schema* means that it has none."""
 
 
-NOTHING_KNOWN = Circumstances()
+NO_CONTEXT = CheckContext()
 
-Parsed: TypeAlias = tuple[int, str, Any]
-"""A text block that is JSON: where it stands, its text, and the value that it is."""
+JsonText: TypeAlias = tuple[int, str, Any]
+"""A text block that is JSON: the index of the block, its text, and the decoded value."""
 
 
-class Subject:
-    """One reply; it is never changed by a check."""
+class ReplyView:
+    """One reply in one dialect; a check never changes it.
+
+    `blocks`, `texts` and `media` pair an index in `content` with the block, its text or its base64.
+    """
 
     __slots__ = (
-        "_nulls",
-        "_parsed",
-        "_raw",
-        "_told",
-        "_unequal",
+        "_error_texts",
+        "_json_text",
+        "_json_texts",
+        "_may_have_nulls",
+        "_texts_unlike_data",
         "blocks",
+        "context",
         "data",
         "dialect",
         "failed",
-        "found",
-        "given",
+        "json",
         "media",
         "texts",
         "version",
     )
 
     def __init__(
-        self, found: Any, dialect: Dialect, given: Circumstances, raw: str | None = None
+        self, reply: Any, dialect: Dialect, context: CheckContext, json_text: str | None = None
     ) -> None:
-        self.found: dict[str, Any] = found
+        self.json: dict[str, Any] = reply
         self.dialect = dialect
-        self.given = given
-        self.version = given.version
+        self.context = context
+        self.version = context.version
         if dialect == "mcp":
-            self.failed = found.get("isError") is True
-            self.data = found.get("structuredContent", msgspec.UNSET)
+            self.failed = reply.get("isError") is True
+            self.data = reply.get("structuredContent", msgspec.UNSET)
         else:
-            self.failed, self.data = _others(found, dialect)
-        content = found.get("content")
+            self.failed, self.data = _failed_and_data(reply, dialect)
+        content = reply.get("content")
         self.blocks: list[tuple[int, dict[str, Any]]] = []
         self.texts: list[tuple[int, str]] = []
         self.media: list[tuple[int, str]] = []
@@ -75,133 +80,100 @@ class Subject:
             if not isinstance(block, dict):
                 continue
             self.blocks.append((index, block))
-            noun = block.get("type")
-            if noun == "text" and isinstance(block.get("text"), str):
+            block_type = block.get("type")
+            if block_type == "text" and isinstance(block.get("text"), str):
                 self.texts.append((index, block["text"]))
-            elif noun in MEDIA and isinstance(block.get("data"), str):
+            elif block_type in MEDIA and isinstance(block.get("data"), str):
                 self.media.append((index, block["data"]))
-        self._parsed: list[Parsed] | None = None
-        self._unequal: list[Parsed] | None = None
-        self._raw = raw
-        self._nulls: bool | None = None
-        self._told: list[tuple[str, str]] | None = None
+        self._json_texts: list[JsonText] | None = None
+        self._texts_unlike_data: list[JsonText] | None = None
+        self._json_text = json_text
+        self._may_have_nulls: bool | None = None
+        self._error_texts: list[tuple[str, str]] | None = None
 
     @property
-    def parsed(self) -> list[Parsed]:
-        """The texts that are JSON objects or arrays."""
-        if self._parsed is None:
-            self._parsed = []
+    def json_texts(self) -> list[JsonText]:
+        """The text blocks that are JSON objects or arrays."""
+        if self._json_texts is None:
+            self._json_texts = []
             for index, text in self.texts:
-                value = parse(text)
+                value = parse_json(text)
                 if value is not None:
-                    self._parsed.append((index, text, value))
-        return self._parsed
+                    self._json_texts.append((index, text, value))
+        return self._json_texts
 
     @property
-    def unequal(self) -> list[Parsed]:
-        """The texts that are JSON, if there is data and none of them says just that."""
-        if self._unequal is None:
-            self._unequal = _unequal(self.parsed, self.data)
-        return self._unequal
+    def texts_unlike_data(self) -> list[JsonText]:
+        """The text blocks that are JSON; none if there is no data, or if one of them equals it."""
+        if self._texts_unlike_data is None:
+            self._texts_unlike_data = _texts_unlike(self.json_texts, self.data)
+        return self._texts_unlike_data
 
     @property
-    def raw(self) -> str:
-        """The reply as JSON, without the bytes of pictures and sounds."""
-        if self._raw is None:
-            self._raw = _as_text(self._without_media() if self.media else self.found)
-        return self._raw
+    def json_text(self) -> str:
+        """The reply encoded as JSON, without its image and audio blocks."""
+        if self._json_text is None:
+            self._json_text = _encoded(self._without_media() if self.media else self.json)
+        return self._json_text
 
     @property
-    def has_nulls(self) -> bool:
-        """Whether there may be a null, or what is written as one: NaN."""
-        if self._nulls is None:
-            self._nulls = "null" in self.raw
-        return self._nulls
+    def may_have_nulls(self) -> bool:
+        """Whether the JSON may hold null, or NaN, which the encoder writes as null."""
+        if self._may_have_nulls is None:
+            self._may_have_nulls = "null" in self.json_text
+        return self._may_have_nulls
 
     @property
-    def worth_reading(self) -> str:
-        """The JSON without the data, where a text says the same, so that nothing is read twice."""
-        raw = self.raw
-        if len(raw) < _LONG or self.media or not self.parsed or self.unequal:
-            return raw
-        return _as_text({name: each for name, each in self.found.items() if each is not self.data})
+    def text_to_scan(self) -> str:
+        """The JSON to search for secrets; long data that a text repeats is left out."""
+        text = self.json_text
+        if len(text) < _LONG or self.media or not self.json_texts or self.texts_unlike_data:
+            return text
+        return _encoded({name: each for name, each in self.json.items() if each is not self.data})
 
     def error_texts(self) -> list[tuple[str, str]]:
-        """Where a failure says what went wrong, and what it says."""
-        if self._told is None:
-            self._told = self._error_texts()
-        return self._told
+        """The texts in which a failure says what went wrong, each with its pointer."""
+        if self._error_texts is None:
+            self._error_texts = self._find_error_texts()
+        return self._error_texts
 
-    def _error_texts(self) -> list[tuple[str, str]]:
+    def _find_error_texts(self) -> list[tuple[str, str]]:
         if self.dialect in ("rest", "problem"):
-            pairs = [(f"/{name}", self.found.get(name)) for name in ("error", "detail")]
+            pairs = [(f"/{name}", self.json.get(name)) for name in ("error", "detail")]
         else:
             pairs = [(f"/content/{index}/text", text) for index, text in self.texts]
-            error = self.found.get("error")
+            error = self.json.get("error")
             if self.dialect == "envelope" and isinstance(error, dict):
                 pairs.append(("/error/message", error.get("message")))
         return [(pointer, text) for pointer, text in pairs if isinstance(text, str)]
 
     def strings(self) -> Iterator[tuple[str, str]]:
-        """Every string in the reply with its pointer, but for the bytes of blocks."""
-        for name, value in self.found.items():
+        """Every string in the reply with its pointer, except base64."""
+        for name, value in self.json.items():
             if name != "content":
-                yield from walk(value, f"/{escape(name)}")
+                yield from walk_strings(value, f"/{pointer_token(name)}")
         for index, block in self.blocks:
             for name, value in block.items():
                 if name != "data" or block.get("type") not in MEDIA:
-                    yield from walk(value, f"/content/{index}/{escape(name)}")
+                    yield from walk_strings(value, f"/content/{index}/{pointer_token(name)}")
 
     def _without_media(self) -> dict[str, Any]:
         kept = [block for _, block in self.blocks if block.get("type") not in MEDIA]
-        return {**self.found, "content": kept}
+        return {**self.json, "content": kept}
 
 
-def walk(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
-    """Every string in *value* with its pointer, but for the bytes of a resource."""
-    for at, each in visited(value, pointer):
-        if isinstance(each, str):
-            yield at, each
-
-
-def visited(value: Any, pointer: str) -> Iterator[tuple[str, Any]]:
-    """Every value within *value* with its pointer, but for the bytes of a resource."""
-    waiting, seen = [(pointer, value)], set[int]()
-    while waiting:
-        pointer, value = waiting.pop()
-        yield pointer, value
-        # What comes from Python, and not from JSON, may hold itself.
-        if id(value) in seen:
-            continue
-        if isinstance(value, dict | list | tuple):
-            seen.add(id(value))
-        if isinstance(value, dict):
-            waiting += [
-                (f"{pointer}/{escape(str(name))}", each)
-                for name, each in value.items()
-                if name != "blob"
-            ]
-        elif isinstance(value, list | tuple):
-            waiting += [(f"{pointer}/{index}", each) for index, each in enumerate(value)]
-
-
-def escape(name: str) -> str:
-    """A member's name as a JSON pointer has it."""
-    return name.replace("~", "~0").replace("/", "~1") if "~" in name or "/" in name else name
-
-
-def _others(found: dict[str, Any], dialect: Dialect) -> tuple[bool, Any]:
-    """Whether it is a failure, and the data, or UNSET; of a REST reply it is the whole."""
+def _failed_and_data(reply: dict[str, Any], dialect: Dialect) -> tuple[bool, Any]:
+    """Whether the reply is a failure, and its data or UNSET; a REST reply is all data."""
     match dialect:
         case "envelope":
-            return found.get("success") is False, found.get("data", msgspec.UNSET)
+            return reply.get("success") is False, reply.get("data", msgspec.UNSET)
         case "rest":
-            return found.keys() == {"error"}, found
+            return reply.keys() == {"error"}, reply
     return True, msgspec.UNSET
 
 
-def parse(text: str) -> Any:
-    """The object or array that a text is the JSON of, or None."""
+def parse_json(text: str) -> Any:
+    """The JSON object or array that *text* encodes, or None."""
     start = text[:1]
     if start.isspace():
         text = text.lstrip()
@@ -214,7 +186,7 @@ def parse(text: str) -> Any:
         return None
 
 
-def _unequal(texts: list[Parsed], data: Any) -> list[Parsed]:
+def _texts_unlike(texts: list[JsonText], data: Any) -> list[JsonText]:
     if not texts or not isinstance(data, dict):
         return []
     result = data["result"] if len(data) == 1 and "result" in data else data
@@ -225,9 +197,9 @@ def _unequal(texts: list[Parsed], data: Any) -> list[Parsed]:
     return texts
 
 
-def _as_text(found: Any) -> str:
+def _encoded(value: Any) -> str:
     try:
-        return _encode(found).decode()
+        return _encode(value).decode()
     except (TypeError, ValueError, RecursionError):
-        # What JSON cannot say (a lone surrogate, a cycle) can still hold a secret.
-        return repr(found)
+        # A value that JSON cannot express (a lone surrogate, a cycle) can still hold a secret.
+        return repr(value)

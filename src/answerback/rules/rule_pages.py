@@ -1,6 +1,6 @@
-"""The page of each rule, for `docs/rules/` and for a terminal, made from the rule itself.
+"""Generates the documentation of each rule, for `docs/rules/` and for a terminal.
 
-`python -m answerback.rules.rule_pages FOLDER` writes them all.
+`python -m answerback.rules.rule_pages FOLDER` writes all pages.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from typing import Any
 
 from .catalogue import FAMILIES, RULES
 from .finding import Example, Rule
-from .reply_view import Circumstances
+from .reply_view import CheckContext
 from .validation import check
 
-_LONGEST = 160
+_MAX_STRING = 160
 _DIALECTS = {"mcp": "MCP", "envelope": "envelope", "rest": "REST", "problem": "problem"}
 
 
 def page(rule: Rule) -> str:
-    """The rule in Markdown."""
-    lines = [f"# {rule.id} {rule.name}", "", rule.why, "", *_facts(rule), ""]
-    lines += ["## Not like this", "", *_known(rule.bad), *_fenced(rule.bad), ""]
+    """The Markdown page of one rule."""
+    lines = [f"# {rule.id} {rule.name}", "", rule.why, "", *_summary(rule), ""]
+    lines += ["## Not like this", "", *_conditions(rule.bad), *_fenced(rule.bad), ""]
     lines += [f"> {message}" for message in _messages(rule)]
     lines += ["", rule.hint[:1].upper() + rule.hint[1:] + "." if rule.hint else "", ""]
-    lines += ["## But like this", "", *_known(rule.good), *_fenced(rule.good)]
+    lines += ["## But like this", "", *_conditions(rule.good), *_fenced(rule.good)]
     return "\n".join(lines).replace("\n\n\n", "\n\n") + "\n"
 
 
 def index() -> str:
-    """The list of all rules in Markdown."""
-    lines = ["# Rules", "", "What makes a reply right. `answerback lint` checks recorded replies,"]
+    """The Markdown page that lists all rules."""
+    lines = ["# Rules", "", "What a reply must be like. `answerback lint` checks recorded replies,"]
     lines += ["`validate` one of your own; `answerback rule AB101` shows a page on a terminal.", ""]
     for beginning, family in FAMILIES.items():
         lines += [
@@ -46,9 +46,9 @@ def index() -> str:
     return "\n".join(lines) + "\n"
 
 
-def in_words(rule: Rule) -> str:
-    """The rule as a terminal shows it."""
-    lines = [f"{rule.id} {rule.name} ({rule.severity}; {_where(rule)})", "", rule.why, ""]
+def terminal_page(rule: Rule) -> str:
+    """The description of one rule as plain text."""
+    lines = [f"{rule.id} {rule.name} ({rule.severity}; {_applies_to(rule)})", "", rule.why, ""]
     lines += ["not like this:", *_indented(rule.bad)]
     lines += [f"  → {message}" for message in _messages(rule)]
     lines += ["", "but like this:", *_indented(rule.good)]
@@ -58,35 +58,35 @@ def in_words(rule: Rule) -> str:
 
 
 def pages() -> dict[str, str]:
-    """All pages, by the name of their file."""
+    """All pages, by file name."""
     return {"README.md": index()} | {f"{rule.id}.md": page(rule) for rule in RULES.values()}
 
 
-def findings_of(example: Example) -> list[tuple[str, str]]:
-    """What is found in an example: the ids of rules and their messages."""
+def example_findings(example: Example) -> list[tuple[str, str]]:
+    """The rule id and the message of each finding in an example."""
     from ..versions import VERSIONS
     from .validation import validate
 
     version = VERSIONS[example.version] if example.version else None
-    given = Circumstances(version, example.schema, example.method, example.listed)
-    reply = example.made()
+    context = CheckContext(version, example.schema, example.method, example.listed)
+    reply = example.build_reply()
     if isinstance(reply, bytes):
-        found = validate(reply, example.dialect)
+        findings = validate(reply, example.dialect)
     else:
-        found = check(reply, example.dialect, given)
-    return [(each.rule, each.message) for each in found]
+        findings = check(reply, example.dialect, context)
+    return [(each.rule, each.message) for each in findings]
 
 
 def _messages(rule: Rule) -> list[str]:
-    return [message for number, message in findings_of(rule.bad) if number == rule.id]
+    return [message for rule_id, message in example_findings(rule.bad) if rule_id == rule.id]
 
 
-def _facts(rule: Rule) -> list[str]:
+def _summary(rule: Rule) -> list[str]:
     repaired = " Repaired by `answerback lint --fix`." if rule.fix else ""
-    return [f"{rule.severity.capitalize()}. Applies to {_where(rule)}.{repaired}"]
+    return [f"{rule.severity.capitalize()}. Applies to {_applies_to(rule)}.{repaired}"]
 
 
-def _where(rule: Rule) -> str:
+def _applies_to(rule: Rule) -> str:
     names = ", ".join(_DIALECTS[each] for each in rule.scope.dialects)
     if rule.scope.part == "tool":
         return f"{names}: the list of tools"
@@ -98,35 +98,35 @@ def _where(rule: Rule) -> str:
 def _row(rule: Rule) -> str:
     name = f"[{rule.id}]({rule.id}.md) {rule.name}"
     mark = " \U0001f527" if rule.fix else ""
-    return f"| {name}{mark} | {rule.severity} | {_where(rule)} | {rule.why} |"
+    return f"| {name}{mark} | {rule.severity} | {_applies_to(rule)} | {rule.why} |"
 
 
-def _known(example: Example) -> list[str]:
-    """What has to be known beside the reply, as a sentence."""
-    known = [
+def _conditions(example: Example) -> list[str]:
+    """The context that the example is checked in, as a sentence."""
+    conditions = [
         f"asked with `{example.method}`" if example.method else "",
         f"in MCP {example.version}" if example.version else "",
         "from a tool whose output schema is below" if example.schema else "",
-        "from a tool that declares no output schema" if _unlisted(example) else "",
+        "from a tool that declares no output schema" if _has_no_schema(example) else "",
         f"as {_DIALECTS[example.dialect]}" if example.dialect in ("rest", "problem") else "",
     ]
-    said = ", ".join(each for each in known if each)
-    return [said[:1].upper() + said[1:] + ":", ""] if said else []
+    text = ", ".join(each for each in conditions if each)
+    return [text[:1].upper() + text[1:] + ":", ""] if text else []
 
 
-def _unlisted(example: Example) -> bool:
+def _has_no_schema(example: Example) -> bool:
     return example.listed and example.schema is None
 
 
 def _fenced(example: Example) -> list[str]:
-    lines = ["```json", *_json(example.made()).splitlines(), "```"]
+    lines = ["```json", *_json(example.build_reply()).splitlines(), "```"]
     if example.schema is not None:
         lines += ["", "```json", *_json(example.schema).splitlines(), "```"]
     return lines
 
 
 def _indented(example: Example) -> list[str]:
-    return [f"  {line}" for line in _json(example.made()).splitlines()]
+    return [f"  {line}" for line in _json(example.build_reply()).splitlines()]
 
 
 def _json(value: Any) -> str:
@@ -136,9 +136,9 @@ def _json(value: Any) -> str:
 
 
 def _shortened(value: Any) -> Any:
-    """The value with its longest strings cut."""
+    """The value with its long strings cut."""
     match value:
-        case str() if len(value) > _LONGEST:
+        case str() if len(value) > _MAX_STRING:
             return f"{value[:60]}… ({len(value):,} characters)"
         case dict():
             return {name: _shortened(each) for name, each in value.items()}
@@ -148,7 +148,7 @@ def _shortened(value: Any) -> Any:
 
 
 def main(folder: str) -> None:
-    """Write every page, and take away those of rules that are no more."""
+    """Write every page, and delete the pages of rules that no longer exist."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
     written = pages()

@@ -1,4 +1,4 @@
-"""Puts a reply to the rules. Hot: a usual reply is done in a few microseconds."""
+"""Checks a reply against the rules. A hot path: about 15 microseconds a reply."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..dialects.detect import dialect_of
 from ..reply import Reply
 from ..shape import BARE, RESULT, Shape
 from ..versions import LATEST_STATEFUL, VERSIONS, Version
-from .catalogue import RULE_OF, Plan, plan_for
+from .catalogue import RULE_BY_CHECK, RulePlan, plan_for
 from .checks.ab1_result import not_an_object, not_json
 from .detectors.secrets import may_hold_secrets, secrets_in
 from .finding import Fault, Faults, Finding
-from .json_values import kind
-from .reply_view import NOTHING_KNOWN, Circumstances, Subject
+from .json_values import kind_name
+from .reply_view import NO_CONTEXT, CheckContext, ReplyView
 
 if TYPE_CHECKING:
     from ..contract import Dialect
@@ -33,7 +33,7 @@ def validate(
     schema: dict[str, Any] | None = None,
     version: str | Version | None = None,
 ) -> tuple[Finding, ...]:
-    """What the rules find in a reply, in the order of where it stands.
+    """The findings in a reply: about the whole of it, then about each block, then about secrets.
 
     The reply is a `Reply`, a decoded JSON value, or JSON as bytes or text. Without a dialect,
     `dialects.detect` tells an envelope from an MCP result. *schema* is the tool's output schema
@@ -43,54 +43,57 @@ def validate(
         there = ", ".join(DIALECTS)
         raise ValueError(f"no dialect is called {dialect!r}; there are {there}")
     if schema is None and version is None:
-        given = NOTHING_KNOWN
+        context = NO_CONTEXT
     else:
         known = VERSIONS.get(version) if isinstance(version, str) else version
         if version is not None and known is None:
             there = ", ".join(VERSIONS)
             raise ValueError(f"no version of MCP is called {version!r}; there are {there}")
-        given = Circumstances(known, schema)
+        context = CheckContext(known, schema)
     if isinstance(reply, Reply):
         dialect = dialect or "mcp"
-        reply = _written(reply, dialect, given)
+        reply = _as_json(reply, dialect, context)
     elif isinstance(reply, bytes | str):
         try:
-            reply = decoded(reply)
+            reply = decode_json(reply)
         except ValueError as exc:
             return (not_json.finding(Fault("", f"not JSON: {exc}")),)
-    return check(reply, dialect, given)
+    return check(reply, dialect, context)
 
 
 def check(
-    found: Any, dialect: Dialect | None = None, given: Circumstances = NOTHING_KNOWN
+    reply: Any, dialect: Dialect | None = None, context: CheckContext = NO_CONTEXT
 ) -> tuple[Finding, ...]:
-    """What the rules find in decoded JSON, with all that is known beside it."""
-    if not isinstance(found, dict):
-        return _not_an_object(found, dialect, given)
+    """The findings in a decoded reply, given what else is known about its call."""
+    if not isinstance(reply, dict):
+        return _check_non_object(reply, dialect, context)
     if dialect is None:
         # Only MCP has requests with a method.
-        dialect = dialect_of(found) if given.method is None else "mcp"
-    it = Subject(found, dialect, given)
+        dialect = dialect_of(reply) if context.method is None else "mcp"
+    view = ReplyView(reply, dialect, context)
     findings: list[Finding] = []
-    with_schema = given.schema is not None or given.listed
-    plan = plan_for(dialect, it.failed, given.version is not None, with_schema)
-    if dialect == "mcp" and not it.blocks:
-        if isinstance(found.get("tools"), list) and "content" not in found:
-            return _of_tools(it, plan)
-        if "error" in found and given.method is not None:
-            return tuple(each for run in plan.rpc for each in _findings(run, run(it)))
+    has_schema = context.schema is not None or context.listed
+    plan = plan_for(dialect, view.failed, context.version is not None, has_schema)
+    if dialect == "mcp" and not view.blocks:
+        if isinstance(reply.get("tools"), list) and "content" not in reply:
+            return _check_tools(view, plan)
+        if "error" in reply and context.method is not None:
+            return tuple(each for run in plan.rpc for each in _findings(run, run(view)))
     for run in plan.reply:
-        if faults := run(it):
+        if faults := run(view):
             findings += _findings(run, faults)
-    if it.blocks:
-        _check_blocks(it, plan, findings)
-    if may_hold_secrets(it.worth_reading):
-        _check_secrets(it, plan, findings)
+    if view.blocks:
+        _check_blocks(view, plan, findings)
+    if may_hold_secrets(view.text_to_scan):
+        _check_secrets(view, plan, findings)
     return tuple(findings)
 
 
-def decoded(source: bytes | str) -> Any:
-    """JSON as it was sent, also with NaN in it, of which a rule tells; raises ValueError."""
+def decode_json(source: bytes | str) -> Any:
+    """Decode JSON, also with NaN or Infinity in it, which rule AB304 reports.
+
+    Raises ValueError if *source* is not JSON.
+    """
     try:
         return msgspec.json.decode(source)
     except RecursionError:
@@ -103,51 +106,51 @@ def decoded(source: bytes | str) -> Any:
 
 
 def _findings(run: Callable[..., Faults], faults: Faults) -> Iterable[Finding]:
-    return map(RULE_OF[run].finding, faults)
+    return map(RULE_BY_CHECK[run].finding, faults)
 
 
-def _check_blocks(it: Subject, plan: Plan, findings: list[Finding]) -> None:
-    for index, block in it.blocks:
-        noun = block.get("type")
-        if isinstance(noun, str) and noun:
-            for run in plan.blocks.get(noun, plan.other):
-                if faults := run(it, block, index):
+def _check_blocks(view: ReplyView, plan: RulePlan, findings: list[Finding]) -> None:
+    for index, block in view.blocks:
+        block_type = block.get("type")
+        if isinstance(block_type, str) and block_type:
+            for run in plan.blocks.get(block_type, plan.unknown_block):
+                if faults := run(view, block, index):
                     findings += _findings(run, faults)
-    for index, text in it.texts:
+    for index, text in view.texts:
         for run in plan.text:
-            if faults := run(it, text, index):
+            if faults := run(view, text, index):
                 findings += _findings(run, faults)
 
 
-def _check_secrets(it: Subject, plan: Plan, findings: list[Finding]) -> None:
-    for pointer, text in it.strings():
+def _check_secrets(view: ReplyView, plan: RulePlan, findings: list[Finding]) -> None:
+    for pointer, text in view.strings():
         if secrets := list(secrets_in(text)):
             for run in plan.leak:
-                findings += _findings(run, run(it, secrets, pointer))
+                findings += _findings(run, run(view, secrets, pointer))
 
 
-def _of_tools(it: Subject, plan: Plan) -> tuple[Finding, ...]:
+def _check_tools(view: ReplyView, plan: RulePlan) -> tuple[Finding, ...]:
     return tuple(
         each
-        for index, tool in enumerate(it.found["tools"])
+        for index, tool in enumerate(view.json["tools"])
         if isinstance(tool, dict)
         for run in plan.tool
-        for each in _findings(run, run(it, tool, index))
+        for each in _findings(run, run(view, tool, index))
     )
 
 
-def _not_an_object(
-    found: Any, dialect: Dialect | None, given: Circumstances
+def _check_non_object(
+    reply: Any, dialect: Dialect | None, context: CheckContext
 ) -> tuple[Finding, ...]:
     if dialect == "rest":
-        # A REST reply may be any JSON; what is not an object is checked as one's only member.
-        inner = check({"result": found}, "rest", given)
+        # A REST reply may be any JSON value: check it as the only member of an object.
+        inner = check({"result": reply}, "rest", context)
         return tuple(msgspec.structs.replace(each, pointer=each.pointer[7:]) for each in inner)
-    return (not_an_object.finding(Fault("", f"the reply is {kind(found)}, not an object")),)
+    return (not_an_object.finding(Fault("", f"the reply is {kind_name(reply)}, not an object")),)
 
 
 def shape_of(reply: Reply[Any]) -> Shape:
-    """How its data is wrapped, as far as a reply alone can tell: an object is sent as it is."""
+    """The shape of a reply's data: an object is sent bare, any other value as `{"result": …}`."""
     from ..dialects.common import encoded_data
 
     if reply.data is msgspec.UNSET or encoded_data(reply).startswith(b"{"):
@@ -155,11 +158,12 @@ def shape_of(reply: Reply[Any]) -> Shape:
     return RESULT
 
 
-def _written(reply: Reply[Any], dialect: Dialect, given: Circumstances) -> Any:
+def _as_json(reply: Reply[Any], dialect: Dialect, context: CheckContext) -> Any:
+    """A `Reply` written in the dialect and decoded again."""
     from ..dialects import write
 
     contract = ENVELOPE if dialect == "envelope" else STANDARD
-    version = given.version or LATEST_STATEFUL
+    version = context.version or LATEST_STATEFUL
     written = write(reply, dialect, shape_of(reply), contract, version)
     is_json = written.media_type.endswith("json")
     return msgspec.json.decode(written.body) if is_json else {"content": []}

@@ -1,1 +1,1 @@
-"""Tools, resources and prompts: a function, its options and what its signature tells."""
+"""Tools, resources and prompts: functions with their options and signatures."""

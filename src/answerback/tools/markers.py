@@ -19,8 +19,10 @@ class Ask(msgspec.Struct, frozen=True):
 
 def ask_of(annotation: Any) -> Ask | None:
     """Return the `Ask` of a parameter's annotation."""
-    markers = getattr(annotation, "__metadata__", ())
-    return next((marker for marker in markers if isinstance(marker, Ask)), None)
+    for marker in getattr(annotation, "__metadata__", ()):
+        if isinstance(marker, Ask):
+            return marker
+    return None
 
 
 class Header(msgspec.Struct, frozen=True):
@@ -38,5 +40,7 @@ class Header(msgspec.Struct, frozen=True):
 
 def header_of(annotation: Any) -> Header | None:
     """Return the `Header` of a parameter's annotation."""
-    markers = getattr(annotation, "__metadata__", ())
-    return next((marker for marker in markers if isinstance(marker, Header)), None)
+    for marker in getattr(annotation, "__metadata__", ()):
+        if isinstance(marker, Header):
+            return marker
+    return None

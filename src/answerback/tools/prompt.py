@@ -10,8 +10,8 @@ import msgspec
 from ..content import BLOCKS, Block
 from ..contract import Contract
 from ..types.problems import InvalidOutput
-from .options import CommonOptions
 from .tool import Tool
+from .tool_options import CommonOptions
 
 
 class Message(msgspec.Struct, frozen=True):

@@ -13,8 +13,8 @@ from ..contract import Contract
 from ..reply import Reply
 from ..types.output import Output
 from ..types.problems import InvalidOutput
-from .options import CommonOptions
 from .tool import Tool
+from .tool_options import CommonOptions
 from .uri_template import UriTemplate
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")

@@ -14,7 +14,7 @@ from ..content import BLOCKS
 from ..contract import Contract
 from ..reply import Reply
 from ..shape import BARE, EMPTY, RESULT, SPREAD, Shape
-from ..types.unservable import check, is_object
+from ..types.annotation_reader import check_type, is_object
 
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ def read_return_type(annotation: Any, contract: Contract, where: str) -> ReturnT
     data = NoneType if annotation is None else annotation
     if not unchanged:
         data = reduce(or_, data_members)
-    check(data, where)
+    check_type(data, where)
     declared = len(data_members) == len(members)
     return ReturnType(data_type=data, shape=_shape(data, contract), declared=declared)
 

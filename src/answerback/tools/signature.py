@@ -14,7 +14,7 @@ import msgspec
 
 from ..context import Context
 from ..errors import UndefinedAnnotation
-from ..types.parameter import Parameter
+from ..types.arguments import Parameter
 from .markers import ask_of, header_of
 
 # Bits of a code object's `co_flags`.
@@ -116,8 +116,11 @@ def read_signature(source: Source, name: str) -> Signature:
 
 
 def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str]:
-    markers = ((each.name, header_of(each.annotation)) for each in parameters)
-    return {(name,): marker.name for name, marker in markers if marker is not None}
+    return {
+        (each.name,): marker.name
+        for each in parameters
+        if (marker := header_of(each.annotation)) is not None
+    }
 
 
 @contextmanager

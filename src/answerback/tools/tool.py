@@ -6,17 +6,15 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..contract import Contract
 from ..shape import Shape
-from ..types.arguments import Arguments
+from ..types.annotation_reader import check_type
+from ..types.arguments import Arguments, Parameter
 from ..types.output import Output
-from ..types.parameter import Parameter
-from ..types.unservable import check
-from .options import ToolOptions, resolve_options
 from .return_type import ReturnType, read_return_type
 from .signature import (
     Signature,
@@ -26,6 +24,7 @@ from .signature import (
     read_signature,
     source_of,
 )
+from .tool_options import resolve_options
 
 if TYPE_CHECKING:
     from .docstrings import Docstring
@@ -37,7 +36,7 @@ _NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.-]{1,128}")
 class Tool:
     """Registering a tool is cheap: decoders are built at the first call, schemas when listed.
 
-    `settings` has all options with their defaults; `options` are those the author gave.
+    `settings` has all options, with their defaults.
     """
 
     def __init__(
@@ -45,7 +44,6 @@ class Tool:
     ) -> None:
         self.fn = fn
         self.contract = contract
-        self.options = cast("ToolOptions", options)
         self.settings = settings = resolve_options(options)
         self.source = source_of(fn)
         self.name = _check_name(settings.name or _name_of(fn, self.source))
@@ -55,8 +53,8 @@ class Tool:
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
         check_callable(self.source, self.name)
-        # Annotations that cannot be served are refused now; one with a name that is not
-        # defined yet is read again at the first call.
+        # Refuse annotations that cannot be served now, unless a name in them is not defined
+        # yet: those are read at the first call.
         with suppress(NameError):
             _ = self.returns
 
@@ -64,7 +62,7 @@ class Tool:
     def signature(self) -> Signature:
         signature = read_signature(self.source, self.name)
         for parameter in signature.parameters:
-            check(parameter.annotation, f"parameter {parameter.name!r} of tool {self.name!r}")
+            check_type(parameter.annotation, f"parameter {parameter.name!r} of tool {self.name!r}")
         return signature
 
     @cached_property
@@ -116,7 +114,7 @@ class Tool:
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
-        """The schema of the data as it is sent, or None if the annotation does not tell."""
+        """The schema of the wrapped data; None if the return annotation has no data type."""
         from .tool_schemas import make_output_schema
 
         return make_output_schema(self)

@@ -23,7 +23,7 @@ def make_input_schema(tool: Tool) -> dict[str, Any]:
 
 
 def make_output_schema(tool: Tool) -> dict[str, Any] | None:
-    """Return the schema of the wrapped data, or None if the annotation does not tell."""
+    """Return the schema of the wrapped data; None if the return annotation has no data type."""
     if not tool.returns.declared:
         return None
     with explain_undefined_names(tool.name, tool.source):

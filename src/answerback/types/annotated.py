@@ -1,7 +1,10 @@
-"""What `Annotated` says beside the type, in msgspec's, pydantic's or annotated_types' words.
+"""Reads the metadata of `Annotated`: msgspec's `Meta`, pydantic's `Field`, annotated_types, text.
 
-Objects of the other libraries are known by their class's module, so neither is imported.
+pydantic and annotated_types are not imported: their objects are recognised by the module of
+their class.
 """
+
+from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -10,12 +13,11 @@ from typing import Any
 
 import msgspec
 
-from .nodes import NO_LIMITS, NO_NOTES, Limits, Notes
+from .nodes import NO_LIMITS, NO_NOTES, Notes, ValueLimits
 
-_NUMBERS = ("ge", "gt", "le", "lt", "multiple_of")
-_LIMITS = (*_NUMBERS, "min_length", "max_length", "pattern")
-_NOTES = ("title", "description", "examples")
-# How two limits of one name are combined: the narrower one holds.
+_LIMIT_NAMES = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
+_NOTE_NAMES = ("title", "description", "examples")
+# Of two limits of one name, the narrower one counts.
 _NARROWER: dict[str, Any] = {
     "ge": max,
     "gt": max,
@@ -26,109 +28,113 @@ _NARROWER: dict[str, Any] = {
 }
 
 
-class Extras(msgspec.Struct, kw_only=True):
-    """All that `Annotated` metadata says about one type."""
+class Metadata(msgspec.Struct, kw_only=True):
+    """The limits and notes from the `Annotated` metadata of one type."""
 
-    limits: Limits = NO_LIMITS
+    limits: ValueLimits = NO_LIMITS
     notes: Notes = NO_NOTES
-    # Some limits are not in msgspec's own words.
-    foreign: bool = False
-    # Only pydantic can tell what it means (a validator, strip_whitespace, ...).
+    foreign_limits: bool = False
+    """Some of the limits are not in a msgspec `Meta`, so msgspec does not apply them."""
     needs_pydantic: bool = False
+    """The metadata has pydantic objects (a validator, `strip_whitespace`) that only it applies."""
 
 
-def read_metadata(metadata: Iterable[Any]) -> Extras:
+def read_metadata(items: Iterable[Any]) -> Metadata:
     """Read the items of an `Annotated`, the innermost first."""
-    extras = Extras()
-    for item in _flat(metadata):
-        _read_item(item, extras)
-    return extras
+    metadata = Metadata()
+    for item in _flatten(items):
+        _read_item(item, metadata)
+    return metadata
 
 
-def _library(item: Any) -> str:
+def _library_of(item: Any) -> str:
     return type(item).__module__.partition(".")[0]
 
 
-def _flat(metadata: Iterable[Any]) -> Iterator[Any]:
-    for item in metadata:
+def _flatten(items: Iterable[Any]) -> Iterator[Any]:
+    for item in items:
         if getattr(item, "__is_annotated_types_grouped_metadata__", False):
-            yield from _flat(item)
-        elif _is_field(item):
-            yield from _flat(item.metadata)
+            yield from _flatten(item)
+        elif _is_pydantic_field(item):
+            yield from _flatten(item.metadata)
             yield item
         else:
             yield item
 
 
-def _is_field(item: Any) -> bool:
-    return _library(item) == "pydantic" and type(item).__name__ == "FieldInfo"
+def _is_pydantic_field(item: Any) -> bool:
+    return _library_of(item) == "pydantic" and type(item).__name__ == "FieldInfo"
 
 
-def _read_item(item: Any, extras: Extras) -> None:
+def _read_item(item: Any, metadata: Metadata) -> None:
     if isinstance(item, msgspec.Meta):
-        _limit(extras, item, (*_LIMITS, "tz"))
-        _note(extras, item, item.extra_json_schema)
+        _add_limits(metadata, item, (*_LIMIT_NAMES, "tz"))
+        _add_notes(metadata, item, item.extra_json_schema)
     elif isinstance(item, str):
-        extras.notes = msgspec.structs.replace(extras.notes, description=item)
-    elif _is_field(item):
+        metadata.notes = msgspec.structs.replace(metadata.notes, description=item)
+    elif _is_pydantic_field(item):
         extra = item.json_schema_extra
-        _note(extras, item, extra if isinstance(extra, dict) else None)
+        _add_notes(metadata, item, extra if isinstance(extra, dict) else None)
     elif type(item).__name__ == "Doc":
-        extras.notes = msgspec.structs.replace(extras.notes, description=item.documentation)
-    elif _library(item) == "annotated_types":
-        _read_annotated_types(item, extras)
-    elif _library(item) in ("pydantic", "pydantic_core"):
-        _read_pydantic(item, extras)
+        metadata.notes = msgspec.structs.replace(metadata.notes, description=item.documentation)
+    elif _library_of(item) == "annotated_types":
+        _read_annotated_types(item, metadata)
+    elif _library_of(item) in ("pydantic", "pydantic_core"):
+        _read_pydantic(item, metadata)
 
 
-def _read_annotated_types(item: Any, extras: Extras) -> None:
-    extras.foreign = True
+def _read_annotated_types(item: Any, metadata: Metadata) -> None:
+    metadata.foreign_limits = True
     match type(item).__name__:
         case "Predicate" | "Not":
-            check = item.func if type(item).__name__ == "Predicate" else item
-            checks = (*extras.limits.checks, check)
-            extras.limits = msgspec.structs.replace(extras.limits, checks=checks)
+            _add_check(metadata, item.func if type(item).__name__ == "Predicate" else item)
         case "Timezone":
             aware = item.tz is not None
-            extras.limits = msgspec.structs.replace(extras.limits, tz=aware)
+            metadata.limits = msgspec.structs.replace(metadata.limits, tz=aware)
         case _:
-            _limit(extras, item, _LIMITS)
+            _add_limits(metadata, item, _LIMIT_NAMES)
 
 
-def _read_pydantic(item: Any, extras: Extras) -> None:
-    told = {name for name, value in getattr(item, "__dict__", {}).items() if value is not None}
-    if told and told <= set(_LIMITS):
-        extras.foreign = True
-        _limit(extras, item, _LIMITS)
+def _read_pydantic(item: Any, metadata: Metadata) -> None:
+    names = {name for name, value in getattr(item, "__dict__", {}).items() if value is not None}
+    if names and names <= set(_LIMIT_NAMES):
+        metadata.foreign_limits = True
+        _add_limits(metadata, item, _LIMIT_NAMES)
     else:
-        extras.needs_pydantic = True
+        metadata.needs_pydantic = True
 
 
-def _limit(extras: Extras, item: Any, names: tuple[str, ...]) -> None:
+def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
     found = {name: value for name in names if (value := getattr(item, name, None)) is not None}
     for name in found.keys() & _NARROWER.keys():
-        held = getattr(extras.limits, name)
-        found[name] = found[name] if held is None else _NARROWER[name](held, found[name])
+        earlier = getattr(metadata.limits, name)
+        found[name] = found[name] if earlier is None else _NARROWER[name](earlier, found[name])
     if "pattern" in found:
         found["pattern"] = getattr(found["pattern"], "pattern", found["pattern"])
-        _keep(extras, "pattern", lambda held, value: re.search(held, value) is not None)
+        _keep_as_check(
+            metadata, "pattern", lambda limit, value: re.search(limit, value) is not None
+        )
     if "multiple_of" in found:
-        _keep(extras, "multiple_of", lambda held, value: value % held == 0)
+        _keep_as_check(metadata, "multiple_of", lambda limit, value: value % limit == 0)
     if not found:
         return
-    extras.limits = _sharpen(msgspec.structs.replace(extras.limits, **found))
+    metadata.limits = _drop_wider_bounds(msgspec.structs.replace(metadata.limits, **found))
 
 
-def _keep(extras: Extras, name: str, holds: Callable[[Any, Any], bool]) -> None:
-    """Make a check of the limit that another of its name is about to replace."""
-    held = getattr(extras.limits, name)
-    if held is not None:
-        checks = (*extras.limits.checks, partial(holds, held))
-        extras.limits = msgspec.structs.replace(extras.limits, checks=checks)
+def _keep_as_check(metadata: Metadata, name: str, fits: Callable[[Any, Any], bool]) -> None:
+    """Keep an earlier limit as a check, because a second limit of its name replaces it."""
+    earlier = getattr(metadata.limits, name)
+    if earlier is not None:
+        _add_check(metadata, partial(fits, earlier))
 
 
-def _sharpen(limits: Limits) -> Limits:
-    # `ge` with `gt` says nothing that the narrower of them does not, and Meta takes one only.
+def _add_check(metadata: Metadata, check: Callable[[Any], Any]) -> None:
+    checks = (*metadata.limits.checks, check)
+    metadata.limits = msgspec.structs.replace(metadata.limits, checks=checks)
+
+
+def _drop_wider_bounds(limits: ValueLimits) -> ValueLimits:
+    # `Meta` accepts only one of `ge` and `gt`, and the narrower one implies the other.
     if limits.ge is not None and limits.gt is not None:
         dropped = "ge" if limits.gt >= limits.ge else "gt"
         limits = msgspec.structs.replace(limits, **{dropped: None})
@@ -138,8 +144,10 @@ def _sharpen(limits: Limits) -> Limits:
     return limits
 
 
-def _note(extras: Extras, item: Any, extra: dict[str, Any] | None) -> None:
-    found = {name: value for name in _NOTES if (value := getattr(item, name, None)) is not None}
+def _add_notes(metadata: Metadata, item: Any, extra: dict[str, Any] | None) -> None:
+    found = {
+        name: value for name in _NOTE_NAMES if (value := getattr(item, name, None)) is not None
+    }
     if extra:
-        found["extra"] = {**(extras.notes.extra or {}), **extra}
-    extras.notes = msgspec.structs.replace(extras.notes, **found)
+        found["extra"] = {**(metadata.notes.extra or {}), **extra}
+    metadata.notes = msgspec.structs.replace(metadata.notes, **found)

@@ -1,4 +1,9 @@
-"""Annotations to the typed tree. It asks nothing of msgspec's decoders: it must be quick."""
+"""Reads annotations into the tree of nodes, and refuses types that cannot be served.
+
+Registration uses it, so it has to be quick: it builds no msgspec decoders.
+"""
+
+from __future__ import annotations
 
 import collections.abc as abc
 import enum
@@ -12,28 +17,29 @@ from uuid import UUID
 import msgspec
 
 from . import nodes
-from .annotated import Extras, read_metadata
-from .nodes import NO_LIMITS, NO_NOTES, Limits, Node
+from .annotated import Metadata, read_metadata
+from .nodes import NO_LIMITS, NO_NOTES, Node, ValueLimits
 from .problems import UnservableType
 from .record_fields import read_fields, start_record, style_of
-from .refusals import name_of, refusal
+from .unservable import explain_unservable, name_of
 
-SCALARS = frozenset(
+_SCALARS = frozenset(
     {bool, int, float, str, bytes, bytearray, datetime, date, time, timedelta, UUID, Decimal}
 )
-_NUMERIC = frozenset({"ge", "gt", "le", "lt", "multiple_of"})
-_SIZES = frozenset({"min_length", "max_length"})
-# Which limits a scalar can have; the rest of them can only be compared.
-_TAKES: dict[type, frozenset[str]] = {
+_COMPARISONS = frozenset({"ge", "gt", "le", "lt"})
+_NUMBER_LIMITS = _COMPARISONS | {"multiple_of"}
+_LENGTHS = frozenset({"min_length", "max_length"})
+# The limits that a scalar accepts, for all but the numbers.
+_SCALAR_LIMITS: dict[type, frozenset[str]] = {
     bool: frozenset(),
-    str: _SIZES | {"pattern"},
-    bytes: _SIZES,
-    bytearray: _SIZES,
+    str: _LENGTHS | {"pattern"},
+    bytes: _LENGTHS,
+    bytearray: _LENGTHS,
     UUID: frozenset(),
-    datetime: _NUMERIC - {"multiple_of"} | {"tz"},
-    time: _NUMERIC - {"multiple_of"} | {"tz"},
-    date: _NUMERIC - {"multiple_of"},
-    timedelta: _NUMERIC - {"multiple_of"},
+    datetime: _COMPARISONS | {"tz"},
+    time: _COMPARISONS | {"tz"},
+    date: _COMPARISONS,
+    timedelta: _COMPARISONS,
 }
 _CONTAINERS: dict[Any, type] = {
     list: list,
@@ -47,29 +53,64 @@ _CONTAINERS: dict[Any, type] = {
 }
 _MAPPINGS: frozenset[Any] = frozenset({dict, abc.Mapping, abc.MutableMapping})
 _UNIONS: frozenset[Any] = frozenset({typing.Union, types.UnionType})
-_ENDLESS = "{} holds itself with no class between; write Any"
+_RECURSIVE_ALIAS = "{} contains itself without a class in between; write Any"
 _WRAPPERS: frozenset[Any] = frozenset({typing.Final, typing.Required, typing.NotRequired})
 
 
 def read_type(annotation: Any, where: str = "") -> Node:
-    """The tree of *annotation*; raises UnservableType, naming *where*, if there is none."""
-    if _hashable(annotation) and annotation in _PLAIN:
-        return _PLAIN[annotation]
+    """Return the tree of *annotation*.
+
+    Raises UnservableType, which names *where*, or NameError for an undefined name.
+    """
+    if _is_hashable(annotation) and annotation in _PLAIN_NODES:
+        return _PLAIN_NODES[annotation]
     try:
         return _Reader().read(annotation, where)
     except RecursionError:
-        raise UnservableType(where, _ENDLESS.format(name_of(annotation))) from None
+        raise UnservableType(where, _RECURSIVE_ALIAS.format(name_of(annotation))) from None
 
 
-def _refuse_name(bare: Any, where: str) -> None:
+def check_type(annotation: Any, where: str) -> None:
+    """Raise UnservableType, which names *where*, if *annotation* has no JSON form.
+
+    A name that is not defined yet passes: the first call reads the annotation again.
+    """
+    try:
+        read_type(annotation, where)
+    except NameError:
+        return
+
+
+def is_object(annotation: Any) -> bool:
+    """Return whether every value of the type is a JSON object."""
+    return is_object_node(read_type(annotation))
+
+
+def is_object_node(node: Node) -> bool:
+    """Return whether every value of *node* is a JSON object."""
+    match node:
+        case nodes.Noted(inner=inner):
+            return is_object_node(inner)
+        case nodes.Union(members=members):
+            return all(map(is_object_node, members))
+        case nodes.Model():
+            from .pydantic_types import is_object_model
+
+            return is_object_model(node)
+        case nodes.Record(array=array):
+            return not array
+    return isinstance(node, nodes.Mapping)
+
+
+def _refuse_unresolved(bare: Any, where: str) -> None:
     if isinstance(bare, str):
         raise NameError(f"{where}: {bare!r} is not the name of a type that is known here")
     if isinstance(bare, typing.ForwardRef):
-        # Names were looked up before; one is left where that would never end.
-        raise UnservableType(where, _ENDLESS.format(bare.__forward_arg__))
+        # Forward references were resolved before; one that remains is a recursive alias.
+        raise UnservableType(where, _RECURSIVE_ALIAS.format(bare.__forward_arg__))
 
 
-def _hashable(annotation: Any) -> bool:
+def _is_hashable(annotation: Any) -> bool:
     try:
         hash(annotation)
     except TypeError:
@@ -77,8 +118,8 @@ def _hashable(annotation: Any) -> bool:
     return True
 
 
-def peel(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
-    """The type inside Annotated, NewType, aliases and Final, and all metadata on the way."""
+def _unwrap(annotation: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return the type inside Annotated, NewType, aliases and Final, and all their metadata."""
     metadata: tuple[Any, ...] = ()
     while True:
         origin = getattr(annotation, "__origin__", None)
@@ -103,93 +144,95 @@ def _is_wrapper(origin: Any) -> bool:
 
 
 class _Reader:
-    """Reads one annotation; remembers its classes, because they may be recursive."""
+    """Reads one annotation; it remembers the classes in it, because they may be recursive."""
 
     def __init__(self) -> None:
         self._records: dict[Any, nodes.Record] = {}
-        # Inside a generic class an unfilled TypeVar means Any; outside it is a mistake.
-        self._depth = 0
+        # Inside a generic class a TypeVar without a type means Any; outside it is a mistake.
+        self._record_depth = 0
 
     def read(self, annotation: Any, where: str, outer: tuple[Any, ...] = ()) -> Node:
-        """Read one annotation; *outer* is what was said about the union it is a member of."""
-        bare, metadata = peel(annotation)
-        extras = read_metadata((*outer, *metadata))
-        if extras.needs_pydantic or _is_pydantic(bare):
+        """Read one annotation; *outer* is the metadata of the union that it is a member of."""
+        bare, items = _unwrap(annotation)
+        metadata = read_metadata((*outer, *items))
+        if metadata.needs_pydantic or _is_pydantic(bare):
             return nodes.Model(annotation)
         if typing.get_origin(bare) in _UNIONS:
-            node = self._union(bare, where, (*outer, *metadata))
+            node = self._union(bare, where, (*outer, *items))
         else:
-            node = self._bare(bare, where, extras)
-        notes = read_metadata(metadata).notes if outer else extras.notes
+            node = self._bare(bare, where, metadata)
+        notes = read_metadata(items).notes if outer else metadata.notes
         return node if notes == NO_NOTES else nodes.Noted(node, notes)
 
-    def _bare(self, bare: Any, where: str, extras: Extras) -> Node:
-        if _hashable(bare) and bare in SCALARS:
-            return _scalar(bare, where, extras)
-        _refuse_name(bare, where)
+    def _bare(self, bare: Any, where: str, metadata: Metadata) -> Node:
+        if _is_hashable(bare) and bare in _SCALARS:
+            return _scalar(bare, where, metadata)
+        _refuse_unresolved(bare, where)
         if isinstance(bare, typing.TypeVar):
             return self._type_var(bare, where)
         origin = typing.get_origin(bare) or bare
         if origin in _CONTAINERS or origin is tuple:
-            return self._array(bare, origin, where, extras)
+            return self._array(bare, origin, where, metadata)
         if origin in _MAPPINGS:
-            return self._mapping(bare, where, extras)
-        _expect(extras.limits, frozenset(), bare, where)
+            return self._mapping(bare, where, metadata)
+        _check_limits(metadata.limits, frozenset(), bare, where)
         if origin is typing.Literal:
             return _literal(bare, where)
         if isinstance(origin, type) and issubclass(origin, enum.Enum):
             return _enum(origin, where)
         if style := style_of(origin):
             return self._record(bare, origin, style, where)
-        if plain := _PLAIN.get(bare):
+        if plain := _PLAIN_NODES.get(bare):
             return plain
-        raise UnservableType(where, refusal(bare))
+        raise UnservableType(where, explain_unservable(bare))
 
     def _type_var(self, var: Any, where: str) -> Node:
-        if not self._depth:
-            raise UnservableType(where, f"{var} stands for no type here; write the type itself")
+        if not self._record_depth:
+            raise UnservableType(where, f"{var} has no type here; write the type itself")
         return nodes.Anything() if var.__bound__ is None else self.read(var.__bound__, where)
 
     def _union(self, bare: Any, where: str, metadata: tuple[Any, ...]) -> Node:
         limits = read_metadata(metadata).limits
-        arms = [arm for arm in typing.get_args(bare) if arm is not msgspec.UnsetType]
-        takers = [arm for arm in arms if _may_take(arm, limits)]
-        if not takers:
-            _expect(limits, frozenset(), bare, where)
-        members = tuple(self.read(arm, where, metadata if arm in takers else ()) for arm in arms)
-        return members[0] if len(members) == 1 else nodes.Union(bare, members)
+        members = [each for each in typing.get_args(bare) if each is not msgspec.UnsetType]
+        limited = [each for each in members if _accepts_limits(each, limits)]
+        if not limited:
+            _check_limits(limits, frozenset(), bare, where)
+        read = [self.read(each, where, metadata if each in limited else ()) for each in members]
+        return read[0] if len(read) == 1 else nodes.Union(bare, tuple(read))
 
-    def _array(self, bare: Any, origin: Any, where: str, extras: Extras) -> Node:
+    def _array(self, bare: Any, origin: Any, where: str, metadata: Metadata) -> Node:
         args = typing.get_args(bare)
         if origin is tuple and (args or bare is not tuple) and args[-1:] != (...,):
             if bare is typing.Tuple:  # noqa: UP006 - the old spelling of a bare tuple
-                return nodes.Array(tuple, nodes.Anything(), extras.limits, extras.foreign)
-            _expect(extras.limits, frozenset(), bare, where)
+                return nodes.Array(
+                    tuple, nodes.Anything(), metadata.limits, metadata.foreign_limits
+                )
+            _check_limits(metadata.limits, frozenset(), bare, where)
             items = () if args == ((),) else args
             return nodes.Fixed(
                 tuple(self.read(arg, f"{where}[{n}]") for n, arg in enumerate(items))
             )
-        _expect(extras.limits, _SIZES, bare, where)
+        _check_limits(metadata.limits, _LENGTHS, bare, where)
         item = self.read(args[0], f"{where}[]") if args else nodes.Anything()
         container = _CONTAINERS.get(origin, tuple)
-        if container in (set, frozenset) and not _can_be_in_a_set(item):
+        if container in (set, frozenset) and not _can_be_set_item(item):
             raise UnservableType(where, f"{bare!r} has items that no set can hold; write list[...]")
-        return nodes.Array(container, item, extras.limits, extras.foreign)
+        return nodes.Array(container, item, metadata.limits, metadata.foreign_limits)
 
-    def _mapping(self, bare: Any, where: str, extras: Extras) -> Node:
-        _expect(extras.limits, _SIZES, bare, where)
+    def _mapping(self, bare: Any, where: str, metadata: Metadata) -> Node:
+        _check_limits(metadata.limits, _LENGTHS, bare, where)
         args = typing.get_args(bare) or (str, Any)
         key = nodes.Scalar(str) if args[0] is Any else self.read(args[0], f"{where} (key)")
-        if not _can_be_a_key(key):
+        if not _can_be_key(key):
             raise UnservableType(where, f"{bare!r}: JSON keys are strings; write dict[str, ...]")
         value = self.read(args[1], f"{where}[]")
-        return nodes.Mapping(key, value, extras.limits, extras.foreign)
+        return nodes.Mapping(key, value, metadata.limits, metadata.foreign_limits)
 
     def _record(self, bare: Any, cls: Any, style: str, where: str) -> nodes.Record:
         if bare in self._records:
             return self._records[bare]
         record = self._records[bare] = start_record(bare, cls, style)
-        self._depth += 1
+        self._record_depth += 1
         try:
             fields = read_fields(record, lambda hint, name: self.read(hint, f"{where}.{name}"))
             record.fields = tuple(fields)
@@ -198,7 +241,7 @@ class _Reader:
                 raise
             raise UnservableType(where, f"{cls.__name__} cannot be read: {error}") from error
         finally:
-            self._depth -= 1
+            self._record_depth -= 1
         return record
 
 
@@ -209,37 +252,37 @@ def _is_pydantic(bare: Any) -> bool:
     )
 
 
-def _takes(bare: Any) -> frozenset[str]:
+def _allowed_limits(bare: Any) -> frozenset[str]:
     origin = typing.get_origin(bare) or bare
-    if _hashable(origin) and origin in SCALARS:
-        return _TAKES.get(origin, _NUMERIC)
+    if _is_hashable(origin) and origin in _SCALARS:
+        return _SCALAR_LIMITS.get(origin, _NUMBER_LIMITS)
     if origin in _CONTAINERS or origin in _MAPPINGS or origin is tuple:
-        return _SIZES
+        return _LENGTHS
     return frozenset()
 
 
-def _may_take(annotation: Any, limits: Limits) -> bool:
-    bare, _ = peel(annotation)
-    if limits.checks and bare not in SCALARS:
+def _accepts_limits(annotation: Any, limits: ValueLimits) -> bool:
+    bare, _ = _unwrap(annotation)
+    if limits.checks and bare not in _SCALARS:
         return False
-    return limits != NO_LIMITS and limits.given().keys() <= _takes(bare)
+    return limits != NO_LIMITS and limits.given().keys() <= _allowed_limits(bare)
 
 
-def _expect(limits: Limits, takes: frozenset[str], bare: Any, where: str) -> None:
+def _check_limits(limits: ValueLimits, allowed: frozenset[str], bare: Any, where: str) -> None:
     if limits is NO_LIMITS:
         return
     for name in limits.given():
-        if name not in takes:
-            raise UnservableType(where, f"{name} says nothing about {name_of(bare)}; remove it")
-    if limits.checks and bare not in SCALARS:
-        raise UnservableType(where, f"a predicate on {name_of(bare)} is never asked; remove it")
+        if name not in allowed:
+            raise UnservableType(where, f"{name} does not apply to {name_of(bare)}; remove it")
+    if limits.checks and bare not in _SCALARS:
+        raise UnservableType(where, f"a predicate on {name_of(bare)} is never called; remove it")
 
 
-def _scalar(kind: type, where: str, extras: Extras) -> Node:
-    if extras.limits is NO_LIMITS:
-        return _PLAIN[kind]
-    _expect(extras.limits, _takes(kind), kind, where)
-    return nodes.Scalar(kind, extras.limits, extras.foreign)
+def _scalar(kind: type, where: str, metadata: Metadata) -> Node:
+    if metadata.limits is NO_LIMITS:
+        return _PLAIN_NODES[kind]
+    _check_limits(metadata.limits, _allowed_limits(kind), kind, where)
+    return nodes.Scalar(kind, metadata.limits, metadata.foreign_limits)
 
 
 def _literal(bare: Any, where: str) -> Node:
@@ -250,7 +293,7 @@ def _literal(bare: Any, where: str) -> Node:
 
 def _enum(cls: type[enum.Enum], where: str) -> Node:
     if issubclass(cls, enum.Flag):
-        problem = f"{cls.__name__} stands for more values than it lists; write list of an Enum"
+        problem = f"{cls.__name__} has more values than it lists; write list of an Enum"
         raise UnservableType(where, problem)
     return _choice(cls, tuple((member.value, member) for member in cls), where)
 
@@ -258,25 +301,26 @@ def _enum(cls: type[enum.Enum], where: str) -> Node:
 def _choice(bare: Any, pairs: tuple[tuple[Any, Any], ...], where: str) -> Node:
     for value, _ in pairs:
         if not isinstance(value, str | int | float | None):
-            raise UnservableType(where, f"{value!r} of {bare!r} is no JSON value; use str or int")
+            problem = f"{value!r} of {bare!r} is not a JSON value; use str or int"
+            raise UnservableType(where, problem)
     if not pairs:
         raise UnservableType(where, f"{bare!r} has no values")
     return nodes.Choice(bare, pairs)
 
 
-def _can_be_in_a_set(node: Node) -> bool:
-    match nodes.plain(node):
+def _can_be_set_item(node: Node) -> bool:
+    match nodes.without_notes(node):
         case nodes.Array(container=container, item=item):
-            return container in (tuple, frozenset) and _can_be_in_a_set(item)
+            return container in (tuple, frozenset) and _can_be_set_item(item)
         case nodes.Mapping() | nodes.Record(style="typeddict"):
             return False
         case nodes.Union(members=members):
-            return all(map(_can_be_in_a_set, members))
+            return all(map(_can_be_set_item, members))
     return True
 
 
-def _can_be_a_key(node: Node) -> bool:
-    match nodes.plain(node):
+def _can_be_key(node: Node) -> bool:
+    match nodes.without_notes(node):
         case nodes.Scalar(kind=kind):
             return kind not in (bool, float, Decimal, bytes, bytearray)
         case nodes.Choice(values=values):
@@ -284,8 +328,8 @@ def _can_be_a_key(node: Node) -> bool:
     return False
 
 
-_PLAIN: dict[Any, Node] = {
-    **{kind: nodes.Scalar(kind) for kind in SCALARS},
+_PLAIN_NODES: dict[Any, Node] = {
+    **{kind: nodes.Scalar(kind) for kind in _SCALARS},
     Any: nodes.Anything(),
     object: nodes.Anything(),
     None: nodes.Null(),

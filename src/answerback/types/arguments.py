@@ -1,4 +1,6 @@
-"""JSON text to the keyword arguments of a function."""
+"""Decodes JSON text to the keyword arguments of a function."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,145 +9,157 @@ import msgspec
 
 from . import json_text
 from .annotation_reader import read_type
-from .coerce import settle
-from .decode_hooks import Builder, decode_hook
-from .describe import LONGEST, describe, near, show
-from .msgspec_types import Natives
+from .coerce import coerce
+from .describe import MAX_SHOWN, describe, describe_value, similar_names
+from .msgspec_types import MsgspecTypes
 from .nodes import Node
-from .parameter import Parameter
-from .problems import InvalidArguments, Problem
-from .walk import TooManyProblems, Walk
+from .problems import Coercion, InvalidArguments, Problem, TooManyProblems
+
+
+class Parameter(msgspec.Struct, frozen=True, kw_only=True):
+    """One parameter of a function: its name, its resolved annotation and its default."""
+
+    name: str
+    annotation: Any
+    # By a factory, because NODEFAULT itself would mean that this field has no default.
+    default: Any = msgspec.field(default_factory=lambda: msgspec.NODEFAULT)
+    description: str | None = None
+
+    @property
+    def required(self) -> bool:
+        """Whether a call must have this argument."""
+        return self.default is msgspec.NODEFAULT
 
 
 class Arguments:
-    """The arguments of one function; its decoder is made at the first call."""
+    """Decodes the arguments of one function; the decoder is built at the first call."""
 
     def __init__(self, parameters: Sequence[Parameter], *, lenient: bool = False) -> None:
         self._parameters = tuple(parameters)
         self._lenient = lenient
-        self._plan: _Plan | None = None
+        self._decoder: _ArgumentsDecoder | None = None
 
     def decode(self, raw: bytes) -> dict[str, Any]:
-        """Typed keyword arguments, those that were not given left out.
+        """Return typed keyword arguments, without those that were not sent.
 
-        Raises InvalidJson, or InvalidArguments with all that is wrong.
+        Raises InvalidJson, or InvalidArguments with all problems.
         """
-        # Threads may both make one; either will do, because it is set whole.
-        plan = self._plan or self._make_plan()
-        # msgspec does not look at the text of values that it skips.
-        if len(raw) > json_text.DEEPEST or not raw.isascii():
+        # Two threads may both build a decoder; either one will do.
+        decoder = self._decoder or self._build_decoder()
+        # msgspec does not check the text of values that it skips.
+        if len(raw) > json_text.MAX_DEPTH or not raw.isascii():
             json_text.refuse_bad_text(raw)
         try:
-            values = msgspec.structs.asdict(plan.decode(raw))
-        except Exception:  # noqa: BLE001 - an author's __post_init__ may raise what it likes
-            values = self._decode_slowly(plan, raw)
-        for name in plan.optional:
+            values = msgspec.structs.asdict(decoder.decode(raw))
+        except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
+            values = self._coerce(decoder, raw)
+        for name in decoder.optional:
             if values[name] is msgspec.UNSET:
                 del values[name]
         return values
 
-    def _make_plan(self) -> "_Plan":
-        self._plan = _Plan(self._parameters)
-        return self._plan
+    def _build_decoder(self) -> _ArgumentsDecoder:
+        self._decoder = _ArgumentsDecoder(self._parameters)
+        return self._decoder
 
-    def _decode_slowly(self, plan: "_Plan", raw: bytes) -> dict[str, Any]:
-        walk = Walk(lenient=self._lenient)
+    def _coerce(self, decoder: _ArgumentsDecoder, raw: bytes) -> dict[str, Any]:
+        """Decode arguments that msgspec refused, or raise InvalidArguments with all problems."""
+        coercion = Coercion(lenient=self._lenient)
         try:
-            settled = plan.settle(_load_object(raw, walk), walk)
-            if not walk.problems:
-                return plan.build(settled)
+            coerced = decoder.coerce(_load_object(raw, coercion), coercion)
+            if not coercion.problems:
+                return decoder.convert(coerced)
         except TooManyProblems:
-            raise InvalidArguments(tuple(walk.problems), are_all=False) from None
+            raise InvalidArguments(tuple(coercion.problems), are_all=False) from None
         except RecursionError:
             problem = Problem(path="", message="nested too deep for these types")
-            raise InvalidArguments((*walk.problems, problem)) from None
-        raise InvalidArguments(tuple(walk.problems))
+            raise InvalidArguments((*coercion.problems, problem)) from None
+        raise InvalidArguments(tuple(coercion.problems))
 
 
-class _Plan:
-    """What was worked out about the parameters of one function."""
+class _ArgumentsDecoder:
+    """The parameters' nodes, and a msgspec decoder for the object of arguments."""
 
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self.nodes = {each.name: read_type(each.annotation, each.name) for each in parameters}
         self.required = [each.name for each in parameters if each.required]
         self.optional = [each.name for each in parameters if not each.required]
-        self.natives = Natives()
-        fields: list[Any] = [(name, self.natives.of(self.nodes[name])) for name in self.required]
-        fields += [
-            (name, self.natives.of(self.nodes[name]), msgspec.UNSET) for name in self.optional
-        ]
-        self.struct = msgspec.defstruct(
+        fields = [(name, self.nodes[name], True) for name in self.required]
+        fields += [(name, self.nodes[name], False) for name in self.optional]
+        self._types = MsgspecTypes()
+        self._struct = self._types.struct(
             "Arguments", fields, forbid_unknown_fields=True, kw_only=True
         )
-        hook = decode_hook(self.natives)
-        self.decode = msgspec.json.Decoder(self.struct, dec_hook=hook).decode
+        self.decode = self._types.decoder(self._struct).decode
 
-    def settle(self, given: dict[str, Any], walk: Walk) -> dict[str, Any]:
-        """The arguments as JSON that fits; what is wrong is noted in *walk*."""
+    def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
+        """Return the arguments as JSON that fits their types; *coercion* collects problems."""
         for name in self.required:
-            if name not in given:
+            if name not in sent:
                 expected = describe(self.nodes[name])
-                walk.report(name, f"missing, expected {expected}", expected=expected)
-        settled = {}
-        for name, value in given.items():
+                coercion.report(name, f"missing, expected {expected}", expected=expected)
+        coerced = {}
+        for name, value in sent.items():
             if name not in self.nodes:
-                walk.report(name[:LONGEST], "unknown argument", hint=_near(name, self.nodes))
-            elif value is not _UNREADABLE:
-                settled[name] = settle(self.nodes[name], value, name, walk)
-        return settled
+                hint = _suggestion(name, self.nodes)
+                coercion.report(name[:MAX_SHOWN], "unknown argument", hint=hint)
+            elif value is not _OUT_OF_RANGE:
+                coerced[name] = coerce(self.nodes[name], value, name, coercion)
+        return coerced
 
-    def build(self, settled: dict[str, Any]) -> dict[str, Any]:
-        """Typed values, UNSET for those that were not given."""
-        hook = Builder(self.natives).hook
+    def convert(self, coerced: dict[str, Any]) -> dict[str, Any]:
+        """Return typed values, and UNSET for arguments that were not sent."""
         try:
-            made = msgspec.convert(settled, self.struct, str_keys=True, dec_hook=hook)
+            made = self._types.convert(coerced, self._struct)
         except RecursionError:
             raise
         except msgspec.ValidationError as error:
-            raise InvalidArguments((_from_msgspec(str(error)),)) from None
+            raise InvalidArguments((_problem_from_msgspec(str(error)),)) from None
         except Exception as error:
             message = f"refused by its class ({type(error).__name__})"
             raise InvalidArguments((Problem(path="", message=message),)) from error
         return msgspec.structs.asdict(made)
 
 
-_UNREADABLE = object()
+# The value of an argument with a number out of range, whose problem is reported already.
+_OUT_OF_RANGE = object()
 
 
-def _load_object(raw: bytes, walk: Walk) -> dict[str, Any]:
+def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     try:
-        given = json_text.load(raw)
+        sent = json_text.load(raw)
     except msgspec.ValidationError:
-        # A number too large for Python; look which arguments can still be read.
-        return _load_each(raw, walk)
-    if isinstance(given, dict):
-        return given
-    walk.report("", f"expected an object of arguments, got {show(given)}", expected="object")
-    raise InvalidArguments(tuple(walk.problems))
+        # One of the numbers is out of range; decode each argument by itself.
+        return _load_each(raw, coercion)
+    if isinstance(sent, dict):
+        return sent
+    message = f"expected an object of arguments, got {describe_value(sent)}"
+    coercion.report("", message, expected="object")
+    raise InvalidArguments(tuple(coercion.problems))
 
 
-def _load_each(raw: bytes, walk: Walk) -> dict[str, Any]:
-    given: dict[str, Any] = {}
+def _load_each(raw: bytes, coercion: Coercion) -> dict[str, Any]:
+    sent: dict[str, Any] = {}
     try:
         parts = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
     except msgspec.ValidationError:
-        walk.report("", "expected an object of arguments", expected="object")
-        return given
+        coercion.report("", "expected an object of arguments", expected="object")
+        return sent
     for name, part in parts.items():
         try:
-            given[name] = msgspec.json.decode(part)
+            sent[name] = msgspec.json.decode(part)
         except msgspec.ValidationError:
-            given[name] = _UNREADABLE
-            walk.report(name, "number out of range")
-    return given
+            sent[name] = _OUT_OF_RANGE
+            coercion.report(name, "number out of range")
+    return sent
 
 
-def _near(name: str, known: dict[str, Node]) -> str | None:
-    found = near(name[:LONGEST], known)
+def _suggestion(name: str, known: dict[str, Node]) -> str | None:
+    found = similar_names(name[:MAX_SHOWN], known)
     return f"did you mean {found[0]!r}?" if found else None
 
 
-def _from_msgspec(message: str) -> Problem:
+def _problem_from_msgspec(message: str) -> Problem:
     text, _, path = message.rpartition(" - at `$")
     text = (text or message).replace("`", "")
     path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text != message else ""

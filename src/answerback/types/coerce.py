@@ -1,59 +1,62 @@
-"""Decoded JSON against the typed tree, slowly: all that is wrong, and where.
+"""Coerces decoded JSON to the tree of nodes, and collects every problem with its path.
 
-JSON goes in and JSON comes out, repaired where the JSON Schema of the type allows what
-msgspec does not (`1.0` for an int), read more kindly if *lenient*, and with the keys that a
-record does not declare left out if *prune*.
+The result is JSON again. A value is repaired where the JSON Schema of its type accepts it and
+msgspec does not (`1.0` for an int). With *lenient*, numbers, booleans, arrays and objects in
+strings are accepted; with *prune*, keys that a record does not declare are removed. It is
+slower than msgspec, so it runs only where msgspec refused the value.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from typing import Any
 
 from . import nodes
-from .coerce_union import best, candidates
+from .coerce_union import best_attempt, candidates
 from .describe import describe
+from .json_text import load
 from .nodes import Node
-from .problems import InvalidJson, item, member
+from .problems import Coercion, InvalidJson, MemberAttempt, TooManyProblems, item, member
 from .scalars import read_scalar
-from .walk import TooManyProblems, Verdict, Walk
 
 
-def settle(node: Node, value: Any, path: str, walk: Walk) -> Any:
-    """The JSON that *node* takes for *value*; what is wrong is noted in *walk*.
+def coerce(node: Node, value: Any, path: str, coercion: Coercion) -> Any:
+    """Return *value* as JSON that *node* accepts; *coercion* collects the problems.
 
-    Raises TooManyProblems where *walk* has no room for more.
+    Raises TooManyProblems if *coercion* has MAX_PROBLEMS already.
     """
-    return _SETTLE[type(node)](node, value, path, walk)
+    return _COERCE[type(node)](node, value, path, coercion)
 
 
 def fits(node: Node, value: Any) -> bool:
-    """Whether *value* is JSON that *node* takes."""
-    walk = Walk()
+    """Return whether *node* accepts *value*, which is decoded JSON."""
+    coercion = Coercion()
     try:
-        settle(node, value, "", walk)
+        coerce(node, value, "", coercion)
     except TooManyProblems:
         return False
-    return not walk.problems
+    return not coercion.problems
 
 
-def _scalar(node: nodes.Scalar, value: Any, path: str, walk: Walk) -> Any:
-    # Most values of a long array end here.
+def _scalar(node: nodes.Scalar, value: Any, path: str, coercion: Coercion) -> Any:
+    # The quick way for the items of a long array.
     if type(value) is node.kind and node.limits is nodes.NO_LIMITS:
         return value
-    if _fits(node, value):
+    if _scalar_fits(node, value):
         return value
-    if walk.repair and node.kind is int and isinstance(value, float) and value.is_integer():
-        walk.repairs += 1
-        return _scalar(node, int(value), path, walk)
-    if walk.lenient and isinstance(value, str):
-        kinder = read_kindly(node.kind, value)
-        if kinder is not None and _fits(node, kinder):
-            walk.repairs += 1
-            return kinder
-    return walk.wrong(node, value, path)
+    if coercion.repair and node.kind is int and isinstance(value, float) and value.is_integer():
+        coercion.repairs += 1
+        return _scalar(node, int(value), path, coercion)
+    if coercion.lenient and isinstance(value, str):
+        parsed = parse_text(node.kind, value)
+        if parsed is not None and _scalar_fits(node, parsed):
+            coercion.repairs += 1
+            return parsed
+    return coercion.report_mismatch(node, value, path)
 
 
-def _fits(node: nodes.Scalar, value: Any) -> bool:
+def _scalar_fits(node: nodes.Scalar, value: Any) -> bool:
     try:
         read_scalar(node, value)
     except (ValueError, ArithmeticError):
@@ -61,8 +64,8 @@ def _fits(node: nodes.Scalar, value: Any) -> bool:
     return True
 
 
-def read_kindly(kind: type, text: str) -> bool | int | float | None:
-    """The number or boolean that *text* plainly stands for, or None."""
+def parse_text(kind: type, text: str) -> bool | int | float | None:
+    """Return the number or boolean that *text* is written for, or None."""
     text = text.strip()
     try:
         if kind is bool:
@@ -77,210 +80,207 @@ def read_kindly(kind: type, text: str) -> bool | int | float | None:
         return None
 
 
-def _null(node: nodes.Null, value: Any, path: str, walk: Walk) -> Any:
+def _null(node: nodes.Null, value: Any, path: str, coercion: Coercion) -> Any:
     if value is None:
         return value
-    if walk.lenient and isinstance(value, str) and value.strip().lower() == "null":
-        walk.repairs += 1
+    if coercion.lenient and isinstance(value, str) and value.strip().lower() == "null":
+        coercion.repairs += 1
         return None
-    return walk.wrong(node, value, path)
+    return coercion.report_mismatch(node, value, path)
 
 
-def _choice(node: nodes.Choice, value: Any, path: str, walk: Walk) -> Any:
-    for given, _ in node.values:
-        if given == value and type(given) is type(value):
+def _choice(node: nodes.Choice, value: Any, path: str, coercion: Coercion) -> Any:
+    for choice, _ in node.values:
+        if choice == value and type(choice) is type(value):
             return value
-    for given, _ in node.values:
-        if walk.repair and given == value and nodes.kind_of(given) == nodes.kind_of(value):
-            walk.repairs += 1
-            return given
-        if walk.lenient and isinstance(value, str) and _reads_as(given, value):
-            walk.repairs += 1
-            return given
-    return walk.wrong(node, value, path)
+    for choice, _ in node.values:
+        if coercion.repair and choice == value and nodes.kind_of(choice) == nodes.kind_of(value):
+            coercion.repairs += 1
+            return choice
+        if coercion.lenient and isinstance(value, str) and _is_text_of(choice, value):
+            coercion.repairs += 1
+            return choice
+    return coercion.report_mismatch(node, value, path)
 
 
-def _reads_as(given: Any, text: str) -> bool:
-    if given is None:
+def _is_text_of(choice: Any, text: str) -> bool:
+    if choice is None:
         return text.strip().lower() == "null"
-    return not isinstance(given, str) and read_kindly(type(given), text) == given
+    return not isinstance(choice, str) and parse_text(type(choice), text) == choice
 
 
-def _unpacked(value: Any, wanted: type, walk: Walk) -> Any:
-    """The array or object that a string holds as JSON text, if that is allowed."""
-    if not walk.lenient or not isinstance(value, str):
+def _unpack(value: Any, wanted: type, coercion: Coercion) -> Any:
+    """Return the array or object that a string contains as JSON text, if *lenient* allows it."""
+    if not coercion.lenient or not isinstance(value, str):
         return value
-    from .json_text import load
-
     if not value.lstrip().startswith("[" if wanted is list else "{"):
         return value
     try:
         inside = load(value.encode("utf-8", "surrogatepass"))
     except InvalidJson:
         return value
-    walk.repairs += isinstance(inside, wanted)
+    coercion.repairs += isinstance(inside, wanted)
     return inside if isinstance(inside, wanted) else value
 
 
-def _array(node: nodes.Array, value: Any, path: str, walk: Walk) -> Any:
-    value = _unpacked(value, list, walk)
-    if not isinstance(value, list) or not _sized(node.limits, value):
-        return walk.wrong(node, value, path)
-    step = _SETTLE[type(node.item)]
-    settled = []
+def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
+    value = _unpack(value, list, coercion)
+    if not isinstance(value, list) or not _length_fits(node.limits, value):
+        return coercion.report_mismatch(node, value, path)
+    coerce_item = _COERCE[type(node.item)]
+    coerced = []
     for n, each in enumerate(value):
-        settled.append(step(node.item, each, item(path, n), walk))
-    return settled
+        coerced.append(coerce_item(node.item, each, item(path, n), coercion))
+    return coerced
 
 
-def _sized(limits: nodes.Limits, value: list[Any] | dict[str, Any]) -> bool:
-    least, most = limits.min_length or 0, limits.max_length
-    return least <= len(value) and (most is None or len(value) <= most)
+def _length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
+    minimum, maximum = limits.min_length or 0, limits.max_length
+    return minimum <= len(value) and (maximum is None or len(value) <= maximum)
 
 
-def _fixed(node: nodes.Fixed, value: Any, path: str, walk: Walk) -> Any:
-    value = _unpacked(value, list, walk)
+def _fixed(node: nodes.Fixed, value: Any, path: str, coercion: Coercion) -> Any:
+    value = _unpack(value, list, coercion)
     if not isinstance(value, list) or len(value) != len(node.items):
-        return walk.wrong(node, value, path)
+        return coercion.report_mismatch(node, value, path)
     pairs = enumerate(zip(node.items, value, strict=True))
-    return [_SETTLE[type(kind)](kind, each, item(path, n), walk) for n, (kind, each) in pairs]
+    return [_COERCE[type(kind)](kind, each, item(path, n), coercion) for n, (kind, each) in pairs]
 
 
-def _mapping(node: nodes.Mapping, value: Any, path: str, walk: Walk) -> Any:
-    value = _unpacked(value, dict, walk)
-    if not isinstance(value, dict) or not _sized(node.limits, value):
-        return walk.wrong(node, value, path)
-    step = _SETTLE[type(node.value)]
-    settled = {}
+def _mapping(node: nodes.Mapping, value: Any, path: str, coercion: Coercion) -> Any:
+    value = _unpack(value, dict, coercion)
+    if not isinstance(value, dict) or not _length_fits(node.limits, value):
+        return coercion.report_mismatch(node, value, path)
+    coerce_value = _COERCE[type(node.value)]
+    coerced = {}
     for key, each in value.items():
-        if not _fits_key(node.key, key):
-            walk.report(member(path, key), f"expected a key that is {describe(node.key)}")
-        settled[key] = step(node.value, each, member(path, key), walk)
-    return settled
+        if not _key_fits(node.key, key):
+            coercion.report(member(path, key), f"expected a key that is {describe(node.key)}")
+        coerced[key] = coerce_value(node.value, each, member(path, key), coercion)
+    return coerced
 
 
-def _fits_key(node: Node, key: str) -> bool:
-    node = nodes.plain(node)
+def _key_fits(node: Node, key: str) -> bool:
+    node = nodes.without_notes(node)
     if isinstance(node, nodes.Choice):
-        return any(str(given) == key for given, _ in node.values)
+        return any(str(choice) == key for choice, _ in node.values)
     if isinstance(node, nodes.Scalar) and node.kind is int:
         digits = key.removeprefix("-")
         plain = digits.isascii() and digits.isdigit() and (digits == "0" or digits[0] != "0")
-        return plain and len(digits) < 4000 and _fits(node, int(key))
-    return isinstance(node, nodes.Scalar) and _fits(node, key)
+        return plain and len(digits) < 4000 and _scalar_fits(node, int(key))
+    return isinstance(node, nodes.Scalar) and _scalar_fits(node, key)
 
 
-def _record(node: nodes.Record, value: Any, path: str, walk: Walk) -> Any:
+def _record(node: nodes.Record, value: Any, path: str, coercion: Coercion) -> Any:
     if node.array:
-        return _array_record(node, value, path, walk)
-    value = _unpacked(value, dict, walk)
+        return _array_record(node, value, path, coercion)
+    value = _unpack(value, dict, coercion)
     if not isinstance(value, dict):
-        return walk.wrong(node, value, path)
-    settled = dict(value)
-    # msgspec needs the tag only where there is something to tell apart.
+        return coercion.report_mismatch(node, value, path)
+    coerced = dict(value)
+    # Outside of a union msgspec accepts an object without its tag.
     if node.tag is not None and value.get(node.tag[0], node.tag[1]) != node.tag[1]:
-        walk.report(member(path, node.tag[0]), f"expected {node.tag[1]!r}")
+        coercion.report(member(path, node.tag[0]), f"expected {node.tag[1]!r}")
     for field in node.fields:
-        if field.wire in value:
-            inner = _SETTLE[type(field.node)]
-            settled[field.wire] = inner(
-                field.node, value[field.wire], member(path, field.wire), walk
-            )
+        key = field.json_name
+        if key in value:
+            coerce_field = _COERCE[type(field.node)]
+            coerced[key] = coerce_field(field.node, value[key], member(path, key), coercion)
         elif field.required:
-            walk.report(
-                member(path, field.wire), "missing", expected=describe(field.node), got=None
-            )
+            expected = describe(field.node)
+            coercion.report(member(path, key), "missing", expected=expected, got=None)
         else:
-            walk.strays += 1
-    return _without_strays(node, settled, path, walk)
+            coercion.key_differences += 1
+    return _check_undeclared(node, coerced, path, coercion)
 
 
-def _without_strays(
-    node: nodes.Record, settled: dict[str, Any], path: str, walk: Walk
+def _check_undeclared(
+    node: nodes.Record, coerced: dict[str, Any], path: str, coercion: Coercion
 ) -> dict[str, Any]:
-    declared = {field.wire for field in node.fields}
+    """Remove or report the keys that the record does not declare."""
+    declared = {field.json_name for field in node.fields}
     if node.tag is not None:
         declared.add(node.tag[0])
-    for key in settled.keys() - declared:
-        walk.strays += 1
-        if walk.prune:
-            del settled[key]
+    for key in coerced.keys() - declared:
+        coercion.key_differences += 1
+        if coercion.prune:
+            del coerced[key]
         elif node.closed:
-            walk.report(member(path, key), "unknown")
-    return settled
+            coercion.report(member(path, key), "unknown")
+    return coerced
 
 
-def _array_record(node: nodes.Record, value: Any, path: str, walk: Walk) -> Any:
-    value = _unpacked(value, list, walk)
-    shift = node.tag is not None
-    most = len(node.fields) + shift
-    if not isinstance(value, list) or len(value) < node.least:
-        return walk.wrong(node, value, path)
-    if len(value) > most and node.closed and not walk.prune:
-        return walk.wrong(node, value, path)
+def _array_record(node: nodes.Record, value: Any, path: str, coercion: Coercion) -> Any:
+    value = _unpack(value, list, coercion)
+    tag_length = int(node.tag is not None)
+    max_items = len(node.fields) + tag_length
+    if not isinstance(value, list) or len(value) < node.min_items:
+        return coercion.report_mismatch(node, value, path)
+    if len(value) > max_items and node.closed and not coercion.prune:
+        return coercion.report_mismatch(node, value, path)
     if node.tag is not None and value[0] != node.tag[1]:
-        return walk.wrong(node, value, path)
-    head = value[:1] if shift else []
-    body = [
-        _SETTLE[type(field.node)](field.node, each, item(path, n + shift), walk)
-        for n, (field, each) in enumerate(zip(node.fields, value[shift:], strict=False))
+        return coercion.report_mismatch(node, value, path)
+    fields = [
+        _COERCE[type(field.node)](field.node, each, item(path, n + tag_length), coercion)
+        for n, (field, each) in enumerate(zip(node.fields, value[tag_length:], strict=False))
     ]
-    walk.strays += abs(len(value) - most)
-    return head + body + ([] if walk.prune else value[most:])
+    coercion.key_differences += abs(len(value) - max_items)
+    undeclared = [] if coercion.prune else value[max_items:]
+    return value[:tag_length] + fields + undeclared
 
 
-def _model(node: nodes.Model, value: Any, path: str, walk: Walk) -> Any:
-    from .pydantic_types import settle_model
+def _model(node: nodes.Model, value: Any, path: str, coercion: Coercion) -> Any:
+    from .pydantic_types import coerce_model
 
-    return settle_model(node, value, path, walk)
-
-
-def choose(node: nodes.Union, value: Any, walk: Walk) -> Node | None:
-    """The member that fits *value* best, if one does."""
-    return decide(node, value, "", walk).member
+    return coerce_model(node, value, path, coercion)
 
 
-def _union(node: nodes.Union, value: Any, path: str, walk: Walk) -> Any:
-    verdict = decide(node, value, path, walk)
-    walk.repairs += verdict.walk.repairs
-    walk.strays += verdict.walk.strays
-    for problem in verdict.walk.problems:
+def choose_member(node: nodes.Union, value: Any, coercion: Coercion) -> Node | None:
+    """Return the member that fits *value* best, or None if no member fits."""
+    return _attempt_union(node, value, "", coercion).member
+
+
+def _union(node: nodes.Union, value: Any, path: str, coercion: Coercion) -> Any:
+    attempt = _attempt_union(node, value, path, coercion)
+    coercion.repairs += attempt.coercion.repairs
+    coercion.key_differences += attempt.coercion.key_differences
+    for problem in attempt.coercion.problems:
         more = {"expected": problem.expected, "got": problem.got, "hint": problem.hint}
-        walk.report(problem.path, problem.message, **more)
-    if verdict.walk.ended_early:
-        walk.end()
-    return verdict.data
+        coercion.report(problem.path, problem.message, **more)
+    if attempt.coercion.stopped_early:
+        coercion.stop()
+    return attempt.data
 
 
-def decide(node: nodes.Union, value: Any, path: str, walk: Walk) -> Verdict:
-    """What becomes of *value*: the best of the members that fit, or what is wrong with it."""
-    # A kinder reading may find another member.
-    key = (id(node), id(value), walk.lenient)
-    if key in walk.unions:
-        return walk.unions[key]
-    verdicts: list[Verdict] = []
-    for lenient in (False, True) if walk.lenient else (False,):
-        if not all(verdict.walk.problems for verdict in verdicts):
+def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion) -> MemberAttempt:
+    """Coerce *value* to the member that fits best; if none fits, the result has the problems."""
+    # A lenient coercion may choose another member.
+    key = (id(node), id(value), coercion.lenient)
+    if key in coercion.union_attempts:
+        return coercion.union_attempts[key]
+    attempts: list[MemberAttempt] = []
+    for lenient in (False, True) if coercion.lenient else (False,):
+        if not all(attempt.coercion.problems for attempt in attempts):
             break
         for kind in node.members if lenient else candidates(node, value):
-            trial = walk.apart(lenient=lenient)
-            # No function of its own: each frame counts when types are recursive.
+            fork = coercion.fork(lenient=lenient)
+            # Not in a function of its own: recursive types may use up the stack.
             try:
-                data = _SETTLE[type(kind)](kind, value, path, trial)
+                data = _COERCE[type(kind)](kind, value, path, fork)
             except TooManyProblems:
                 data = value
-            verdicts.append(Verdict(value, data, trial, kind))
-    verdict = best(path, verdicts) or Verdict(value, value, walk.apart())
-    if verdict.member is None and not verdict.walk.problems:
-        verdict.walk.wrong(node, value, path)
-    # Only arrays and objects: they are met once each, and only they cost time.
+            attempts.append(MemberAttempt(value, data, fork, kind))
+    attempt = best_attempt(path, attempts) or MemberAttempt(value, value, coercion.fork())
+    if attempt.member is None and not attempt.coercion.problems:
+        attempt.coercion.report_mismatch(node, value, path)
+    # Not for scalars: they are quick to coerce, and the same object may occur at several paths.
     if isinstance(value, list | dict):
-        walk.unions[key] = verdict
-    return verdict
+        coercion.union_attempts[key] = attempt
+    return attempt
 
 
-_SETTLE: dict[type[Node], Callable[[Any, Any, str, Walk], Any]] = {
-    nodes.Anything: lambda node, value, path, walk: value,
+_COERCE: dict[type[Node], Callable[[Any, Any, str, Coercion], Any]] = {
+    nodes.Anything: lambda node, value, path, coercion: value,
     nodes.Null: _null,
     nodes.Scalar: _scalar,
     nodes.Choice: _choice,
@@ -290,5 +290,5 @@ _SETTLE: dict[type[Node], Callable[[Any, Any, str, Walk], Any]] = {
     nodes.Record: _record,
     nodes.Union: _union,
     nodes.Model: _model,
-    nodes.Noted: lambda node, value, path, walk: settle(node.inner, value, path, walk),
+    nodes.Noted: lambda node, value, path, coercion: coerce(node.inner, value, path, coercion),
 }

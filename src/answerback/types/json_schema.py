@@ -1,20 +1,25 @@
-"""JSON Schema (2020-12) of annotations, rendered from the typed tree that decoding uses."""
+"""JSON Schema (2020-12) of annotations, rendered from the same tree that decoding uses."""
 
+from __future__ import annotations
+
+import re
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from .annotation_reader import read_type
-from .parameter import Parameter
-from .schema_renderer import Renderer, default_of
-from .unservable import is_object_node
+from . import nodes
+from .annotation_reader import is_object_node, read_type
+from .arguments import Parameter
+from .nodes import Node
+from .schema_renderer import Renderer, default_keyword
 
 Schema = dict[str, Any]
 
 
 def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
-    """The schema of the object that holds a function's arguments."""
+    """Return the schema of the object of a function's arguments."""
     trees = [read_type(each.annotation, each.name) for each in parameters]
-    renderer = Renderer(trees, mode="validation")
+    renderer = Renderer(_definition_names(trees), mode="validation")
     schema: Schema = {"type": "object"}
     properties = {
         each.name: _property(each, renderer.render(node))
@@ -31,17 +36,17 @@ def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
 
 def _property(parameter: Parameter, schema: Schema) -> Schema:
     if parameter.description is not None:
-        # What the annotation itself says is nearer to the type than a docstring.
+        # A description in the annotation has precedence over one in the docstring.
         schema.setdefault("description", parameter.description)
     if not parameter.required:
-        schema.update(default_of(parameter.default))
+        schema.update(default_keyword(parameter.default))
     return schema
 
 
 def output_schema(annotation: Any) -> Schema:
-    """The schema of a return type, an object's written out at the root."""
+    """Return the schema of a return type; that of an object type is not a reference."""
     node = read_type(annotation, "return")
-    renderer = Renderer([node], mode="serialization")
+    renderer = Renderer(_definition_names([node]), mode="serialization")
     schema = renderer.render_root(node)
     if is_object_node(node):
         schema = {"type": "object", **schema}
@@ -54,9 +59,10 @@ def schemas(
     *,
     mode: str = "serialization",
 ) -> tuple[list[Schema], dict[str, Schema]]:
-    """The schemas of several types and, by name, the classes that they refer to."""
+    """Return the schemas of several types and, by name, those of the classes in them."""
     trees = [read_type(annotation) for annotation in annotations]
-    renderer = Renderer(trees, mode=mode, ref_template=ref_template, name_all=True)
+    names = _definition_names(trees, name_all=True)
+    renderer = Renderer(names, mode=mode, ref_template=ref_template)
     return [renderer.render(node) for node in trees], renderer.definitions
 
 
@@ -64,3 +70,65 @@ def _with_definitions(schema: Schema, renderer: Renderer) -> Schema:
     if renderer.definitions:
         schema["$defs"] = renderer.definitions
     return schema
+
+
+def _definition_names(trees: Sequence[Node], *, name_all: bool = False) -> dict[Any, str]:
+    """Return the names of the classes that become definitions, by their annotation.
+
+    A class becomes a definition if it is used twice or contains itself, or with *name_all*. It
+    has its own name, or its name with its module if two classes share one. The names do not
+    depend on the order of the trees.
+    """
+    uses: Counter[Any] = Counter()
+    for tree in trees:
+        uses.update(_count_records(tree))
+    defined = [annotation for annotation in uses if name_all or uses[annotation] > 1]
+    short_names = Counter(map(_short_name, defined))
+    names: dict[Any, str] = {}
+    for annotation in defined:
+        name = _short_name(annotation)
+        if short_names[name] > 1:
+            name = _long_name(annotation)
+        names[annotation] = _unused_name(name, names)
+    return names
+
+
+def _unused_name(name: str, names: dict[Any, str]) -> str:
+    number, unused = 1, name
+    while unused in names.values():
+        number += 1
+        unused = f"{name}_{number}"
+    return unused
+
+
+def _count_records(tree: Node) -> Counter[Any]:
+    """Return how often each record occurs; a record that contains itself counts twice."""
+    uses: Counter[Any] = Counter()
+    seen: set[int] = set()
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, nodes.Record):
+            uses[node.annotation] += 1
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+        pending.extend(nodes.children(node))
+    return uses
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "_", name).strip("_")
+
+
+def _short_name(annotation: Any) -> str:
+    if isinstance(annotation, type):
+        return _clean(annotation.__name__)
+    # A generic with its types: Box[int] becomes Box_int.
+    return _clean(re.sub(r"[\w.<>]+\.", "", str(annotation)))
+
+
+def _long_name(annotation: Any) -> str:
+    if isinstance(annotation, type):
+        return _clean(f"{annotation.__module__}.{annotation.__qualname__}")
+    return _clean(str(annotation))

@@ -1,7 +1,9 @@
-"""JSON text: what may be read at all.
+"""JSON text: the depth and encoding that are accepted, decoding, and the encoder.
 
-The depth is bounded by a number of ours, not by how much stack happens to be left.
+The depth has a fixed limit, so that it does not depend on how much of the stack is in use.
 """
+
+from __future__ import annotations
 
 import re
 from typing import Any
@@ -10,52 +12,56 @@ import msgspec
 
 from .problems import InvalidJson
 
-DEEPEST = 200
-_BRACKETS = bytes.maketrans(b"{}", b"[]")
-_REST = bytes(set(range(256)) - set(b'[]{}"'))
+MAX_DEPTH = 200
+_TO_SQUARE = bytes.maketrans(b"{}", b"[]")
+_NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 _RUN = re.compile(rb"\[+|\]+")
 
 
 def is_too_deep(raw: bytes) -> bool:
-    """Whether the text nests deeper than we read; takes time linear in its length."""
-    # Most is too short to be deep; the count of all openings bounds the rest.
-    if len(raw) <= DEEPEST or raw.count(b"[") + raw.count(b"{") <= DEEPEST:
+    """Return whether the text is nested deeper than MAX_DEPTH, in time linear in its length."""
+    # The count of opening brackets is an upper bound of the depth, and is quick.
+    if len(raw) <= MAX_DEPTH or raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
         return False
-    marks, levels = _marks(raw), 0
-    # A round removes the innermost level. What is left when a round would remove little
-    # has few runs of equal brackets for its length.
-    while len(fewer := marks.replace(b"[]", b"")) * 16 < len(marks) * 15:
-        marks, levels = fewer, levels + 1
-    return _is_deeper(marks, DEEPEST - levels)
+    brackets, levels = _brackets(raw), 0
+    # Each round removes the innermost level. The loop ends when a round would remove less
+    # than a sixteenth: then the brackets come in few long runs, which are quick to count.
+    while len(fewer := brackets.replace(b"[]", b"")) * 16 < len(brackets) * 15:
+        brackets, levels = fewer, levels + 1
+    return _is_deeper(brackets, MAX_DEPTH - levels)
 
 
-def _is_deeper(marks: bytes, most: int) -> bool:
+def _is_deeper(brackets: bytes, limit: int) -> bool:
     depth = 0
-    for run in _RUN.finditer(marks):
+    for run in _RUN.finditer(brackets):
         start, end = run.span()
-        if marks.startswith(b"[", start):
+        if brackets.startswith(b"[", start):
             depth += end - start
-            if depth > most:
+            if depth > limit:
                 return True
         else:
             depth -= end - start
     return False
 
 
-def _marks(raw: bytes) -> bytes:
-    """The brackets of the text, without those in its strings."""
+def _brackets(raw: bytes) -> bytes:
+    """Return the brackets of the text, all as square ones, without those inside strings."""
     if b"\\" in raw:
-        # Pairs first: what then still stands before a quote escapes it.
+        # Escaped backslashes go first, so that a backslash before a quote escapes the quote.
         raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    marks = raw.translate(_BRACKETS, _REST)
-    # Quotes side by side hold no bracket, whichever strings they belong to.
+    marks = raw.translate(_TO_SQUARE, _NOT_STRUCTURE)
+    # Two adjacent quotes have no bracket between them, so they can go; every second part
+    # between the remaining quotes is inside a string.
     return b"".join(marks.replace(b'""', b"").split(b'"')[::2])
 
 
 def refuse_bad_text(raw: bytes) -> None:
-    """Refuse what msgspec would overlook in the values that it skips."""
+    """Raise InvalidJson for text that is nested too deep or is not UTF-8.
+
+    msgspec does not check the text of values that it skips.
+    """
     if is_too_deep(raw):
-        raise InvalidJson(f"JSON is nested deeper than {DEEPEST} levels")
+        raise InvalidJson(f"JSON is nested deeper than {MAX_DEPTH} levels")
     if not raw.isascii():
         try:
             raw.decode()
@@ -64,7 +70,7 @@ def refuse_bad_text(raw: bytes) -> None:
 
 
 def load(raw: bytes) -> Any:
-    """Decode any JSON; a number that does not fit is a msgspec.ValidationError."""
+    """Decode any JSON; raises InvalidJson, or msgspec.ValidationError for a huge number."""
     refuse_bad_text(raw)
     try:
         return msgspec.json.decode(raw)
@@ -74,3 +80,25 @@ def load(raw: bytes) -> Any:
         raise InvalidJson(str(error)) from None
     except (UnicodeDecodeError, RecursionError) as error:
         raise InvalidJson(f"JSON cannot be read: {type(error).__name__}") from None
+
+
+class UnencodableType(TypeError):
+    """The value's class has no JSON form."""
+
+
+def _encode_hook(value: Any) -> Any:
+    # The methods of the base class, because a subclass may override them.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int.__int__(value)
+    if isinstance(value, float):
+        return float.__float__(value)
+    if hasattr(value, "__pydantic_serializer__"):
+        from .pydantic_types import dump
+
+        return dump(value)
+    raise UnencodableType(f"{type(value).__name__} is not known to JSON")
+
+
+ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)

@@ -1,188 +1,366 @@
-"""The typed tree to annotations that msgspec decodes.
+"""Turns the tree of nodes into types that msgspec decodes.
 
-What msgspec takes as it is stays as it is and runs in C. Where it would refuse (a union of
-two dataclasses), overlook something (pydantic's `Field`) or crash (`unions.is_misread`), a
-stand-in class takes the place: msgspec hands the decoded JSON to a hook, and `building` makes
-the value.
+Most types stay as they are, and msgspec decodes them in C. Where msgspec would refuse a type
+(a union of two dataclasses), ignore its limits (pydantic's `Field`) or crash (some unions), a
+stand-in class takes its place: msgspec passes the decoded JSON to the decode hook, and
+`ValueBuilder` builds the value there. A value that does not fit raises; `coerce` then finds all
+problems.
 """
 
-from collections.abc import Callable
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from decimal import Decimal
+from itertools import combinations
 from typing import Annotated, Any, Union
 
 import msgspec
 
 from . import nodes
-from .coerce_union import is_misread
-from .nodes import Node
-from .scalars import is_loose, meta_type
+from .coerce import choose_member
+from .coerce_union import candidates
+from .nodes import Node, is_loose_in_msgspec
+from .problems import Coercion
+from .scalars import read_scalar
 
 
 class _AnyInstance(type):
-    # msgspec checks what a hook returns against the stand-in; anything may come back.
+    # msgspec checks that a hook returns an instance of the stand-in; every value has to pass.
     def __instancecheck__(cls, instance: object) -> bool:
         return True
 
 
 class StandIn(metaclass=_AnyInstance):
-    """The base of the classes that stand in for a node in an annotation."""
+    """The base of the classes that take the place of a node's type."""
 
     node: Node
-
-
-def is_stand_in(annotation: Any) -> bool:
-    """Whether a hook makes the value."""
-    return isinstance(annotation, _AnyInstance)
-
-
-class Natives:
-    """Works out, and remembers, what msgspec should decode for each node.
-
-    With *canonical* text, as our own encoder writes it, msgspec's looser reading of UUIDs
-    and durations does no harm and is let through, because it is faster.
-    """
-
-    def __init__(self, *, canonical: bool = False) -> None:
-        self._canonical = canonical
-        self._known: dict[int, tuple[Node, Any]] = {}
-        self._mirrors: dict[int, Any] = {}
-
-    def of(self, node: Node) -> Any:
-        """The annotation that msgspec decodes for *node*."""
-        if id(node) not in self._known:
-            # The node is kept too, so that its id stays its own.
-            if isinstance(node, nodes.Record) and not self._is_clean(node):
-                self._known[id(node)] = (node, _stand_in(node))
-            else:
-                self._known[id(node)] = (node, self._work_out(node))
-        return self._known[id(node)][1]
-
-    def _work_out(self, node: Node) -> Any:
-        wanted = _NATIVE[type(node)](self, node)
-        return wanted if wanted is not None and accepted(wanted) else _stand_in(node)
-
-    def mirror(self, record: nodes.Record) -> Any:
-        """A Struct with the fields of *record*, each as msgspec should decode it."""
-        if id(record) not in self._mirrors:
-            self._mirrors[id(record)] = self._make_mirror(record)
-        return self._mirrors[id(record)]
-
-    def _make_mirror(self, record: nodes.Record) -> Any:
-        tag_field, tag = record.tag or (None, None)
-        return msgspec.defstruct(
-            record.cls.__name__,
-            [_mirrored(field, self.of(field.node)) for field in record.fields],
-            rename={field.name: field.wire for field in record.fields},
-            forbid_unknown_fields=record.closed,
-            array_like=record.array,
-            tag_field=tag_field,
-            tag=tag,
-            # Fields without a default may follow those with one.
-            kw_only=not record.array,
-        )
-
-    def loose(self, node: nodes.Scalar) -> bool:
-        """Whether msgspec would take more for this scalar than its schema says."""
-        if self._canonical and node.kind.__name__ != "Decimal":
-            return False
-        return is_loose(node)
-
-    def _is_clean(self, record: nodes.Record) -> bool:
-        below = nodes.reachable(record)
-        return not any(map(self._is_foreign, below)) and accepted(record.annotation)
-
-    def _is_foreign(self, node: Node) -> bool:
-        match node:
-            case nodes.Scalar(foreign=foreign):
-                return foreign or self.loose(node)
-            case nodes.Array(foreign=foreign) | nodes.Mapping(foreign=foreign):
-                return foreign
-            case nodes.Record(style="dataclass"):
-                return not self._canonical and _is_left_bare(node)
-            case nodes.Union():
-                return is_misread(node)
-        return isinstance(node, nodes.Model)
-
-
-def _is_left_bare(record: nodes.Record) -> bool:
-    """Whether msgspec leaves defaults to the class, and its encoder then leaves them out."""
-    if not record.cls.__dictoffset__:
-        return False
-    return any(not field.required and hasattr(record.cls, field.name) for field in record.fields)
-
-
-def accepted(annotation: Any) -> bool:
-    """Whether msgspec can decode *annotation*."""
-    try:
-        msgspec.json.Decoder(annotation, dec_hook=_no_hook)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
-
-
-def _no_hook(kind: type, value: Any) -> Any:
-    raise NotImplementedError
 
 
 def _stand_in(node: Node) -> Any:
     return _AnyInstance("StandIn", (StandIn,), {"node": node})
 
 
-def _mirrored(field: nodes.Field, annotation: Any) -> tuple[str, Any] | tuple[str, Any, Any]:
-    if field.required:
-        return (field.name, annotation)
-    return (field.name, annotation, msgspec.UNSET)
+def _is_stand_in(annotation: Any) -> bool:
+    return isinstance(annotation, _AnyInstance)
 
 
-def _scalar(natives: Natives, node: nodes.Scalar) -> Any:
-    return None if natives.loose(node) else meta_type(node)
+class MsgspecTypes:
+    """The types that msgspec decodes for the nodes of some trees, each worked out once.
+
+    *canonical* text comes from our own encoder. msgspec's loose reading of UUIDs and durations
+    does no harm there, and it is faster than a stand-in.
+    """
+
+    def __init__(self, *, canonical: bool = False) -> None:
+        self._canonical = canonical
+        # By the id of the node; the node itself is kept so that no other gets its id.
+        self._types: dict[int, tuple[Node, Any]] = {}
+        self._mirrors: dict[int, Any] = {}
+
+    def type_of(self, node: Node) -> Any:
+        """Return the type that msgspec decodes for *node*."""
+        if id(node) not in self._types:
+            if isinstance(node, nodes.Record) and not self._is_native_record(node):
+                self._types[id(node)] = (node, _stand_in(node))
+            else:
+                self._types[id(node)] = (node, self._work_out(node))
+        return self._types[id(node)][1]
+
+    def _work_out(self, node: Node) -> Any:
+        native = _NATIVE[type(node)](self, node)
+        return native if native is not None and _is_accepted(native) else _stand_in(node)
+
+    def decoder(self, annotation: Any) -> msgspec.json.Decoder[Any]:
+        """Return a decoder for a type that was made here."""
+        return msgspec.json.Decoder(
+            annotation, dec_hook=lambda kind, value: ValueBuilder(self).hook(kind, value)
+        )
+
+    def convert(self, data: Any, annotation: Any) -> Any:
+        """Convert decoded JSON to a type that was made here; raises if it does not fit."""
+        return msgspec.convert(data, annotation, str_keys=True, dec_hook=ValueBuilder(self).hook)
+
+    def struct(self, name: str, fields: Iterable[tuple[str, Node, bool]], **options: Any) -> Any:
+        """Define a Struct from the name, the node and the `required` of each field.
+
+        Absent fields that are not required are UNSET.
+        """
+        defined: list[Any] = [
+            (field, self.type_of(node)) if required else (field, self.type_of(node), msgspec.UNSET)
+            for field, node, required in fields
+        ]
+        return msgspec.defstruct(name, defined, **options)
+
+    def mirror(self, record: nodes.Record) -> Any:
+        """Return a Struct with the fields of *record*, each of the type that msgspec decodes."""
+        if id(record) not in self._mirrors:
+            self._mirrors[id(record)] = self._make_mirror(record)
+        return self._mirrors[id(record)]
+
+    def _make_mirror(self, record: nodes.Record) -> Any:
+        tag_field, tag = record.tag or (None, None)
+        return self.struct(
+            record.cls.__name__,
+            [(field.name, field.node, field.required) for field in record.fields],
+            rename={field.name: field.json_name for field in record.fields},
+            forbid_unknown_fields=record.closed,
+            array_like=record.array,
+            tag_field=tag_field,
+            tag=tag,
+            # With kw_only, fields without a default may follow fields with one.
+            kw_only=not record.array,
+        )
+
+    def is_loose(self, node: nodes.Scalar) -> bool:
+        """Return whether msgspec would accept strings that the schema of *node* refuses."""
+        if self._canonical and node.kind is not Decimal:
+            return False
+        return is_loose_in_msgspec(node)
+
+    def _is_native_record(self, record: nodes.Record) -> bool:
+        below = nodes.reachable(record)
+        return not any(map(self._needs_stand_in, below)) and _is_accepted(record.annotation)
+
+    def _needs_stand_in(self, node: Node) -> bool:
+        match node:
+            case nodes.Scalar(foreign_limits=foreign_limits):
+                return foreign_limits or self.is_loose(node)
+            case nodes.Array(foreign_limits=foreign) | nodes.Mapping(foreign_limits=foreign):
+                return foreign
+            case nodes.Record(style="dataclass"):
+                return not self._canonical and _loses_defaults(node)
+            case nodes.Union():
+                return _is_misread(node)
+        return isinstance(node, nodes.Model)
 
 
-def _choice(natives: Natives, node: nodes.Choice) -> Any:
+def _loses_defaults(record: nodes.Record) -> bool:
+    """Return whether an object that msgspec decodes has defaults on its class only.
+
+    msgspec's encoder looks at the object's own `__dict__`, so it would leave them out.
+    """
+    if not record.cls.__dictoffset__:
+        return False
+    return any(not field.required and hasattr(record.cls, field.name) for field in record.fields)
+
+
+def _is_accepted(annotation: Any) -> bool:
+    try:
+        msgspec.json.Decoder(annotation, dec_hook=_unused_hook)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
+
+
+def _unused_hook(kind: type, value: Any) -> Any:
+    raise NotImplementedError
+
+
+# The functions below return the type that msgspec should decode, or None for a stand-in.
+
+
+def _scalar(types: MsgspecTypes, node: nodes.Scalar) -> Any:
+    if types.is_loose(node):
+        return None
+    limits = node.limits
+    if limits is nodes.NO_LIMITS:
+        return node.kind
+    given = limits.given()
+    if limits.checks or not _fits_meta(node.kind, given):
+        return None
+    if node.kind is int:
+        given = {name: _round_limit(name, limit) for name, limit in given.items()}
+    return _with_meta(node.kind, given)
+
+
+def _fits_meta(kind: type, limits: dict[str, Any]) -> bool:
+    """Return whether msgspec's Meta accepts these limits for *kind*."""
+    if kind is int:
+        return all(-(2**62) < limit < 2**62 for limit in limits.values())
+    return kind in (float, str, bytes, bytearray) or limits.keys() <= {"tz"}
+
+
+def _round_limit(name: str, limit: Any) -> int:
+    """Return the whole number that limits an int as *limit* does, which may be a float."""
+    whole: int = math.ceil(limit) if name in ("ge", "lt") else math.floor(limit)
+    return whole
+
+
+def _with_meta(annotation: Any, limits: dict[str, Any]) -> Any:
+    return Annotated[annotation, msgspec.Meta(**limits)] if limits else annotation
+
+
+def _choice(types: MsgspecTypes, node: nodes.Choice) -> Any:
     values = [value for value, _ in node.values]
-    # msgspec's Literal of True and 1, or of enum members, is not ours.
+    # msgspec does not support a Literal of enum members.
     plain = all(python is value for value, python in node.values)
     is_enum = isinstance(node.annotation, type)
     return node.annotation if values and (plain or is_enum) else None
 
 
-def _sized(annotation: Any, limits: nodes.Limits) -> Any:
-    given = limits.given()
-    return Annotated[annotation, msgspec.Meta(**given)] if given else annotation
-
-
-def _array(natives: Natives, node: nodes.Array) -> Any:
-    item = natives.of(node.item)
+def _array(types: MsgspecTypes, node: nodes.Array) -> Any:
+    item = types.type_of(node.item)
     args = (item, ...) if node.container is tuple else item
-    # A type made as the program runs, which mypy cannot follow.
-    return _sized(node.container[args], node.limits)  # type: ignore[index]
+    # mypy cannot check a type that is made at run time.
+    return _with_meta(node.container[args], node.limits.given())  # type: ignore[index]
 
 
-def _fixed(natives: Natives, node: nodes.Fixed) -> Any:
-    # A type made as the program runs, which mypy cannot follow.
-    return tuple[tuple(natives.of(item) for item in node.items)]  # type: ignore[misc]
+def _fixed(types: MsgspecTypes, node: nodes.Fixed) -> Any:
+    # mypy cannot check a type that is made at run time.
+    return tuple[tuple(types.type_of(item) for item in node.items)]  # type: ignore[misc]
 
 
-def _mapping(natives: Natives, node: nodes.Mapping) -> Any:
-    # A type made as the program runs, which mypy cannot follow.
-    return _sized(dict[natives.of(node.key), natives.of(node.value)], node.limits)  # type: ignore[misc]
+def _mapping(types: MsgspecTypes, node: nodes.Mapping) -> Any:
+    # mypy cannot check a type that is made at run time.
+    native: Any = dict[types.type_of(node.key), types.type_of(node.value)]  # type: ignore[misc]
+    return _with_meta(native, node.limits.given())
 
 
-def _union(natives: Natives, node: nodes.Union) -> Any:
-    if is_misread(node):
+def _union(types: MsgspecTypes, node: nodes.Union) -> Any:
+    if _is_misread(node):
         return None
-    return Union[tuple(natives.of(member) for member in node.members)]  # noqa: UP007 - of many
+    members = tuple(types.type_of(member) for member in node.members)
+    return Union[members]  # noqa: UP007 - `|` cannot join the items of a tuple
 
 
-_NATIVE: dict[type[Node], Callable[[Natives, Any], Any]] = {
-    nodes.Anything: lambda natives, node: Any,
-    nodes.Null: lambda natives, node: type(None),
+_NATIVE: dict[type[Node], Callable[[MsgspecTypes, Any], Any]] = {
+    nodes.Anything: lambda types, node: Any,
+    nodes.Null: lambda types, node: type(None),
     nodes.Scalar: _scalar,
     nodes.Choice: _choice,
     nodes.Array: _array,
     nodes.Fixed: _fixed,
     nodes.Mapping: _mapping,
-    nodes.Record: lambda natives, node: node.annotation,
+    nodes.Record: lambda types, node: node.annotation,
     nodes.Union: _union,
-    nodes.Model: lambda natives, node: None,
-    nodes.Noted: lambda natives, node: natives.of(node.inner),
+    nodes.Model: lambda types, node: None,
+    nodes.Noted: lambda types, node: types.type_of(node.inner),
+}
+
+
+def _is_misread(union: nodes.Union) -> bool:
+    """Return whether msgspec would crash on the union, or mix the limits of its members."""
+    members = list(_flatten(union))
+    return _crashes(members) or any(_is_mixed(*pair) for pair in combinations(members, 2))
+
+
+def _flatten(node: Node) -> Iterator[Node]:
+    """Yield the members of a union, and of the unions inside it."""
+    node = nodes.without_notes(node)
+    if isinstance(node, nodes.Union):
+        for member in node.members:
+            yield from _flatten(member)
+    else:
+        yield node
+
+
+def _limit_names(node: Node) -> set[str]:
+    limits = getattr(node, "limits", nodes.NO_LIMITS)
+    # msgspec does not store `tz` in the slots that it mixes up.
+    return set(limits.given()) - {"tz"}
+
+
+def _crashes(members: list[Node]) -> bool:
+    """Return whether msgspec (0.20 to 0.22) would take one detail of the type for another.
+
+    It frees a pattern as if it were the type of an item, and looks for the items of a
+    fixed-length tuple behind the other limits although it puts them before.
+    """
+    limits = set().union(*map(_limit_names, members))
+    if "pattern" in limits and any(isinstance(m, nodes.Array | nodes.Mapping) for m in members):
+        return True
+    return bool(limits - {"pattern"}) and any(isinstance(m, nodes.Fixed) for m in members)
+
+
+def _is_mixed(one: Node, other: Node) -> bool:
+    """Return whether msgspec would apply the limits or choices of one member to the other."""
+    shared = nodes.kinds(one) & nodes.kinds(other)
+    if "number" in shared and isinstance(one, nodes.Choice) != isinstance(other, nodes.Choice):
+        return True
+    return bool(shared) and bool(_limit_names(one) or _limit_names(other))
+
+
+class ValueBuilder:
+    """Builds the values of stand-ins in one decode; it chooses the member of a union once."""
+
+    def __init__(self, types: MsgspecTypes) -> None:
+        self._types = types
+        self._coercion = Coercion(repair=False)
+
+    def hook(self, kind: Any, value: Any) -> Any:
+        """Build the value of a stand-in from decoded JSON; msgspec calls it as its `dec_hook`."""
+        # Few frames for each level, because recursive types nest as deep as the text may.
+        node = kind.node
+        while isinstance(node, nodes.Union):
+            member = nodes.without_notes(self._member(node, value))
+            native = self._types.type_of(member)
+            if not _is_stand_in(native):
+                return msgspec.convert(value, native, str_keys=True, dec_hook=self.hook)
+            node = member
+        if not isinstance(node, nodes.Record):
+            return _BUILD[type(node)](node, value)
+        mirror = self._types.mirror(node)
+        built = msgspec.convert(value, mirror, str_keys=True, dec_hook=self.hook)
+        return make_record(node, _present_fields(node, built))
+
+    def _member(self, node: nodes.Union, value: Any) -> Node:
+        possible = candidates(node, value)
+        member = possible[0] if len(possible) == 1 else choose_member(node, value, self._coercion)
+        if member is None:
+            raise ValueError("none of the types fits")
+        return member
+
+
+def _present_fields(node: nodes.Record, mirror: Any) -> dict[str, Any]:
+    return {
+        field.name: value
+        for field in node.fields
+        if (value := getattr(mirror, field.name)) is not msgspec.UNSET
+    }
+
+
+def make_record(node: nodes.Record, values: dict[str, Any]) -> Any:
+    """Make an object of the record's class; fields that are not in *values* have defaults."""
+    if node.style == "typeddict":
+        return values
+    if node.style in ("struct", "namedtuple"):
+        return node.cls(**values)
+    return _make_class(node, values)
+
+
+def _make_class(node: nodes.Record, values: dict[str, Any]) -> Any:
+    if node.style == "attrs":
+        fields = {field.name: field for field in node.cls.__attrs_attrs__}
+    else:
+        fields = node.cls.__dataclass_fields__
+    init_values = {
+        getattr(fields[name], "alias", None) or name: value
+        for name, value in values.items()
+        if fields[name].init
+    }
+    made = node.cls(**init_values)
+    for name in values:
+        if not fields[name].init:
+            object.__setattr__(made, name, values[name])
+    return made
+
+
+def _build_choice(node: nodes.Choice, value: Any) -> Any:
+    for choice, python in node.values:
+        if choice == value and type(choice) is type(value):
+            return python
+    raise ValueError("none of the values")
+
+
+def _build_model(node: nodes.Model, value: Any) -> Any:
+    from .pydantic_types import build_model
+
+    return build_model(node, value)
+
+
+_BUILD: dict[type[Node], Callable[[Any, Any], Any]] = {
+    nodes.Scalar: read_scalar,
+    nodes.Choice: _build_choice,
+    nodes.Model: _build_model,
 }

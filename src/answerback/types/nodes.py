@@ -1,17 +1,22 @@
-"""The typed tree: what an annotation means on the wire, worked out once.
+"""The tree of nodes: the JSON form of a type, worked out once from its annotation.
 
-Data only. `reading` makes it, and everything else (`native`, `building`, `settling`,
-`schema`, `strings`) goes over it with one small function per kind of node.
+`annotation_reader` builds the tree. `msgspec_types`, `coerce`, `schema_renderer`, `shell_values`
+and `pydantic_output` each have one small function for every kind of node.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
+from datetime import datetime, time, timedelta
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
 
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """What narrows a type, whichever library's words it was written in."""
+class ValueLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Limits on the values of a type, from the metadata of any library."""
 
     ge: Any = None
     gt: Any = None
@@ -23,15 +28,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     pattern: str | None = None
     tz: bool | None = None
     checks: tuple[Callable[[Any], Any], ...] = ()
+    """Predicates that a value must pass."""
 
     def given(self) -> dict[str, Any]:
-        """The limits that were set, without `checks`."""
+        """Return the limits that are set, without `checks`."""
         names = (name for name in self.__struct_fields__ if name != "checks")
         return {name: limit for name in names if (limit := getattr(self, name)) is not None}
 
 
 class Notes(msgspec.Struct, frozen=True, kw_only=True):
-    """What a schema says about a type beyond the type."""
+    """Keywords of a JSON Schema that describe a type without limiting its values."""
 
     title: str | None = None
     description: str | None = None
@@ -39,12 +45,12 @@ class Notes(msgspec.Struct, frozen=True, kw_only=True):
     extra: dict[str, Any] | None = None
 
 
-NO_LIMITS = Limits()
+NO_LIMITS = ValueLimits()
 NO_NOTES = Notes()
 
 
 class Node(msgspec.Struct, eq=False):
-    """A type on the wire."""
+    """The JSON form of a type."""
 
 
 class Anything(Node):
@@ -52,75 +58,78 @@ class Anything(Node):
 
 
 class Null(Node):
-    """`null`."""
+    """Only `null`."""
 
 
 class Scalar(Node):
-    """A number, a boolean, or a string with a form of its own."""
+    """A number, a boolean, text, or a type that JSON writes as text, such as a date."""
 
     kind: type
-    limits: Limits = NO_LIMITS
-    # Limits in other words than msgspec's Meta: it would not see them in a class's fields.
-    foreign: bool = False
+    limits: ValueLimits = NO_LIMITS
+    foreign_limits: bool = False
+    """Some limits are not in a msgspec `Meta`, so msgspec ignores them in a class's fields."""
 
 
 class Choice(Node):
-    """One of a few values: an Enum or a Literal, as pairs of JSON value and Python value."""
+    """An Enum or a Literal; `values` has pairs of JSON value and Python value."""
 
     annotation: Any
     values: tuple[tuple[Any, Any], ...]
 
 
 class Array(Node):
-    """A list, a set or a tuple of any length."""
+    """A list, a set, or a tuple of any length."""
 
     container: type
     item: Node
-    limits: Limits = NO_LIMITS
-    foreign: bool = False
+    limits: ValueLimits = NO_LIMITS
+    foreign_limits: bool = False
 
 
 class Fixed(Node):
-    """A tuple whose items each have a type."""
+    """A tuple of fixed length whose items each have their own type."""
 
     items: tuple[Node, ...]
 
 
 class Mapping(Node):
-    """A dict; JSON writes its keys as strings."""
+    """A dict, whose keys are strings in JSON."""
 
     key: Node
     value: Node
-    limits: Limits = NO_LIMITS
-    foreign: bool = False
+    limits: ValueLimits = NO_LIMITS
+    foreign_limits: bool = False
 
 
 class Field(msgspec.Struct, eq=False, kw_only=True):
-    """A field of a record; *wire* is its name in JSON."""
+    """A field of a record; `json_name` is its name in JSON."""
 
     name: str
-    wire: str
+    json_name: str
     node: Node
     required: bool
     default: Any = msgspec.field(default_factory=lambda: msgspec.NODEFAULT)
 
 
 class Record(Node):
-    """A class with named fields; `array` ones are written as JSON arrays."""
+    """A class with named fields: dataclass, attrs, TypedDict, NamedTuple or Struct."""
 
     annotation: Any
     cls: Any
     style: str
     fields: tuple[Field, ...] = ()
     array: bool = False
+    """JSON writes it as an array, not as an object."""
     closed: bool = False
+    """Undeclared keys are refused."""
     tag: tuple[str, str | int] | None = None
+    """The key and the value that identify a tagged Struct in a union."""
 
     @property
-    def least(self) -> int:
-        """How many items the array form must have at least."""
-        wanted = [n for n, field in enumerate(self.fields, 1) if field.required]
-        return (max(wanted) if wanted else 0) + (self.tag is not None)
+    def min_items(self) -> int:
+        """The least number of items in the array form."""
+        required = [n for n, field in enumerate(self.fields, 1) if field.required]
+        return (max(required) if required else 0) + (self.tag is not None)
 
 
 class Union(Node):
@@ -128,40 +137,40 @@ class Union(Node):
 
     annotation: Any
     members: tuple[Node, ...]
-    # For each JSON kind the members that take it; worked out when first asked for.
-    takers: dict[str, list[Node]] = {}
+    members_by_kind: dict[str, list[Node]] = {}
+    """The members that accept each kind of JSON value, filled in at first use."""
 
 
 class Model(Node):
-    """A type that pydantic reads and writes."""
+    """A type that pydantic validates and serialises."""
 
     annotation: Any
 
 
 class Noted(Node):
-    """A type with something to say about it in a schema."""
+    """A type with notes for its schema."""
 
     inner: Node
     notes: Notes
 
 
-def plain(node: Node) -> Node:
-    """The node without its notes."""
+def without_notes(node: Node) -> Node:
+    """Return the node without its notes."""
     while isinstance(node, Noted):
         node = node.inner
     return node
 
 
 def tag_of(node: Node) -> str | None:
-    """The name of the member that tells this record from others, if it has one."""
-    node = plain(node)
+    """Return the key of the tag of a tagged Struct that is written as an object."""
+    node = without_notes(node)
     if isinstance(node, Record) and not node.array and node.tag is not None:
         return node.tag[0]
     return None
 
 
 def children(node: Node) -> tuple[Node, ...]:
-    """The nodes right below *node*."""
+    """Return the nodes directly below *node*."""
     match node:
         case Array(item=item):
             return (item,)
@@ -179,15 +188,32 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def reachable(node: Node) -> Iterator[Node]:
-    """The node and all below it, each once, recursive types included."""
+    """Yield *node* and all nodes below it, each once; recursive types end too."""
     seen: set[int] = set()
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
+    pending = [node]
+    while pending:
+        node = pending.pop()
         if id(node) not in seen:
             seen.add(id(node))
             yield node
-            waiting.extend(children(node))
+            pending.extend(children(node))
+
+
+def has_models(node: Node) -> bool:
+    """Return whether the type contains a type that pydantic handles."""
+    return any(isinstance(each, Model) for each in reachable(node))
+
+
+# msgspec accepts a UUID without hyphens, `p1d` as a duration, and NaN as a Decimal.
+_LOOSE_IN_MSGSPEC = frozenset({UUID, timedelta, Decimal})
+
+
+def is_loose_in_msgspec(node: Scalar) -> bool:
+    """Return whether msgspec accepts strings for *node* that its JSON Schema refuses."""
+    if node.kind in _LOOSE_IN_MSGSPEC:
+        return True
+    # RFC 3339 requires the colon in an offset and the T before the time; msgspec does not.
+    return node.kind in (datetime, time) and node.limits.tz is True
 
 
 _KINDS: dict[type, frozenset[str]] = {
@@ -199,7 +225,7 @@ ALL_KINDS = frozenset({"null", "boolean", "number", "string", "array", "object"}
 
 
 def kind_of(value: object) -> str:
-    """The JSON kind of a decoded value."""
+    """Return the JSON kind of a decoded value."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -212,11 +238,11 @@ def kind_of(value: object) -> str:
 
 
 def kinds(node: Node) -> frozenset[str]:
-    """The JSON kinds of value that *node* may take."""
+    """Return the JSON kinds of the values that *node* may accept."""
     match node:
         case Null():
             return frozenset({"null"})
-        case Scalar(kind=kind) if kind.__name__ == "Decimal":
+        case Scalar(kind=kind) if kind is Decimal:
             return frozenset({"number", "string"})
         case Scalar(kind=kind):
             return _KINDS.get(kind, frozenset({"string"}))

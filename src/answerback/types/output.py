@@ -1,4 +1,6 @@
-"""A function's return value to JSON text, checked against its return type."""
+"""Encodes a function's return value as JSON text, checked against the return type."""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
@@ -8,123 +10,118 @@ import msgspec
 
 from . import nodes
 from .annotation_reader import read_type
-from .coerce import settle
-from .decode_hooks import Builder, decode_hook
-from .encoding import ENCODER
-from .json_text import DEEPEST, is_too_deep
-from .msgspec_types import Natives
+from .coerce import coerce
+from .json_text import ENCODER, MAX_DEPTH, is_too_deep
+from .msgspec_types import MsgspecTypes
 from .nodes import Node
-from .problems import InvalidOutput
-from .scalars import is_loose
-from .walk import TooManyProblems, Walk
+from .problems import Coercion, InvalidOutput, TooManyProblems
 
 
 class Output:
-    """What one function returns; how to check it is worked out at the first call."""
+    """Encodes the return values of one function; the check is built at the first call."""
 
     def __init__(self, annotation: Any) -> None:
         self._annotation = annotation
         self._run: Callable[[Any], tuple[bytes, Any]] | None = None
 
     def encode(self, value: Any) -> tuple[bytes, Any]:
-        """Compact JSON of *value* as its type declares it, and the checked value.
+        """Return compact JSON of *value* without undeclared keys, and the checked value.
 
-        Raises InvalidOutput, which names where the value is wrong and never shows it.
+        Raises InvalidOutput, which names the path of the problem and never the value.
         """
-        run = self._run or self._make_check()
+        run = self._run or self._build_check()
         return run(value)
 
-    def _make_check(self) -> Callable[[Any], tuple[bytes, Any]]:
+    def _build_check(self) -> Callable[[Any], tuple[bytes, Any]]:
         node = read_type(self._annotation, "return")
-        if has_models(node):
-            from .pydantic_output import ModelCheck
+        if nodes.has_models(node):
+            from .pydantic_output import ModelOutputCheck
 
-            self._run = ModelCheck(node).run
+            self._run = ModelOutputCheck(node).run
         else:
-            self._run = Check(node).run
+            self._run = OutputCheck(node).run
         return self._run
 
 
-def has_models(node: Node) -> bool:
-    """Whether pydantic has a say in the type."""
-    return any(isinstance(each, nodes.Model) for each in nodes.reachable(node))
+class OutputCheck:
+    """Encodes the values of one type, and checks them by decoding the text again.
 
-
-class Check:
-    """How values of one type are written and checked."""
+    msgspec does not check the fields of an object that exists already.
+    """
 
     def __init__(self, node: Node) -> None:
         below = list(nodes.reachable(node))
         self.node = node
-        self.natives = Natives(canonical=True)
-        native = self.natives.of(node)
+        self._types = MsgspecTypes(canonical=True)
+        self._type = self._types.type_of(node)
         self.encode = ENCODER.encode
-        self.decode = msgspec.json.Decoder(native, dec_hook=decode_hook(self.natives)).decode
-        # msgspec writes NaN as null, which passes only where null does.
-        self.may_hide = any(isinstance(each, nodes.Null | nodes.Anything) for each in below)
+        self.decode = self._types.decoder(self._type).decode
+        # msgspec writes NaN as null, so it goes unnoticed only where null is accepted.
+        self.may_hide_nan = any(isinstance(each, nodes.Null | nodes.Anything) for each in below)
         self.may_be_deep = any(isinstance(each, nodes.Record | nodes.Anything) for each in below)
-        self.may_hold_more = any(map(_may_hold_more, below))
-        self.is_simple = not (self.may_hide or self.may_be_deep or self.may_hold_more)
+        self.may_differ = any(map(_may_differ, below))
+        self.is_simple = not (self.may_hide_nan or self.may_be_deep or self.may_differ)
 
     def run(self, value: Any) -> tuple[bytes, Any]:
-        """The text of *value* and the checked value."""
+        """Return the text of *value*, and the checked value."""
         try:
             encoded = self.encode(value)
             checked = self.decode(encoded)
-        except Exception:  # noqa: BLE001 - an author's property or class may raise anything
+        except Exception:  # noqa: BLE001 - an author's property or class may raise any exception
             pass
         else:
-            return (
-                (encoded, checked) if self.is_simple else self.scrutinise(value, encoded, checked)
-            )
-        # Not in the handler: what is found here stands for itself.
-        return self.look_closely(value)
+            if self.is_simple:
+                return encoded, checked
+            return self.find_hidden_faults(value, encoded, checked)
+        # Outside of the handler, so that a new exception does not carry the first as its context.
+        return self.explain_refusal(value)
 
-    def scrutinise(self, value: Any, encoded: bytes, checked: Any) -> tuple[bytes, Any]:
-        """Look for what decoding does not find: NaN, depth, and keys that were not declared."""
-        if self.may_hide and may_be_not_finite(encoded):
-            refuse_faults(value)
+    def find_hidden_faults(self, value: Any, encoded: bytes, checked: Any) -> tuple[bytes, Any]:
+        """Look for faults that decoding does not find: NaN, depth, undeclared keys."""
+        if self.may_hide_nan and may_be_not_finite(encoded):
+            refuse_unencodable(value)
         if self.may_be_deep and is_too_deep(encoded):
-            raise InvalidOutput("", f"nested deeper than {DEEPEST} levels")
-        if self.may_hold_more and self.encode(checked) != encoded:
-            return self.settle(encoded)
+            raise InvalidOutput("", f"nested deeper than {MAX_DEPTH} levels")
+        if self.may_differ and self.encode(checked) != encoded:
+            return self.coerce(encoded)
         return encoded, checked
 
-    def look_closely(self, value: Any) -> tuple[bytes, Any]:
-        """Find out why *value* was refused; it may yet be fine, as `1.0` is for an int."""
-        refuse_faults(value)
+    def explain_refusal(self, value: Any) -> tuple[bytes, Any]:
+        """Raise the reason why *value* was refused, or accept it, as `1.0` for an int."""
+        refuse_unencodable(value)
         try:
             encoded = self.encode(value)
         except Exception as error:
             problem = f"{type(value).__name__} cannot be written as JSON"
             raise InvalidOutput("", problem) from error
-        return self.settle(encoded)
+        return self.coerce(encoded)
 
-    def settle(self, encoded: bytes) -> tuple[bytes, Any]:
-        """The text with only what the type declares."""
-        walk = Walk(prune=True, shown=False)
+    def coerce(self, encoded: bytes) -> tuple[bytes, Any]:
+        """Return the text without undeclared keys, and the checked value."""
+        coercion = Coercion(prune=True, show_values=False)
         try:
-            data = settle(self.node, msgspec.json.decode(encoded), "", walk)
-            if not walk.problems:
-                hook = Builder(self.natives).hook
-                native = self.natives.of(self.node)
-                checked = msgspec.convert(data, native, str_keys=True, dec_hook=hook)
+            data = coerce(self.node, msgspec.json.decode(encoded), "", coercion)
+            if not coercion.problems:
+                checked = self._types.convert(data, self._type)
                 return self.encode(data), checked
         except TooManyProblems:
-            # The first of them is told below.
+            # The error below names the first problem only.
             pass
         except Exception as error:
             raise InvalidOutput("", "refused by its own type") from error
-        raise InvalidOutput(walk.problems[0].path, walk.problems[0].message)
+        raise InvalidOutput(coercion.problems[0].path, coercion.problems[0].message)
 
 
 def may_be_not_finite(encoded: bytes) -> bool:
-    """Whether a NaN or an infinity may be behind it: msgspec writes null, or a Decimal's name."""
+    """Return whether the text may come from NaN or infinity.
+
+    msgspec writes a float that is not finite as null, and a Decimal by its name.
+    """
     return b"null" in encoded or b"NaN" in encoded or b"Infinity" in encoded
 
 
-def refuse_faults(value: Any) -> None:
-    """Raise InvalidOutput for what JSON cannot hold: NaN, a cycle, an unknown class."""
+def refuse_unencodable(value: Any) -> None:
+    """Raise InvalidOutput for NaN, a reference cycle or a class that JSON does not know."""
     from .unencodable import find_fault
 
     fault = find_fault(value)
@@ -132,12 +129,16 @@ def refuse_faults(value: Any) -> None:
         raise fault
 
 
-def _may_hold_more(node: Node) -> bool:
-    # Text in another form than ours shows up when it is written again, as extra keys do.
+def _may_differ(node: Node) -> bool:
+    """Return whether the text that decodes may differ from the text of the decoded value.
+
+    That is so for strings in another form, such as a UUID without hyphens, for undeclared
+    keys, and for an Enum whose `_missing_` accepts other values than it lists.
+    """
     match node:
         case nodes.Scalar():
-            return is_loose(node)
+            return nodes.is_loose_in_msgspec(node)
         case nodes.Choice(annotation=type() as cls):
-            # It may take values that are not listed.
+            # mypy does not know that a classmethod has a function.
             return cls._missing_.__func__ is not Enum._missing_.__func__  # type: ignore[attr-defined]
     return isinstance(node, nodes.Record)

@@ -1,19 +1,30 @@
-"""What can be wrong with a value or a type.
+"""Problems of values and types, and the collector of the problems of one coercion.
 
 ValueError
-  InvalidJson           the text is not JSON at all
+  InvalidJson           the text is not JSON
 Exception
-  InvalidArguments      JSON, but not what the function takes
-  InvalidOutput         not what the function promised to return
+  InvalidArguments      the JSON does not fit the function's parameters
+  InvalidOutput         the value does not fit the function's return type
 TypeError
-  UnservableType        a developer's mistake, told at registration
+  UnservableType        a developer's mistake, raised at registration
 """
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
 
 import msgspec
 
+from . import nodes
+from .describe import describe, describe_value, kind_name
+from .nodes import Node
+from .scalars import format_hint
+
+MAX_PROBLEMS = 50
+
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing wrong with a value: where, what was expected and what came."""
+    """One problem of a value: its path, the expected type and the value that came."""
 
     path: str
     message: str
@@ -27,7 +38,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InvalidJson(ValueError):
-    """The text is not JSON that we read: broken, not UTF-8 or nested too deep."""
+    """The text is malformed JSON, is not UTF-8, or is nested too deep."""
 
 
 class InvalidArguments(Exception):
@@ -40,20 +51,20 @@ class InvalidArguments(Exception):
 
 
 class InvalidOutput(Exception):
-    """The value is not what the return type says; the message never shows the value."""
+    """The value does not fit the return type; the message never contains the value."""
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)
         self.path = path
         self.message = message
 
-    def below(self, path: str) -> "InvalidOutput":
-        """The same, of a value that stands at *path* of another."""
+    def below(self, path: str) -> InvalidOutput:
+        """Return the same problem for a value that is part of another, at *path*."""
         return InvalidOutput(join(path, self.path), self.message)
 
 
 class UnservableType(TypeError):
-    """A type that cannot be read from or written to JSON."""
+    """A type that cannot be read from JSON or written to it."""
 
     def __init__(self, where: str, problem: str) -> None:
         super().__init__(f"{where}: {problem}")
@@ -61,7 +72,7 @@ class UnservableType(TypeError):
 
 
 def member(path: str, name: object) -> str:
-    """The path of a member of the object at *path*."""
+    """Return the path of a member of the object at *path*."""
     text = str(name)
     if not text.isidentifier():
         return f"{path}[{text[:60]!r}]"
@@ -69,10 +80,100 @@ def member(path: str, name: object) -> str:
 
 
 def item(path: str, index: int) -> str:
-    """The path of an item of the array at *path*."""
+    """Return the path of an item of the array at *path*."""
     return f"{path}[{index}]"
 
 
 def join(path: str, below: str) -> str:
-    """The path *below*, seen from where *path* starts."""
+    """Return the path *below*, which is relative to *path*, as an absolute path."""
     return f"{path}.{below}" if path and below and not below.startswith("[") else path + below
+
+
+class TooManyProblems(Exception):
+    """Stops a coercion that found more than MAX_PROBLEMS; it keeps the first ones."""
+
+
+class Coercion:
+    """The options of one coercion, and the problems that it found."""
+
+    __slots__ = (
+        *("lenient", "problems", "prune", "repair", "show_values", "stopped_early"),
+        *("key_differences", "repairs", "union_attempts"),
+    )
+
+    def __init__(
+        self,
+        *,
+        repair: bool = True,
+        lenient: bool = False,
+        prune: bool = False,
+        show_values: bool = True,
+    ) -> None:
+        # Accept values that JSON Schema accepts and msgspec does not, such as 1.0 for an int.
+        self.repair = repair
+        # Accept numbers, booleans, arrays and objects that are written in strings.
+        self.lenient = lenient
+        # Remove the keys that a record does not declare.
+        self.prune = prune
+        # Callers may see the arguments that they sent, but a return value may be secret.
+        self.show_values = show_values
+        self.problems: list[Problem] = []
+        self.stopped_early = False
+        # The number of repaired values, and of undeclared or absent keys. They decide which
+        # member of a union is the closest.
+        self.repairs = 0
+        self.key_differences = 0
+        # Results by the ids of union and value, and by `lenient`. Without them, nested unions
+        # of recursive types would take exponential time.
+        self.union_attempts: dict[tuple[int, int, bool], MemberAttempt] = {}
+
+    def report_mismatch(self, node: Node, value: Any, path: str) -> Any:
+        """Report that *node* does not accept *value*; returns *value*."""
+        expected = describe(node)
+        got = describe_value(value) if self.show_values else kind_name(value)
+        message, hint = f"expected {expected}, got {got}", _format_hint(node, value)
+        self.report(path, message, expected=expected, got=got, hint=hint)
+        return value
+
+    def report(self, path: str, message: str, **more: str | None) -> None:
+        """Add one problem; raises TooManyProblems if there are MAX_PROBLEMS already."""
+        if len(self.problems) == MAX_PROBLEMS:
+            self.stop()
+        self.problems.append(Problem(path=path, message=message, **more))
+
+    def stop(self) -> NoReturn:
+        """Stop the coercion early, by raising TooManyProblems."""
+        self.stopped_early = True
+        raise TooManyProblems
+
+    def fork(self, *, lenient: bool = False) -> Coercion:
+        """Return a new coercion with the same options, to try one member of a union."""
+        fork = Coercion(
+            repair=self.repair, lenient=lenient, prune=self.prune, show_values=self.show_values
+        )
+        fork.union_attempts = self.union_attempts
+        return fork
+
+
+def _format_hint(node: Node, value: Any) -> str | None:
+    """Return how to write a value of *node*; of a union, the hint of the first member with one."""
+    node = nodes.without_notes(node)
+    if isinstance(node, nodes.Union):
+        return next((hint for each in node.members if (hint := _format_hint(each, value))), None)
+    return format_hint(node, value) if isinstance(node, nodes.Scalar) else None
+
+
+class MemberAttempt:
+    """The result of coercing a value to one member of a union."""
+
+    __slots__ = ("coercion", "data", "member", "value")
+
+    def __init__(
+        self, value: Any, data: Any, coercion: Coercion, member: Node | None = None
+    ) -> None:
+        # `Coercion.union_attempts` has the id of the value, so the value has to stay alive.
+        self.value = value
+        self.data = data
+        self.coercion = coercion
+        # None if no member fits.
+        self.member = member

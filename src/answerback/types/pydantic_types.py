@@ -1,4 +1,9 @@
-"""Types that pydantic reads and writes. It is imported here alone, and only once it is in use."""
+"""Types that pydantic validates and serialises.
+
+Only this module imports pydantic, and it is loaded when a tool uses such a type.
+"""
+
+from __future__ import annotations
 
 from functools import cache
 from typing import Any, get_args
@@ -10,10 +15,9 @@ from pydantic_core import SchemaError, SchemaValidator, to_jsonable_python
 from pydantic_core.core_schema import ErrorType
 
 from .describe import describe
-from .encoding import ENCODER
+from .json_text import ENCODER
 from .nodes import Model
-from .problems import InvalidOutput, item, member
-from .walk import Walk
+from .problems import Coercion, InvalidOutput, item, member
 
 
 @cache
@@ -22,103 +26,103 @@ def _cached_adapter(annotation: Any) -> TypeAdapter[Any]:
 
 
 def adapter(node: Model) -> TypeAdapter[Any]:
-    """What pydantic worked out about the type."""
+    """Return pydantic's adapter of the type, from the cache if possible."""
     try:
         return _cached_adapter(node.annotation)
     except TypeError:
-        # Metadata that cannot be hashed.
+        # The metadata is not hashable, so it cannot be cached.
         return TypeAdapter(node.annotation)
 
 
-# pydantic collects every error of a value. For JSON longer than this, a list or
-# dict ends at its first.
-_LONG = 32_768
-# Beyond this many errors their texts take too long to make.
-_MOST_ERRORS = 10_000
+# pydantic collects every error of a value. In JSON longer than this, validation of a list or
+# dict stops at its first error, to bound the time.
+_LONG_JSON = 32_768
+# The texts of more errors than this take too long to make.
+_MAX_ERRORS = 10_000
 
 
 @cache
-def _cached_hasty_validator(annotation: Any) -> SchemaValidator:
-    schema = _failing_fast(_cached_adapter(annotation).core_schema)
-    # Without it, pydantic would take the validators that the classes hold already.
+def _cached_fail_fast_validator(annotation: Any) -> SchemaValidator:
+    schema = _with_fail_fast(_cached_adapter(annotation).core_schema)
+    # By default pydantic would use the validators of the classes, which do not fail fast.
     return SchemaValidator(schema, _use_prebuilt=False)
 
 
-def _hasty_validator(node: Model) -> SchemaValidator | TypeAdapter[Any]:
-    """A validator whose lists, dicts and the like end at their first error."""
+def _fail_fast_validator(node: Model) -> SchemaValidator | TypeAdapter[Any]:
+    """Return a validator that stops at the first error of a list, dict or other container."""
     try:
-        return _cached_hasty_validator(node.annotation)
+        return _cached_fail_fast_validator(node.annotation)
     except (TypeError, SchemaError):
-        # Metadata that cannot be hashed, or a pydantic that does not know of this.
+        # The metadata is not hashable, or this version of pydantic refuses `fail_fast`.
         return adapter(node)
 
 
-def _failing_fast(schema: Any) -> Any:
+def _with_fail_fast(schema: Any) -> Any:
     if isinstance(schema, list | tuple):
-        return type(schema)(map(_failing_fast, schema))
+        return type(schema)(map(_with_fail_fast, schema))
     if not isinstance(schema, dict):
         return schema
     copied = {
-        key: part if key in _NOT_SCHEMAS else _failing_fast(part) for key, part in schema.items()
+        key: part if key in _NOT_SCHEMAS else _with_fail_fast(part) for key, part in schema.items()
     }
     if copied.get("type") in _CONTAINERS:
         copied["fail_fast"] = True
     return copied
 
 
-# What may hold an author's own values.
+# Keys of a core schema whose values are not schemas and may contain an author's objects.
 _NOT_SCHEMAS = frozenset({"default", "expected", "metadata", "serialization"})
 _CONTAINERS = frozenset({"list", "tuple", "set", "frozenset", "dict"})
 
 
 def build_model(node: Model, value: Any) -> Any:
-    """The typed value of decoded JSON; raises ValueError."""
+    """Return the typed value of decoded JSON; raises ValueError."""
     return _validate(node, msgspec.json.encode(value), strict=True)
 
 
 def _validate(node: Model, encoded: bytes, *, strict: bool) -> Any:
-    # As JSON and strict: a date may be a string, but an int may not.
-    validator = adapter(node) if len(encoded) <= _LONG else _hasty_validator(node)
+    # From JSON, because strict validation then accepts a string for a date, but not for an int.
+    validator = adapter(node) if len(encoded) <= _LONG_JSON else _fail_fast_validator(node)
     return validator.validate_json(encoded, strict=strict)
 
 
-def settle_model(node: Model, value: Any, path: str, walk: Walk) -> Any:
-    """The JSON that the model takes for *value*; what is wrong is noted in *walk*."""
+def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
+    """Return *value* as JSON that the model accepts; *coercion* collects the problems."""
     try:
         build_model(node, value)
         return value
     except ValidationError as error:
         problems = _errors(error)
-    mended = _mended(value, problems, walk)
-    if mended is not value:
-        walk.repairs += 1
-        return settle_model(node, mended, path, walk)
-    if walk.lenient:
-        return _settle_kindly(node, value, path, walk)
-    _note(problems, path, walk)
+    repaired = _repair(value, problems) if coercion.repair else value
+    if repaired is not value:
+        coercion.repairs += 1
+        return coerce_model(node, repaired, path, coercion)
+    if coercion.lenient:
+        return _coerce_leniently(node, value, path, coercion)
+    _report(problems, path, coercion)
     return value
 
 
 def _errors(error: ValidationError) -> list[Any]:
-    """The errors, or one that counts them if they are too many."""
+    """Return the errors, or one error with their count if there are too many."""
     count = error.error_count()
-    if count > _MOST_ERRORS:
+    if count > _MAX_ERRORS:
         return [{"type": "", "loc": (), "msg": f"{count} values in it do not fit", "input": None}]
     return error.errors(include_url=False, include_context=False)
 
 
-def _mended(value: Any, problems: list[Any], walk: Walk) -> Any:
-    """The value with `1.0` written as `1` where pydantic wanted an int."""
-    spots = [p for p in problems if p["type"] == "int_type" and _is_whole(p["input"])]
-    if not walk.repair or not spots:
+def _repair(value: Any, problems: list[Any]) -> Any:
+    """Return a copy with `1` for `1.0` where pydantic wanted an int, or *value* itself."""
+    whole_floats = [p for p in problems if p["type"] == "int_type" and _is_whole(p["input"])]
+    if not whole_floats:
         return value
     encoded = msgspec.json.encode(value)
-    if len(encoded) > _LONG:
-        # Only the first of a list was told. To JSON Schema both are one number.
+    if len(encoded) > _LONG_JSON:
+        # Validation stopped at the first one of each list. In JSON Schema 1.0 and 1 are equal.
         return _with_ints(value)
-    mended = msgspec.json.decode(encoded)
-    changed = [_replace(mended, spot["loc"], spot["input"]) for spot in spots]
-    return mended if any(changed) else value
+    repaired = msgspec.json.decode(encoded)
+    changed = [_replace(repaired, each["loc"], each["input"]) for each in whole_floats]
+    return repaired if any(changed) else value
 
 
 def _with_ints(value: Any) -> Any:
@@ -133,55 +137,55 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer()
 
 
-def _replace(holder: Any, loc: tuple[int | str, ...], value: float) -> bool:
-    # A location also names the union member it was tried for; those are no keys.
+def _replace(container: Any, loc: tuple[int | str, ...], value: float) -> bool:
+    # A location also has the names of union members, which are not keys of the value.
     for n, key in enumerate(loc):
-        inside = _get(holder, key)
+        inside = _get(container, key)
         if inside == value and isinstance(inside, float) and n >= len(loc) - 2:
-            holder[key] = int(value)
+            container[key] = int(value)
             return True
-        holder = holder if inside is None else inside
+        container = container if inside is None else inside
     return False
 
 
-def _get(holder: Any, key: int | str) -> Any:
+def _get(container: Any, key: int | str) -> Any:
     try:
-        return holder[key]
+        return container[key]
     except (KeyError, IndexError, TypeError):
         return None
 
 
-def _settle_kindly(node: Model, value: Any, path: str, walk: Walk) -> Any:
+def _coerce_leniently(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
     try:
         typed = _validate(node, msgspec.json.encode(value), strict=False)
     except ValidationError as error:
-        _note(_errors(error), path, walk)
+        _report(_errors(error), path, coercion)
         return value
-    walk.repairs += 1
+    coercion.repairs += 1
     return to_jsonable_python(typed, by_alias=True)
 
 
-def _note(problems: list[Any], path: str, walk: Walk) -> None:
+def _report(problems: list[Any], path: str, coercion: Coercion) -> None:
     for problem in problems:
         text = problem["msg"]
-        walk.report(_spot(path, problem["loc"]), text[:1].lower() + text[1:])
+        coercion.report(_path_of(path, problem["loc"]), text[:1].lower() + text[1:])
 
 
-def _spot(path: str, loc: tuple[int | str, ...]) -> str:
+def _path_of(path: str, loc: tuple[int | str, ...]) -> str:
     for key in loc:
         path = item(path, key) if isinstance(key, int) else member(path, key)
     return path
 
 
 def dump(value: Any) -> Any:
-    """The JSON of a pydantic object where no type says what it should be."""
+    """Return the JSON of a pydantic object by its own class, where no type is declared."""
     serializer = type(value).__pydantic_serializer__
     return serializer.to_python(value, mode="json", by_alias=True, warnings=False)
 
 
 def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
-    """What is sent for *value*, and the checked value; raises InvalidOutput."""
-    checked = _checked(node, value, path)
+    """Return the data to encode for *value*, and the checked value; raises InvalidOutput."""
+    checked = _check(node, value, path)
     try:
         data = adapter(node).dump_python(checked, mode="json", by_alias=True, warnings="error")
     except Exception as error:
@@ -190,7 +194,7 @@ def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
     return data, checked
 
 
-def _checked(node: Model, value: Any, path: str) -> Any:
+def _check(node: Model, value: Any, path: str) -> Any:
     try:
         if not _is_instance(node, value):
             return _validate(node, ENCODER.encode(value), strict=True)
@@ -198,8 +202,8 @@ def _checked(node: Model, value: Any, path: str) -> Any:
         return value
     except ValidationError as error:
         first = _errors(error)[0]
-        spot = _spot(path, first["loc"])
-        raise InvalidOutput(spot, _without_value(first, node)) from None
+        error_path = _path_of(path, first["loc"])
+        raise InvalidOutput(error_path, _message_without_value(first, node)) from None
     except InvalidOutput:
         raise
     except Exception as error:
@@ -207,20 +211,21 @@ def _checked(node: Model, value: Any, path: str) -> Any:
         raise InvalidOutput(path, problem) from error
 
 
-def _without_value(problem: Any, node: Model) -> str:
-    """What is wrong, in pydantic's words where these cannot hold the value."""
-    kind, words = problem["type"], problem["msg"]
+def _message_without_value(problem: Any, node: Model) -> str:
+    """Return pydantic's message if it cannot contain the value, else one of ours."""
+    kind, text = problem["type"], problem["msg"]
     if kind == "missing":
         return "missing"
-    if kind not in _PLAIN_PROBLEMS:
+    if kind not in _SAFE_ERRORS:
         return f"does not fit {describe(node)} ({kind})"
     start = "Input should be "
-    words = words.partition(", unable")[0]
-    words = f"expected {words.removeprefix(start)}" if words.startswith(start) else words
-    return f"{words[:1].lower()}{words[1:]}, got {type(problem['input']).__name__}"
+    text = text.partition(", unable")[0]
+    text = f"expected {text.removeprefix(start)}" if text.startswith(start) else text
+    return f"{text[:1].lower()}{text[1:]}, got {type(problem['input']).__name__}"
 
 
-_PLAIN_PROBLEMS = frozenset(
+# The kinds of error whose messages name the expected type or limit, and never the value.
+_SAFE_ERRORS = frozenset(
     {kind for kind in get_args(ErrorType) if kind.endswith("_type")}
     | {"int_parsing", "float_parsing", "bool_parsing", "int_from_float", "finite_number"}
     | {"greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of"}
@@ -234,41 +239,40 @@ def _is_instance(node: Model, value: Any) -> bool:
 
 
 def _recheck(node: Model, value: Any) -> None:
-    """Validate an instance again: assignment and model_construct check nothing."""
+    """Validate an instance again, because assignment and model_construct validate nothing."""
     if not isinstance(value, BaseModel):
         return
-    held = taken_apart(value)
     try:
-        adapter(node).validate_python(held, by_alias=False, by_name=True)
+        adapter(node).validate_python(to_plain(value), by_alias=False, by_name=True)
     except ValidationError as error:
-        if any(problem["type"] not in _NOT_OURS for problem in error.errors()):
+        if any(problem["type"] not in _IGNORED_ERRORS for problem in error.errors()):
             raise
-    except Exception:  # noqa: BLE001 - see _NOT_OURS
+    except Exception:  # noqa: BLE001 - see _IGNORED_ERRORS
         pass
 
 
-# An author's validator was made for input, not for what it made of it; and an instance of
-# a subclass may hold more than its declared class, which is then not written.
-_NOT_OURS = frozenset({"value_error", "assertion_error", "extra_forbidden"})
+# An author's validators expect the input, and may refuse their own result. The instance of a
+# subclass may have more fields than the declared class; these are not written.
+_IGNORED_ERRORS = frozenset({"value_error", "assertion_error", "extra_forbidden"})
 
 
-def taken_apart(value: Any) -> Any:
-    """What an instance holds, by the names of its fields, models inside it likewise."""
+def to_plain(value: Any) -> Any:
+    """Return an instance as a dict by the names of its fields, and the models inside it too."""
     if isinstance(value, RootModel):
-        return taken_apart(value.root)
+        return to_plain(value.root)
     if isinstance(value, BaseModel):
-        held = {**value.__dict__, **(value.model_extra or {})}
-        return {name: taken_apart(each) for name, each in held.items()}
+        fields = {**value.__dict__, **(value.model_extra or {})}
+        return {name: to_plain(each) for name, each in fields.items()}
     if isinstance(value, dict):
-        return {key: taken_apart(each) for key, each in value.items()}
+        return {key: to_plain(each) for key, each in value.items()}
     if type(value) in (list, tuple, set, frozenset):
-        # A model in a set may not be hashable once it is a dict.
-        return [taken_apart(each) for each in value]
+        # A list also for a set, because the dict of a model is not hashable.
+        return [to_plain(each) for each in value]
     return value
 
 
 def is_object_model(node: Model) -> bool:
-    """Whether the type is always a JSON object."""
+    """Return whether every value of the type is a JSON object."""
     schema = model_schema(node, mode="serialization")
     return _is_object(schema, schema.get("$defs", {}))
 
@@ -276,21 +280,21 @@ def is_object_model(node: Model) -> bool:
 def _is_object(schema: dict[str, Any], defs: dict[str, Any]) -> bool:
     if "$ref" in schema:
         return _is_object(defs[schema["$ref"].rpartition("/")[2]], defs)
-    arms = schema.get("anyOf") or schema.get("oneOf")
-    if arms:
-        return all(_is_object(arm, defs) for arm in arms)
+    members = schema.get("anyOf") or schema.get("oneOf")
+    if members:
+        return all(_is_object(member, defs) for member in members)
     return schema.get("type") == "object"
 
 
 def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:
-    """pydantic's JSON Schema of the type, its definitions under `$defs`."""
+    """Return pydantic's JSON Schema of the type, with its definitions under `$defs`."""
     return adapter(node).json_schema(
-        mode=mode, ref_template="#/$defs/{model}", schema_generator=_Untitled
+        mode=mode, ref_template="#/$defs/{model}", schema_generator=_SchemaWithoutTitles
     )
 
 
-class _Untitled(GenerateJsonSchema):
-    """Leaves out the titles that only repeat the names."""
+class _SchemaWithoutTitles(GenerateJsonSchema):
+    """Leaves out titles that only repeat a field's or a class's name."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

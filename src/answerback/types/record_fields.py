@@ -1,12 +1,14 @@
-"""Classes with named fields: dataclass, attrs, TypedDict, NamedTuple, Struct."""
+"""Reads the fields of a class: dataclass, attrs, TypedDict, NamedTuple, Struct."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import msgspec
 
-# msgspec's own C code asks these, so its view of a class and ours cannot part:
-# generics filled in, bases' annotations resolved in their own modules.
+# msgspec's C code calls these private functions too, so it and we see the same fields: they
+# fill in generics, and resolve the annotations of base classes in the bases' own modules.
 from msgspec._utils import (  # type: ignore[attr-defined]
     get_class_annotations,
     get_dataclass_info,
@@ -15,11 +17,12 @@ from msgspec._utils import (  # type: ignore[attr-defined]
 
 from .nodes import Field, Node, Record
 
-Read = Callable[[Any, str], Node]
+# Reads the annotation of the named field.
+ReadField = Callable[[Any, str], Node]
 
 
 def style_of(cls: Any) -> str | None:
-    """What sort of record *cls* is, if it is one."""
+    """Return which kind of record *cls* is, or None if it is not a record."""
     if not isinstance(cls, type):
         return None
     if issubclass(cls, msgspec.Struct):
@@ -36,7 +39,7 @@ def style_of(cls: Any) -> str | None:
 
 
 def start_record(annotation: Any, cls: Any, style: str) -> Record:
-    """The record without its fields: they may lead back to it."""
+    """Return the record without its fields, because their types may contain the record."""
     record = Record(annotation, cls, style)
     if style == "struct":
         config = cls.__struct_config__
@@ -48,61 +51,61 @@ def start_record(annotation: Any, cls: Any, style: str) -> Record:
     return record
 
 
-def read_fields(record: Record, read: Read) -> Iterator[Field]:
-    """The fields of *record*, each annotation given to *read* with the field's name."""
+def read_fields(record: Record, read: ReadField) -> Iterator[Field]:
+    """Yield the fields of *record*; *read* reads their annotations."""
     yield from _FIELDS[record.style](record, read)
 
 
-def _typeddict(record: Record, read: Read) -> Iterator[Field]:
+def _typeddict(record: Record, read: ReadField) -> Iterator[Field]:
     hints, required = get_typeddict_info(record.annotation)
     for name, hint in hints.items():
-        yield Field(name=name, wire=name, node=read(hint, name), required=name in required)
+        yield Field(name=name, json_name=name, node=read(hint, name), required=name in required)
 
 
-def _dataclass(record: Record, read: Read) -> Iterator[Field]:
+def _dataclass(record: Record, read: ReadField) -> Iterator[Field]:
     _, infos, defaults, *_ = get_dataclass_info(record.annotation)
     padded = (msgspec.NODEFAULT,) * (len(infos) - len(defaults)) + defaults
     for (name, hint, is_factory), default in zip(infos, padded, strict=True):
         yield Field(
             name=name,
-            wire=name,
+            json_name=name,
             node=read(hint, name),
             required=default is msgspec.NODEFAULT,
             default=msgspec.NODEFAULT if is_factory else default,
         )
 
 
-def _namedtuple(record: Record, read: Read) -> Iterator[Field]:
+def _namedtuple(record: Record, read: ReadField) -> Iterator[Field]:
     hints = get_class_annotations(record.annotation)
     for name in record.cls._fields:
         default = record.cls._field_defaults.get(name, msgspec.NODEFAULT)
         yield Field(
             name=name,
-            wire=name,
+            json_name=name,
             node=read(hints.get(name, Any), name),
             required=default is msgspec.NODEFAULT,
             default=default,
         )
 
 
-def _struct(record: Record, read: Read) -> Iterator[Field]:
+def _struct(record: Record, read: ReadField) -> Iterator[Field]:
     cls = record.cls
     hints = get_class_annotations(record.annotation)
-    needed = len(cls.__struct_fields__) - len(cls.__struct_defaults__)
-    defaults = (msgspec.NODEFAULT,) * needed + cls.__struct_defaults__
+    without_default = len(cls.__struct_fields__) - len(cls.__struct_defaults__)
+    defaults = (msgspec.NODEFAULT,) * without_default + cls.__struct_defaults__
     names = zip(cls.__struct_fields__, cls.__struct_encode_fields__, defaults, strict=True)
-    for name, wire, default in names:
-        shown = isinstance(default, msgspec._core.Factory) or default is msgspec.UNSET
+    for name, json_name, default in names:
+        not_json = isinstance(default, msgspec._core.Factory) or default is msgspec.UNSET
         yield Field(
             name=name,
-            wire=wire,
+            json_name=json_name,
             node=read(hints[name], name),
             required=default is msgspec.NODEFAULT,
-            default=msgspec.NODEFAULT if shown else default,
+            default=msgspec.NODEFAULT if not_json else default,
         )
 
 
-_FIELDS: dict[str, Callable[[Record, Read], Iterator[Field]]] = {
+_FIELDS: dict[str, Callable[[Record, ReadField], Iterator[Field]]] = {
     "typeddict": _typeddict,
     "dataclass": _dataclass,
     "attrs": _dataclass,

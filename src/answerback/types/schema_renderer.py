@@ -1,15 +1,19 @@
-"""The typed tree to JSON Schema: one small function for each kind of node."""
+"""Renders the tree of nodes as JSON Schema: one small function for each kind of node."""
 
-from collections.abc import Callable, Sequence
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import msgspec
 
 from . import nodes
-from .definitions import Names, describe_class, rename_refs
-from .encoding import ENCODER
-from .nodes import Node
-from .rendering_scalars import render_key, render_scalar, sizes
+from .json_text import ENCODER
+from .nodes import Node, ValueLimits
+from .scalars import pattern_of
 from .unencodable import find_fault
 
 Schema = dict[str, Any]
@@ -18,41 +22,40 @@ Schema = dict[str, Any]
 class Renderer:
     """Renders trees that share one set of definitions.
 
-    A class is written where it is used, unless it is used twice or holds itself, or
-    *name_all* asks for every class to be a definition.
+    *definition_names* has the names of the classes that become definitions, by their
+    annotation; every other class is rendered where it is used.
     """
 
     def __init__(
         self,
-        trees: Sequence[Node],
+        definition_names: Mapping[Any, str],
         *,
         mode: str,
         ref_template: str = "#/$defs/{name}",
-        name_all: bool = False,
     ) -> None:
         self.mode = mode
         self.definitions: dict[str, Schema] = {}
         self._ref_template = ref_template
-        self._names = Names(trees, name_all=name_all)
-        # pydantic's definitions as it wrote them, by the names that they have here.
-        self._theirs: dict[str, Schema] = {}
+        self._names = definition_names
+        # The definitions as pydantic wrote them, by their names here.
+        self._pydantic_definitions: dict[str, Schema] = {}
 
     def render(self, node: Node) -> Schema:
-        """The schema of *node*."""
+        """Return the schema of *node*."""
         return _RENDER[type(node)](self, node)
 
     def render_root(self, node: Node) -> Schema:
-        """The schema of *node*, written out even if it is also a definition."""
+        """Return the schema of *node*; never a reference, even if it is also a definition."""
         match node:
             case nodes.Noted(inner=inner, notes=notes):
-                return {**self.render_root(inner), **_told(notes)}
+                return {**self.render_root(inner), **_note_keywords(notes)}
             case nodes.Record():
                 return _record(self, node)
             case nodes.Model():
-                return self._without_ref(self.model(node))
+                return self._resolve(self.model(node))
         return self.render(node)
 
-    def _without_ref(self, schema: Schema) -> Schema:
+    def _resolve(self, schema: Schema) -> Schema:
         for name in self.definitions:
             if schema.get("$ref") == self.ref(name)["$ref"]:
                 rest = {key: value for key, value in schema.items() if key != "$ref"}
@@ -60,47 +63,64 @@ class Renderer:
         return schema
 
     def ref(self, name: str) -> Schema:
-        """A reference to the definition called *name*."""
+        """Return a reference to the definition *name*."""
         return {"$ref": self._ref_template.format(name=name)}
 
     def record(self, node: nodes.Record) -> Schema:
-        """A record: in place, or by reference if it is a definition."""
-        name = self._names.of(node)
+        """Return the schema of a record, or a reference to it if it is a definition."""
+        name = self._names.get(node.annotation)
         if name is None:
             return _record(self, node)
         if name not in self.definitions:
-            # Held open while it is rendered, because it may refer to itself.
+            # Its entry is made first, because it may contain a reference to itself.
             self.definitions[name] = {}
             self.definitions[name].update(_record(self, node))
         return self.ref(name)
 
     def model(self, node: nodes.Model) -> Schema:
-        """A pydantic model, its definitions among ours."""
+        """Return the schema of a pydantic model, and add its definitions to ours."""
         from .pydantic_types import model_schema
 
         schema = model_schema(node, mode=self.mode)
-        theirs = schema.pop("$defs", {})
-        names = {name: self._name_for(name, theirs[name]) for name in theirs}
+        definitions = schema.pop("$defs", {})
+        names = {name: self._name_for(name, definitions[name]) for name in definitions}
         refs = {f"#/$defs/{old}": self.ref(new)["$ref"] for old, new in names.items()}
         for old, new in names.items():
-            self.definitions[new] = rename_refs(theirs[old], refs)
+            self.definitions[new] = rename_refs(definitions[old], refs)
         renamed: Schema = rename_refs(schema, refs)
         return renamed
 
     def _name_for(self, name: str, schema: Schema) -> str:
-        number, free = 1, name
-        while free in self._names.all() or self._theirs.get(free, schema) != schema:
+        number, unused = 1, name
+        while (
+            unused in self._names.values()
+            or self._pydantic_definitions.get(unused, schema) != schema
+        ):
             number += 1
-            free = f"{name}_{number}"
-        self._theirs[free] = schema
-        return free
+            unused = f"{name}_{number}"
+        self._pydantic_definitions[unused] = schema
+        return unused
 
 
-def default_of(value: Any) -> Schema:
-    """The `default` of a schema, if JSON can say it."""
+def rename_refs(schema: Any, refs: dict[str, str]) -> Any:
+    """Return the schema with its references replaced by those in *refs*."""
+    if isinstance(schema, list):
+        return [rename_refs(each, refs) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {
+        key: refs.get(value, value)
+        if key == "$ref" and isinstance(value, str)
+        else rename_refs(value, refs)
+        for key, value in schema.items()
+    }
+
+
+def default_keyword(value: Any) -> Schema:
+    """Return the `default` keyword of a schema, or nothing if JSON cannot represent *value*."""
     try:
         encoded = ENCODER.encode(value)
-    except Exception:  # noqa: BLE001 - an author's object; a schema can do without
+    except Exception:  # noqa: BLE001 - an author's object may raise any exception
         return {}
     # NaN would be written as null.
     if b"null" in encoded and find_fault(value) is not None:
@@ -108,9 +128,95 @@ def default_of(value: Any) -> Schema:
     return {"default": msgspec.json.decode(encoded)}
 
 
-def _told(notes: nodes.Notes) -> Schema:
-    told = {name: getattr(notes, name) for name in ("title", "description", "examples")}
-    return {name: text for name, text in told.items() if text is not None} | (notes.extra or {})
+def _note_keywords(notes: nodes.Notes) -> Schema:
+    keywords = {name: getattr(notes, name) for name in ("title", "description", "examples")}
+    given = {name: value for name, value in keywords.items() if value is not None}
+    return given | (notes.extra or {})
+
+
+_NUMBER_KEYWORDS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+}
+_JSON_TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
+_FORMATS: dict[type, str] = {date: "date", UUID: "uuid"}
+_INT_KEY = "^-?(0|[1-9][0-9]*)$"
+
+
+def _length_keywords(limits: ValueLimits, noun: str) -> Schema:
+    """Return the limits of length in the keywords for *noun*: Items, Length or Properties."""
+    schema: Schema = {}
+    if limits.min_length is not None:
+        schema[f"min{noun}"] = limits.min_length
+    if limits.max_length is not None:
+        schema[f"max{noun}"] = limits.max_length
+    return schema
+
+
+def _scalar(node: nodes.Scalar) -> Schema:
+    if node.kind in _JSON_TYPES:
+        return {"type": _JSON_TYPES[node.kind], **_limit_keywords(node.limits)}
+    if node.kind in (bytes, bytearray):
+        return {
+            "type": "string",
+            "contentEncoding": "base64",
+            "pattern": _base64_pattern(node.limits),
+        }
+    if node.kind is Decimal:
+        number = {"type": "number", **_limit_keywords(node.limits)}
+        return {"anyOf": [number, {"type": "string", "pattern": pattern_of(Decimal, node.limits)}]}
+    if node.kind in _FORMATS:
+        return {"type": "string", "format": _FORMATS[node.kind]}
+    return {"type": "string", **_time_keywords(node)}
+
+
+def _time_keywords(node: nodes.Scalar) -> Schema:
+    schema: Schema = {"pattern": pattern_of(node.kind, node.limits)}
+    # `date-time` requires an offset, so it is right only for types that require one.
+    if node.limits.tz and node.kind is datetime:
+        schema["format"] = "date-time"
+    return schema
+
+
+def _limit_keywords(limits: ValueLimits) -> Schema:
+    schema = {
+        _NUMBER_KEYWORDS[name]: limit
+        for name, limit in limits.given().items()
+        if name in _NUMBER_KEYWORDS
+    }
+    if limits.pattern is not None:
+        schema["pattern"] = limits.pattern
+    return schema | _length_keywords(limits, "Length")
+
+
+def _base64_pattern(limits: ValueLimits) -> str:
+    """Return a pattern for the base64 of as many bytes as *limits* allow."""
+    minimum, maximum = limits.min_length or 0, limits.max_length
+    if not minimum and maximum is None:
+        return str(pattern_of(bytes, limits))
+    forms = []
+    for rest, tail in enumerate(("", "[A-Za-z0-9+/]{2}==", "[A-Za-z0-9+/]{3}=")):
+        first = max(0, -(-(minimum - rest) // 3))
+        last = "" if maximum is None else (maximum - rest) // 3
+        if last == "" or first <= int(last):
+            forms.append(f"([A-Za-z0-9+/]{{4}}){{{first},{last}}}{tail}")
+    return f"^({'|'.join(forms)})$"
+
+
+def _key(node: Node) -> Schema:
+    """Return the schema of an object's keys, which are strings for every type of key."""
+    if isinstance(node, nodes.Choice):
+        return {"enum": [str(value) for value, _ in node.values]}
+    if isinstance(node, nodes.Scalar) and node.kind is int:
+        return {"pattern": _INT_KEY}
+    if isinstance(node, nodes.Scalar):
+        schema = _scalar(node)
+        del schema["type"]
+        return schema
+    return {}
 
 
 def _choice(renderer: Renderer, node: nodes.Choice) -> Schema:
@@ -130,7 +236,8 @@ def _items(renderer: Renderer, item: Node) -> Schema:
 
 
 def _array(renderer: Renderer, node: nodes.Array) -> Schema:
-    return {"type": "array", **_items(renderer, node.item), **sizes(node.limits, "Items")}
+    lengths = _length_keywords(node.limits, "Items")
+    return {"type": "array", **_items(renderer, node.item), **lengths}
 
 
 def _fixed(renderer: Renderer, node: nodes.Fixed) -> Schema:
@@ -145,22 +252,32 @@ def _mapping(renderer: Renderer, node: nodes.Mapping) -> Schema:
     value = renderer.render(node.value)
     if value:
         schema["additionalProperties"] = value
-    names = render_key(nodes.plain(node.key))
+    names = _key(nodes.without_notes(node.key))
     if names:
         schema["propertyNames"] = names
-    return schema | sizes(node.limits, "Properties")
+    return schema | _length_keywords(node.limits, "Properties")
 
 
 def _record(renderer: Renderer, node: nodes.Record) -> Schema:
     schema = _array_record(renderer, node) if node.array else _object(renderer, node)
-    description = describe_class(node.cls)
+    description = _class_description(node.cls)
     return schema if description is None else {"description": description, **schema}
+
+
+def _class_description(cls: Any) -> str | None:
+    """Return the first paragraph of the class's own docstring, if its author wrote one."""
+    text = cls.__dict__.get("__doc__")
+    # dataclass and NamedTuple generate a docstring that is the signature.
+    if not isinstance(text, str) or text.startswith(f"{cls.__name__}("):
+        return None
+    paragraph = text.strip().split("\n\n")[0]
+    return " ".join(paragraph.split()) or None
 
 
 def _object(renderer: Renderer, node: nodes.Record) -> Schema:
     schema: Schema = {"type": "object"}
-    properties = {field.wire: _field(renderer, field) for field in node.fields}
-    required = [field.wire for field in node.fields if field.required]
+    properties = {field.json_name: _field(renderer, field) for field in node.fields}
+    required = [field.json_name for field in node.fields if field.required]
     if node.tag is not None:
         properties = {node.tag[0]: {"enum": [node.tag[1]]}, **properties}
     if properties:
@@ -175,7 +292,7 @@ def _object(renderer: Renderer, node: nodes.Record) -> Schema:
 def _field(renderer: Renderer, field: nodes.Field) -> Schema:
     schema = renderer.render(field.node)
     if field.default is not msgspec.NODEFAULT:
-        schema.update(default_of(field.default))
+        schema.update(default_keyword(field.default))
     return schema
 
 
@@ -186,31 +303,31 @@ def _array_record(renderer: Renderer, node: nodes.Record) -> Schema:
     schema: Schema = {"type": "array"}
     if items:
         schema["prefixItems"] = items
-    if node.least:
-        schema["minItems"] = node.least
+    if node.min_items:
+        schema["minItems"] = node.min_items
     if node.closed:
         schema["maxItems"] = len(items)
     return schema
 
 
 def _union(renderer: Renderer, node: nodes.Union) -> Schema:
-    arms: list[Schema] = []
+    members: list[Schema] = []
     for member in node.members:
-        arm = renderer.render(member)
+        schema = renderer.render(member)
         if tag := nodes.tag_of(member):
-            arm = {**arm, "required": [tag, *arm.get("required", [])]}
-        arms.extend(arm["anyOf"] if arm.keys() == {"anyOf"} else [arm])
-    return {"anyOf": arms}
+            schema = {**schema, "required": [tag, *schema.get("required", [])]}
+        members.extend(schema["anyOf"] if schema.keys() == {"anyOf"} else [schema])
+    return {"anyOf": members}
 
 
 def _noted(renderer: Renderer, node: nodes.Noted) -> Schema:
-    return {**renderer.render(node.inner), **_told(node.notes)}
+    return {**renderer.render(node.inner), **_note_keywords(node.notes)}
 
 
 _RENDER: dict[type[Node], Callable[[Renderer, Any], Schema]] = {
     nodes.Anything: lambda renderer, node: {},
     nodes.Null: lambda renderer, node: {"type": "null"},
-    nodes.Scalar: lambda renderer, node: render_scalar(node),
+    nodes.Scalar: lambda renderer, node: _scalar(node),
     nodes.Choice: _choice,
     nodes.Array: _array,
     nodes.Fixed: _fixed,

@@ -1,7 +1,9 @@
-"""Command-line `name=value` pairs to the JSON of arguments, each read by its type.
+"""Turns `name=value` pairs of the command line into the JSON of arguments, by their types.
 
-What cannot be read is passed on as it came, so that decoding says what is wrong with it.
+A value that cannot be read stays a string, so that decoding reports the problem.
 """
+
+from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Callable, Sequence
@@ -11,10 +13,10 @@ import msgspec
 
 from . import nodes
 from .annotation_reader import read_type
-from .coerce import fits, read_kindly
+from .arguments import Parameter
+from .coerce import fits, parse_text
 from .json_text import load
 from .nodes import Node
-from .parameter import Parameter
 from .problems import InvalidArguments, Problem
 
 _YES = frozenset({"true", "yes", "on", "1"})
@@ -25,50 +27,55 @@ _NONE = frozenset({"null", "none", ""})
 def from_strings(
     parameters: Sequence[Parameter], pairs: Sequence[tuple[str, str | bytes]]
 ) -> dict[str, Any]:
-    """The argument object that the pairs stand for; a list may be given item by item."""
-    types = {each.name: read_type(each.annotation, each.name) for each in parameters}
-    given: dict[str, list[str | bytes]] = {}
+    """Return the object of arguments for the pairs; a repeated name gives the items of a list.
+
+    A value is `bytes` if it is the content of a file.
+    """
+    trees = {
+        each.name: nodes.without_notes(read_type(each.annotation, each.name)) for each in parameters
+    }
+    values_by_name: dict[str, list[str | bytes]] = {}
     for name, value in pairs:
-        given.setdefault(name, []).append(value)
+        values_by_name.setdefault(name, []).append(value)
     problems = [
         Problem(path=name, message=message)
-        for name, values in given.items()
-        if name in types and (message := _problem(nodes.plain(types[name]), values))
+        for name, values in values_by_name.items()
+        if name in trees and (message := _find_problem(trees[name], values))
     ]
     if problems:
         raise InvalidArguments(tuple(problems))
     return {
-        name: _read_all(nodes.plain(types[name]), values) if name in types else _as_text(values[-1])
-        for name, values in given.items()
+        name: _read_all(trees[name], values) if name in trees else _as_text(values[-1])
+        for name, values in values_by_name.items()
     }
 
 
-def _problem(node: Node, values: list[str | bytes]) -> str | None:
-    """What is wrong with how an argument is given, whatever it says."""
+def _find_problem(node: Node, values: list[str | bytes]) -> str | None:
+    """Return the problem of a repeated name or of binary content, if the type excludes it."""
     if len(values) > 1 and _array_in(node) is None and not isinstance(node, nodes.Anything):
         return f"given {len(values)} times, and takes one value"
-    if not _takes_bytes(node) and any(_is_no_text(value) for value in values):
+    if not _takes_bytes(node) and any(not _is_text(value) for value in values):
         return "expected text, got bytes that are not UTF-8"
     return None
 
 
 def _takes_bytes(node: Node) -> bool:
     if isinstance(node, nodes.Union):
-        return any(_takes_bytes(nodes.plain(member)) for member in node.members)
+        return any(_takes_bytes(nodes.without_notes(member)) for member in node.members)
     array = _array_in(node)
     if isinstance(array, nodes.Array):
-        return _takes_bytes(nodes.plain(array.item))
+        return _takes_bytes(nodes.without_notes(array.item))
     return isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray)
 
 
-def _is_no_text(value: str | bytes) -> bool:
+def _is_text(value: str | bytes) -> bool:
     if isinstance(value, str):
-        return False
+        return True
     try:
         value.decode()
     except UnicodeDecodeError:
-        return True
-    return False
+        return False
+    return True
 
 
 def _read_all(node: Node, values: list[str | bytes]) -> Any:
@@ -78,14 +85,14 @@ def _read_all(node: Node, values: list[str | bytes]) -> Any:
     if array is None:
         return _read(node, values[-1])
     item = array.item if isinstance(array, nodes.Array) else nodes.Anything()
-    items = [nodes.plain(each) for each in getattr(array, "items", ())]
+    items = [nodes.without_notes(each) for each in getattr(array, "items", ())]
     if len(items) == len(values):
         return [_read(each, value) for each, value in zip(items, values, strict=True)]
-    return [_read(nodes.plain(item), value) for value in values]
+    return [_read(nodes.without_notes(item), value) for value in values]
 
 
 def _array_in(node: Node) -> Node | None:
-    node = nodes.plain(node)
+    node = nodes.without_notes(node)
     if isinstance(node, nodes.Array | nodes.Fixed):
         return node
     if isinstance(node, nodes.Union):
@@ -94,12 +101,12 @@ def _array_in(node: Node) -> Node | None:
 
 
 def _as_text(value: str | bytes) -> str:
-    # Windows begins files of text with a mark that is no part of the text.
+    # Windows programs put a byte order mark before the text of a file.
     return value if isinstance(value, str) else value.decode("utf-8-sig", "replace")
 
 
 def _read(node: Node, value: str | bytes) -> Any:
-    node = nodes.plain(node)
+    node = nodes.without_notes(node)
     if isinstance(node, nodes.Union):
         return _union(node, value)
     if isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray):
@@ -108,19 +115,19 @@ def _read(node: Node, value: str | bytes) -> Any:
     if not isinstance(value, bytes) or isinstance(node, nodes.Scalar | nodes.Choice):
         return _READ[type(node)](node, text)
     if isinstance(node, nodes.Array | nodes.Fixed):
-        return _file_of_items(node, value)
+        return _items_of_file(node, value)
     return _json(text)
 
 
-def _file_of_items(node: nodes.Array | nodes.Fixed, content: bytes) -> Any:
-    """JSON, or an item in each line; what is no text can only be an item itself."""
-    if isinstance(node, nodes.Array) and _takes_bytes(nodes.plain(node.item)):
+def _items_of_file(node: nodes.Array | nodes.Fixed, content: bytes) -> Any:
+    """Read JSON, or one item from each line; for a list of bytes, the file is the only item."""
+    if isinstance(node, nodes.Array) and _takes_bytes(nodes.without_notes(node.item)):
         return [_read(node.item, content)]
     text = _as_text(content)
     if text.lstrip().startswith("["):
         return _json(text)
     lines = text.replace("\r\n", "\n").split("\n")
-    items = _each(node, [line for line in lines if line.strip()])
+    items = _read_items(node, [line for line in lines if line.strip()])
     return text if items is None else items
 
 
@@ -136,9 +143,9 @@ def _scalar(node: nodes.Scalar, text: str) -> Any:
         word = text.strip().lower()
         return True if word in _YES else False if word in _NO else text
     if node.kind in (int, float):
-        number = read_kindly(node.kind, text)
+        number = parse_text(node.kind, text)
         return text if number is None else number
-    # A file ends with a line break, which is part of nothing but text.
+    # A file may end with a line break, which only text keeps.
     return text if node.kind is str else text.strip()
 
 
@@ -163,12 +170,12 @@ def _array(node: nodes.Array | nodes.Fixed, text: str) -> Any:
     if text.lstrip().startswith("["):
         return _json(text)
     parts = [part.strip() for part in text.split(",")] if text.strip() else []
-    items = _each(node, parts)
+    items = _read_items(node, parts)
     return text if items is None else items
 
 
-def _each(node: nodes.Array | nodes.Fixed, parts: list[str]) -> list[Any] | None:
-    """The items that the parts stand for; None if there must be more or fewer of them."""
+def _read_items(node: nodes.Array | nodes.Fixed, parts: list[str]) -> list[Any] | None:
+    """Return the items, or None if a tuple has another length."""
     if isinstance(node, nodes.Array):
         return [_read(node.item, part) for part in parts]
     if len(parts) != len(node.items):
@@ -180,7 +187,7 @@ def _record(node: nodes.Record, text: str) -> Any:
     if text.lstrip().startswith(("{", "[")):
         return _json(text)
     parts = [part.strip() for part in text.split(",")]
-    if not node.array or node.tag or not node.least <= len(parts) <= len(node.fields):
+    if not node.array or node.tag or not node.min_items <= len(parts) <= len(node.fields):
         return text
     return [_read(field.node, part) for field, part in zip(node.fields, parts, strict=False)]
 
@@ -194,18 +201,18 @@ def _anything(node: nodes.Anything | nodes.Model, text: str) -> Any:
 
 
 def _union(node: nodes.Union, value: str | bytes) -> Any:
-    for member in _tried(node):
+    for member in _readable_members(node):
         read = _read(member, value)
         if fits(member, read):
             return read
     return _as_text(value)
 
 
-def _tried(node: nodes.Union) -> list[Node]:
-    members = [nodes.plain(member) for member in node.members]
+def _readable_members(node: nodes.Union) -> list[Node]:
+    members = [nodes.without_notes(member) for member in node.members]
     if not any(isinstance(each, nodes.Scalar) and each.kind is str for each in members):
         return members
-    # Where text is taken, "none" and the empty string are text.
+    # In a union with str, "none" and the empty string are text and not null.
     return [each for each in members if not isinstance(each, nodes.Null)]
 
 

@@ -1,17 +1,18 @@
-"""Where a value holds what JSON cannot: found by going over it, once encoding has failed."""
+"""Finds why a value cannot be encoded as JSON, and at which path."""
+
+from __future__ import annotations
 
 import math
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
-from .encoding import ENCODER, UnknownToJson
-from .json_text import DEEPEST
+from .json_text import ENCODER, MAX_DEPTH, UnencodableType
 from .problems import InvalidOutput, item, member
 
 
 def find_fault(value: Any) -> InvalidOutput | None:
-    """The first fault in *value*; what an author's own code raised is its cause."""
+    """Return the first fault in *value*; an exception of the author's code is its cause."""
     return _find(value, "", ())
 
 
@@ -21,27 +22,29 @@ def _fault(path: str, message: str, cause: Exception | None = None) -> InvalidOu
     return fault
 
 
-def _find(value: Any, path: str, above: tuple[int, ...]) -> InvalidOutput | None:
+def _find(value: Any, path: str, containers: tuple[int, ...]) -> InvalidOutput | None:
+    """Look for a fault at *path*; *containers* has the ids of the values around *value*."""
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         return _fault(path, "a number that is not finite")
     try:
-        inside = list(_inside(value, path))
-    except Exception as error:  # noqa: BLE001 - an author's property may raise anything
+        members = list(_members(value, path))
+    except Exception as error:  # noqa: BLE001 - an author's property may raise any exception
         return _fault(path, f"{type(value).__name__} cannot be read", error)
-    if not inside:
+    if not members:
         return _leaf_fault(value, path)
-    if id(value) in above:
-        return _fault(path, "a cycle: the value holds itself")
-    if len(above) >= DEEPEST:
-        return _fault(path, f"nested deeper than {DEEPEST} levels")
-    for below, key, each in inside:
-        fault = _key_fault(key, below) or _find(each, below, (*above, id(value)))
+    if id(value) in containers:
+        return _fault(path, "a reference cycle: the value contains itself")
+    if len(containers) >= MAX_DEPTH:
+        return _fault(path, f"nested deeper than {MAX_DEPTH} levels")
+    for member_path, key, each in members:
+        fault = _key_fault(key, member_path) or _find(each, member_path, (*containers, id(value)))
         if fault is not None:
             return fault
     return None
 
 
-def _inside(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+def _members(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the path, the key and the value of each member, item or field."""
     if isinstance(value, dict):
         yield from ((member(path, key), key, each) for key, each in value.items())
     elif isinstance(value, list | tuple | set | frozenset):
@@ -49,25 +52,25 @@ def _inside(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     elif hasattr(value, "__pydantic_serializer__"):
         yield from ((member(path, name), name, each) for name, each in _model_items(value))
     elif not isinstance(value, type):
-        for name in _fields(value):
+        for name in _field_names(value):
             if hasattr(value, name):
                 yield member(path, name), name, getattr(value, name)
 
 
 def _model_items(value: Any) -> Iterator[tuple[str, Any]]:
-    from .pydantic_types import dump, taken_apart
+    from .pydantic_types import dump, to_plain
 
-    dumped, held = dump(value), taken_apart(value)
-    if not isinstance(dumped, dict) or not isinstance(held, dict):
+    dumped, plain = dump(value), to_plain(value)
+    if not isinstance(dumped, dict) or not isinstance(plain, dict):
         yield "root", dumped
         return
     yield from dumped.items()
-    # pydantic writes some of the numbers that are not finite as null, as msgspec does.
+    # pydantic writes some numbers that are not finite as null, so they are missing in `dumped`.
     numbers = (float, Decimal, list, dict)
-    yield from ((name, each) for name, each in held.items() if isinstance(each, numbers))
+    yield from ((name, each) for name, each in plain.items() if isinstance(each, numbers))
 
 
-def _fields(value: Any) -> Iterator[str]:
+def _field_names(value: Any) -> Iterator[str]:
     kind = type(value)
     yield from getattr(kind, "__struct_fields__", ())
     yield from getattr(kind, "__dataclass_fields__", ())
@@ -77,7 +80,7 @@ def _fields(value: Any) -> Iterator[str]:
 def _key_fault(key: Any, path: str) -> InvalidOutput | None:
     try:
         ENCODER.encode({key: None})
-    except Exception:  # noqa: BLE001 - whatever it raises, it is no key
+    except Exception:  # noqa: BLE001 - msgspec raises several classes for keys
         return _fault(path, f"a key of type {type(key).__name__}, which JSON cannot write")
     return None
 
@@ -86,10 +89,10 @@ def _leaf_fault(value: Any, path: str) -> InvalidOutput | None:
     try:
         ENCODER.encode(value)
     except UnicodeEncodeError:
-        return _fault(path, "text with half a surrogate pair, which is no Unicode")
-    except UnknownToJson:
+        return _fault(path, "text with an unpaired surrogate, which UTF-8 cannot encode")
+    except UnencodableType:
         return _fault(path, f"{type(value).__name__} cannot be written as JSON")
-    except Exception as error:  # noqa: BLE001 - msgspec's, or an author's class's
-        # Not the error's text: it may hold the value.
+    except Exception as error:  # noqa: BLE001 - msgspec's, or of an author's class
+        # Without the error's text, which may contain the value.
         return _fault(path, f"{type(value).__name__} cannot be written as JSON", error)
     return None

@@ -1,37 +1,63 @@
-"""What may be asked of an annotation at registration, quickly."""
+"""Explains why a type cannot be served, and what to write instead."""
 
+from __future__ import annotations
+
+import collections
+import collections.abc as abc
+import typing
 from typing import Any
 
-from . import nodes
-from .annotation_reader import read_type
-from .nodes import Node
+_READ_ONCE = "can be read only once; write list[...]"
+_REASONS: dict[Any, str] = {
+    abc.Callable: "is code, not data; write str and look the function up by name",
+    type: "is a class, not data; write str and look the class up by name",
+    complex: "is not a JSON number; write tuple[float, float]",
+    abc.Iterator: _READ_ONCE,
+    abc.Iterable: "does not name its container; write list[...]",
+    abc.Generator: _READ_ONCE,
+    abc.AsyncIterator: _READ_ONCE,
+    abc.AsyncIterable: _READ_ONCE,
+    abc.AsyncGenerator: _READ_ONCE,
+    abc.Awaitable: "is not the value yet; write the type of the value",
+    abc.Coroutine: "is not the value yet; write the type of the value",
+    collections.deque: "is not known to JSON; write list[...]",
+    collections.defaultdict: "is not known to JSON; write dict[str, ...]",
+    collections.OrderedDict: "is not known to JSON; write dict[str, ...]",
+    collections.Counter: "is not known to JSON; write dict[str, int]",
+    range: "is not known to JSON; write list[int]",
+    memoryview: "is not known to JSON; write bytes",
+    typing.NoReturn: "has no values; write None",
+    typing.Never: "has no values; write None",
+}
+_FILE_TYPES = frozenset({"IO", "TextIO", "BinaryIO"})
 
 
-def check(annotation: Any, where: str) -> None:
-    """Raise UnservableType if no JSON can stand for *annotation*; *where* names it."""
+def name_of(annotation: Any) -> str:
+    """Return the name of a type as its author would write it."""
+    return annotation.__name__ if type(annotation) is type else str(annotation)
+
+
+def explain_unservable(annotation: Any) -> str:
+    """Return why *annotation* cannot be served, and what to write instead."""
+    origin = typing.get_origin(annotation) or annotation
+    name = name_of(annotation)
     try:
-        read_type(annotation, where)
-    except NameError:
-        # A name that is only known later; the first call will tell.
-        return
+        reason = _REASONS.get(origin)
+    except TypeError:  # an annotation that is not hashable
+        reason = None
+    if reason is not None:
+        return f"{name} {reason}"
+    if getattr(origin, "__name__", "") in _FILE_TYPES or hasattr(origin, "readline"):
+        return f"{name} is an open file; write bytes or str for what is in it"
+    base = _builtin_base(origin)
+    if base is not None:
+        return f"{name} is a kind of {base} that JSON does not know; write {base}"
+    return f"{name} is not a type that JSON knows; make it a dataclass or write str"
 
 
-def is_object(annotation: Any) -> bool:
-    """Whether every value of the type is a JSON object."""
-    return is_object_node(read_type(annotation))
-
-
-def is_object_node(node: Node) -> bool:
-    """Whether every value of *node* is a JSON object."""
-    match node:
-        case nodes.Noted(inner=inner):
-            return is_object_node(inner)
-        case nodes.Union(members=members):
-            return all(map(is_object_node, members))
-        case nodes.Model():
-            from .pydantic_types import is_object_model
-
-            return is_object_model(node)
-        case nodes.Record(array=array):
-            return not array
-    return isinstance(node, nodes.Mapping)
+def _builtin_base(origin: Any) -> str | None:
+    bases = (str, bytes, int, float, list, dict, set, tuple)
+    found = (
+        base.__name__ for base in bases if isinstance(origin, type) and issubclass(origin, base)
+    )
+    return next(found, None)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from ..calls.handlers import make_handlers
+from ..calls.handlers import tools_handler
 from ..calls.pipeline import run_without_loop
 from ..calls.runners import run_in_new_loop, run_in_place
 from ..dialects import HttpReply
@@ -16,7 +16,7 @@ from ..registry import Registry
 from ..reply import Reply, failure
 from .http.refusals import too_large
 from .http.routes import Routes
-from .stdout import Stdout
+from .standard_streams import Stdout
 
 Environ: TypeAlias = Mapping[str, str]
 
@@ -72,13 +72,13 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
 def answer(registry: Registry, environ: Environ, source: int = 0) -> HttpReply:
     """The response to the request that the environment describes."""
     request = CgiRequest(environ)
-    handlers = make_handlers(registry, run_in_place(run_in_new_loop))
+    body = _read_body(environ, source) if request.method == "POST" else b""
+    handle = tools_handler(registry, run_in_place(run_in_new_loop))
     # The web server has removed the script's own path, so "/NAME" alone names a tool too.
     prefixes = dict.fromkeys((registry.contract.route, "/functions/", "/"))
     routes = Routes(
-        registry, handlers, wire="cgi", prefixes=tuple(sorted(prefixes, key=len, reverse=True))
+        registry, handle, wire="cgi", prefixes=tuple(sorted(prefixes, key=len, reverse=True))
     )
-    body = _read_body(environ, source) if request.method == "POST" else b""
     return run_without_loop(routes.answer(request, body))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..calls.call import Call, reply_or_refusal
-from ..calls.handlers import make_handlers
+from ..calls.handlers import tools_handler
 from ..calls.pipeline import run_without_loop
 from ..calls.runners import run_in_new_loop, run_in_place
 from ..registry import Registry
@@ -14,5 +14,5 @@ from ..reply import Reply
 
 def call_once(registry: Registry, call: Call) -> Reply[Any]:
     """Call a tool and wait for its reply."""
-    handlers = make_handlers(registry, run_in_place(run_in_new_loop))
-    return reply_or_refusal(run_without_loop(handlers.tools(call)))
+    handle = tools_handler(registry, run_in_place(run_in_new_loop))
+    return reply_or_refusal(run_without_loop(handle(call)))

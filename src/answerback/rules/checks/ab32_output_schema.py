@@ -1,4 +1,4 @@
-"""AB32x: whether data keep to the output schema, and listings say what they must."""
+"""AB32x: data matches the tool's output schema. AB33x: `tools/list` has valid schemas."""
 
 from __future__ import annotations
 
@@ -9,121 +9,128 @@ from typing import Any
 import msgspec
 
 from ...errors import needs_extra
-from ..examples import MCP_DATA, MCP_FAILURE, WEATHER_SCHEMA, said
-from ..finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
-from ..reply_view import Subject, escape
+from ..examples import MCP_DATA, MCP_FAILURE, WEATHER_SCHEMA, text_result
+from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, RuleInfo, Scope, rule
+from ..json_values import pointer_token
+from ..reply_view import ReplyView
 
-_MOST = 5
+_MAX_FAULTS = 5
 _UNSET = msgspec.UNSET
 _WEATHER_TOOL: dict[str, Any] = {
     "name": "weather",
     "inputSchema": {"type": "object", "properties": {"city": {"type": "string"}}},
 }
 
-Check = Callable[[Any], list[tuple[str, str]]]
+SchemaCheck = Callable[[Any], list[tuple[str, str]]]
+"""Takes data, and returns the pointer and the message of each violation of the schema."""
 
 
-def checker(schema: dict[str, Any]) -> Check:
-    """Gives the pointer and the message of all that breaks *schema*; needs the extra `lint`."""
+def schema_check(schema: dict[str, Any]) -> SchemaCheck:
+    """A function that checks data against *schema*; needs the extra `lint`."""
     return _compiled(msgspec.json.encode(schema, order="sorted"))
 
 
 @lru_cache(maxsize=256)
-def _compiled(encoded: bytes) -> Check:
+def _compiled(encoded: bytes) -> SchemaCheck:
     with needs_extra("lint"):
         import jsonschema_rs
 
     try:
-        validator = jsonschema_rs.validator_for(msgspec.json.decode(encoded), retriever=_refuse)
+        validator = jsonschema_rs.validator_for(
+            msgspec.json.decode(encoded), retriever=_refuse_reference
+        )
     except (ValueError, jsonschema_rs.ReferencingError) as exc:
         reason = str(exc).partition("\n")[0]
         return lambda _: [("", f"the output schema itself is broken: {reason}")]
-    return lambda data: _problems(validator, data)
+    return lambda data: _violations(validator, data)
 
 
-def _refuse(uri: str) -> Any:
-    # A schema comes from a stranger's log: it must not make us ask other machines for anything.
+def _refuse_reference(uri: str) -> Any:
+    # The schema may come from an untrusted log: it must not cause network requests.
     raise ValueError(f"a reference to {uri} is not followed")
 
 
-def _problems(validator: Any, data: Any) -> list[tuple[str, str]]:
+def _violations(validator: Any, data: Any) -> list[tuple[str, str]]:
     if validator.is_valid(data):
         return []
-    found = []
+    violations = []
     for error in validator.iter_errors(data):
-        path = "".join(f"/{escape(str(step))}" for step in error.instance_path)
-        found.append((path, error.message))
-        if len(found) == _MOST:
+        path = "".join(f"/{pointer_token(str(step))}" for step in error.instance_path)
+        violations.append((path, error.message))
+        if len(violations) == _MAX_FAULTS:
             break
-    return found
+    return violations
 
 
 @rule(
     "AB320",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE + REST, when="success", needs="schema"),
         hint="return what the schema says, or change the schema",
         bad=Example(
-            said('{"temperature":"warm"}', structuredContent={"temperature": "warm"}),
+            text_result('{"temperature":"warm"}', structuredContent={"temperature": "warm"}),
             schema=WEATHER_SCHEMA,
         ),
         good=Example(MCP_DATA, schema=WEATHER_SCHEMA),
     ),
 )
-def output_schema_violated(it: Subject) -> Faults:
+def output_schema_violated(reply: ReplyView) -> Faults:
     """Clients check data against the schema and throw the whole reply away if it does not fit."""
-    schema = it.given.schema
-    if schema is None or it.data is _UNSET:
+    schema = reply.context.schema
+    if schema is None or reply.data is _UNSET:
         return ()
-    return _against(schema, it)
+    return _schema_faults(schema, reply)
 
 
-def _against(schema: dict[str, Any], it: Subject) -> Faults:
-    where = {"mcp": "/structuredContent", "envelope": "/data"}.get(it.dialect, "")
-    return [Fault(where + pointer, message) for pointer, message in checker(schema)(it.data)]
+def _schema_faults(schema: dict[str, Any], reply: ReplyView) -> Faults:
+    data_pointer = {"mcp": "/structuredContent", "envelope": "/data"}.get(reply.dialect, "")
+    return [
+        Fault(data_pointer + pointer, message)
+        for pointer, message in schema_check(schema)(reply.data)
+    ]
 
 
 @rule(
     "AB321",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, when="success", needs="schema"),
         hint="send the data as structuredContent, or set isError: true",
-        bad=Example(said("22.5 °C, 65 %"), schema=WEATHER_SCHEMA),
+        bad=Example(text_result("22.5 °C, 65 %"), schema=WEATHER_SCHEMA),
         good=Example(MCP_DATA, schema=WEATHER_SCHEMA),
     ),
 )
-def data_missing(it: Subject) -> Faults:
+def data_missing(reply: ReplyView) -> Faults:
     """A tool with an output schema has to send data; clients throw if there is none."""
-    if it.given.schema is None or it.data is not _UNSET:
+    if reply.context.schema is None or reply.data is not _UNSET:
         return ()
-    if it.found.get("resultType", "complete") != "complete":
+    if reply.json.get("resultType", "complete") != "complete":
         return ()
     return [Fault("", "the tool has an output schema, and the reply no structuredContent")]
 
 
 @rule(
     "AB322",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, when="failure", needs="schema"),
         hint="leave structuredContent out of an error; details can go in _meta",
         bad=Example(
-            said("no such city", isError=True, structuredContent={"error": "no such city"}),
+            text_result("no such city", isError=True, structuredContent={"error": "no such city"}),
             schema=WEATHER_SCHEMA,
         ),
         good=Example(MCP_FAILURE, schema=WEATHER_SCHEMA),
     ),
 )
-def error_breaks_schema(it: Subject) -> Faults:
-    """Clients check the data of errors too, and then tell of the schema and not of the error."""
-    schema = it.given.schema
-    if schema is None or it.data is _UNSET:
+def error_breaks_schema(reply: ReplyView) -> Faults:
+    """Clients check the data of errors too, and then report the schema and not the error."""
+    schema = reply.context.schema
+    if schema is None or reply.data is _UNSET:
         return ()
-    return _against(schema, it)[:1]
+    return _schema_faults(schema, reply)[:1]
 
 
 @rule(
     "AB323",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, when="success", needs="schema"),
         severity="note",
         hint="declare an outputSchema",
@@ -131,25 +138,25 @@ def error_breaks_schema(it: Subject) -> Faults:
         good=Example(MCP_DATA, listed=True, schema=WEATHER_SCHEMA),
     ),
 )
-def output_schema_missing(it: Subject) -> Faults:
-    """Data without a schema is data that no client can check, nor offer its users by name."""
-    if not it.given.listed or it.given.schema is not None:
+def output_schema_missing(reply: ReplyView) -> Faults:
+    """Without a schema no client can check the data, or offer its members by name."""
+    if not reply.context.listed or reply.context.schema is not None:
         return ()
-    if not isinstance(it.data, dict):
+    if not isinstance(reply.data, dict):
         return ()
     return [Fault("/structuredContent", "the tool sends data and declares no output schema")]
 
 
 @rule(
     "AB330",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, part="tool"),
         hint='for no arguments: {"type": "object", "additionalProperties": false}',
         bad={"tools": [{"name": "weather", "description": "Tell the weather."}]},
         good={"tools": [_WEATHER_TOOL]},
     ),
 )
-def input_schema_missing(it: Subject, tool: dict[str, Any], index: int) -> Faults:
+def input_schema_missing(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
     """Every tool has an inputSchema whose root is an object; clients drop one that has none."""
     schema = tool.get("inputSchema")
     if isinstance(schema, dict) and schema.get("type") == "object":
@@ -163,7 +170,7 @@ def input_schema_missing(it: Subject, tool: dict[str, Any], index: int) -> Fault
 
 @rule(
     "AB331",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, part="tool"),
         hint='wrap it, schema and data alike: {"result": …}',
         bad=Example(
@@ -175,11 +182,17 @@ def input_schema_missing(it: Subject, tool: dict[str, Any], index: int) -> Fault
         ),
     ),
 )
-def output_schema_not_an_object(it: Subject, tool: dict[str, Any], index: int) -> Faults:
-    """Before 2026-07-28 an outputSchema is of an object; clients refuse the list of tools."""
+def output_schema_not_an_object(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
+    """Before 2026-07-28 clients refuse the whole list unless each outputSchema is of an object."""
     schema = tool.get("outputSchema")
-    stateless = it.version.stateless if it.version is not None else "resultType" in it.found
-    if schema is None or stateless or (isinstance(schema, dict) and schema.get("type") == "object"):
+    is_stateless = (
+        reply.version.stateless if reply.version is not None else "resultType" in reply.json
+    )
+    if (
+        schema is None
+        or is_stateless
+        or (isinstance(schema, dict) and schema.get("type") == "object")
+    ):
         return ()
     message = f"the outputSchema of {tool.get('name', index)} has no type: object at its root"
     return [Fault(f"/tools/{index}/outputSchema", message)]
@@ -187,7 +200,7 @@ def output_schema_not_an_object(it: Subject, tool: dict[str, Any], index: int) -
 
 @rule(
     "AB332",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, part="tool"),
         severity="warning",
         hint="leave it out for a client of that version",
@@ -197,10 +210,10 @@ def output_schema_not_an_object(it: Subject, tool: dict[str, Any], index: int) -
         good=Example({"tools": [_WEATHER_TOOL]}, version="2024-11-05"),
     ),
 )
-def output_schema_too_new(it: Subject, tool: dict[str, Any], index: int) -> Faults:
+def output_schema_too_new(reply: ReplyView, tool: dict[str, Any], index: int) -> Faults:
     """A client of a version without output schemas may fail the calls of tools that have one."""
-    if it.version is None or it.version.structured or "outputSchema" not in tool:
+    if reply.version is None or reply.version.structured or "outputSchema" not in tool:
         return ()
-    name, version = tool.get("name", index), it.version.name
+    name, version = tool.get("name", index), reply.version.name
     message = f"{name} has an outputSchema, which is not in {version}"
     return [Fault(f"/tools/{index}/outputSchema", message)]

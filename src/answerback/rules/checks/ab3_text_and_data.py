@@ -1,4 +1,4 @@
-"""AB3xx: whether text and data say the same, in JSON that everybody can read."""
+"""AB3xx: text and data say the same, and both are valid JSON."""
 
 from __future__ import annotations
 
@@ -8,114 +8,120 @@ from typing import Any
 
 import msgspec
 
-from ..examples import MCP_DATA, MCP_TEXT, said, shown
-from ..finding import ENVELOPE, MCP, REST, About, Example, Fault, Faults, Scope, rule
-from ..json_values import block_at, kind, parent_of
-from ..reply_view import Subject, escape, visited
+from ..examples import MCP_DATA, MCP_TEXT, blocks_result, text_result
+from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, RuleInfo, Scope, rule
+from ..json_values import block_at, kind_name, parent_of, pointer_token, walk_values
+from ..reply_view import ReplyView
 from .ab1_content import text_for
 
-_OPTIONAL = {
+_OPTIONAL_MEMBERS = {
     "mcp": ("structuredContent", "isError", "_meta", "resultType"),
     "envelope": ("data", "meta"),
 }
 _UNSET = msgspec.UNSET
 RESULT_MEMBERS = frozenset({"content", "isError", "structuredContent", "_meta", "resultType"})
-_LONGEST_LITERAL = 100_000
+_MAX_LITERAL = 100_000
 
 
 @rule(
     "AB301",
-    About(
-        scope=Scope(dialects=MCP, when="success"),
-        hint="make the text of the same data, when all of it is known",
-        bad=said('{"temperature":21,"humidity":65}', structuredContent={"temperature": 22.5}),
+    RuleInfo(
+        scope=Scope(dialects=MCP, when="success", plain_replies="none"),
+        hint="make the text from the finished data",
+        bad=text_result(
+            '{"temperature":21,"humidity":65}', structuredContent={"temperature": 22.5}
+        ),
         good=MCP_DATA,
     ),
 )
-def text_contradicts_data(it: Subject) -> Faults:
-    """Some hosts show the model the text, others the data; it has to learn the same from both."""
-    if not it.unequal:
+def text_contradicts_data(reply: ReplyView) -> Faults:
+    """Some hosts show the model the text, others the data; both must say the same."""
+    if not reply.texts_unlike_data:
         return ()
     return [
         Fault(f"/content/{index}/text", f"the text and structuredContent differ in {names}")
-        for index, _, value in it.unequal
-        if (names := _contradictions(value, it.data))
+        for index, _, value in reply.texts_unlike_data
+        if (names := _contradictions(value, reply.data))
     ]
 
 
 @rule(
     "AB302",
-    About(
-        scope=Scope(dialects=MCP, when="success"),
+    RuleInfo(
+        scope=Scope(dialects=MCP, when="success", plain_replies="none"),
         severity="warning",
         hint="put the same members in both",
-        bad=said('{"temperature":22.5,"humidity":65}', structuredContent={"temperature": 22.5}),
+        bad=text_result(
+            '{"temperature":22.5,"humidity":65}', structuredContent={"temperature": 22.5}
+        ),
         good=MCP_DATA,
     ),
 )
-def text_and_data_differ(it: Subject) -> Faults:
-    """What only the text has, or only the data, is lost on the hosts that show the other."""
+def text_and_data_differ(reply: ReplyView) -> Faults:
+    """A member that only the text or only the data has is lost on hosts that show the other."""
     faults = []
-    for index, _, value in it.unequal:
-        if isinstance(value, dict) and not _contradictions(value, it.data):
-            names = ", ".join(sorted(value.keys() ^ it.data.keys())[:5])
+    for index, _, value in reply.texts_unlike_data:
+        if isinstance(value, dict) and not _contradictions(value, reply.data):
+            names = ", ".join(sorted(value.keys() ^ reply.data.keys())[:5])
             # JSON that has nothing in common with the data is about something else.
-            if names and (not value or value.keys() & it.data.keys()):
+            if names and (not value or value.keys() & reply.data.keys()):
                 message = f"only the text or only structuredContent has {names}"
                 faults.append(Fault(f"/content/{index}/text", message))
     return faults
 
 
 def _contradictions(text: Any, data: dict[str, Any]) -> str:
-    """The members of which text and data say different things."""
+    """The names of the members that have different values in the text and in the data."""
     if not isinstance(text, dict):
         return ""
     return ", ".join(sorted(name for name in text.keys() & data.keys() if text[name] != data[name]))
 
 
-def _say_the_data(found: dict[str, Any], _: str) -> None:
-    if "structuredContent" in found and not found.get("isError"):
-        found["content"] = [text_for(found)]
+def _add_data_text(reply: dict[str, Any], _: str) -> None:
+    if "structuredContent" in reply and not reply.get("isError"):
+        reply["content"] = [text_for(reply)]
 
 
 @rule(
     "AB303",
-    About(
-        scope=Scope(dialects=MCP, when="success"),
+    RuleInfo(
+        scope=Scope(dialects=MCP, when="success", plain_replies="none"),
         severity="warning",
-        hint="add the data as JSON in a text block; for nothing to say, say that",
+        hint="add the data as JSON in a text block, even if the data is empty",
         bad={"content": [], "structuredContent": {"result": []}},
-        good=said("[]", structuredContent={"result": []}),
-        fix=_say_the_data,
+        good=text_result("[]", structuredContent={"result": []}),
+        fix=_add_data_text,
     ),
 )
-def nothing_in_content(it: Subject) -> Faults:
+def nothing_in_content(reply: ReplyView) -> Faults:
     """Hosts that read only content show the model nothing, and some gateways drop the reply."""
-    if it.found.get("content") != []:
+    if reply.json.get("content") != []:
         return ()
     return [Fault("/content", "Empty content array")]
 
 
 @rule(
     "AB304",
-    About(
-        scope=Scope(dialects=MCP + ENVELOPE + REST),
+    RuleInfo(
+        scope=Scope(dialects=MCP + ENVELOPE + REST, plain_replies="json"),
         hint="JSON has no such number; say null, or leave the member out",
-        bad=said('{"mean": NaN}'),
-        good=said('{"mean": null}'),
+        bad=text_result('{"mean": NaN}'),
+        good=text_result('{"mean": null}'),
     ),
 )
-def not_a_number(it: Subject) -> Faults:
-    """`NaN` and `Infinity` are not JSON: a client's parser refuses the reply that has them."""
+def not_a_number(reply: ReplyView) -> Faults:
+    """`NaN` and `Infinity` are not JSON: a client's parser refuses a reply with them."""
     faults = []
-    if it.data is not _UNSET and it.has_nulls:
-        where = "/structuredContent" if it.dialect == "mcp" else "/data"
-        where = "" if it.dialect == "rest" else where
-        faults = [Fault(at, f"{name} is not JSON") for at, name in _not_finite(it.data, where)]
-    if len(it.parsed) < len(it.texts) and ("NaN" in it.raw or "Infinity" in it.raw):
+    if reply.data is not _UNSET and reply.may_have_nulls:
+        where = "/structuredContent" if reply.dialect == "mcp" else "/data"
+        where = "" if reply.dialect == "rest" else where
+        faults = [Fault(at, f"{name} is not JSON") for at, name in _not_finite(reply.data, where)]
+    if len(reply.json_texts) < len(reply.texts) and (
+        "NaN" in reply.json_text or "Infinity" in reply.json_text
+    ):
         faults += [
-            Fault(f"/content/{index}/text", f"the text is JSON but for {name}")
-            for index, text in it.texts
+            Fault(f"/content/{index}/text", f"the text would be JSON without {name}")
+            for index, text in reply.texts
             if text.lstrip()[:1] in ("{", "[") and (name := _constant_in(text))
         ]
     return faults
@@ -124,13 +130,13 @@ def not_a_number(it: Subject) -> Faults:
 def _not_finite(value: Any, pointer: str) -> list[tuple[str, str]]:
     return [
         (at, json.dumps(each))
-        for at, each in visited(value, pointer)
+        for at, each in walk_values(value, pointer)
         if isinstance(each, float) and not math.isfinite(each)
     ]
 
 
 def _constant_in(text: str) -> str:
-    """The first of NaN and its like in what is otherwise JSON."""
+    """The first NaN, Infinity or -Infinity in a text that is JSON otherwise."""
     names: list[str] = []
     try:
         json.loads(text, parse_constant=names.append)
@@ -139,34 +145,36 @@ def _constant_in(text: str) -> str:
     return names[0] if names else ""
 
 
-def _drop(found: dict[str, Any], pointer: str) -> None:
-    holder, name = parent_of(found, pointer)
+def _drop_member(reply: dict[str, Any], pointer: str) -> None:
+    holder, name = parent_of(reply, pointer)
     holder.pop(name, None)
 
 
 @rule(
     "AB305",
-    About(
-        scope=Scope(dialects=MCP + ENVELOPE),
+    RuleInfo(
+        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
         hint="leave out a member that has no value",
-        bad=said("5 °C and cloudy in Oslo", structuredContent=None, _meta=None),
+        bad=text_result("5 °C and cloudy in Oslo", structuredContent=None, _meta=None),
         good=MCP_TEXT,
-        fix=_drop,
+        fix=_drop_member,
     ),
 )
-def explicit_null(it: Subject) -> Faults:
+def explicit_null(reply: ReplyView) -> Faults:
     """An optional member may be left out, not be null: strict clients refuse the reply."""
-    if not it.has_nulls and not it.media:
+    if not reply.may_have_nulls and not reply.media:
         return ()
-    found, faults = it.found, []
-    if None in found.values():
-        optional = _OPTIONAL[it.dialect]
-        faults = [Fault(f"/{name}", f"{name} is null") for name in optional if _null(found, name)]
-    for index, block in it.blocks:
+    members, faults = reply.json, []
+    if None in members.values():
+        optional = _OPTIONAL_MEMBERS[reply.dialect]
+        faults = [
+            Fault(f"/{name}", f"{name} is null") for name in optional if _is_null(members, name)
+        ]
+    for index, block in reply.blocks:
         if None in block.values():
             at = f"/content/{index}"
             faults += [
-                Fault(f"{at}/{escape(name)}", f"{name} is null")
+                Fault(f"{at}/{pointer_token(name)}", f"{name} is null")
                 for name, value in block.items()
                 if value is None and name not in ("text", "data", "type")
             ]
@@ -177,61 +185,65 @@ def explicit_null(it: Subject) -> Faults:
     return faults
 
 
-def _null(found: dict[str, Any], name: str) -> bool:
-    return name in found and found[name] is None
+def _is_null(members: dict[str, Any], name: str) -> bool:
+    return name in members and members[name] is None
 
 
 def _nulls(resource: dict[str, Any]) -> list[str]:
-    return [escape(name) for name, value in resource.items() if value is None and name != "uri"]
+    return [
+        pointer_token(name) for name, value in resource.items() if value is None and name != "uri"
+    ]
 
 
 @rule(
     "AB306",
-    About(
-        scope=Scope(dialects=MCP),
+    RuleInfo(
+        scope=Scope(dialects=MCP, plain_replies="none"),
         severity="warning",
         hint="send the whole list as one block of JSON",
-        bad=shown(
+        bad=blocks_result(
             {"type": "text", "text": '{"id":1}'},
             {"type": "text", "text": '{"id":2}'},
             structuredContent={"result": [{"id": 1}, {"id": 2}]},
         ),
-        good=said('[{"id":1},{"id":2}]', structuredContent={"result": [{"id": 1}, {"id": 2}]}),
+        good=text_result(
+            '[{"id":1},{"id":2}]', structuredContent={"result": [{"id": 1}, {"id": 2}]}
+        ),
     ),
 )
-def one_block_per_item(it: Subject) -> Faults:
-    """A list in pieces reads as several answers, one item as no list, and none as nothing."""
-    parts = it.parsed
-    if len(parts) < 2 or len(parts) != len(it.blocks):
+def one_block_per_item(reply: ReplyView) -> Faults:
+    """A list in several blocks reads as several answers, a list of one as no list, and an empty
+    list as nothing."""
+    values = [value for _, _, value in reply.json_texts]
+    if len(values) < 2 or len(values) != len(reply.blocks):
         return ()
-    values = [value for _, _, value in parts]
-    if values == _listed(it.data) or (it.data is _UNSET and _alike(values)):
-        return [Fault("/content", f"a list of {len(parts)} in {len(parts)} blocks")]
+    if values == _only_member(reply.data) or (reply.data is _UNSET and _is_table(values)):
+        return [Fault("/content", f"a list of {len(values)} in {len(values)} blocks")]
     return ()
 
 
-def _listed(data: Any) -> Any:
+def _only_member(data: Any) -> Any:
     return next(iter(data.values())) if isinstance(data, dict) and len(data) == 1 else None
 
 
-def _alike(values: list[Any]) -> bool:
-    """Whether they are records of one table: three or more, with the same names."""
+def _is_table(values: list[Any]) -> bool:
+    """Whether there are three or more objects, all with the same member names."""
     names = [frozenset(value) if isinstance(value, dict) else frozenset() for value in values]
     return len(values) > 2 and bool(names[0]) and len(set(names)) == 1
 
 
 @rule(
     "AB307",
-    About(
-        scope=Scope(dialects=MCP),
-        hint="hand on the result itself, not its JSON in a text",
-        bad=said('{"content":[{"type":"text","text":"5 °C"}],"isError":false}'),
-        good=said("5 °C"),
+    RuleInfo(
+        scope=Scope(dialects=MCP, plain_replies="json"),
+        hint="send the result itself, not its JSON in a text",
+        bad=text_result('{"content":[{"type":"text","text":"5 °C"}],"isError":false}'),
+        good=text_result("5 °C"),
     ),
 )
-def reply_in_a_text(it: Subject) -> Faults:
-    """A middle box that flattens a result loses its data, its pictures and whether it failed."""
-    for index, _, value in it.parsed:
+def reply_in_a_text(reply: ReplyView) -> Faults:
+    """A proxy that turns a result into text loses its data, its images and its `isError`."""
+    for index, _, value in reply.json_texts:
         if isinstance(value, dict) and "content" in value and _is_result(value):
             return [Fault(f"/content/{index}/text", "the text is a whole tool result in JSON")]
     return ()
@@ -249,23 +261,27 @@ def _is_result(value: dict[str, Any]) -> bool:
 
 @rule(
     "AB308",
-    About(
-        scope=Scope(dialects=MCP + ENVELOPE),
+    RuleInfo(
+        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="json"),
         severity="warning",
         hint="encode it once",
-        bad=said('"{\\"temperature\\":22.5}"'),
-        good=said('{"temperature":22.5}'),
+        bad=text_result('"{\\"temperature\\":22.5}"'),
+        good=text_result('{"temperature":22.5}'),
     ),
 )
-def json_encoded_twice(it: Subject) -> Faults:
-    """What was encoded twice has to be decoded twice, and no client does."""
-    for index, text in it.texts:
-        if text.startswith(('"{', '"[')) and text.rstrip().endswith('"') and _is_twice(text):
+def json_encoded_twice(reply: ReplyView) -> Faults:
+    """A text that was encoded twice has to be decoded twice, and no client does that."""
+    for index, text in reply.texts:
+        if (
+            text.startswith(('"{', '"['))
+            and text.rstrip().endswith('"')
+            and _is_encoded_twice(text)
+        ):
             return [Fault(f"/content/{index}/text", "the text is JSON in a JSON string")]
     return ()
 
 
-def _is_twice(text: str) -> bool:
+def _is_encoded_twice(text: str) -> bool:
     try:
         inner = msgspec.json.decode(msgspec.json.decode(text, type=str))
     except ValueError:
@@ -273,34 +289,34 @@ def _is_twice(text: str) -> bool:
     return isinstance(inner, dict | list)
 
 
-def _as_json(found: dict[str, Any], pointer: str) -> None:
-    block = block_at(found, pointer)
-    block["text"] = msgspec.json.encode(_literal(block["text"])).decode()
+def _rewrite_as_json(reply: dict[str, Any], pointer: str) -> None:
+    block = block_at(reply, pointer)
+    block["text"] = msgspec.json.encode(_python_literal(block["text"])).decode()
 
 
 @rule(
     "AB309",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE, part="text"),
         severity="warning",
         hint="write it with json.dumps, not with str",
-        bad=said("{'temperature': 22.5, 'windy': None}"),
-        good=said('{"temperature":22.5,"windy":null}'),
-        fix=_as_json,
+        bad=text_result("{'temperature': 22.5, 'windy': None}"),
+        good=text_result('{"temperature":22.5,"windy":null}'),
+        fix=_rewrite_as_json,
     ),
 )
-def python_in_text(it: Subject, text: str, index: int) -> Faults:
-    """Python's way of writing a value is not JSON: no client can parse it, whatever it is in."""
-    if not text.startswith(("{'", "['", "[{'")) or _literal(text) is None:
+def python_in_text(reply: ReplyView, text: str, index: int) -> Faults:
+    """The `str` of a Python value is not JSON, and no client can parse it."""
+    if not text.startswith(("{'", "['", "[{'")) or _python_literal(text) is None:
         return ()
     return [Fault(f"/content/{index}/text", "the text is a value as Python writes it, not JSON")]
 
 
-def _literal(text: str) -> Any:
-    """The object or list that Python writes so, if JSON can say it too."""
+def _python_literal(text: str) -> Any:
+    """The dict or list whose `repr` is *text*, if it can be encoded as JSON; else None."""
     import ast
 
-    if len(text) > _LONGEST_LITERAL:
+    if len(text) > _MAX_LITERAL:
         return None
     try:
         value = ast.literal_eval(text.rstrip())
@@ -312,38 +328,40 @@ def _literal(text: str) -> Any:
 
 @rule(
     "AB310",
-    About(
-        scope=Scope(dialects=MCP),
+    RuleInfo(
+        scope=Scope(dialects=MCP, plain_replies="none"),
         hint='wrap it: {"result": …}',
-        bad=Example(said("[1,2]", structuredContent=[1, 2]), version="2025-11-25"),
-        good=Example(said("[1,2]", structuredContent={"result": [1, 2]}), version="2025-11-25"),
+        bad=Example(text_result("[1,2]", structuredContent=[1, 2]), version="2025-11-25"),
+        good=Example(
+            text_result("[1,2]", structuredContent={"result": [1, 2]}), version="2025-11-25"
+        ),
     ),
 )
-def data_not_object_in_version(it: Subject) -> Faults:
+def data_not_object_in_version(reply: ReplyView) -> Faults:
     """Before 2026-07-28 structuredContent is an object; clients refuse lists and single values."""
-    data = it.data
+    data = reply.data
     if data is _UNSET or data is None or isinstance(data, dict):
         return ()
-    version = it.version
-    stateless = version.stateless if version is not None else "resultType" in it.found
-    if stateless or (version is not None and not version.structured):
+    version = reply.version
+    is_stateless = version.stateless if version is not None else "resultType" in reply.json
+    if is_stateless or (version is not None and not version.structured):
         return ()
-    return [Fault("/structuredContent", f"structuredContent is {kind(data)}, not an object")]
+    return [Fault("/structuredContent", f"structuredContent is {kind_name(data)}, not an object")]
 
 
 @rule(
     "AB311",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, needs="version"),
         hint="send the JSON as text only to a client of that version",
         bad=Example(MCP_DATA, version="2025-03-26"),
         good=Example(MCP_DATA, version="2025-06-18"),
     ),
 )
-def data_too_new(it: Subject) -> Faults:
-    """A client of a version without structuredContent fails the call, or shows it to nobody."""
-    version = it.version
-    if version is None or version.structured or it.data is _UNSET:
+def data_too_new(reply: ReplyView) -> Faults:
+    """A client of a version without structuredContent fails the call, or ignores the data."""
+    version = reply.version
+    if version is None or version.structured or reply.data is _UNSET:
         return ()
     message = f"structuredContent is not in {version.name}; it came with 2025-06-18"
     return [Fault("/structuredContent", message)]

@@ -1,4 +1,4 @@
-"""AB4xx: whether a block holds what it says it holds."""
+"""AB4xx: a block's bytes, media type, URI and annotations are valid, and its text is text."""
 
 from __future__ import annotations
 
@@ -6,17 +6,22 @@ import re
 from datetime import datetime
 from typing import Any
 
-from ..detectors.media_types import agrees, decoded, mended, sort_of
-from ..examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, said, shown
-from ..finding import ENVELOPE, MCP, About, Fault, Faults, Scope, rule
+from ..detectors.media_types import (
+    decode_base64,
+    detected_media_type,
+    media_types_agree,
+    normalized_base64,
+)
+from ..examples import ENVELOPE_SUCCESS, MCP_IMAGE, PNG, blocks_result, text_result
+from ..finding import ENVELOPE, MCP, Fault, Faults, RuleInfo, Scope, rule
 from ..json_values import block_at, parent_of, quoted
-from ..reply_view import MEDIA, Subject
+from ..reply_view import MEDIA, ReplyView
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 _DATA_URL = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[^;,]*)*;base64,")
 _MIME = re.compile(r"[\w!#$&^.+-]+/[\w!#$&^.+-]+(?:\s*;.*)?")
 _AUDIENCE = {"user", "assistant"}
-_NOT_A_VALUE = re.compile(
+_UNENCODED_VALUE = re.compile(
     r"\[object (?:Object|Promise|Blob|ArrayBuffer|Undefined)\]|undefined"
     r"|<(?:coroutine object|generator object|async_generator object|function|bound method)\b.*>"
     r"|<(?:[\w.]+ )?object at 0x[0-9a-fA-F]+>|<[\w.]+ object at 0x[0-9a-fA-F]+>"
@@ -36,38 +41,38 @@ _BYTES_AS_TEXT = (
     'b"\\x89PNG',
     "b'\\xff\\xd8\\xff",
 )
-_PICTURE_AS_TEXT = re.compile(
+_BASE64_AS_TEXT = re.compile(
     r"(?:data:(?:image|audio)/[\w.+-]+;base64,|iVBORw0KGgo|/9j/4AAQ|R0lGODlh)[A-Za-z0-9+/=\s]{60,}"
 )
-_READABLE = 120
-_UNHANDY = "send it as an image or audio block: its base64 in data, its type in mimeType"
+_MAX_READABLE = 120  # Compact JSON of flat data up to this length is easy to read.
+_BYTES_HINT = "send it as an image or audio block: its base64 in data, its type in mimeType"
 
 
-def _mend(found: dict[str, Any], pointer: str) -> None:
-    holder, name = parent_of(found, pointer)
-    holder[name] = mended(holder[name]) or holder[name]
+def _normalize_base64(reply: dict[str, Any], pointer: str) -> None:
+    holder, name = parent_of(reply, pointer)
+    holder[name] = normalized_base64(holder[name]) or holder[name]
 
 
 @rule(
     "AB401",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
         hint="encode the bytes with the standard alphabet and padding, without line breaks",
-        bad=shown({"type": "image", "data": "not base64!", "mimeType": "image/png"}),
+        bad=blocks_result({"type": "image", "data": "not base64!", "mimeType": "image/png"}),
         good=MCP_IMAGE,
-        fix=_mend,
+        fix=_normalize_base64,
     ),
 )
-def bad_base64(it: Subject, block: dict[str, Any], index: int) -> Faults:
+def bad_base64(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
     """A client cannot show bytes that it cannot decode, and strict ones refuse the reply."""
     data, name = _base64_of(block)
-    if not data or data.startswith("data:") or decoded(data) is not None:
+    if not data or data.startswith("data:") or decode_base64(data) is not None:
         return ()
     return [Fault(f"/content/{index}/{name}", f"{name.rpartition('/')[2]} is not base64")]
 
 
 def _base64_of(block: dict[str, Any]) -> tuple[str, str]:
-    """The base64 in a block, and where."""
+    """The base64 in a block, and the pointer to it from the block."""
     resource = block.get("resource")
     if block["type"] in MEDIA:
         data, name = block.get("data"), "data"
@@ -76,37 +81,38 @@ def _base64_of(block: dict[str, Any]) -> tuple[str, str]:
     return (data, name) if isinstance(data, str) else ("", name)
 
 
-def _set_mime(found: dict[str, Any], pointer: str) -> None:
-    holder, _ = parent_of(found, pointer)
+def _set_mime(reply: dict[str, Any], pointer: str) -> None:
+    holder, _ = parent_of(reply, pointer)
     data = holder.get("data", holder.get("blob"))
-    holder["mimeType"] = sort_of(data) or holder["mimeType"]
+    holder["mimeType"] = detected_media_type(data) or holder["mimeType"]
 
 
 @rule(
     "AB402",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
-        hint="say the type that the bytes are of",
-        bad=shown({"type": "image", "data": PNG, "mimeType": "image/jpeg"}),
+        hint="declare the media type of the bytes",
+        bad=blocks_result({"type": "image", "data": PNG, "mimeType": "image/jpeg"}),
         good=MCP_IMAGE,
         fix=_set_mime,
     ),
 )
-def mime_does_not_match(it: Subject, block: dict[str, Any], index: int) -> Faults:
-    """Model providers refuse a picture whose bytes are not of the type that was said."""
+def mime_does_not_match(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
+    """Model providers refuse an image whose bytes are not of the declared type."""
     data, name = _base64_of(block)
     if not data:
         return ()
     holder = block["resource"] if name == "resource/blob" else block
-    mime, sort = holder.get("mimeType"), sort_of(data)
-    if not isinstance(mime, str) or sort is None or agrees(mime, sort):
+    declared, detected = holder.get("mimeType"), detected_media_type(data)
+    if not isinstance(declared, str) or detected is None or media_types_agree(declared, detected):
         return ()
     at = name.replace("data", "mimeType").replace("blob", "mimeType")
-    return [Fault(f"/content/{index}/{at}", f"mimeType is {mime}, and the bytes are {sort}")]
+    message = f"mimeType is {declared}, and the bytes are {detected}"
+    return [Fault(f"/content/{index}/{at}", message)]
 
 
-def _strip_data_url(found: dict[str, Any], pointer: str) -> None:
-    block = block_at(found, pointer)
+def _strip_data_url(reply: dict[str, Any], pointer: str) -> None:
+    block = block_at(reply, pointer)
     url = _DATA_URL.match(block["data"])
     if url is not None:
         block["data"] = block["data"][url.end() :]
@@ -115,34 +121,36 @@ def _strip_data_url(found: dict[str, Any], pointer: str) -> None:
 
 @rule(
     "AB403",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, part="block", types=("image", "audio", "resource")),
         hint="put only what follows `base64,` in data",
-        bad=shown(
+        bad=blocks_result(
             {"type": "image", "data": f"data:image/png;base64,{PNG}", "mimeType": "image/png"}
         ),
         good=MCP_IMAGE,
         fix=_strip_data_url,
     ),
 )
-def data_url_in_data(it: Subject, block: dict[str, Any], index: int) -> Faults:
-    """`data` is the base64 alone; a client that puts `data:…` before it gets nonsense."""
+def data_url_in_data(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
+    """`data` is base64 alone; a client that puts `data:…` before it gets an invalid URL."""
     data, name = _base64_of(block)
     if not data.startswith("data:"):
         return ()
-    return [Fault(f"/content/{index}/{name}", "a data URL stands where base64 should")]
+    return [Fault(f"/content/{index}/{name}", "a data URL in place of base64")]
 
 
 @rule(
     "AB404",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, part="block", types=("resource", "resource_link")),
         hint="write the scheme: file:///project/main.rs, https://…, or one of your own",
-        bad=shown({"type": "resource_link", "uri": "/project/main.rs", "name": "main.rs"}),
-        good=shown({"type": "resource_link", "uri": "file:///project/main.rs", "name": "main.rs"}),
+        bad=blocks_result({"type": "resource_link", "uri": "/project/main.rs", "name": "main.rs"}),
+        good=blocks_result(
+            {"type": "resource_link", "uri": "file:///project/main.rs", "name": "main.rs"}
+        ),
     ),
 )
-def uri_without_scheme(it: Subject, block: dict[str, Any], index: int) -> Faults:
+def uri_without_scheme(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
     """A URI begins with a scheme; without it a client can neither open nor read the resource."""
     holder, at = block, "uri"
     if block["type"] == "resource":
@@ -156,23 +164,26 @@ def uri_without_scheme(it: Subject, block: dict[str, Any], index: int) -> Faults
 
 @rule(
     "AB405",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE, part="block"),
         hint="audience: user, assistant; priority: 0 to 1; lastModified: 2025-05-03T14:30:00Z",
-        bad=shown({"type": "text", "text": "Important", "annotations": {"priority": 9}}),
-        good=shown({"type": "text", "text": "Important", "annotations": {"priority": 0.9}}),
+        bad=blocks_result({"type": "text", "text": "Important", "annotations": {"priority": 9}}),
+        good=blocks_result({"type": "text", "text": "Important", "annotations": {"priority": 0.9}}),
     ),
 )
-def bad_annotations(it: Subject, block: dict[str, Any], index: int) -> Faults:
+def bad_annotations(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
     """Clients check annotations and refuse the whole reply for one that is out of range."""
-    found = block.get("annotations")
-    if found is None:
+    annotations = block.get("annotations")
+    if annotations is None:
         return ()
     at = f"/content/{index}/annotations"
-    if not isinstance(found, dict):
+    if not isinstance(annotations, dict):
         return [Fault(at, "annotations is not an object")]
-    wrong = [name for name, is_right in _ANNOTATIONS.items() if not is_right(found.get(name))]
-    return [Fault(f"{at}/{name}", f"{name} is {quoted(found[name])}") for name in wrong]
+    return [
+        Fault(f"{at}/{name}", f"{name} is {quoted(annotations[name])}")
+        for name, is_valid in _ANNOTATIONS.items()
+        if not is_valid(annotations.get(name))
+    ]
 
 
 def _is_audience(value: Any) -> bool:
@@ -207,37 +218,37 @@ _ANNOTATIONS = {
 
 @rule(
     "AB406",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, part="block", types=("image", "audio")),
         hint="an image has an image/… type and audio an audio/… type; for others use a resource",
-        bad=shown({"type": "image", "data": PNG, "mimeType": "png"}),
+        bad=blocks_result({"type": "image", "data": PNG, "mimeType": "png"}),
         good=MCP_IMAGE,
     ),
 )
-def mime_of_another_kind(it: Subject, block: dict[str, Any], index: int) -> Faults:
-    """Hosts pick what shows a block by its media type, and drop what they have nothing for."""
-    mime, noun = block.get("mimeType"), block["type"]
+def mime_of_another_kind(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
+    """Hosts decide by the media type how to show a block, and drop one that they cannot show."""
+    mime, block_type = block.get("mimeType"), block["type"]
     if not isinstance(mime, str):
         return ()
     at = f"/content/{index}/mimeType"
     if not _MIME.fullmatch(mime):
         return [Fault(at, f"{quoted(mime)} is not a media type")]
-    if mime.lower().startswith(f"{noun}/") or mime.lower() == "application/ogg":
+    if mime.lower().startswith(f"{block_type}/") or mime.lower() == "application/ogg":
         return ()
-    return [Fault(at, f"the type of this {noun} is {mime}")]
+    return [Fault(at, f"the type of this {block_type} is {mime}")]
 
 
 @rule(
     "AB407",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP, part="block", types=("image", "audio")),
         hint="leave the block out, and say in text why there is nothing to show",
-        bad=shown({"type": "image", "data": "", "mimeType": "image/png"}),
+        bad=blocks_result({"type": "image", "data": "", "mimeType": "image/png"}),
         good=MCP_IMAGE,
     ),
 )
-def empty_media(it: Subject, block: dict[str, Any], index: int) -> Faults:
-    """Model providers refuse a picture or a sound without bytes, and with it the conversation."""
+def empty_media(reply: ReplyView, block: dict[str, Any], index: int) -> Faults:
+    """Model providers refuse the whole conversation for an image or audio without bytes."""
     if block.get("data") != "":
         return ()
     return [Fault(f"/content/{index}/data", f"the {block['type']} has no bytes")]
@@ -245,45 +256,45 @@ def empty_media(it: Subject, block: dict[str, Any], index: int) -> Faults:
 
 @rule(
     "AB408",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE, part="text"),
         hint="encode the value itself as JSON; await what has to be awaited",
-        bad=said("[object Object]"),
-        good=said('{"temperature":22.5}'),
+        bad=text_result("[object Object]"),
+        good=text_result('{"temperature":22.5}'),
     ),
 )
-def value_not_encoded(it: Subject, text: str, index: int) -> Faults:
+def value_not_encoded(reply: ReplyView, text: str, index: int) -> Faults:
     """This is how a program prints a value that it could not encode; the value itself is lost."""
     if text.startswith("{"):
         if text.startswith('{"type":"Buffer","data":['):
-            return [Fault(f"/content/{index}/text", "the text is a Buffer of Node's", _UNHANDY)]
-    elif len(text) < 300 and _NOT_A_VALUE.fullmatch(text.strip()):
+            return [Fault(f"/content/{index}/text", "the text is a Buffer of Node.js", _BYTES_HINT)]
+    elif len(text) < 300 and _UNENCODED_VALUE.fullmatch(text.strip()):
         return [Fault(f"/content/{index}/text", f"the text is {quoted(text.strip())}")]
     return ()
 
 
 @rule(
     "AB409",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE, part="text"),
         severity="warning",
-        hint=_UNHANDY,
-        bad=said("data:image/png;base64," + PNG),
+        hint=_BYTES_HINT,
+        bad=text_result("data:image/png;base64," + PNG),
         good=MCP_IMAGE,
     ),
 )
-def bytes_as_text(it: Subject, text: str, index: int) -> Faults:
-    """A model reads bytes in a text as thousands of tokens of nonsense, and sees no picture."""
+def bytes_as_text(reply: ReplyView, text: str, index: int) -> Faults:
+    """A model reads bytes in a text as thousands of meaningless tokens, and sees no image."""
     if text.startswith(_BYTES_AS_TEXT):
         return [Fault(f"/content/{index}/text", "the text is a file's bytes")]
-    if len(text) > 80 and _PICTURE_AS_TEXT.match(text) and _PICTURE_AS_TEXT.fullmatch(text):
-        return [Fault(f"/content/{index}/text", "the text is the base64 of a picture or sound")]
+    if len(text) > 80 and _BASE64_AS_TEXT.match(text) and _BASE64_AS_TEXT.fullmatch(text):
+        return [Fault(f"/content/{index}/text", "the text is the base64 of an image or of audio")]
     return ()
 
 
 @rule(
     "AB410",
-    About(
+    RuleInfo(
         scope=Scope(dialects=ENVELOPE),
         severity="note",
         hint="format the data for a person to read; it is still there in data",
@@ -297,20 +308,20 @@ def bytes_as_text(it: Subject, text: str, index: int) -> Faults:
         good=ENVELOPE_SUCCESS,
     ),
 )
-def raw_data_as_text(it: Subject) -> Faults:
+def raw_data_as_text(reply: ReplyView) -> Faults:
     """Content is for people, and compact JSON of nested data is hard to read."""
     return [
         Fault(f"/content/{index}/text", "the text is the data as compact JSON")
-        for index, text, value in it.parsed
-        if value == it.data and "\n" not in text and _is_complex(value, text)
+        for index, text, value in reply.json_texts
+        if value == reply.data and "\n" not in text and _is_complex(value, text)
     ]
 
 
 def _is_complex(value: Any, text: str) -> bool:
-    return len(text) > _READABLE or any(map(_nested, _nested(value)))
+    return len(text) > _MAX_READABLE or any(map(_containers_in, _containers_in(value)))
 
 
-def _nested(value: Any) -> list[Any]:
-    """The lists and objects in a value."""
+def _containers_in(value: Any) -> list[Any]:
+    """The lists and objects that are members or items of *value*."""
     members = value.values() if isinstance(value, dict) else value
     return [each for each in members if isinstance(each, dict | list)]

@@ -1,4 +1,4 @@
-"""AB5xx: what a reply must not tell. Only texts in which `secrets` sees one are looked at."""
+"""AB5xx: a reply shows no secrets, tracebacks, addresses of internal systems or paths."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from ..detectors.secrets import Secret, mask
-from ..examples import MCP_FAILURE, said
-from ..finding import ENVELOPE, MCP, PROBLEM, REST, About, Fault, Faults, Scope, rule
+from ..examples import MCP_FAILURE, text_result
+from ..finding import ENVELOPE, MCP, PROBLEM, REST, Fault, Faults, RuleInfo, Scope, rule
 from ..json_values import parent_of, quoted
-from ..reply_view import Subject
+from ..reply_view import ReplyView
 
 _TRACEBACK = re.compile(
     r"""Traceback\ \(most\ recent\ call\ last\):\s+File\ "
@@ -23,7 +23,7 @@ _TRACEBACK = re.compile(
     """,
     re.VERBOSE,
 )
-# Each of the above has one of these in it, and they are sooner looked for.
+# Every match of the pattern above contains one of these, which `in` finds faster.
 _TRACEBACK_CLUES = (
     *("Traceback (", " at ", "\tat ", "Stack trace:"),
     *("goroutine ", "panicked at", ".rb:"),
@@ -41,7 +41,7 @@ _INTERNALS = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-# Each of the above has one of these in it, in whichever case.
+# Every match of the pattern above, in lower case, contains one of these.
 _INTERNALS_CLUES = (
     *("econnrefused", "ehostunreach", "etimedout", "server at", "tcp/ip", "for user"),
     *("postgres", "mysql", "mariadb", "redis", "mongo", "sql server", "oracle", "rabbitmq"),
@@ -57,66 +57,66 @@ _PATHS = re.compile(
     re.VERBOSE,
 )
 
-_ADDRESSES = {
+_PASSWORD_KINDS = {
     "dsn": "an address with a password in it",
     "connection": "a connection string with a password in it",
 }
-_TOKENS = {
+_TOKEN_KINDS = {
     "bearer": "a bearer token",
     "basic": "a name and a password for HTTP Basic",
     "token": "a JSON web token",
 }
-_PATH_ENDS = re.compile(r"[\s'\"`()<>]|:\d|[:,;](?=\s|$)|$")
+_PATH_END = re.compile(r"[\s'\"`()<>]|:\d|[:,;](?=\s|$)|$")
 
 
-def _mask_it(found: dict[str, Any], pointer: str) -> None:
-    holder, name = parent_of(found, pointer)
+def _mask_secrets(reply: dict[str, Any], pointer: str) -> None:
+    holder, name = parent_of(reply, pointer)
     key = int(name) if isinstance(holder, list) else name
     holder[key] = mask(holder[key])
 
 
-def _of(sorts: dict[str, str], secrets: list[Secret], pointer: str) -> Faults:
-    """What is said of the first secret of these sorts."""
+def _first_fault(kinds: dict[str, str], secrets: list[Secret], pointer: str) -> Faults:
+    """A fault for the first secret of these kinds; *kinds* has the message of each."""
     for secret in secrets:
-        if secret.sort in sorts:
-            return [Fault(pointer, sorts[secret.sort])]
+        if secret.kind in kinds:
+            return [Fault(pointer, kinds[secret.kind])]
     return ()
 
 
 @rule(
     "AB501",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM),
         hint="log it, and tell the caller what to do instead",
-        bad=said(
+        bad=text_result(
             'Traceback (most recent call last):\n  File "app.py", line 9, in get\nKeyError: 3',
             isError=True,
         ),
         good=MCP_FAILURE,
     ),
 )
-def traceback_shown(it: Subject) -> Faults:
-    """A traceback shows strangers the code, and tells a model nothing it can act upon."""
-    said = it.error_texts() if it.failed else _led_by_one(it)
-    if not said:
+def traceback_shown(reply: ReplyView) -> Faults:
+    """A traceback shows the code to strangers, and gives a model nothing to act upon."""
+    texts = reply.error_texts() if reply.failed else _traceback_in_success(reply)
+    if not texts:
         return ()
     return [
         Fault(pointer, "the reply shows a traceback")
-        for pointer, text in said
-        if _has_one(text, _TRACEBACK_CLUES) and _TRACEBACK.search(text)
+        for pointer, text in texts
+        if _contains_any(text, _TRACEBACK_CLUES) and _TRACEBACK.search(text)
     ]
 
 
-def _has_one(text: str, clues: tuple[str, ...]) -> bool:
+def _contains_any(text: str, clues: tuple[str, ...]) -> bool:
     for clue in clues:  # noqa: SIM110 -- any() takes twice as long
         if clue in text:
             return True
     return False
 
 
-def _led_by_one(it: Subject) -> list[tuple[str, str]]:
-    """A success may well quote a traceback, from a log or a run of tests; it does not begin so."""
-    for index, text in it.texts:
+def _traceback_in_success(reply: ReplyView) -> list[tuple[str, str]]:
+    """The first text that begins with a traceback; a success may quote one further below."""
+    for index, text in reply.texts:
         if text.startswith("Traceback (most"):
             return [(f"/content/{index}/text", text)]
     return []
@@ -124,109 +124,111 @@ def _led_by_one(it: Subject) -> list[tuple[str, str]]:
 
 @rule(
     "AB502",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
         hint="change the password, and leave the address out of replies",
-        bad=said("cannot reach postgres://shop:hV7-tea@db.example.com/shop", isError=True),
-        good=said("Database connection failed. Please try again later.", isError=True),
-        fix=_mask_it,
+        bad=text_result("cannot reach postgres://shop:hV7-tea@db.example.com/shop", isError=True),
+        good=text_result("Database connection failed. Please try again later.", isError=True),
+        fix=_mask_secrets,
     ),
 )
-def password_in_address(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
-    """Whoever reads the reply, or its log, can log in to what the address names."""
-    return _of(_ADDRESSES, secrets, pointer)
+def password_in_address(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
+    """Anyone who reads the reply or its log can log in to the server of the address."""
+    return _first_fault(_PASSWORD_KINDS, secrets, pointer)
 
 
 @rule(
     "AB503",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
         hint="withdraw the token, and leave it out of replies",
-        bad=said("refused: Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE", isError=True),
-        good=said("refused: Authorization: Bearer <token>", isError=True),
-        fix=_mask_it,
+        bad=text_result("refused: Authorization: Bearer q83hfT2kLmZ04xVbN1cRwE", isError=True),
+        good=text_result("refused: Authorization: Bearer <token>", isError=True),
+        fix=_mask_secrets,
     ),
 )
-def token_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
-    """A token is all that is needed to act as the one it was given to."""
-    return _of(_TOKENS, secrets, pointer)
+def token_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
+    """Anyone who reads the token can act as its owner."""
+    return _first_fault(_TOKEN_KINDS, secrets, pointer)
 
 
 @rule(
     "AB504",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
         hint="replace the key pair, and leave the key out of replies",
-        bad=said(
+        bad=text_result(
             "-----BEGIN EC PRIVATE KEY-----\n"
             "MHcCAQEEIFakeFakeFakeFakeFakeFakeFakeFakeFakeFakeoAoGCCqGSM49\n"
             "-----END EC PRIVATE KEY-----"
         ),
-        good=said("A PEM file begins with -----BEGIN EC PRIVATE KEY----- and then has …"),
-        fix=_mask_it,
+        good=text_result("A PEM file begins with -----BEGIN EC PRIVATE KEY----- and then has …"),
+        fix=_mask_secrets,
     ),
 )
-def private_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
-    """A private key that was shown once is private no more."""
-    return _of({"private-key": "a private key"}, secrets, pointer)
+def private_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
+    """A private key that was shown once is no longer private."""
+    return _first_fault({"private-key": "a private key"}, secrets, pointer)
 
 
 @rule(
     "AB505",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, part="leak"),
         hint="withdraw the key, and leave it out of replies",
-        bad=said('{"env":{"GITHUB_TOKEN":"ghp_1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"}}'),
-        good=said('{"env":{"GITHUB_TOKEN":"set"}}'),
-        fix=_mask_it,
+        bad=text_result('{"env":{"GITHUB_TOKEN":"ghp_1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"}}'),
+        good=text_result('{"env":{"GITHUB_TOKEN":"set"}}'),
+        fix=_mask_secrets,
     ),
 )
-def api_key_shown(it: Subject, secrets: list[Secret], pointer: str) -> Faults:
-    """Keys of well-known services are searched for by everybody, and used within minutes."""
-    return _of({"key": "an API key"}, secrets, pointer)
+def api_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faults:
+    """Attackers search for keys of well-known services, and use them within minutes."""
+    return _first_fault({"key": "an API key"}, secrets, pointer)
 
 
 @rule(
     "AB506",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
         severity="warning",
         hint="say what the caller can do: Database connection failed. Please try again later.",
-        bad=said("PostgreSQL connection refused at localhost:5432 with user 'admin'", isError=True),
-        good=said("Database connection failed. Please try again later.", isError=True),
+        bad=text_result(
+            "PostgreSQL connection refused at localhost:5432 with user 'admin'", isError=True
+        ),
+        good=text_result("Database connection failed. Please try again later.", isError=True),
     ),
 )
-def internals_in_error(it: Subject) -> Faults:
-    """Hosts, ports and users of what stands behind a tool help an attacker and nobody else."""
+def internals_in_error(reply: ReplyView) -> Faults:
+    """Hosts, ports and users of the systems behind a tool help an attacker and nobody else."""
     return [
-        Fault(pointer, f"the error tells of the inside: {quoted(found[0].strip())}")
-        for pointer, text in it.error_texts()
-        if _has_one(text.lower(), _INTERNALS_CLUES) and (found := _INTERNALS.search(text))
+        Fault(pointer, f"the error shows internals: {quoted(match[0].strip())}")
+        for pointer, text in reply.error_texts()
+        if _contains_any(text.lower(), _INTERNALS_CLUES) and (match := _INTERNALS.search(text))
     ]
 
 
 @rule(
     "AB507",
-    About(
+    RuleInfo(
         scope=Scope(dialects=MCP + ENVELOPE + REST + PROBLEM, when="failure"),
         severity="warning",
         hint="name the file as the caller knows it, or not at all",
-        bad=said("cannot open /home/deploy/shop/settings.json", isError=True),
-        good=said("cannot open settings.json", isError=True),
+        bad=text_result("cannot open /home/deploy/shop/settings.json", isError=True),
+        good=text_result("cannot open settings.json", isError=True),
     ),
 )
-def path_in_error(it: Subject) -> Faults:
+def path_in_error(reply: ReplyView) -> Faults:
     """A path shows who runs the server and what is installed there."""
     return [
-        Fault(pointer, f"the error shows a path: {quoted(_whole(text, found), 100)}")
-        for pointer, text in it.error_texts()
-        if ("/" in text or "\\" in text) and (found := _PATHS.search(text))
+        Fault(pointer, f"the error shows a path: {quoted(_whole_path(text, match), 100)}")
+        for pointer, text in reply.error_texts()
+        if ("/" in text or "\\" in text) and (match := _PATHS.search(text))
     ]
 
 
-def _whole(text: str, found: re.Match[str]) -> str:
-    """The path up to its end, of which a few steps have told that it is one."""
-    if found["source"]:
-        return found["source"]
-    end = _PATH_ENDS.search(text, found.end())
-    return text[found.start() : end.start() if end else None].rstrip(".,:;")
+def _whole_path(text: str, match: re.Match[str]) -> str:
+    """The whole path; the match is only its beginning, unless it is a source file."""
+    if match["source"]:
+        return match["source"]
+    end = _PATH_END.search(text, match.end())
+    return text[match.start() : end.start() if end else None].rstrip(".,:;")

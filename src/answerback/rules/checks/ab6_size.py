@@ -1,95 +1,98 @@
-"""AB6xx: what a reply costs those who read it."""
+"""AB6xx: the size of a reply, in tokens and in bytes."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ..examples import MCP_DATA, MCP_IMAGE, PNG, said, shown
-from ..finding import ENVELOPE, MCP, About, Fault, Faults, Scope, rule
-from ..reply_view import Subject
+from ..examples import MCP_DATA, MCP_IMAGE, PNG, blocks_result, text_result
+from ..finding import ENVELOPE, MCP, Fault, Faults, RuleInfo, Scope, rule
+from ..reply_view import ReplyView
 
 TOKENS = 25_000
-"""What Claude Code takes from a tool before it cuts the reply off."""
+"""The number of tokens at which Claude Code cuts off a reply."""
 BYTES_PER_TOKEN = 4
 MESSAGE = 10 * 1024 * 1024
-"""What the TypeScript client reads over stdio before it gives up."""
-_SMALL = 40  # A short text may well stand in a reply twice.
-_ENOUGH = 400  # Characters that two payloads have in common only if they are the same.
+"""The size in bytes of the largest message that the TypeScript client reads over stdio."""
+_SMALL = 40  # A shorter text may well stand in a reply twice.
+_COMPARED = 400  # Two payloads that begin with the same 400 characters are the same.
 
 
-def _drop_second(found: dict[str, Any], pointer: str) -> None:
+def _drop_repeated_block(reply: dict[str, Any], pointer: str) -> None:
     if pointer.startswith("/content/"):
         index = int(pointer.split("/")[2])
-        if found["content"][index] in found["content"][:index]:
-            del found["content"][index]
+        if reply["content"][index] in reply["content"][:index]:
+            del reply["content"][index]
 
 
 @rule(
     "AB601",
-    About(
-        scope=Scope(dialects=MCP + ENVELOPE),
+    RuleInfo(
+        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
         severity="warning",
         hint="send it once: bytes as a block, and their name or size in the data",
-        bad=shown(
+        bad=blocks_result(
             {"type": "image", "data": PNG, "mimeType": "image/png"},
             {"type": "text", "text": f'{{"screenshot":"{PNG}"}}'},
         ),
         good=MCP_IMAGE,
-        fix=_drop_second,
+        fix=_drop_repeated_block,
     ),
 )
-def payload_sent_twice(it: Subject) -> Faults:
-    """The model pays for it twice, and a picture as text costs more than the picture."""
-    if len(it.blocks) < 2 and not it.media:
+def payload_sent_twice(reply: ReplyView) -> Faults:
+    """The model pays for the payload twice, and an image as text costs more than the image."""
+    if len(reply.blocks) < 2 and not reply.media:
         return ()
-    return [*_bytes_again(it), *_text_again(it)]
+    return [*_repeated_media(reply), *_repeated_texts(reply)]
 
 
-def _bytes_again(it: Subject) -> list[Fault]:
+def _repeated_media(reply: ReplyView) -> list[Fault]:
     faults, seen = [], set()
-    for index, data in it.media:
+    for index, data in reply.media:
         if len(data) < _SMALL:
             continue
         if data in seen:
-            faults.append(Fault(f"/content/{index}", "the same bytes stand in an earlier block"))
-        elif data[:_ENOUGH] in it.raw:
-            message = "the bytes of this block stand in the text or the data too"
+            faults.append(Fault(f"/content/{index}", "an earlier block has the same bytes"))
+        elif data[:_COMPARED] in reply.json_text:
+            message = "the text or the data has the bytes of this block too"
             faults.append(Fault(f"/content/{index}", message))
         seen.add(data)
     return faults
 
 
-def _text_again(it: Subject) -> list[Fault]:
-    values = {index: value for index, _, value in it.parsed}
-    faults, seen = [], []  # type: tuple[list[Fault], list[Any]]
-    for index, text in it.texts:
-        said = values.get(index, text)
+def _repeated_texts(reply: ReplyView) -> list[Fault]:
+    values = {index: value for index, _, value in reply.json_texts}
+    faults: list[Fault] = []
+    seen: list[Any] = []
+    for index, text in reply.texts:
+        value = values.get(index, text)
         if len(text) >= _SMALL:
-            if said in seen:
+            if value in seen:
                 faults.append(Fault(f"/content/{index}", "an earlier block says the same"))
-            seen.append(said)
+            seen.append(value)
     return faults
 
 
 @rule(
     "AB602",
-    About(
-        scope=Scope(dialects=MCP + ENVELOPE),
+    RuleInfo(
+        scope=Scope(dialects=MCP + ENVELOPE, plain_replies="none"),
         severity="warning",
         hint="send a page at a time, or a summary and a link to the rest",
-        bad=lambda: said("a line of a very long file\n" * 4_000),
-        good=said("a line of a very long file\n" * 40 + "… 3,960 more lines; ask for offset=40"),
+        bad=lambda: text_result("a line of a very long file\n" * 4_000),
+        good=text_result(
+            "a line of a very long file\n" * 40 + "… 3,960 more lines; ask for offset=40"
+        ),
     ),
 )
-def too_many_tokens(it: Subject) -> Faults:
-    """Hosts cut a reply off at a limit, and what was cut off is not even JSON any more."""
-    if len(it.raw) <= TOKENS * BYTES_PER_TOKEN:
+def too_many_tokens(reply: ReplyView) -> Faults:
+    """Hosts cut off a reply at a limit, and the part that is left is no longer valid JSON."""
+    if len(reply.json_text) <= TOKENS * BYTES_PER_TOKEN:
         return ()
-    size = sum(len(text) for _, text in it.texts)
+    size = sum(len(text) for _, text in reply.texts)
     if size > TOKENS * BYTES_PER_TOKEN:
         return [_too_many("/content", size)]
-    if it.dialect == "mcp" and len(it.raw) - size > TOKENS * BYTES_PER_TOKEN:
-        return [_too_many("/structuredContent" if it.data else "", len(it.raw) - size)]
+    if reply.dialect == "mcp" and len(reply.json_text) - size > TOKENS * BYTES_PER_TOKEN:
+        return [_too_many("/structuredContent" if reply.data else "", len(reply.json_text) - size)]
     return ()
 
 
@@ -100,19 +103,19 @@ def _too_many(pointer: str, size: int) -> Fault:
 
 @rule(
     "AB603",
-    About(
-        scope=Scope(dialects=MCP),
+    RuleInfo(
+        scope=Scope(dialects=MCP, plain_replies="none"),
         severity="warning",
         hint="send a resource_link, which a client reads when it needs it",
-        bad=lambda: shown(
+        bad=lambda: blocks_result(
             {"type": "image", "data": "AAAA" * (MESSAGE // 4), "mimeType": "image/bmp"}
         ),
         good=MCP_DATA,
     ),
 )
-def message_too_large(it: Subject) -> Faults:
-    """The TypeScript client gives up on a message of more than 10 MiB, and on the connection."""
-    size = len(it.raw)
-    for _, data in it.media:
+def message_too_large(reply: ReplyView) -> Faults:
+    """The TypeScript client drops the connection on a message of more than 10 MiB."""
+    size = len(reply.json_text)
+    for _, data in reply.media:
         size += len(data)
     return [Fault("", f"{size / 1024 / 1024:.1f} MiB in one message")] if size > MESSAGE else ()

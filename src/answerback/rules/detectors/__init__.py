@@ -1,1 +1,1 @@
-"""Recognises failure texts, secrets and media types; knows nothing of rules."""
+"""Recognisers for failure texts, secrets and media types; they do not know the rules."""

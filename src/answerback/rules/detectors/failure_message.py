@@ -1,4 +1,4 @@
-"""The object that tells of a failure, as the sentence that a model would rather read."""
+"""Turns an error object into the sentence that a model should read instead."""
 
 from __future__ import annotations
 
@@ -6,29 +6,29 @@ from typing import Any
 
 import msgspec
 
-_MESSAGES = (
+_MESSAGE_MEMBERS = (
     *("message", "error", "errors", "detail", "error_description", "msg", "reason", "title"),
     *("errorMessage", "error_message", "errorMessages", "description"),
 )
-_CODES = ("code", "errorCode", "error_code", "type", "error_type", "errorType", "__type")
-# What isError says already, and what is nobody's business.
+_CODE_MEMBERS = ("code", "errorCode", "error_code", "type", "error_type", "errorType", "__type")
+# `isError` states the first three; a stack is for the log.
 _DROPPED = ("success", "ok", "isError", "stack", "trace", "object")
 
 
-def retold(failure: Any) -> str:
-    """`CODE: message (details)`, as much of it as there is; empty if there is no message."""
+def failure_sentence(failure: Any) -> str:
+    """`CODE: message (details)`, without the parts that are missing; empty without a message."""
     if isinstance(failure, list):
-        return _said(failure)
+        return _as_text(failure)
     if failure.keys() == {"result"} and isinstance(failure["result"], dict):
-        return retold(failure["result"])
+        return failure_sentence(failure["result"])
     members = dict(failure)
     if members.get("status") in ("error", "fail", "failed"):
         del members["status"]
     inner = members.get("error")
     if isinstance(inner, dict):
         members = {**members, "error": None, **inner}
-    message = _taken(members, _MESSAGES)
-    code = _taken(members, _CODES) if message else ""
+    message = _pop_first_text(members, _MESSAGE_MEMBERS)
+    code = _pop_first_text(members, _CODE_MEMBERS) if message else ""
     rest = {
         name: value
         for name, value in members.items()
@@ -40,33 +40,33 @@ def retold(failure: Any) -> str:
     return f"{text} ({more})" if message and more else text
 
 
-def _taken(members: dict[str, Any], names: tuple[str, ...]) -> str:
-    """The first of these that says something, taken out."""
+def _pop_first_text(members: dict[str, Any], names: tuple[str, ...]) -> str:
+    """Remove the first member of *names* that has a text, and return its text."""
     for name in names:
-        if said := _said(members.get(name)):
+        if text := _as_text(members.get(name)):
             del members[name]
-            return said
+            return text
     return ""
 
 
-def _said(value: Any) -> str:
+def _as_text(value: Any) -> str:
     match value:
         case str():
             return value.strip()
         case int() if not isinstance(value, bool):
             return str(value)
         case [dict(), *_]:
-            return "; ".join(filter(None, map(_one, value)))
+            return "; ".join(filter(None, map(_issue_text, value)))
         case [str(), *_]:
             return "; ".join(map(str, value))
     return ""
 
 
-def _one(error: Any) -> str:
-    """One of several errors: what it says, and of which argument."""
+def _issue_text(error: Any) -> str:
+    """An item of a list of errors: its message, after the path of the argument that it is about."""
     if not isinstance(error, dict):
         return ""
-    said = _taken(dict(error), ("message", "msg", "detail", "title"))
+    message = _pop_first_text(dict(error), ("message", "msg", "detail", "title"))
     path = error.get("loc") or error.get("path")
     at = ".".join(map(str, path)) if isinstance(path, list) else ""
-    return f"{at}: {said}" if at and said else said
+    return f"{at}: {message}" if at and message else message

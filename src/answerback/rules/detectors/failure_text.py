@@ -1,7 +1,8 @@
-"""Whether a text is a failure said in words, and not one about failures.
+"""Tells a text that is an error message from a text about errors.
 
-Three things tell the two apart: how it begins, as one does who has failed; what comes next, which
-is nothing, or the reason; and what it is not, a title, a question, a definition, a count, a log.
+An error message begins like one (`Error: …`, `Failed to open …`), then ends or gives its reason.
+A text that begins so is not an error message if it is a title, a question, a definition, a count
+or a log.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-_LONGEST = 600
-_MOST_LINES = 7  # A message is a line, and what led to it; a page has several paragraphs.
+_MAX_LENGTH = 600
+_MAX_LINES = 7  # An error message has a few lines at most; a document has more.
 
-# What stands before the words: a sign, a level in brackets, the stars of bold type.
-_SIGNS = "❌✖✗✘⛔🚫⚠🛑🔴[<*"
+# Decoration before the first word: a sign, a level in brackets, the stars of bold type.
+_DECORATION_STARTS = "❌✖✗✘⛔🚫⚠🛑🔴[<*"
 _DECORATION = re.compile(
     r"(?:[❌✖✗✘⛔🚫⚠🛑🔴]\ufe0f?\s*)*"
     r"(?P<level>\[(?:error|fatal|exception)\]:?\s*|<error>\s*)?(?:\[(?=Error: )|\*{0,2})",
@@ -35,8 +36,9 @@ _LEVEL = re.compile(
     r"\W{0,3}(?:error|fatal|warn(?:ing)?|info|note|debug|trace)\b\W|[45]\d\d [A-Z][a-z]+",
     re.IGNORECASE,
 )
-# A gateway's page, and what Python and pydantic say; none of them is told by its first word.
-_WHOLE = re.compile(
+# Error pages of gateways, and messages of Python and pydantic; their first words are not typical
+# of errors.
+_KNOWN_MESSAGE = re.compile(
     rf"""<(?:!doctype\ html|html)\b.{{0,300}}?<title>\s*(?:[45]\d\d\s(?:-\s)?)?
         (?:{STATUSES.replace(" ", "[ ]")}|Service[ ]Temporarily[ ]Unavailable
           |Authorization[ ]Required)\s*</title>
@@ -45,9 +47,9 @@ _WHOLE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-_BEGINS_WHOLE = "<'0123456789"
+_KNOWN_STARTS = "<'0123456789"
 
-# `Error: …`, and all that is a name for it. What follows is the message.
+# A label such as `Error:`, with the message after it.
 _LABEL = re.compile(
     r"""(?:
       (?:(?:fatal|internal|unexpected|unknown|network|api|http|database|server|tool|runtime|system|
@@ -62,8 +64,8 @@ _LABEL = re.compile(
 )
 _EXCEPTION = re.compile(r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)(?::\s(?=\S)|$)")
 
-# What a program does, and therefore can fail to do.
-_DO = (
+# Verbs for what a program does, and can therefore fail to do.
+_VERBS = (
     "access|allocate|analy[sz]e|authenticate|clone|commit|communicate|compile|"
     "complete|connect(?= (?:to|with)\\b|[.:!]|$)|contact|convert|copy|create|decode|decrypt|"
     "delete|deploy|deseriali[sz]e|"
@@ -73,7 +75,7 @@ _DO = (
     "save|scrape|send|start|submit|sync|transcribe|translate|update|upload|validate|verify|"
     "write|find"
 )
-_DOING = (
+_VERB_STEMS = (
     "access|add|allocat|analy[sz]|apply|authenticat|call|clon|commit|communicat|compil|complet|"
     "connect|contact|convert|copy|creat|decod|decrypt|delet|deploy|download|encod|establish|"
     "evaluat|execut|export|extract|fetch|generat|gett|import|initiali[sz]|insert|install|invok|"
@@ -81,26 +83,28 @@ _DOING = (
     "remov|renam|render|resolv|retriev|runn|sav|scrap|search|send|start|stopp|submitt|sync|"
     "transcrib|translat|updat|upload|validat|verify|writ"
 )
-# What is done with errors: `error handling` is a subject, `error annotating page 3:` a message.
-_NOUNS = "budget|check|cod|correct|detect|estimat|handl|logg|messag|monitor|rat|report|track|trapp"
-# To look for something and find none is an answer, and no failure.
-_ANYTHING = (
+# `error handling` is a topic; `error annotating page 3:` is a message.
+_ERROR_TOPICS = (
+    "budget|check|cod|correct|detect|estimat|handl|logg|messag|monitor|rat|report|track|trapp"
+)
+# `Could not find any problems` is a result, not a failure.
+_OBJECTS_OF_SEARCH = (
     "any|anything|an?|all|evidence|signs?|further|more|other|such|problems?|errors?|issues?|"
     "results?|match(?:es)?|differences?|duplicates?|vulnerabilit\\w+|bugs?|proof|traces?"
 )
-_PROGRAM_DOES = re.compile(_DO, re.IGNORECASE)
-_STORY = re.compile(r"[^.:;!\n]{0,80}, (?:the|he|she|they|it|his|her|its|their)\b")
-_FAILS = re.compile(
+_PROGRAM_VERB = re.compile(_VERBS, re.IGNORECASE)
+_PROSE = re.compile(r"[^.:;!\n]{0,80}, (?:the|he|she|they|it|his|her|its|their)\b")
+_FAILURE_CLAUSE = re.compile(
     rf"""(?:
-      failed\ to\ (?!(?:find|detect|identify|spot|see)\ (?:{_ANYTHING})\b|reproduce\b)
+      failed\ to\ (?!(?:find|detect|identify|spot|see)\ (?:{_OBJECTS_OF_SEARCH})\b|reproduce\b)
         (?P<a>[a-z]+)\b
     | (?:(?:i\ (?:am|was)\ |we\ (?:are|were)\ )?unable\ to
         |(?:(?:i|we)\ )?could(?:\ not|n['’]t)|can(?:\ ?not|['’]t))
-        \ (?:be\ )?(?P<b>{_DO.replace(" ", "[ ]")})\b(?!\ (?:{_ANYTHING})\b)
-    | error\ (?:while\ |when\ )?(?P<c>(?:{_DOING})ing)\b
+        \ (?:be\ )?(?P<b>{_VERBS.replace(" ", "[ ]")})\b(?!\ (?:{_OBJECTS_OF_SEARCH})\b)
+    | error\ (?:while\ |when\ )?(?P<c>(?:{_VERB_STEMS})ing)\b
     | error\ (?P<d>handling)\ (?:the\ |your\ )?
         (?:request|call|message|response|command|tool|event|input|query)\b
-    | error\ (?!(?:{_NOUNS})ing\b)(?P<f>[a-z]+ing)\ [^:\n]{{1,80}}:\s
+    | error\ (?!(?:{_ERROR_TOPICS})ing\b)(?P<f>[a-z]+ing)\ [^:\n]{{1,80}}:\s
     | (?:unexpected\ |internal\ |unknown\ |unhandled\ )?(?:error|exception)
         \ (?:has\ )?(?P<e>occurred)(?:\ \(\w+\))?
         (?=$|[.:!,;]|\ (?:while|when|during|trying|with\ your)\b
@@ -117,9 +121,9 @@ _FAILS = re.compile(
 )
 
 _STATUS = rf"(?: -|:)? (?:{STATUSES})"
-_RAN_OUT = "(?: (?:was|has been))? (?:exceeded|reached|hit)"
-_OVER = "(?: execution)? failed(?: with [^:.\\n]+)?|(?: has)? timed out|(?: was)? aborted"
-_UNFIT = (
+_EXCEEDED = "(?: (?:was|has been))? (?:exceeded|reached|hit)"
+_FAILED = "(?: execution)? failed(?: with [^:.\\n]+)?|(?: has)? timed out|(?: was)? aborted"
+_INVALID = (
     "(?: (?:is|are|has))? (?:invalid|expired|missing|revoked|required|not (?:set|configured|valid))"
 )
 _ERRNOS = (
@@ -127,7 +131,7 @@ _ERRNOS = (
     "epipe eai_again ehostunreach"
 )
 _ERRNO = f"(?:{_ERRNOS.replace(' ', '|')})"
-_GIVEN = (
+_CREDENTIAL = (
     r"(?: or (?:invalid|missing|expired))? (?:api[ -]?key|(?:(?:access|auth|bearer) )?token|"
     r"credentials|password)(?: (?:(?:was|were) )?(?:provided|supplied|given))?"
 )
@@ -135,14 +139,17 @@ _ARGUMENT = (
     r"(?: required)? (?:arguments?|parameters?|params|input|json|request|tool|method)"
     r"(?=[:. ][^\n]|$)(?: ['\"`]\S+)?"
 )
-# What a failure says that needs no verb of its own: its first word, and how it goes on.
-_SAYINGS = (
+# Error messages of a fixed wording: the first word, and a pattern for the rest.
+_PHRASES = (
     ("400 401 402 403 404 405 408 409 410 413 422 429 500 501 502 503 504", _STATUS),
     ("http http/1.1 http/1.0 http/2 error", rf"(?: error)? [45]\d\d:?{_STATUS}"),
     ("http", r" [45]\d\d(?=$|:\s)"),
-    ("request command query tool operation execution connection", _OVER),
-    ("api", rf" (?:call|request)(?:{_OVER})| rate limit{_RAN_OUT}| quota{_RAN_OUT}| key{_UNFIT}"),
-    ("tool", f" call(?:{_OVER})"),
+    ("request command query tool operation execution connection", _FAILED),
+    (
+        "api",
+        rf" (?:call|request)(?:{_FAILED})| rate limit{_EXCEEDED}| quota{_EXCEEDED}| key{_INVALID}",
+    ),
+    ("tool", f" call(?:{_FAILED})"),
     ("tool", r" ['\"`]?[\w.-]+['\"`]? failed(?=: )"),
     ("connection", r" to \S+ failed"),
     ("database", " (?:connection|query)(?: has)? failed"),
@@ -150,9 +157,9 @@ _SAYINGS = (
     ("max maximum", " (?:number of )?retries(?: was)? (?:exceeded|reached)"),
     ("dial", r" (?:tcp|udp) [^\n]{0,200}(?:connection refused|timeout|no such host|unreachable)"),
     ("object", r" of type \w+ is not JSON serializable"),
-    ("rate", f" limit{_RAN_OUT}"),
-    ("quota", _RAN_OUT),
-    ("daily monthly", f" quota{_RAN_OUT}"),
+    ("rate", f" limit{_EXCEEDED}"),
+    ("quota", _EXCEEDED),
+    ("daily monthly", f" quota{_EXCEEDED}"),
     ("too", " many requests"),
     ("internal", " (?:server )?error"),
     ("server", " error"),
@@ -167,8 +174,8 @@ _SAYINGS = (
     ("access permission", "(?: is| was)? denied"),
     ("not", " (?:authori[sz]ed|authenticated|logged in)"),
     ("authentication authorization authorisation login", " (?:failed|required|error)"),
-    ("token credentials session", _UNFIT),
-    ("invalid missing expired incorrect bad", _GIVEN),
+    ("token credentials session", _INVALID),
+    ("invalid missing expired incorrect bad", _CREDENTIAL),
     ("invalid missing unknown", _ARGUMENT),
     ("unknown", " error"),
     ("file tool method command resource model", " not found"),
@@ -185,45 +192,45 @@ _SAYINGS = (
     (_ERRNOS, "(?=:)"),
     ("connect getaddrinfo spawn open read write", rf"(?: \S+)? {_ERRNO}\b(?: \S+)?"),
 )
-# And then it stops, or gives its reason.
-_THEN = (
+# After such a phrase the message ends, or gives its reason.
+_PHRASE_END = (
     r"(?=\s*$|[.!:]\s|[.!]$| \(|\n|, (?:please|try|retry|wait)| - | after \d| (?:while|because)\b"
     r"| (?:for|by|to) (?:url|user|project|tool|model|the server|your|this|\S*[.:/'\"`]\S))"
 )
-_SAYING = {
-    word: "|".join(rest for words, rest in _SAYINGS if word in words.split())
-    for words, _ in _SAYINGS
+_PHRASES_BY_WORD = {
+    word: "|".join(rest for words, rest in _PHRASES if word in words.split())
+    for words, _ in _PHRASES
     for word in words.split()
 }
-_LABELS = _words(
+_LABEL_WORDS = _words(
     "error exception fatal internal unexpected unknown network api http database server tool "
     "runtime system json parse syntax validation input output mcp sql query execution connection "
     "request authentication rpc upstream panic fehler erreur errore erro fout ошибка"
 )
-_ABROAD = ("错", "錯", "エ", "오")  # No space stands between the words.
-_FAILING = _words(
+_UNSPACED_STARTS = ("错", "錯", "エ", "오")  # No space follows the label.
+_CLAUSE_WORDS = _words(
     "failed unable i we could couldn't couldn’t can can't can’t cannot error exception unexpected "
     "internal unknown unhandled there you command process encountered fehler erreur erro errore"
 )
-_SKIPPED = ("a", "an", "the", "your", "sorry,", "oops!", "oops,", "unfortunately,", "i'm", "but")
+_FILLERS = ("a", "an", "the", "your", "sorry,", "oops!", "oops,", "unfortunately,", "i'm", "but")
 
-# A count or a field of a report; 404 and its like are no counts.
-_REPORT = re.compile(
+# A count or a field of a report, such as `Errors: 3`; a number such as 404 is a status.
+_COUNT = re.compile(
     r"[^:\n]{1,60}\s?:\s+(?:(?:(?![45]\d\d\b)\d+|no|-)\s*(?:$|[,;.\n(/|%])|(?:none|n/a|null|false)\b"
     r"|[±~≈]\s?\d|\d+ of \d|\d+ (?!(?:milli)?seconds)[a-z]+s\s*(?:$|[,;.\n]))",
     re.IGNORECASE,
 )
-_LESSON = re.compile(
+_HEADING = re.compile(
     r"(?:what|how|why|when|where|which|causes?|explained)\b"
     r"|(?:an?|the)\ (?:\w+\ )?(?:guide|introduction|overview|history|memoir|novel|tutorial)\b",
     re.IGNORECASE | re.VERBOSE,
 )
 _QUESTION = re.compile(r"[^.!:;\n]{0,120}\?(?:\s|$)")
-_CLAUSE = re.compile(r"[:.,;(\n]|\ (?:because|since|as|that|if|when|while|whether)\ ")
-_DEFINES = re.compile(r"\b(?:is|was|are|were|means?|refers|occurs|happens|indicates)\b")
-_SMALL = _words("a an and at by for from in of on or the to with")
-# What titles hardly ever say and messages do.
-_TROUBLE = re.compile(
+_CLAUSE_END = re.compile(r"[:.,;(\n]|\ (?:because|since|as|that|if|when|while|whether)\ ")
+_DEFINITION_VERB = re.compile(r"\b(?:is|was|are|were|means?|refers|occurs|happens|indicates)\b")
+_SMALL_WORDS = _words("a an and at by for from in of on or the to with")
+# Words that are common in error messages and rare in titles.
+_ERROR_WORDS = re.compile(
     r"\b(?:no|not|in\w+|un\w+|fail\w*|denied|refused|forbidden|missing|exceeded|expired|time\w*|"
     r"error|exception|required|already|exists?|closed|reset|disabled|blocked|bad|illegal|too|lost|"
     r"wrong|conflict|duplicate|rejected|null|corrupt\w*|limit|quota|permission|access|server|"
@@ -232,54 +239,56 @@ _TROUBLE = re.compile(
 )
 
 
-def reads_as_error(text: str) -> bool:
-    """Whether somebody who reads the text would say that the call has failed."""
+def is_failure_text(text: str) -> bool:
+    """Whether the text is the error message of a failed call."""
     if text.startswith("Traceback (most"):
         return True
     if not text:
         return False
-    if text[0] in _BEGINS_WHOLE and _WHOLE.match(text):
+    if text[0] in _KNOWN_STARTS and _KNOWN_MESSAGE.match(text):
         return True
-    if len(text) > _LONGEST or text.count("\n") >= _MOST_LINES:
+    if len(text) > _MAX_LENGTH or text.count("\n") >= _MAX_LINES:
         return False
     start, has_level = 0, False
-    if text[0] in _SIGNS and (dressed := _DECORATION.match(text)):
-        start, has_level = dressed.end(), bool(dressed["level"])
-    if not has_level and not _fails(text, start):
+    if text[0] in _DECORATION_STARTS and (decoration := _DECORATION.match(text)):
+        start, has_level = decoration.end(), bool(decoration["level"])
+    if not has_level and not _begins_like_error(text, start):
         return False
-    return not _is_log(text) and not _REPORT.match(text, start)
+    return not _is_log(text) and not _COUNT.match(text, start)
 
 
-def _fails(text: str, start: int) -> bool:
-    """Most texts are told by their first word to be something else."""
+def _begins_like_error(text: str, start: int) -> bool:
+    """Whether the text begins like an error message; the first word decides for most texts."""
     words = text[start : start + 80].split(maxsplit=5)
-    while len(words) > 1 and words[0].lower() in _SKIPPED:
+    while len(words) > 1 and words[0].lower() in _FILLERS:
         start = text.index(words[1], start + len(words[0]))
         words = words[1:]
     if not words:
         return False
     word = words[0].rstrip(":.,!*").lower()
-    if (word in _LABELS or word[:1] in _ABROAD) and (found := _LABEL.match(text, start)):
+    if (word in _LABEL_WORDS or word[:1] in _UNSPACED_STARTS) and (
+        found := _LABEL.match(text, start)
+    ):
         return not _is_title(text[found.end() :])
     if word.endswith(("error", "exception")) and (found := _EXCEPTION.match(text, start)):
-        return not _LESSON.match(text, found.end())
-    if word in _FAILING and (found := _FAILS.match(text, start)):
-        return _is_sentence(text, found)
-    return word in _SAYING and _is_saying(text, start, word)
+        return not _HEADING.match(text, found.end())
+    if word in _CLAUSE_WORDS and (found := _FAILURE_CLAUSE.match(text, start)):
+        return _is_failure_sentence(text, found)
+    return word in _PHRASES_BY_WORD and _is_failure_phrase(text, start, word)
 
 
-def _is_sentence(text: str, found: re.Match[str]) -> bool:
-    """Whether the verb is written as in a sentence, not as in a title, and nothing is defined."""
+def _is_failure_sentence(text: str, found: re.Match[str]) -> bool:
+    """Whether the match is part of a sentence, not of a title, a question or a definition."""
     verb, rest = found[found.lastgroup or 0], text[found.end() :]
     if not verb.islower() and not verb.isupper():
         return False
-    # Armies and strikers fail too, at what no program does.
-    told = found.lastgroup == "a" and not _PROGRAM_DOES.fullmatch(verb) and _STORY.match(rest)
-    return not told and not _is_about(rest)
+    # "failed to" with a verb that no program performs is prose: "Failed to score, the team …".
+    is_prose = found.lastgroup == "a" and not _PROGRAM_VERB.fullmatch(verb) and _PROSE.match(rest)
+    return not is_prose and not _is_question_or_definition(rest)
 
 
-def _is_saying(text: str, start: int, word: str) -> bool:
-    found = _saying(word).match(text, start + len(word))
+def _is_failure_phrase(text: str, start: int, word: str) -> bool:
+    found = _phrase_pattern(word).match(text, start + len(word))
     if not found:
         return False
     rest = text[found.end() :].lstrip(":.! ")
@@ -287,30 +296,30 @@ def _is_saying(text: str, start: int, word: str) -> bool:
 
 
 @cache
-def _saying(word: str) -> re.Pattern[str]:
-    return re.compile(f"(?:{_SAYING[word]}){_THEN}", re.IGNORECASE)
+def _phrase_pattern(word: str) -> re.Pattern[str]:
+    return re.compile(f"(?:{_PHRASES_BY_WORD[word]}){_PHRASE_END}", re.IGNORECASE)
 
 
 def _is_title(words: str) -> bool:
-    """Whether it is the name of a book or the heading of a lesson."""
-    if _LESSON.match(words):
+    """Whether the words are the title of a book or of an article."""
+    if _HEADING.match(words):
         return True
     head = re.split(r"[,.;:(\n]|\ [-–—]\ ", words, maxsplit=1)[0].split()
-    names = [word for word in head if word.lower() not in _SMALL]
+    names = [word for word in head if word.lower() not in _SMALL_WORDS]
     return (
         len(head) > 1
         and any(not word.isupper() for word in names)
         and all(word[0].isupper() for word in names)
-        and not _TROUBLE.search(words)
+        and not _ERROR_WORDS.search(words)
     )
 
 
-def _is_about(sentence: str) -> bool:
-    """Whether it asks, or says what something is."""
-    clause = _CLAUSE.split(sentence, maxsplit=1)[0]
-    return bool(_QUESTION.match(sentence) or _DEFINES.search(clause))
+def _is_question_or_definition(sentence: str) -> bool:
+    """Whether the sentence is a question or a definition."""
+    clause = _CLAUSE_END.split(sentence, maxsplit=1)[0]
+    return bool(_QUESTION.match(sentence) or _DEFINITION_VERB.search(clause))
 
 
 def _is_log(text: str) -> bool:
-    """Whether several lines tell of their level, as in a log or in what a compiler says."""
+    """Whether several lines begin with a level, as in a log or in a compiler's output."""
     return "\n" in text and sum(bool(_LEVEL.match(line)) for line in text.split("\n")) > 1

@@ -1,4 +1,4 @@
-"""Which sort of file some bytes are, told by how they begin."""
+"""Base64, and the media type of its bytes, recognised by the magic number they begin with."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MAGIC = {
     b"ID3": _MP3,
     b"%PDF-": _PDF,
 }
-# Names in use for the same thing, and what says nothing about it.
+# Other names in use for the same media type.
 _ALIASES = {
     _JPEG: {"image/jpg", "image/pjpeg"},
     _PNG: {"image/x-png", "image/apng"},
@@ -31,34 +31,35 @@ _ALIASES = {
     _OGG: {"application/ogg", "audio/opus", "audio/vorbis", "video/ogg"},
     _FLAC: {"audio/x-flac"},
 }
-_SAYS_NOTHING = "application/octet-stream"
-_HEAD = 24  # Characters of base64 whose 18 bytes tell every sort above.
+_ANY_BYTES = "application/octet-stream"
+_HEAD = 24  # Characters of base64; their 18 bytes hold every magic number above.
 
 
-def decoded(data: str) -> bytes | None:
-    """The bytes of base64, or none if it is not base64 as MCP has it."""
+def decode_base64(data: str) -> bytes | None:
+    """The decoded bytes, or None if *data* is not base64 with the standard alphabet and padding."""
     try:
         return a2b_base64(data, strict_mode=True)
     except (Error, ValueError):
         return None
 
 
-def mended(data: str) -> str | None:
-    """The same bytes in proper base64, where only its form is out of order."""
+def normalized_base64(data: str) -> str | None:
+    """The same bytes in standard base64, from base64 with line breaks, without padding or in the
+    URL-safe alphabet; None for anything else."""
     text = "".join(data.split()).replace("-", "+").replace("_", "/").rstrip("=")
     text += "=" * (-len(text) % 4)
-    return text if decoded(text) is not None else None
+    return text if decode_base64(text) is not None else None
 
 
-def sort_of(data: str) -> str | None:
-    """The media type that the bytes of some base64 show, if they show any."""
-    head = decoded(data[:_HEAD]) or b""
+def detected_media_type(data: str) -> str | None:
+    """The media type of the bytes that *data* is the base64 of, if it is one of those above."""
+    head = decode_base64(data[:_HEAD]) or b""
     if head.startswith(b"RIFF"):
         return {b"WEBP": _WEBP, b"WAVE": _WAV}.get(head[8:12])
     return next((mime for magic, mime in _MAGIC.items() if head.startswith(magic)), None)
 
 
-def agrees(mime: str, sort: str) -> bool:
-    """Whether a declared media type can be that of bytes of this sort."""
-    essence = mime.partition(";")[0].strip().lower()
-    return essence in (sort, _SAYS_NOTHING) or essence in _ALIASES.get(sort, ())
+def media_types_agree(declared: str, detected: str) -> bool:
+    """Whether the declared media type is the detected one, another name for it, or any bytes."""
+    essence = declared.partition(";")[0].strip().lower()
+    return essence in (detected, _ANY_BYTES) or essence in _ALIASES.get(detected, ())

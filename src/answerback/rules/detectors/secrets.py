@@ -1,4 +1,4 @@
-"""What a secret looks like, where it stands in a text, and the text without it."""
+"""Finds secrets (passwords, tokens, keys) in a text, and masks them."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 MASK = "***"
 
-# `app:app@db` is what everybody's own machine and containers are set up with, and no secret.
+# `app:app@db` is not a secret: developers' machines and containers use the user name as password
+# for a local database.
 _DSN = re.compile(
     r"\b[a-zA-Z][a-zA-Z0-9+.-]{1,30}://(?P<name>[^\s:/@\"'<>]{0,80}):"
     r"(?!(?P=name)@(?:127\.0\.0\.1|[\w-]+)(?![\w.-]))([^\s/@\"'<>]{1,200})@[\w\[]"
 )
-# What ODBC, ADO, libpq and JDBC are told: a password among other pairs, never one by itself.
+# Connection strings of ODBC, ADO, libpq and JDBC: a password counts only beside other pairs.
 _KEY = (
     r"(?:server|data source|host|address|uid|user id|user|username|database|dbname|initial catalog|"
     r"driver|provider|dsn|port)=[^;=\s\"']"
@@ -62,7 +63,7 @@ _AWS_SECRET = re.compile(
     r"(?:secret_access_key|secretaccesskey)[\"'\s:=\\]{1,8}([A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
     re.IGNORECASE,
 )
-# What stands for a secret in documentation.
+# Placeholders for secrets, as documentation has them.
 _PLACEHOLDER = re.compile(
     r"(?:your|my|the|some|a|example|sample|test|fake|dummy|redacted|placeholder|changeme|secret|"
     r"password|passwd|pass|pwd|token|key|api|user|username|here|goes|p|pw)"
@@ -70,12 +71,12 @@ _PLACEHOLDER = re.compile(
     r"|your.*|[*x•.X#]+|<.*>|\$\{?.*|%.*|\{.*|\[.*|…+",
     re.IGNORECASE,
 )
-_MADE_UP = re.compile(
+_EXAMPLE_KEY = re.compile(
     r"example|your[-_]|xxxx|\*\*\*|\.\.\.|1234567890abcdef|placeholder", re.IGNORECASE
 )
-# `password=form.password` is code.
+# `password=form.password` is code, not a password.
 _EXPRESSION = re.compile(r"[A-Za-z_$]+(?:\.[A-Za-z_$]+)+|.*[()].*")
-# The token of jwt.io, which half of all documentation shows, and the name that RFC 7617 uses.
+# The payload of the sample token of jwt.io, and the user name in the examples of RFC 7617.
 _SAMPLES = (b"John Doe", b"Aladdin:")
 
 
@@ -87,18 +88,18 @@ def _is_literal(word: str) -> bool:
     return _is_password(word) and not _EXPRESSION.fullmatch(word)
 
 
-def _is_drawn(token: str) -> bool:
-    """Whether it looks drawn by lot: letters and digits, and many different ones."""
+def _looks_random(token: str) -> bool:
+    """Whether the token has digits and many different characters, and is no example."""
     has_digit = any(char.isdigit() for char in token)
-    return has_digit and len(set(token)) > 9 and not _MADE_UP.search(token)
+    return has_digit and len(set(token)) > 9 and not _EXAMPLE_KEY.search(token)
 
 
-def _is_key(_: str) -> bool:
+def _always(_: str) -> bool:
     return True
 
 
 def _is_web_token(token: str) -> bool:
-    """Whether its first part is the header of a JSON web token, and not a cursor of some sort."""
+    """Whether the first part is the header of a JSON web token; cursors look like tokens too."""
     head, payload = map(_decoded, token.split(".")[:2])
     try:
         header = json.loads(head)
@@ -117,29 +118,30 @@ def _is_name_and_password(encoded: str) -> bool:
 
 
 def _decoded(part: str) -> bytes:
-    """What it is the base64 of, in either alphabet; nothing if it is none."""
+    """The bytes that *part* is the base64 of, in either alphabet; empty if it is not base64."""
     try:
         return urlsafe_b64decode(part.rstrip("=") + "=" * (-len(part.rstrip("=")) % 4))
     except ValueError:
         return b""
 
 
-# Each pattern's last group, or the whole of it, is the secret.
-_SORTS = (
+# The kind of each pattern, and a test of the match. A pattern's last group is the secret; without
+# a group, the whole match is.
+_KINDS = (
     ("dsn", _DSN, _is_password),
     ("connection", _CONNECTION, _is_literal),
-    ("bearer", _BEARER, _is_drawn),
+    ("bearer", _BEARER, _looks_random),
     ("basic", _BASIC, _is_name_and_password),
-    ("private-key", _PRIVATE_KEY, _is_key),
-    ("key", _KEYS, _is_drawn),
-    ("key", _AWS_SECRET, _is_drawn),
+    ("private-key", _PRIVATE_KEY, _always),
+    ("key", _KEYS, _looks_random),
+    ("key", _AWS_SECRET, _looks_random),
     ("token", _JWT, _is_web_token),
 )
 
 
-# Which texts are worth a closer look. Each pattern begins with a letter that is rare and quickly
-# looked for, and looks back from there: one pattern of all secrets takes ten times as long.
-# What stands before a secret does not count, for in JSON that may be the n of a line break.
+# A quick search before the exact one. Each pattern begins with a rare character, which `in` finds
+# fast, and looks behind from there; one pattern for all secrets takes ten times as long.
+# The patterns accept any character before a secret: in JSON it may be the n of an escaped newline.
 _CLUES = tuple(
     (letter, re.compile(pattern))
     for letter, pattern in (
@@ -170,15 +172,15 @@ _CLUES = tuple(
 
 
 class Secret(NamedTuple):
-    """Where a secret stands, and what sort of secret it is."""
+    """The start and end of a secret in a text, and its kind, such as `bearer`."""
 
     start: int
     end: int
-    sort: str
+    kind: str
 
 
 def may_hold_secrets(text: str) -> bool:
-    """Quick, and never wrong when it says no; for JSON as well as for what it encodes."""
+    """A quick test of a text or of its JSON encoding: False only if there is no secret."""
     for letter, pattern in _CLUES:  # noqa: SIM110 - any() takes twice as long
         if letter in text and pattern.search(text):
             return True
@@ -186,20 +188,20 @@ def may_hold_secrets(text: str) -> bool:
 
 
 def secrets_in(text: str) -> Iterator[Secret]:
-    """The secrets in a text; what only stands for one in documentation is none."""
+    """The secrets in a text; placeholders and well-known examples are left out."""
     if may_hold_secrets(text):
-        for sort, pattern, is_real in _SORTS:
+        for kind, pattern, is_real in _KINDS:
             for found in pattern.finditer(text):
                 group = pattern.groups
                 if is_real(found[group]):
-                    yield Secret(*found.span(group), sort)
+                    yield Secret(*found.span(group), kind)
 
 
 def mask(text: str) -> str:
-    """The text with every secret in it made unreadable."""
+    """The text with every secret replaced by `***`."""
     kept, done = [], 0
     for start, end, _ in sorted(secrets_in(text)):
-        # One secret may be of two sorts, such as a bearer token that is a JSON web token.
+        # Two kinds may overlap, such as a bearer token that is a JSON web token.
         if start >= done:
             kept += [text[done:start], MASK]
         done = max(done, end)

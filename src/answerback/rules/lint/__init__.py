@@ -1,1 +1,1 @@
-"""Checks files and logs of replies, and repairs them in place."""
+"""Checks the replies in recorded files and logs, and repairs them in place."""

@@ -1,4 +1,4 @@
-"""JSON with some of it changed, and all the rest as it was written, byte for byte."""
+"""Changes values in a JSON text, and keeps every other byte as it was."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .json_locate import Part, parts
-from .lines import loosely
+from .json_locate import Element, elements
+from .json_pieces import decode_or_no_value
 
-_FIRST_LINE = re.compile(rb"(\r?\n)([ \t]*)\S")
-_LAST_LINE = re.compile(rb"\n([ \t]*)\S[^\n]*\Z")
-_SPACED = re.compile(rb'(?<!\\)"\s*:\s')
+_FIRST_INDENT = re.compile(rb"(\r?\n)([ \t]*)\S")
+_LAST_INDENT = re.compile(rb"\n([ \t]*)\S[^\n]*\Z")
+_SPACED_COLON = re.compile(rb'(?<!\\)"\s*:\s')
 
 
 class _Layout(NamedTuple):
-    """How a text is laid out, so that what is new can be like what is old."""
+    """The layout of a JSON text, so that new values are written like the old ones."""
 
     newline: str
-    """What ends a line, and what every line is moved in by; empty if there is one line only."""
+    """A line break and the margin of every line; empty if the text is a single line."""
     indent: str
     colon: str
     ascii: bool
@@ -38,7 +38,7 @@ class _Layout(NamedTuple):
         return text.encode("utf-8", "surrogatepass")
 
     def between(self, depth: int) -> bytes:
-        """A comma, and what stands between it and the next member."""
+        """A comma, and the blanks between it and the next member."""
         if self.newline:
             return ("," + self.newline + self.indent * depth).encode()
         return self.inline
@@ -48,18 +48,18 @@ class _Layout(NamedTuple):
         return b"," if self.colon == ":" else b", "
 
 
-def spliced(body: bytes, value: Any) -> bytes:
-    """The JSON of *value*: in the bytes of *body*, wherever that says the same."""
+def patched(body: bytes, value: Any) -> bytes:
+    """The JSON of *value*, with the bytes of *body* wherever the values are equal."""
     try:
-        return _spliced(body, loosely(body), value, _layout(body), 0)
+        return _patched(body, decode_or_no_value(body), value, _layout(body), 0)
     except RecursionError:
         return msgspec.json.encode(value)
 
 
 def _layout(body: bytes) -> _Layout:
     escaped = body.isascii() and b"\\u" in body
-    colon = ": " if _SPACED.search(body) else ":"
-    first, last = _FIRST_LINE.search(body), _LAST_LINE.search(body)
+    colon = ": " if _SPACED_COLON.search(body) else ":"
+    first, last = _FIRST_INDENT.search(body), _LAST_INDENT.search(body)
     if first is None or last is None:
         return _Layout("", "", colon, escaped)
     margin = last[1].decode()
@@ -67,37 +67,38 @@ def _layout(body: bytes) -> _Layout:
     return _Layout(first[1].decode() + margin, indent, colon, escaped)
 
 
-def _spliced(body: bytes, old: Any, new: Any, layout: _Layout, depth: int) -> bytes:
+def _patched(body: bytes, old: Any, new: Any, layout: _Layout, depth: int) -> bytes:
     if json.dumps(old) == json.dumps(new):
         return body
     try:
-        there = list(parts(body))
+        olds = list(elements(body))
     except (ValueError, RecursionError):
-        there = []
-    if there and isinstance(old, dict) and isinstance(new, dict):
-        return _joined(body, there, _members(body, there, old, new, layout, depth), layout, depth)
-    if there and isinstance(old, list) and isinstance(new, list):
-        kept = _kept(old, new)
+        olds = []
+    if olds and isinstance(old, dict) and isinstance(new, dict):
+        return _joined(body, olds, _members(body, olds, old, new, layout, depth), layout, depth)
+    if olds and isinstance(old, list) and isinstance(new, list):
+        kept = _kept_indexes(old, new)
         if kept is not None:
             items = [
-                (number, _inner(body, there[number], old[number], each, layout, depth))
-                for number, each in zip(kept, new, strict=True)
+                (index, _element(body, olds[index], old[index], each, layout, depth))
+                for index, each in zip(kept, new, strict=True)
             ]
-            return _joined(body, there, items, layout, depth)
+            return _joined(body, olds, items, layout, depth)
     return layout.write(new, depth)
 
 
-_Pieces = list[tuple[int, bytes]]
-"""What is to stand there: the number of the part that it was, or -1, and its bytes."""
+_NewElements = list[tuple[int, bytes]]
+"""The elements of the new value: the index of the old element, or -1 for an added one, and the
+bytes."""
 
 
 def _members(
-    body: bytes, there: list[Part], old: Any, new: Any, layout: _Layout, depth: int
-) -> _Pieces:
+    body: bytes, olds: list[Element], old: Any, new: Any, layout: _Layout, depth: int
+) -> _NewElements:
     kept = [
-        (number, _inner(body, part, old[part.key], new[part.key], layout, depth))
-        for number, part in enumerate(there)
-        if part.key in new
+        (index, _element(body, each, old[each.key], new[each.key], layout, depth))
+        for index, each in enumerate(olds)
+        if each.key in new
     ]
     colon = layout.colon.encode()
     added = [
@@ -108,35 +109,39 @@ def _members(
     return kept + added
 
 
-def _inner(body: bytes, part: Part, old: Any, new: Any, layout: _Layout, depth: int) -> bytes:
-    value = _spliced(body[part.value : part.end], old, new, layout, depth + 1)
-    return body[part.start : part.value] + value
+def _element(
+    body: bytes, element: Element, old: Any, new: Any, layout: _Layout, depth: int
+) -> bytes:
+    value = _patched(body[element.value : element.end], old, new, layout, depth + 1)
+    return body[element.start : element.value] + value
 
 
-def _kept(old: list[Any], new: list[Any]) -> list[int] | None:
-    """Which of the old items the new ones are, if none was added."""
+def _kept_indexes(old: list[Any], new: list[Any]) -> list[int] | None:
+    """The index of each new item among the old ones; None if an item was added."""
     if len(old) == len(new):
         return list(range(len(old)))
-    numbers, at = list[int](), 0
+    indexes, at = list[int](), 0
     for each in new:
         while at < len(old) and old[at] != each:
             at += 1
-        numbers.append(at)
+        indexes.append(at)
         at += 1
-    return numbers if at <= len(old) else None
+    return indexes if at <= len(old) else None
 
 
-def _joined(body: bytes, there: list[Part], pieces: _Pieces, layout: _Layout, depth: int) -> bytes:
-    """The pieces between the brackets of old, each with what stood before it."""
-    opening, closing = body[: there[0].start], body[there[-1].end :]
-    if not pieces:
+def _joined(
+    body: bytes, olds: list[Element], news: _NewElements, layout: _Layout, depth: int
+) -> bytes:
+    """The new elements between the old brackets, each with the old separator before it."""
+    opening, closing = body[: olds[0].start], body[olds[-1].end :]
+    if not news:
         return opening[:1] + closing[-1:]
-    gaps = [body[one.end : other.start] for one, other in pairwise(there)]
-    # What stands in one line stays in one line, whatever is around it.
+    gaps = [body[one.end : other.start] for one, other in pairwise(olds)]
+    # A value on a single line stays on a single line, also inside an indented document.
     between = layout.between(depth + 1) if b"\n" in body else layout.inline
     gaps = [*gaps, gaps[-1] if gaps else between]
-    whole = opening + pieces[0][1]
-    for number, piece in pieces[1:]:
-        # What was not there before comes last, where it counts as the part after the last.
-        whole += gaps[number - 1 if number > 0 else -1] + piece
+    whole = opening + news[0][1]
+    for index, element in news[1:]:
+        # Added elements (index -1) come last, and get the separator of the last old element.
+        whole += gaps[index - 1 if index > 0 else -1] + element
     return whole + closing

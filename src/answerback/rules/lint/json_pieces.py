@@ -1,139 +1,277 @@
-"""Cuts a file into pieces, each with at most one JSON value in it; put together, they are the file.
+"""Cuts a file into pieces, each with at most one JSON value in it; joined, they are the file.
 
-Read are JSONL, JSON in any layout (a long array item by item) and logs with JSON in their lines.
-No more is kept in memory than the largest value.
+Reads JSONL, JSON in any layout (a long array item by item), and logs with JSON in their lines.
+Holds no more in memory than the largest value.
 """
 
 from __future__ import annotations
 
+import re
 from codecs import BOM_UTF8
 from collections.abc import Iterator
-from typing import IO
+from typing import IO, Any
 
 import msgspec
 
-from .lines import BROKEN, NOTHING, TOKEN, Piece, broken, goes_on, in_a_line, loosely
+from ..validation import decode_json
 
-LONGEST = 8 * 1024 * 1024
-_OPEN, _QUOTE = b"{[", b'"'
+NO_VALUE: Any = msgspec.UNSET
+"""The value of a piece without JSON: blanks, punctuation, lines of a log."""
+INVALID: Any = msgspec.NODEFAULT
+"""The value of a piece that looks like JSON and cannot be decoded."""
+
+MAX_READ = 8 * 1024 * 1024
+_OPENING, _QUOTE = b"{[", b'"'
+# A string, or a bracket. Possessive quantifiers: an unterminated string causes no backtracking.
+_TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]"]', re.DOTALL)
+# The start of an object with a member that JSON-RPC messages and replies have.
+_MESSAGE = re.compile(
+    rb'\{[^{]*?"(?:jsonrpc|content|structuredContent|isError|success)"\s*:', re.DOTALL
+)
+_OBJECT_START = re.compile(rb'\{\s*(?:"|\Z)')
+_UNFINISHED = re.compile(rb"[{\[,]\s*\Z")
+_MAX_WASTED = 200_000
+"""The number of bytes in a line that may be decoded in vain: a line of many braces would otherwise
+be read again for each of them."""
 _decode = msgspec.json.decode
 
 
-def pieces(file: IO[bytes]) -> Iterator[Piece]:
-    """All of the file, in order."""
-    line, rest = 1, file.readline(LONGEST)
+class Piece(msgspec.Struct):
+    """Some bytes of a file, the JSON value in them, and the line that the value begins in."""
+
+    line: int
+    raw: bytes
+    value: Any = NO_VALUE
+    start: int = 0
+    """The offset in *raw* at which the value's JSON begins."""
+    end: int = -1
+    """The offset in *raw* at which the value's JSON ends; -1 is the end without blanks."""
+    pointer: str = ""
+    """The JSON pointer to the value if it is an item of a long array."""
+    in_log_text: bool = False
+    """Whether the line has other text, so that the value need not be a message."""
+
+    @property
+    def body(self) -> bytes:
+        """The value's JSON."""
+        return self.raw[self.start : self._end]
+
+    def with_body(self, body: bytes) -> bytes:
+        """The bytes of the piece, with *body* in place of the value's JSON."""
+        return self.raw[: self.start] + body + self.raw[self._end :]
+
+    @property
+    def _end(self) -> int:
+        return len(self.raw.rstrip()) if self.end < 0 else self.end
+
+
+def read_pieces(file: IO[bytes]) -> Iterator[Piece]:
+    """All pieces of the file, in order."""
+    line, rest = 1, file.readline(MAX_READ)
     if rest.startswith(BOM_UTF8):
         yield Piece(line, BOM_UTF8)
-        rest = rest[len(BOM_UTF8) :] or file.readline(LONGEST)
-    while chunk := rest or file.readline(LONGEST):
+        rest = rest[len(BOM_UTF8) :] or file.readline(MAX_READ)
+    while chunk := rest or file.readline(MAX_READ):
         rest, tail = b"", b""
         try:
             value = _decode(chunk)
         except (ValueError, RecursionError) as exc:
-            begins = chunk.lstrip()[:1]
-            loose = begins != b"{"
-            if begins and begins in _OPEN and "truncated" in str(exc):
-                tail, loose = chunk, False
+            first = chunk.lstrip()[:1]
+            in_log_text = first != b"{"
+            if first and first in _OPENING and "truncated" in str(exc):
+                tail, in_log_text = chunk, False
             else:
-                found, tail = in_a_line(chunk, line, loose=loose)
+                found, tail = _pieces_of_line(chunk, line, in_log_text=in_log_text)
                 yield from found
         else:
             yield Piece(line, chunk, value)
         if tail:
-            splitter = Splitter(line, loose=loose)
+            splitter = ValueSplitter(line, in_log_text=in_log_text)
             yield from splitter.split(tail, file)
             line, rest = splitter.line, splitter.rest
         else:
             line += chunk.count(b"\n")
 
 
-class Splitter:
-    """Finds the end of a value that goes over many lines; of an array, the end of each item."""
+class ValueSplitter:
+    """Reads a value that spans several lines up to its end; an array is split into its items."""
 
-    def __init__(self, line: int, *, loose: bool = False) -> None:
+    def __init__(self, line: int, *, in_log_text: bool = False) -> None:
         self.line = line
-        self._loose = loose
+        self._in_log_text = in_log_text
         self.rest = b""
-        """What was read and stands after the value."""
-        self._kept = bytearray()
+        """The bytes that were read beyond the value."""
+        self._buffer = bytearray()
         self._scanned = 0
         self._depth = 0
-        self._base = 0
-        self._begun = 0
-        self._done = False
-        self._items = 0
+        self._item_depth = 0
+        self._value_start = 0
+        self._is_done = False
+        self._item_count = 0
 
     def split(self, chunk: bytes, file: IO[bytes]) -> Iterator[Piece]:
-        """The values in *chunk* and in as much of the file as it takes to close the first."""
-        if self._loose:
-            self.rest = file.readline(LONGEST)
-            if not goes_on(chunk, self.rest):
-                yield Piece(self.line, chunk, broken(chunk))
+        """The pieces of *chunk*, and of as much of the file as the first value in it takes."""
+        if self._in_log_text:
+            self.rest = file.readline(MAX_READ)
+            if not _continues(chunk, self.rest):
+                yield Piece(self.line, chunk, _undecodable(chunk))
                 self.line += 1
                 return
             chunk += self.rest
         while chunk:
-            self._kept += chunk
-            yield from self._cut(self._spans())
-            if self._done:
-                self.rest = bytes(self._kept)
+            self._buffer += chunk
+            yield from self._cut(self._find_values())
+            if self._is_done:
+                self.rest = bytes(self._buffer)
                 return
-            chunk = file.readline(LONGEST)
+            chunk = file.readline(MAX_READ)
         self.rest = b""
-        if self._kept:
-            kept = bytes(self._kept)
-            yield Piece(self.line, kept, broken(kept) if self._loose else BROKEN)
+        if self._buffer:
+            left = bytes(self._buffer)
+            yield Piece(self.line, left, _undecodable(left) if self._in_log_text else INVALID)
 
-    def _spans(self) -> list[tuple[int, int]]:
-        """Where there are whole values in what is kept."""
+    def _find_values(self) -> list[tuple[int, int]]:
+        """The start and end of each complete value in the buffer."""
         spans: list[tuple[int, int]] = []
-        for token in TOKEN.finditer(self._kept, self._scanned):
+        for token in _TOKEN.finditer(self._buffer, self._scanned):
             char = token[0][:1]
             if char == _QUOTE:
                 if token.end() - token.start() == 1:
-                    # A string that goes on in what has not been read yet.
+                    # A string that ends in bytes that have not been read yet.
                     self._scanned = token.start()
                     return spans
-            elif char in _OPEN:
-                self._open(char, token.start())
-            elif self._close():
-                spans.append((self._begun, token.end()))
+            elif char in _OPENING:
+                self._open_bracket(char, token.start())
+            elif self._close_bracket():
+                spans.append((self._value_start, token.end()))
             self._scanned = token.end()
-            if self._done:
+            if self._is_done:
                 break
         return spans
 
-    def _open(self, char: bytes, at: int) -> None:
+    def _open_bracket(self, char: bytes, at: int) -> None:
         if self._depth == 0 and char == b"[":
-            self._base = 1
-        elif self._depth == self._base:
-            self._begun = at
+            self._item_depth = 1
+        elif self._depth == self._item_depth:
+            self._value_start = at
         self._depth += 1
 
-    def _close(self) -> bool:
-        """Whether a value ends here; an array's end is none."""
+    def _close_bracket(self) -> bool:
+        """Whether the bracket closes a value; the end of the outer array does not."""
         self._depth -= 1
-        self._done = self._depth == 0
-        return self._depth == self._base
+        self._is_done = self._depth == 0
+        return self._depth == self._item_depth
 
     def _cut(self, spans: list[tuple[int, int]]) -> Iterator[Piece]:
-        gone = 0
+        """Take the values out of the buffer, each with the bytes before it."""
+        taken = 0
         for start, end in spans:
-            raw = bytes(self._kept[gone:end])
-            self.line += raw.count(b"\n", 0, start - gone)
-            value = loosely(raw[start - gone :])
-            place = f"/{self._items}" if self._base else ""
-            if value is NOTHING:
-                value = broken(raw) if self._loose else BROKEN
-            yield Piece(self.line, raw, value, start - gone, end - gone, place, self._loose)
-            self._items += 1
-            self.line += raw.count(b"\n", start - gone)
-            gone = end
-        if self._done and self._scanned > gone:
-            raw = bytes(self._kept[gone : self._scanned])
+            raw = bytes(self._buffer[taken:end])
+            self.line += raw.count(b"\n", 0, start - taken)
+            value = decode_or_no_value(raw[start - taken :])
+            pointer = f"/{self._item_count}" if self._item_depth else ""
+            if value is NO_VALUE:
+                value = _undecodable(raw) if self._in_log_text else INVALID
+            yield Piece(
+                self.line, raw, value, start - taken, end - taken, pointer, self._in_log_text
+            )
+            self._item_count += 1
+            self.line += raw.count(b"\n", start - taken)
+            taken = end
+        if self._is_done and self._scanned > taken:
+            raw = bytes(self._buffer[taken : self._scanned])
             yield Piece(self.line, raw)
             self.line += raw.count(b"\n")
-            gone = self._scanned
-        del self._kept[:gone]
-        self._scanned -= gone
-        self._begun -= gone
+            taken = self._scanned
+        del self._buffer[:taken]
+        self._scanned -= taken
+        self._value_start -= taken
+
+
+def _pieces_of_line(chunk: bytes, line: int, *, in_log_text: bool) -> tuple[list[Piece], bytes]:
+    """The pieces of a line, one for each object in it, and an object that may continue below."""
+    found, tail = _find_objects(chunk, in_log_text=in_log_text)
+    stop = len(chunk) if tail < 0 else tail
+    pieces, taken = list[Piece](), 0
+    for index, (start, end, value) in enumerate(found):
+        # The last piece takes the rest of the line.
+        to = end if index + 1 < len(found) else stop
+        span = start - taken, end - taken
+        pieces.append(Piece(line, chunk[taken:to], value, *span, in_log_text=in_log_text))
+        taken = to
+    if taken < stop:
+        pieces.append(Piece(line, chunk[taken:stop]))
+    return pieces, chunk[stop:]
+
+
+def _find_objects(chunk: bytes, *, in_log_text: bool) -> tuple[list[tuple[int, int, Any]], int]:
+    """The start, end and value of each object in a line, and the start of one that is not closed
+    in it, or -1."""
+    found = list[tuple[int, int, Any]]()
+    start, wasted = chunk.find(b"{"), 0
+    while start >= 0:
+        end = _closing_offset(chunk, start)
+        value = decode_or_no_value(chunk[start:end]) if end else NO_VALUE
+        if isinstance(value, dict) and value:
+            found.append((start, end, value))
+        elif not end and _may_continue(chunk, start, in_log_text=in_log_text):
+            return found, start
+        elif value is NO_VALUE and _is_meant_as_json(chunk, start, in_log_text or bool(found)):
+            end = end or len(chunk)
+            found.append((start, end, INVALID))
+        elif wasted > _MAX_WASTED:
+            found.append((start, len(chunk), _undecodable(chunk[start:])))
+            break
+        else:
+            # Braces in prose; an object may stand inside them.
+            wasted += (end or len(chunk)) - start
+            end = start + 1
+        start = chunk.find(b"{", end)
+    return found, -1
+
+
+def _is_meant_as_json(chunk: bytes, start: int, in_log_text: bool) -> bool:
+    """Whether the brace at *start* was meant to begin JSON, so that it is reported as invalid."""
+    return not in_log_text or _MESSAGE.match(chunk, start) is not None
+
+
+def _may_continue(chunk: bytes, start: int, *, in_log_text: bool) -> bool:
+    """Whether the line may end in the middle of an object, as lines of indented JSON do."""
+    if not in_log_text:
+        return True
+    is_cut = not chunk.endswith(b"\n")
+    return bool(_OBJECT_START.match(chunk, start)) and (
+        is_cut or bool(_UNFINISHED.search(chunk, start))
+    )
+
+
+def _continues(line: bytes, next_line: bytes) -> bool:
+    """Whether the next line continues an object: it begins with a member, an item or a bracket."""
+    return not line.endswith(b"\n") or next_line.lstrip()[:1] in (b'"', b"{", b"[", b"}", b"]")
+
+
+def _undecodable(text: bytes) -> Any:
+    """The value of a text with braces that cannot be decoded: INVALID if it is like a message."""
+    return INVALID if _MESSAGE.search(text) else NO_VALUE
+
+
+def decode_or_no_value(text: bytes) -> Any:
+    """Decode JSON, also with NaN in it, which a rule reports; NO_VALUE if it is not JSON."""
+    try:
+        return decode_json(text)
+    except (ValueError, RecursionError):
+        return NO_VALUE
+
+
+def _closing_offset(text: bytes, start: int) -> int:
+    """The offset after the bracket that closes the one at *start*; 0 if there is none."""
+    depth = 0
+    for token in _TOKEN.finditer(text, start):
+        char = token[0][:1]
+        if char in b"{[":
+            depth += 1
+        elif char in b"}]":
+            depth -= 1
+            if depth == 0:
+                return token.end()
+    return 0

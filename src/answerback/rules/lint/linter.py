@@ -1,4 +1,4 @@
-"""Puts recorded replies to the rules, file by file, and repairs them if asked."""
+"""Checks recorded replies against the rules, file by file, and repairs them on request."""
 
 from __future__ import annotations
 
@@ -17,67 +17,66 @@ from ..checks.ab1_result import not_json
 from ..finding import Fault, Finding
 from ..repair import can_repair, repair
 from ..validation import check
-from .conversation import Answer, Conversation
+from .conversation import Conversation, LoggedReply
 from .json_locate import locate
-from .json_patch import spliced
-from .json_pieces import pieces
-from .lines import BROKEN, NOTHING, Piece
+from .json_patch import patched
+from .json_pieces import INVALID, NO_VALUE, Piece, read_pieces
 
 if TYPE_CHECKING:
     from ...contract import Dialect
     from ...versions import Version
 
 _HEAD = 64
-_LOCATED = 1024 * 1024
-"""Of a longer value the place of a finding is not looked for: its beginning has to do."""
+_MAX_LOCATED = 1024 * 1024
+"""In a longer value a finding is not located: its line is the first line of the value."""
 
 
 class NothingToLint(AnswerbackError):
-    """There is no reply in a file, nor any other message."""
+    """A file holds neither a reply nor any other message."""
 
     code = "NOTHING_TO_LINT"
 
 
-class Options(msgspec.Struct, frozen=True, kw_only=True):
+class LintOptions(msgspec.Struct, frozen=True, kw_only=True):
     dialect: Dialect | None = None
     version: Version | None = None
     rules: frozenset[str] = frozenset(RULES)
     fix: bool = False
 
 
-class Hit(msgspec.Struct, frozen=True):
-    """A finding, and where in which file it is."""
+class FileFinding(msgspec.Struct, frozen=True):
+    """A finding, and its place in a file; `finding.pointer` leads into the whole document."""
 
     file: str
     line: int
     finding: Finding
     body: bytes
-    """The JSON that it was found in."""
-    first: int
-    """The line in which that begins."""
-    within: str
-    """The pointer into it; in the finding it is one into the whole document."""
+    """The JSON value that holds the reply."""
+    body_line: int
+    """The line in which *body* begins."""
+    body_pointer: str
+    """The pointer of the finding in *body*."""
 
 
-class Tally(msgspec.Struct):
-    """What has been seen so far."""
+class LintCounts(msgspec.Struct):
+    """The numbers of replies and findings so far."""
 
     replies: int = 0
-    others: int = 0
-    """Messages that are no replies."""
+    other_messages: int = 0
+    """Messages that are not replies, such as requests and notifications."""
     errors: int = 0
     warnings: int = 0
     notes: int = 0
     fixable: int = 0
     fixed: int = 0
-    without_schemas: str = ""
-    """Why output schemas were not checked, if they were not."""
+    schemas_unchecked: str = ""
+    """The reason why output schemas were not checked, if they were not."""
 
     @property
     def findings(self) -> int:
         return self.errors + self.warnings + self.notes
 
-    def count(self, finding: Finding) -> None:
+    def add(self, finding: Finding) -> None:
         match finding.severity:
             case "error":
                 self.errors += 1
@@ -88,143 +87,146 @@ class Tally(msgspec.Struct):
 
 
 class Report(Protocol):
-    """What is done with the hits. One of them is in use from the first file to the last."""
+    """Writes findings in one format; one report covers all files of a run."""
 
-    def hit(self, hit: Hit) -> None: ...
+    def add(self, found: FileFinding) -> None: ...
     def file_done(self, name: str, replies: int) -> None: ...
-    def done(self, tally: Tally) -> None: ...
+    def done(self, counts: LintCounts) -> None: ...
 
 
 class Linter:
-    """Reads files one after another; each is a conversation of its own."""
+    """Lints files one after another; each is a conversation of its own."""
 
-    def __init__(self, options: Options, report: Report) -> None:
-        self.tally = Tally()
+    def __init__(self, options: LintOptions, report: Report) -> None:
+        self.counts = LintCounts()
         self._options = options
         self._report = report
         self._conversation = Conversation()
-        self._words = b""
-        """The beginning of what is not JSON."""
+        self._other_text = b""
+        """The beginning of the first text in the file that is not JSON."""
 
     def lint(
-        self, name: str, file: IO[bytes], copy: IO[bytes] | None, read: Callable[[int], None]
+        self, name: str, file: IO[bytes], copy: IO[bytes] | None, on_read: Callable[[int], None]
     ) -> bool:
-        """Lint one file, and copy it with its repairs; whether there are any.
+        """Lint one file, and write it with its repairs to *copy*; returns whether there are any.
 
-        *read* is told of the bytes that have been seen to.
+        *on_read* is called with the number of bytes of each piece. Raises NothingToLint.
         """
-        before, fixed = self._seen, self.tally.fixed
-        replies, self._words = self.tally.replies, b""
+        messages, fixed = self._message_count, self.counts.fixed
+        replies, self._other_text = self.counts.replies, b""
         self._conversation = Conversation(self._options.dialect, self._options.version)
-        for piece in pieces(file):
-            raw = self._see_to(name, piece)
+        for piece in read_pieces(file):
+            raw = self._lint_piece(name, piece)
             if copy is not None:
                 copy.write(raw)
-            read(len(piece.raw))
-        self._report.file_done(name, self.tally.replies - replies)
-        if self._seen == before:
-            raise NothingToLint(f"{name} {_instead(self._words)}")
-        return self.tally.fixed > fixed
+            on_read(len(piece.raw))
+        self._report.file_done(name, self.counts.replies - replies)
+        if self._message_count == messages:
+            raise NothingToLint(f"{name} {_why_no_replies(self._other_text)}")
+        return self.counts.fixed > fixed
 
     @property
-    def _seen(self) -> int:
-        """How much JSON there was, good or bad."""
-        return self.tally.replies + self.tally.others
+    def _message_count(self) -> int:
+        """The number of messages so far, valid or not."""
+        return self.counts.replies + self.counts.other_messages
 
-    def _see_to(self, name: str, piece: Piece) -> bytes:
-        """Check what is in the piece; gives it back, repaired if that was asked for."""
+    def _lint_piece(self, name: str, piece: Piece) -> bytes:
+        """Check the replies in a piece; returns its bytes, with repairs if they are wanted."""
         value = piece.value
-        if value is NOTHING or piece.loose:
-            self._words = self._words or piece.raw.strip()[:_HEAD]
-        if value is NOTHING:
+        if value is NO_VALUE or piece.in_log_text:
+            self._other_text = self._other_text or piece.raw.strip()[:_HEAD]
+        if value is NO_VALUE:
             return piece.raw
-        if value is BROKEN:
-            self._tell_broken(name, piece)
+        if value is INVALID:
+            self._report_invalid(name, piece)
             return piece.raw
-        changed, seen = False, 0
-        for answer in self._conversation.answers(value, loose=piece.loose):
-            seen += 1
-            if findings := self._checked(answer):
-                changed = self._answer(name, piece, answer, findings) or changed
-        if seen:
-            self.tally.replies += seen
-        elif not piece.loose or "jsonrpc" in value:
-            self.tally.others += 1
-        return piece.replaced(spliced(piece.body, value)) if changed else piece.raw
+        is_changed, replies = False, 0
+        for logged in self._conversation.replies(value, in_log_text=piece.in_log_text):
+            replies += 1
+            if findings := self._check(logged):
+                is_changed = self._handle_findings(name, piece, logged, findings) or is_changed
+        if replies:
+            self.counts.replies += replies
+        elif not piece.in_log_text or "jsonrpc" in value:
+            self.counts.other_messages += 1
+        return piece.with_body(patched(piece.body, value)) if is_changed else piece.raw
 
-    def _tell_broken(self, name: str, piece: Piece) -> None:
-        self.tally.replies += 1
+    def _report_invalid(self, name: str, piece: Piece) -> None:
+        self.counts.replies += 1
         if not_json.id in self._options.rules:
-            what = "UTF-16 or binary, not JSON" if b"\0" in piece.raw[:_HEAD] else "not JSON"
-            self._hit(name, piece, not_json.finding(Fault("", f"this is {what}")), "")
+            form = "UTF-16 or binary, not JSON" if b"\0" in piece.raw[:_HEAD] else "not JSON"
+            self._report_finding(name, piece, not_json.finding(Fault("", f"this is {form}")), "")
 
-    def _answer(
-        self, name: str, piece: Piece, answer: Answer, findings: tuple[Finding, ...]
+    def _handle_findings(
+        self, name: str, piece: Piece, logged: LoggedReply, findings: tuple[Finding, ...]
     ) -> bool:
-        """Tell what was found, after it was repaired if that was asked for; whether it was."""
-        rules, changed = self._options.rules, False
-        is_part = _is_part(piece.value, answer)
-        if is_part and not self._options.fix:
-            told = [each for each in findings if each.rule in rules]
-            self.tally.fixable += sum(can_repair(answer.reply, each) for each in told)
-        elif is_part:
-            left = repair(answer.reply, answer.dialect, answer.given, rules)
-            changed = left != findings
-            self.tally.fixed += max(0, len(findings) - len(left)) if changed else 0
+        """Repair the reply if that is wanted, and report the findings that are left.
+
+        Returns whether the reply was changed.
+        """
+        rules, is_changed = self._options.rules, False
+        is_object = _is_object_in(piece.value, logged)
+        if is_object and not self._options.fix:
+            wanted = [each for each in findings if each.rule in rules]
+            self.counts.fixable += sum(can_repair(logged.reply, each) for each in wanted)
+        elif is_object:
+            left = repair(logged.reply, logged.dialect, logged.context, rules)
+            is_changed = left != findings
+            self.counts.fixed += max(0, len(findings) - len(left)) if is_changed else 0
             findings = left
         for finding in findings:
             if finding.rule in rules:
-                at = answer.pointer + finding.pointer
-                self._hit(name, piece, finding, at)
-        return changed
+                at = logged.pointer + finding.pointer
+                self._report_finding(name, piece, finding, at)
+        return is_changed
 
-    def _checked(self, answer: Answer) -> tuple[Finding, ...]:
+    def _check(self, logged: LoggedReply) -> tuple[Finding, ...]:
         try:
-            return check(answer.reply, answer.dialect, answer.given)
+            return check(logged.reply, logged.dialect, logged.context)
         except MissingExtraError as exc:
-            # Everything but the schema can still be checked.
-            self.tally.without_schemas = str(exc)
-            given = msgspec.structs.replace(answer.given, schema=None, listed=False)
-            return check(answer.reply, answer.dialect, given)
+            # Without jsonschema-rs, the rules about output schemas are left out.
+            self.counts.schemas_unchecked = str(exc)
+            context = msgspec.structs.replace(logged.context, schema=None, listed=False)
+            return check(logged.reply, logged.dialect, context)
 
-    def _hit(self, name: str, piece: Piece, finding: Finding, at: str) -> None:
-        self.tally.count(finding)
+    def _report_finding(self, name: str, piece: Piece, finding: Finding, at: str) -> None:
+        self.counts.add(finding)
         body, line = piece.body, piece.line
-        if b"\n" in body and len(body) < _LOCATED:
+        if b"\n" in body and len(body) < _MAX_LOCATED:
             line += body.count(b"\n", 0, locate(body, at)[0])
-        told = msgspec.structs.replace(finding, pointer=piece.place + at)
-        self._report.hit(Hit(name, line, told, body, piece.line, at))
+        finding = msgspec.structs.replace(finding, pointer=piece.pointer + at)
+        self._report.add(FileFinding(name, line, finding, body, piece.line, at))
 
 
-def _is_part(value: Any, answer: Answer) -> bool:
-    """Whether the reply is an object of the value itself, and not of a text in it."""
-    for step in answer.pointer.split("/")[1:]:
+def _is_object_in(value: Any, logged: LoggedReply) -> bool:
+    """Whether the reply is an object in *value*, and not decoded from a string in it."""
+    for step in logged.pointer.split("/")[1:]:
         if isinstance(value, str):
             return False
         value = value[int(step)] if isinstance(value, list) else value.get(step)
-    return value is answer.reply and isinstance(value, dict)
+    return value is logged.reply and isinstance(value, dict)
 
 
-def _instead(words: bytes) -> str:
-    """What a file is that holds no replies, and what can be done about it."""
-    if not words:
+def _why_no_replies(text: bytes) -> str:
+    """The reason why a file has no replies, by the beginning of its text, and what to do."""
+    if not text:
         return "is empty, and nothing was checked"
-    if words.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in words:
+    if text.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) or b"\0" in text:
         return "is UTF-16 or binary, and nothing was checked; save it as UTF-8"
-    if words[:1] == b"<":
+    if text[:1] == b"<":
         return "is HTML or XML, and nothing was checked; lint reads JSON"
     return "has no replies in it, and nothing was checked; lint reads JSON"
 
 
-def rewrite(path: str, write: Callable[[IO[bytes]], bool]) -> None:
-    """Have another file written beside *path*; it takes its place if *write* says so."""
+def rewrite_file(path: str, write: Callable[[IO[bytes]], bool]) -> None:
+    """Have *write* fill a new file beside *path*; it replaces *path* if *write* returns True."""
     target = os.path.realpath(path)
-    # Named before it is made: whenever somebody interrupts, it is known what to take away.
+    # The name is known before the file exists, so the file is deleted whenever an interrupt comes.
     name = os.path.join(os.path.dirname(target), f".answerback-{os.urandom(8).hex()}")
     try:
-        with open(name, "xb", opener=_for_us_alone) as copy:
-            changed = write(copy)
-        if changed:
+        with open(name, "xb", opener=_open_private) as copy:
+            is_changed = write(copy)
+        if is_changed:
             os.chmod(name, stat.S_IMODE(os.stat(target).st_mode))
             os.replace(name, target)
     finally:
@@ -232,5 +234,5 @@ def rewrite(path: str, write: Callable[[IO[bytes]], bool]) -> None:
             os.unlink(name)
 
 
-def _for_us_alone(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)

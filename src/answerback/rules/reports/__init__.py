@@ -1,1 +1,1 @@
-"""How findings are told: to people, and to programs."""
+"""Formats for findings: plain lines, JSON, GitHub commands, SARIF, JUnit, a terminal."""

@@ -1,4 +1,4 @@
-"""JUnit's XML, which build servers read. A finding is a test; one that is an error fails."""
+"""JUnit XML, for build servers: each finding is a test, and a finding that is an error fails."""
 
 from __future__ import annotations
 
@@ -6,54 +6,57 @@ from tempfile import TemporaryFile
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
-from ..lint.linter import Hit, Tally
+from ..lint.linter import FileFinding, LintCounts
 
 _CHUNK = 1024 * 1024
 
 
-class JUnit:
-    """The counts stand before the tests, which are kept on disk until all are known."""
+class JUnitReport:
+    """Keeps the tests in temporary files, because the counts have to be written before them."""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
         self._tests = TemporaryFile()  # noqa: SIM115 - closed in done
-        self._suite: list[int] = [0, 0]
+        self._test_count = 0
+        self._failure_count = 0
         self._suites = TemporaryFile()  # noqa: SIM115 - closed in done
 
-    def hit(self, hit: Hit) -> None:
-        told = hit.finding
-        name = _attribute(f"{told.rule} {told.name} (line {hit.line})")
-        text = _text(f"{hit.file}:{hit.line} {told.pointer}\n{told.message}\n{told.hint}")
-        if told.severity == "error":
-            inner = f"<failure type={_attribute(told.rule)} message={_attribute(told.message)}>"
-            inner += f"{text}</failure>"
+    def add(self, found: FileFinding) -> None:
+        finding = found.finding
+        name = _attribute(f"{finding.rule} {finding.name} (line {found.line})")
+        place = f"{found.file}:{found.line} {finding.pointer}"
+        text = _text(f"{place}\n{finding.message}\n{finding.hint}")
+        if finding.severity == "error":
+            message = _attribute(finding.message)
+            inner = f"<failure type={_attribute(finding.rule)} message={message}>{text}</failure>"
         else:
             inner = f"<system-out>{text}</system-out>"
-        self._test(f"<testcase classname={_attribute(hit.file)} name={name}>{inner}</testcase>")
-        self._suite[1] += told.severity == "error"
+        file = _attribute(found.file)
+        self._add_test(f"<testcase classname={file} name={name}>{inner}</testcase>")
+        self._failure_count += finding.severity == "error"
 
     def file_done(self, name: str, replies: int) -> None:
-        if not self._suite[0]:
+        if not self._test_count:
             case = f"{replies} replies without findings" if replies else "no replies"
             inner = "" if replies else "<skipped/>"
             head = f"<testcase classname={_attribute(name)} name={_attribute(case)}>"
-            self._test(f"{head}{inner}</testcase>")
-        tests, failures = self._suite
+            self._add_test(f"{head}{inner}</testcase>")
+        tests, failures = self._test_count, self._failure_count
         head = f'<testsuite name={_attribute(name)} tests="{tests}" failures="{failures}">\n'
         self._suites.write(head.encode())
         _copy(self._tests, self._suites)
         self._suites.write(b"</testsuite>\n")
-        self._suite = [0, 0]
+        self._test_count = self._failure_count = 0
 
-    def done(self, tally: Tally) -> None:
+    def done(self, counts: LintCounts) -> None:
         self._out.write(b'<?xml version="1.0" encoding="utf-8"?>\n<testsuites name="answerback">\n')
         _copy(self._suites, self._out)
         self._out.write(b"</testsuites>\n")
         self._tests.close()
         self._suites.close()
 
-    def _test(self, case: str) -> None:
-        self._suite[0] += 1
+    def _add_test(self, case: str) -> None:
+        self._test_count += 1
         self._tests.write(f"{case}\n".encode("utf-8", "replace"))
 
 
@@ -74,5 +77,5 @@ def _text(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """XML has no way to say most control characters."""
+    """The text without the control characters that XML cannot express."""
     return "".join(char if char >= " " or char in "\t\n" else "�" for char in text)

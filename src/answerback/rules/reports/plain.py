@@ -1,4 +1,4 @@
-"""A line for each finding, as compilers write them; or one JSON object; or GitHub's commands."""
+"""Reports with one line per finding: as compilers write them, as JSON, as GitHub commands."""
 
 from __future__ import annotations
 
@@ -6,50 +6,51 @@ from typing import IO
 
 import msgspec
 
+from ...types.describe import counted
 from ..finding import Severity
-from ..lint.linter import Hit, Tally
+from ..lint.linter import FileFinding, LintCounts
 
-_GITHUB: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
+_GITHUB_COMMANDS: dict[Severity, str] = {"error": "error", "warning": "warning", "note": "notice"}
 
 
-class Lines:
+class LineReport:
     """`file:line: severity AB101 name: message (pointer)`"""
 
     def __init__(self, out: IO[bytes]) -> None:
         self._out = out
 
-    def hit(self, hit: Hit) -> None:
-        self._out.write(f"{self.line(hit)}\n".encode("utf-8", "replace"))
+    def add(self, found: FileFinding) -> None:
+        self._out.write(f"{self.line(found)}\n".encode("utf-8", "replace"))
 
-    def line(self, hit: Hit) -> str:
-        told = hit.finding
-        at = f" ({told.pointer})" if told.pointer else ""
-        what = f"{told.severity} {told.rule} {told.name}: {told.message}{at}"
-        return f"{hit.file}:{hit.line}: {what}".replace("\n", " ")
+    def line(self, found: FileFinding) -> str:
+        finding = found.finding
+        at = f" ({finding.pointer})" if finding.pointer else ""
+        text = f"{finding.severity} {finding.rule} {finding.name}: {finding.message}{at}"
+        return f"{found.file}:{found.line}: {text}".replace("\n", " ")
 
     def file_done(self, name: str, replies: int) -> None:
         pass
 
-    def done(self, tally: Tally) -> None:
+    def done(self, counts: LintCounts) -> None:
         pass
 
 
-class JsonLines(Lines):
-    """An object for each finding, in a line of its own."""
+class JsonLinesReport(LineReport):
+    """One JSON object per finding."""
 
-    def line(self, hit: Hit) -> str:
-        told = msgspec.structs.asdict(hit.finding)
-        return msgspec.json.encode({"file": hit.file, "line": hit.line, **told}).decode()
+    def line(self, found: FileFinding) -> str:
+        finding = msgspec.structs.asdict(found.finding)
+        return msgspec.json.encode({"file": found.file, "line": found.line, **finding}).decode()
 
 
-class GitHub(Lines):
-    """Commands that make GitHub show a finding beside the line it is about."""
+class GitHubReport(LineReport):
+    """Workflow commands, which make GitHub show a finding beside its line."""
 
-    def line(self, hit: Hit) -> str:
-        told = hit.finding
-        command, title = _GITHUB[told.severity], f"{told.rule} {told.name}"
-        place = f"file={_property(hit.file)},line={hit.line},title={_property(title)}"
-        return f"::{command} {place}::{_data(f'{told.message} ({told.hint})')}"
+    def line(self, found: FileFinding) -> str:
+        finding = found.finding
+        command, title = _GITHUB_COMMANDS[finding.severity], f"{finding.rule} {finding.name}"
+        place = f"file={_property(found.file)},line={found.line},title={_property(title)}"
+        return f"::{command} {place}::{_data(f'{finding.message} ({finding.hint})')}"
 
 
 def _data(text: str) -> str:
@@ -60,20 +61,16 @@ def _property(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def summary(tally: Tally) -> str:
-    """What it all came to, in a line."""
-    if not tally.replies:
-        return f"no replies found among {_count(tally.others, 'message')}"
-    counts = {"error": tally.errors, "warning": tally.warnings, "note": tally.notes}
-    found = ", ".join(_count(number, noun) for noun, number in counts.items() if number)
-    replies = "1 reply" if tally.replies == 1 else f"{tally.replies:,} replies"
-    said = f"{found or 'no findings'} in {replies}"
-    if tally.fixed:
-        said += f"; {tally.fixed:,} repaired"
-    elif tally.fixable:
-        said += f"; {tally.fixable:,} can be repaired with --fix"
-    return said
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def summary(counts: LintCounts) -> str:
+    """The numbers of findings and replies, in one line."""
+    if not counts.replies:
+        return f"no replies found among {counted(counts.other_messages, 'message')}"
+    by_severity = {"error": counts.errors, "warning": counts.warnings, "note": counts.notes}
+    findings = ", ".join(counted(number, noun) for noun, number in by_severity.items() if number)
+    replies = counted(counts.replies, "reply", "replies")
+    text = f"{findings or 'no findings'} in {replies}"
+    if counts.fixed:
+        text += f"; {counts.fixed:,} repaired"
+    elif counts.fixable:
+        text += f"; {counts.fixable:,} can be repaired with --fix"
+    return text

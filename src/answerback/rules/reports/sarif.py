@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, which code hosts read. Written as it goes, so that many findings need no memory."""
+"""SARIF 2.1.0, for code hosts. Each finding is written at once, and none is kept in memory."""
 
 from __future__ import annotations
 
@@ -8,71 +8,72 @@ import msgspec
 
 from ..catalogue import RULES
 from ..finding import Rule
-from ..lint.linter import Hit, Tally
+from ..lint.linter import FileFinding, LintCounts
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-class Sarif:
+class SarifReport:
     def __init__(self, out: IO[bytes], version: str) -> None:
         self._out = out
-        self._numbers = {each: number for number, each in enumerate(RULES)}
-        self._first = True
+        self._rule_indexes = {each: index for index, each in enumerate(RULES)}
+        self._is_first = True
         driver = {
             "name": "answerback",
             "version": version,
-            "rules": [_described(each) for each in RULES.values()],
+            "rules": [_rule_json(each) for each in RULES.values()],
         }
         head = msgspec.json.encode({"driver": driver})
         opening = b'{"$schema":"%b","version":"2.1.0","runs":[{"tool":%b,"results":['
         out.write(opening % (_SCHEMA.encode(), head))
 
-    def hit(self, hit: Hit) -> None:
-        self._out.write(b"\n" if self._first else b",\n")
-        self._out.write(msgspec.json.encode(self._result(hit)))
-        self._first = False
+    def add(self, found: FileFinding) -> None:
+        self._out.write(b"\n" if self._is_first else b",\n")
+        self._out.write(msgspec.json.encode(self._result_json(found)))
+        self._is_first = False
 
     def file_done(self, name: str, replies: int) -> None:
         pass
 
-    def done(self, tally: Tally) -> None:
+    def done(self, counts: LintCounts) -> None:
         self._out.write(b"\n]}]}\n")
 
-    def _result(self, hit: Hit) -> dict[str, Any]:
-        told = hit.finding
+    def _result_json(self, found: FileFinding) -> dict[str, Any]:
+        finding = found.finding
+        texts = filter(None, (finding.message, finding.hint))
         place = {
-            "artifactLocation": {"uri": _uri(hit.file)},
-            "region": {"startLine": hit.line},
+            "artifactLocation": {"uri": _uri(found.file)},
+            "region": {"startLine": found.line},
         }
         return {
-            "ruleId": told.rule,
-            "ruleIndex": self._numbers[told.rule],
-            "level": told.severity,
-            "message": {"text": " ".join(map(_sentence, filter(None, (told.message, told.hint))))},
+            "ruleId": finding.rule,
+            "ruleIndex": self._rule_indexes[finding.rule],
+            "level": finding.severity,
+            "message": {"text": " ".join(map(_sentence, texts))},
             "locations": [
                 {
                     "physicalLocation": place,
-                    "logicalLocations": [{"fullyQualifiedName": told.pointer, "kind": "member"}],
+                    "logicalLocations": [{"fullyQualifiedName": finding.pointer, "kind": "member"}],
                 }
             ],
         }
 
 
 def _sentence(text: str) -> str:
-    """It with a capital and a full stop; a name that it begins with is kept as it is."""
+    """The text as a sentence: with a capital, unless it begins with a name, and a full stop."""
     first = text.partition(" ")[0]
     capital = text[:1].upper() if first.isalpha() and first.islower() else text[:1]
     return capital + text[1:] + ("" if text.endswith((".", "!", "?", "…")) else ".")
 
 
 def _uri(name: str) -> str:
-    # Imported here: only this format needs it.
+    # Only this format needs urllib.
     from urllib.parse import quote
 
     return quote(name.replace("\\", "/"), safe="/:")
 
 
-def _described(rule: Rule) -> dict[str, Any]:
+def _rule_json(rule: Rule) -> dict[str, Any]:
     return {
         "id": rule.id,
         "name": rule.name,

@@ -1,11 +1,14 @@
-"""Findings for a person at a terminal: each with the line it is about, and what to do."""
+"""Output for a terminal: findings with the line they are about, and a progress bar."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from ...errors import needs_extra
 from ..finding import Severity
 from ..lint.json_locate import excerpt, locate
-from ..lint.linter import Hit, Tally
+from ..lint.linter import FileFinding, LintCounts
 from .plain import summary
 
 with needs_extra("lint"):
@@ -13,55 +16,76 @@ with needs_extra("lint"):
     from rich.text import Text
 
 _STYLES: dict[Severity, str] = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-_SHOWN = 1024 * 1024
+_MAX_SHOWN = 1024 * 1024
 _MARGIN = 8
+_BAR_STEP = 256 * 1024
+"""The number of bytes between two updates of the bar: an update takes longer than a reply."""
 
 
-class Terminal:
+class TerminalReport:
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._any = False
 
-    def hit(self, hit: Hit) -> None:
-        told = hit.finding
-        style = _STYLES[told.severity]
+    def add(self, found: FileFinding) -> None:
+        finding = found.finding
+        style = _STYLES[finding.severity]
         head = Text.assemble(
-            (f"{hit.file}:{hit.line}", "bold"),
+            (f"{found.file}:{found.line}", "bold"),
             " ",
-            (f"{told.severity} {told.rule}", style),
-            f" {told.name}",
+            (f"{finding.severity} {finding.rule}", style),
+            f" {finding.name}",
         )
-        self._say(head)
-        self._say(Text(f"  {told.message}"))
-        if len(hit.body) < _SHOWN:
-            self._show(hit, style)
-        if told.hint:
-            self._say(Text.assemble(("  → ", "green"), told.hint))
-        self._say(Text())
-        self._any = True
+        self._print(head)
+        self._print(Text(f"  {finding.message}"))
+        if len(found.body) < _MAX_SHOWN:
+            self._print_excerpt(found, style)
+        if finding.hint:
+            self._print(Text.assemble(("  → ", "green"), finding.hint))
+        self._print(Text())
 
     def file_done(self, name: str, replies: int) -> None:
         pass
 
-    def done(self, tally: Tally) -> None:
-        if not tally.replies and not tally.others:
+    def done(self, counts: LintCounts) -> None:
+        if not counts.replies and not counts.other_messages:
             return
-        style = "bold red" if tally.errors else "yellow" if tally.findings else "green"
-        self._say(Text(summary(tally), style=style))
+        style = "bold red" if counts.errors else "yellow" if counts.findings else "green"
+        self._print(Text(summary(counts), style=style))
 
-    def _show(self, hit: Hit, style: str) -> None:
-        """The line that the finding is about, with a mark under the place."""
+    def _print_excerpt(self, found: FileFinding, style: str) -> None:
+        """Print the line that the finding is about, with a mark under the value."""
         width = max(20, self._console.width - _MARGIN)
-        span = locate(hit.body, hit.within)
-        before, text, column, length = excerpt(hit.body, span, width)
-        number = str(hit.first + before)
-        self._say(Text.assemble((f"{number:>5} │ ", "dim"), _printable(text)))
-        self._say(Text.assemble(("      │ ", "dim"), " " * column, ("^" * length, style)))
+        span = locate(found.body, found.body_pointer)
+        lines_before, text, column, length = excerpt(found.body, span, width)
+        number = str(found.body_line + lines_before)
+        self._print(Text.assemble((f"{number:>5} │ ", "dim"), _printable(text)))
+        self._print(Text.assemble(("      │ ", "dim"), " " * column, ("^" * length, style)))
 
-    def _say(self, text: Text) -> None:
+    def _print(self, text: Text) -> None:
         self._console.print(text, soft_wrap=True)
 
 
 def _printable(text: str) -> str:
-    """What a stranger recorded must not move the cursor."""
+    """The text without control characters: a recorded reply must not move the cursor."""
     return "".join(char if char.isprintable() else "·" for char in text)
+
+
+@contextmanager
+def progress_bar(console: Console, name: str, size: int | None) -> Iterator[Callable[[int], None]]:
+    """Show how far a long input was read; yields a function that takes the number of bytes read."""
+    # Only a long input needs the bar.
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
+        task = progress.add_task(name, total=size)
+        unshown = 0
+
+        def advance(number: int) -> None:
+            nonlocal unshown
+            unshown += number
+            if unshown >= _BAR_STEP:
+                progress.advance(task, unshown)
+                unshown = 0
+
+        yield advance

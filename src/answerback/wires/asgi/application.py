@@ -38,7 +38,7 @@ class AsgiApp:
         self._guard = Guard(options)
         self._signer = signer_from_environment()[0]
         route = registry.contract.route
-        self._routes = Routes(registry, handlers, wire="rest", prefixes=(route,))
+        self._routes = Routes(registry, handlers.tools, wire="rest", prefixes=(route,))
         self._cors: ASGIApp | None = None
         if options.origins:
             self._cors = CORSMiddleware(

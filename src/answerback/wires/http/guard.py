@@ -1,7 +1,7 @@
-"""Who may speak to the server at all: not a page from elsewhere, nor a name that is not ours.
+"""Refuses requests with a foreign `Host` or `Origin` header, as DNS rebinding attacks send them.
 
-A browser will happily send a stranger's page's requests to a server on this machine;
-`Host` and `Origin` are how such a request can be told (DNS rebinding).
+A browser lets any web page send requests to a server on the user's own machine. The two headers
+show that the request comes from such a page.
 """
 
 from __future__ import annotations
@@ -15,48 +15,53 @@ from ...reply import Error, Reply, failure
 from .options import WebOptions, host_name
 
 _LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
-_SHOWN = 100
+_MAX_SHOWN = 100
 
 
 class Guard:
+    """Checks the host and the origin of each request against the allowed ones."""
+
     def __init__(self, options: WebOptions) -> None:
         self._hosts = frozenset(options.hosts)
         self._origins = frozenset(options.origins)
-        # Few callers say anything new.
-        self._judge_once = lru_cache(64)(self._judge)
+        # Most requests have the same headers.
+        self._find_error = lru_cache(64)(self._check)
 
     def refuse(self, scope: Mapping[str, Any], headers: Mapping[bytes, bytes]) -> Reply[Any] | None:
-        """The reply to one who may not speak, or None."""
+        """The refusal of a request from a foreign host or origin, or None."""
         server = scope.get("server")
         address = server[0] if server else ""
-        wrong = self._judge_once(address, headers.get(b"host", b""), headers.get(b"origin"))
-        return None if wrong is None else failure(wrong.message, code=wrong.code)
+        error = self._find_error(address, headers.get(b"host", b""), headers.get(b"origin"))
+        return None if error is None else failure(error.message, code=error.code)
 
-    def _judge(self, address: str, host: bytes, origin: bytes | None) -> Error | None:
+    def _check(self, address: str, host: bytes, origin: bytes | None) -> Error | None:
         name = host.decode("latin-1").lower()
-        if not self._knows(name, address):
-            said = name[:_SHOWN] or "none was named"
+        if not self._allows_host(name, address):
+            shown = name[:_MAX_SHOWN] or "none was named"
             return Error(
-                "FOREIGN_HOST", f"Foreign host: {said}; allow it with --allow-host or hosts="
+                "FOREIGN_HOST", f"Foreign host: {shown}; allow it with --allow-host or hosts="
             )
-        if origin is None or self._welcomes(page := origin.decode("latin-1").lower(), name):
+        if origin is None:
+            return None
+        page = origin.decode("latin-1").lower()
+        if self._allows_origin(page, name):
             return None
         return Error(
             "FOREIGN_ORIGIN",
-            f"Foreign origin: {page[:_SHOWN]}; allow it with --allow-origin or origins=",
+            f"Foreign origin: {page[:_MAX_SHOWN]}; allow it with --allow-origin or origins=",
         )
 
-    def _knows(self, host: str, address: str) -> bool:
+    def _allows_host(self, host: str, address: str) -> bool:
         on_loopback = _is_loopback(address.removeprefix("::ffff:"))
         if not (on_loopback or self._hosts) or "*" in self._hosts:
             return True
         name = host_name(host)
         return name in self._hosts or (on_loopback and _is_loopback(name))
 
-    def _welcomes(self, origin: str, host: str) -> bool:
-        # Its own pages, whatever the scheme: TLS may end in front of us.
-        own = host != "" and origin.partition("://")[2] == host
-        return own or origin in self._origins or "*" in self._origins
+    def _allows_origin(self, origin: str, host: str) -> bool:
+        # The scheme is not compared, because a proxy may terminate TLS.
+        same_host = host != "" and origin.partition("://")[2] == host
+        return same_host or origin in self._origins or "*" in self._origins
 
 
 def _is_loopback(name: str) -> bool:

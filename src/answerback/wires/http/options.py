@@ -1,4 +1,4 @@
-"""What can be set about serving over HTTP."""
+"""The options of serving over HTTP."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from ...errors import AnswerbackError
 from ...limits import MAX_BODY
 
-# As in a URL, so that nothing before or after the name can pass for it.
+# The whole header must match, so that text around an allowed name is refused.
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@,\[\]]+?)\.?)(?::\d*)?")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/@,]+|null")
 
@@ -19,16 +19,18 @@ class BadOption(AnswerbackError):
 
 
 def host_name(host: str) -> str:
-    """The name in a lower-case `Host`, without its port; empty if that is none."""
+    """The name in a lower-case `Host` header, without its port; empty if it is malformed."""
     found = _AUTHORITY.fullmatch(host)
     return "" if found is None else found[1] or found[2]
 
 
 def _host(given: str) -> str:
-    # An IPv6 address is given without its brackets as often as with them.
+    # An IPv6 address is accepted with and without brackets.
     name = given if given.count(":") > 1 and given[0] != "[" else host_name(given.lower())
     if not name:
-        raise BadOption(f"{given!r} is no host to allow; give a name, such as tools.example.com")
+        raise BadOption(
+            f"{given!r} cannot be allowed as a host; give a name, such as tools.example.com"
+        )
     return name.lower()
 
 
@@ -36,29 +38,29 @@ def _origin(given: str) -> str:
     origin = given.lower().rstrip("/")
     if origin != "*" and not _ORIGIN.fullmatch(origin):
         raise BadOption(
-            f"{given!r} is no origin to allow; give a scheme and a host, "
+            f"{given!r} cannot be allowed as an origin; give a scheme and a host, "
             "such as https://app.example.com"
         )
     return origin
 
 
 class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """How requests are let in."""
+    """Which requests are accepted."""
 
     max_body: int = MAX_BODY
     hosts: tuple[str, ...] = ()
-    """Names the server answers to; without any, those of this machine when it is on loopback."""
+    """The allowed hosts, beside the loopback names on loopback; if empty, elsewhere all are."""
     origins: tuple[str, ...] = ()
-    """Web pages from these origins may call, such as `https://app.example.com`."""
+    """The origins, such as `https://app.example.com`, whose web pages may send requests."""
 
     def __post_init__(self) -> None:
-        put = msgspec.structs.force_setattr
-        put(self, "hosts", tuple(map(_host, self.hosts)))
-        put(self, "origins", tuple(map(_origin, self.origins)))
+        set_field = msgspec.structs.force_setattr
+        set_field(self, "hosts", tuple(map(_host, self.hosts)))
+        set_field(self, "origins", tuple(map(_origin, self.origins)))
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Where and how to listen."""
+    """The address to listen on, and the number of workers."""
 
     host: str = "127.0.0.1"
     port: int = 8000

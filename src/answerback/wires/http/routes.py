@@ -10,8 +10,7 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ...calls.call import Call, reply_or_refusal
-from ...calls.handlers import Handlers
+from ...calls.call import Call, Handler, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose
@@ -55,10 +54,10 @@ class Routes:
     """Answers requests for one registry. *prefixes* are the paths before a tool's name."""
 
     def __init__(
-        self, registry: Registry, handlers: Handlers, *, wire: str, prefixes: tuple[str, ...]
+        self, registry: Registry, handle: Handler, *, wire: str, prefixes: tuple[str, ...]
     ) -> None:
         self._registry = registry
-        self._handlers = handlers
+        self._handle = handle
         self._wire = wire
         self._prefixes = prefixes
 
@@ -82,7 +81,7 @@ class Routes:
             return self.refuse(body, request)
         call = Call(name, body or b"{}", wire=self._wire, caller=request.caller)
         call.is_disconnected = request.is_disconnected
-        outcome = await self._handlers.tools(call)
+        outcome = await self._handle(call)
         reply = outcome if isinstance(outcome, Reply) else reply_or_refusal(outcome)
         return self._write(reply, request, call.shape)
 

@@ -1,4 +1,4 @@
-"""Several processes behind one socket: forked from one that has loaded the app already."""
+"""Worker processes that share one listening socket, forked from a process that loaded the app."""
 
 from __future__ import annotations
 
@@ -10,62 +10,70 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-Work = Callable[[int, Callable[[], None]], None]
-"""What a worker does; it is given its place, and what to call when it serves."""
+RunWorker = Callable[[int, Callable[[], None]], None]
+"""Runs a worker to its end, given its number and a function to call once it serves."""
 
 
-def prefork(count: int, work: Work, listener: socket.socket, *, started: Callable[[], None]) -> int:
-    """Keep *count* processes at work until a signal ends them; the exit status."""
+def prefork(
+    count: int, run: RunWorker, listener: socket.socket, *, started: Callable[[], None]
+) -> int:
+    """Run *count* workers until a signal ends them, and return the exit status.
+
+    A worker that exits is replaced by another with its number.
+    """
     awaited = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
-    # Signals are waited for, not handled: none can come between a fork and our knowing of it.
+    # Blocked and waited for, so that no signal arrives between a fork and storing its pid.
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
-    # The default is to drop it, blocked or not, on some systems.
+    # Without a handler some systems discard SIGCHLD, even if it is blocked.
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    workers = _Workers(work, awaited)
-    for place in range(count):
-        workers.start(place)
+    workers = _Workers(run, awaited)
+    for number in range(count):
+        workers.start(number)
     started()
-    while workers.alive:
-        number = signal.sigwait(awaited)
-        if number == signal.SIGCHLD:
-            workers.bury()
+    while workers.running:
+        received = signal.sigwait(awaited)
+        if received == signal.SIGCHLD:
+            workers.reap_exited()
         else:
-            # They close theirs when they end; a caller must not be let in to nobody.
+            # The workers close theirs as they end. An open one here would still let clients
+            # connect, and no process would answer them.
             listener.close()
-            workers.end(number)
+            workers.stop(received)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
     return workers.status
 
 
 class _Workers:
-    def __init__(self, work: Work, awaited: set[signal.Signals]) -> None:
-        self._work = work
+    def __init__(self, run: RunWorker, awaited: set[signal.Signals]) -> None:
+        self._run = run
         self._awaited = awaited
-        self._ending = False
-        self.alive: dict[int, int] = {}
-        """The place of each, by its process."""
+        self._stopping = False
+        self.running: dict[int, int] = {}
+        """The number of each worker, by its pid."""
         self.status = 0
-        # A worker says by its number that it serves.
-        self._hear, self._say = os.pipe()
-        os.set_blocking(self._hear, False)
-        self._serving: set[int] = set()
-        # Nothing is ever said here: it ends with this process, and so do those who listen.
-        self._parent_ends, self._parent_lives = os.pipe()
+        # A worker writes its pid to this pipe once it serves.
+        self._ready_reader, self._ready_writer = os.pipe()
+        os.set_blocking(self._ready_reader, False)
+        self._ready: set[int] = set()
+        # A pipe that is never written. When the parent dies its end closes, and every worker
+        # that is blocked in `read` exits.
+        self._parent_reader, self._parent_writer = os.pipe()
 
-    def start(self, place: int) -> None:
+    def start(self, number: int) -> None:
         pid = os.fork()
         if pid == 0:
-            os._exit(self._work_to_the_end(place))
-        self.alive[pid] = place
+            os._exit(self._run_worker(number))
+        self.running[pid] = number
 
-    def _work_to_the_end(self, place: int) -> int:
+    def _run_worker(self, number: int) -> int:
+        """Run in the child process, and return its exit status."""
         try:
-            os.close(self._parent_lives)
-            for number in self._awaited:
-                signal.signal(number, signal.SIG_DFL)
+            os.close(self._parent_writer)
+            for awaited in self._awaited:
+                signal.signal(awaited, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, self._awaited)
-            threading.Thread(target=self._leave_with_parent, daemon=True).start()
-            self._work(place, lambda: _write(self._say, os.getpid()))
+            threading.Thread(target=self._exit_with_parent, daemon=True).start()
+            self._run(number, lambda: _write_pid(self._ready_writer, os.getpid()))
         except (KeyboardInterrupt, SystemExit):
             return 0
         except BaseException:  # noqa: BLE001 -- the last thing this process does
@@ -73,48 +81,51 @@ class _Workers:
             return 1
         return 0
 
-    def _leave_with_parent(self) -> None:
-        os.read(self._parent_ends, 1)
+    def _exit_with_parent(self) -> None:
+        os.read(self._parent_reader, 1)
         os.kill(os.getpid(), signal.SIGTERM)
 
-    def bury(self) -> None:
-        """See which have ended, and put others in their places."""
-        self._serving.update(_read(self._hear))
-        for pid in list(self.alive):
-            ended, status = os.waitpid(pid, os.WNOHANG)
-            if ended:
-                self._replace(pid, self.alive.pop(pid), os.waitstatus_to_exitcode(status))
+    def reap_exited(self) -> None:
+        """Collect the workers that have exited, and start others in their place."""
+        self._ready.update(_read_pids(self._ready_reader))
+        for pid in list(self.running):
+            exited, status = os.waitpid(pid, os.WNOHANG)
+            if exited:
+                self._replace(pid, self.running.pop(pid), os.waitstatus_to_exitcode(status))
 
-    def _replace(self, pid: int, place: int, status: int) -> None:
-        if self._ending:
+    def _replace(self, pid: int, number: int, status: int) -> None:
+        if self._stopping:
             return
-        if pid in self._serving:
-            self._serving.remove(pid)
-            sys.stderr.write(f"worker {pid} ended with {status}; another takes its place\n")
-            self.start(place)
+        if pid in self._ready:
+            self._ready.remove(pid)
+            sys.stderr.write(f"worker {pid} exited with status {status}; starting another\n")
+            self.start(number)
         else:
-            sys.stderr.write(f"worker {pid} ended with {status} before it served; giving up\n")
+            # Another one would most likely fail in the same way.
+            sys.stderr.write(
+                f"worker {pid} exited with status {status} before it was ready; shutting down\n"
+            )
             self.status = 1
-            self.end(signal.SIGTERM)
+            self.stop(signal.SIGTERM)
 
-    def end(self, number: int) -> None:
-        """Ask them to end; a second Ctrl-C is passed on, and does not wait for what is running."""
-        again = self._ending and number == signal.SIGINT
-        if number == signal.SIGINT:
-            self.status = 128 + number
-        self._ending = True
-        for pid in self.alive:
+    def stop(self, received: int) -> None:
+        """Stop all workers; at a second SIGINT they do not wait for running calls."""
+        at_once = self._stopping and received == signal.SIGINT
+        if received == signal.SIGINT:
+            self.status = 128 + received
+        self._stopping = True
+        for pid in self.running:
             with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGINT if again else signal.SIGTERM)
+                os.kill(pid, signal.SIGINT if at_once else signal.SIGTERM)
 
 
-def _write(pipe: int, pid: int) -> None:
+def _write_pid(pipe: int, pid: int) -> None:
     os.write(pipe, pid.to_bytes(8, "big"))
 
 
-def _read(pipe: int) -> set[int]:
-    said = b""
+def _read_pids(pipe: int) -> set[int]:
+    written = b""
     with suppress(BlockingIOError):
-        while part := os.read(pipe, 4096):
-            said += part
-    return {int.from_bytes(said[at : at + 8], "big") for at in range(0, len(said), 8)}
+        while chunk := os.read(pipe, 4096):
+            written += chunk
+    return {int.from_bytes(written[at : at + 8], "big") for at in range(0, len(written), 8)}

@@ -1,14 +1,35 @@
-"""uvicorn's HTTP/1.1, with what it leaves open closed.
+"""Fast and unusual code that leans on uvicorn's internals: the HTTP/1.1 protocol of `serve`.
 
-- One who offers an upgrade, as every Java client does with `Upgrade: h2c`, is answered as if
-  he had not; uvicorn drops the body (its issue 2722).
-- A request's head has an end, and so has what may follow its body, so that neither can fill
-  the memory; and what follows is no head.
-- A request that stops half way is waited for, but not for ever; nor is one that never begins.
-- Of requests sent at once, each is answered in its turn, whatever is wrong with the last one;
-  and if the caller goes, the one whose turn it is hears of it.
-- What is no HTTP is answered in JSON, like everything else.
-- An application of ours has a short way to read and to answer: the scope has it.
+`UvicornProtocol` handles one connection. It differs from uvicorn's own protocol:
+
+- A request with an `Upgrade` header is served as if it had none. Every Java client sends
+  `Upgrade: h2c`; uvicorn would drop the body of its request (uvicorn issue 2722).
+- The size of headers and of trailers is limited, so a client cannot fill the memory with them.
+  Trailers are not added to the headers.
+- A connection is closed if the client sends nothing for `idle_timeout` seconds, with status 408
+  if a request is incomplete.
+- Pipelined requests are answered in order, even if the last one is malformed. If the client
+  disconnects, the request that is being answered is notified as well as the last one.
+- Malformed HTTP is refused in JSON, as everything else is.
+- `_FastPath` is put in the scope. With it our own ASGI application reads a body and writes a
+  response without ASGI messages.
+
+uvicorn makes a `RequestResponseCycle` for each request. `scope` and `cycle` are those of the
+request that was read last, and `_current` is the cycle whose response is written now or was
+written last. From them follows the state of the connection:
+
+| state             | recognised by                             | timer                 | time-out |
+|-------------------|-------------------------------------------|-----------------------|----------|
+| idle              | no cycle, or its response is complete     | since it was opened;  | close    |
+|                   |                                           | later uvicorn's own   |          |
+| reading headers   | the scope has no method                   | since the first byte  | 408      |
+| reading body      | `cycle.more_body`                         | since the last chunk  | 408      |
+| discarding body   | `cycle.more_body`, response is complete   | since the last chunk  | close    |
+| responding        | no `more_body`, response not complete     | stopped               | -        |
+| earlier response  | `_current` is another cycle than `cycle`, | as the state of the   | restart  |
+| pending           | and its response is not complete          | last request          |          |
+
+The last state comes on top of another one: it is that of pipelined requests.
 """
 
 from __future__ import annotations
@@ -23,8 +44,8 @@ with needs_extra("serve"):
     import httptools
     from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-_LARGEST_HEAD = 64 * 1024
-_LAST_PATIENCE = 2.0
+_MAX_HEADER_BYTES = 64 * 1024
+_SHUTDOWN_IDLE_TIMEOUT = 2.0
 _REFUSAL = (
     b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n"
     b"x-error-code: INVALID_INPUT\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
@@ -32,132 +53,150 @@ _REFUSAL = (
 
 
 class UvicornProtocol(HttpToolsProtocol):
-    patience = 30.0
-    """Seconds for a head to come whole, and between two pieces of a body."""
-    _head = 0
-    """The bytes of a head that is not whole yet, or of what follows the last piece of a body."""
-    _begun: Any = None
-    """The scope of the request whose head is not whole yet."""
-    _turn: Any = None
-    """The cycle that is answered now or was last; `cycle` is that of what was read last."""
-    _waiting: asyncio.TimerHandle | None = None
+    """One connection. Its cycles are `Any`, because uvicorn's types omit that they may be None."""
+
+    idle_timeout = 30.0
+    """Seconds for the headers of a request to arrive, and between two chunks of its body."""
+    _header_bytes = 0
+    """The bytes received of headers, or of trailers, that are not complete yet."""
+    _header_scope: Any = None
+    """The scope of the request whose headers are not complete yet."""
+    _current: Any = None
+    """The cycle whose response is written now, or was written last."""
+    _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        self._wait()
+        self._restart_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_waiting()
-        if self._is_behind:
-            # uvicorn tells only the last one that the caller has gone.
-            self._turn.disconnected = True
-            self._turn.message_event.set()
+        self._stop_timer()
+        if self._earlier_response_pending:
+            # uvicorn notifies only the cycle that was read last.
+            self._current.disconnected = True
+            self._current.message_event.set()
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        # One who is still sending may finish; one who has stopped does not hold up the end.
-        self.patience = min(self.patience, _LAST_PATIENCE)
-        if self._waiting is not None:
-            self._wait()
+        # A client that is still sending may finish; one that has stopped must not delay the end.
+        self.idle_timeout = min(self.idle_timeout, _SHUTDOWN_IDLE_TIMEOUT)
+        if self._timer is not None:
+            self._restart_timer()
         super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
-        last: Any = self.cycle
-        between = last is None or not last.more_body
-        had = 0 if between else len(last.body)
+        previous: Any = self.cycle
+        was_reading_body = previous is not None and previous.more_body
+        buffered = len(previous.body) if was_reading_body else 0
         try:
             try:
                 self.parser.feed_data(data)
-            except httptools.HttpParserUpgrade as offer:
-                self._feed_without_offers(data, offer)
+            except httptools.HttpParserUpgrade as upgrade:
+                self._reparse_without_upgrade(data, upgrade)
         except httptools.HttpParserError:
             self.send_400_response("Invalid HTTP request")
             return
-        scope, cycle = self.scope, self.cycle  # type: Any, Any
-        # A scope without a method is of a request whose head is not whole yet.
-        if scope is not None and "method" not in scope:
-            # In a piece that has something else in it, nobody knows how much is the head's.
-            alone = scope is self._begun or (between and cycle is last)
-            self._head = self._head + len(data) if alone else 1
-            self._begun = scope
-            if self._waiting is None:
-                self._wait()
+        scope: Any = self.scope
+        cycle: Any = self.cycle
+        reading_headers = scope is not None and "method" not in scope
+        if reading_headers:
+            # If the chunk also ended an earlier request, it is not known how many of its bytes
+            # belong to these headers: counting starts at 1.
+            ended_a_request = was_reading_body or cycle is not previous
+            only_headers = scope is self._header_scope or not ended_a_request
+            self._header_bytes = self._header_bytes + len(data) if only_headers else 1
+            self._header_scope = scope
+            if self._timer is None:
+                self._restart_timer()
         elif cycle is None or cycle.more_body or cycle.response_complete:
-            # Nothing new, or a body that goes on; of one that is answered already all is dropped.
-            went_on = cycle is not last or between or cycle.response_complete
-            self._head = 0 if went_on or len(cycle.body) > had else self._head + len(data)
-            self._wait()
-        else:
-            self._head = 0
-            if self._waiting is not None:
-                self._stop_waiting()
+            # No request was completed. Either a body continues, or the client still sends the
+            # body of a request that is answered already, which uvicorn discards, or line breaks.
+            reading_body = was_reading_body and cycle is previous and not cycle.response_complete
+            reading_trailers = reading_body and len(cycle.body) == buffered
+            self._header_bytes = self._header_bytes + len(data) if reading_trailers else 0
+            self._restart_timer()
+        else:  # Responding.
+            self._header_bytes = 0
+            if self._timer is not None:
+                self._stop_timer()
             return
-        if self._head > _LARGEST_HEAD:
+        if self._header_bytes > _MAX_HEADER_BYTES:
             self.send_400_response("Headers too large")
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._turn = cycle
-        if self._waiting is not None:
-            # Until it was its turn, nothing more was read of it.
-            self._wait()
-        # As uvicorn does it, but for an option that is not set here.
+        self._current = cycle
+        if self._timer is not None:
+            # While an earlier response was pending, uvicorn paused reading: the body of this
+            # request gets its full time from now on.
+            self._restart_timer()
+        # As in uvicorn, without its option `reset_contextvars`, which is not set here.
         task = self.loop.create_task(cycle.run_asgi(app))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
 
     @property
-    def _is_behind(self) -> bool:
-        """Whether an answer is under way to something else than what was read last."""
-        turn = self._turn
-        return turn is not None and turn is not self.cycle and not turn.response_complete
+    def _earlier_response_pending(self) -> bool:
+        """Whether the response to an earlier request than the last one read is not complete."""
+        current = self._current
+        return current is not None and current is not self.cycle and not current.response_complete
 
-    def _wait(self) -> None:
-        self._stop_waiting()
-        self._waiting = self.loop.call_later(self.patience, self._give_up)
+    def _restart_timer(self) -> None:
+        self._stop_timer()
+        self._timer = self.loop.call_later(self.idle_timeout, self._on_timeout)
 
-    def _stop_waiting(self) -> None:
-        if self._waiting is not None:
-            self._waiting.cancel()
-            self._waiting = None
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
-    def _give_up(self) -> None:
-        """Hang up on one who does not go on; not in the middle of an answer to him."""
+    def _on_timeout(self) -> None:
+        """Close the connection of a client that stopped sending, unless it awaits a response."""
         cycle: Any = self.cycle
-        answering = cycle is not None and not cycle.response_complete
-        if self._is_behind or (answering and (cycle.response_started or not cycle.more_body)):
-            self._wait()
-        elif self._head or answering:
+        response_pending = cycle is not None and not cycle.response_complete
+        responding = response_pending and (cycle.response_started or not cycle.more_body)
+        if responding or self._earlier_response_pending:
+            self._restart_timer()
+        elif response_pending or self._header_bytes:
             self._refuse(b"408 Request Timeout", "The request did not arrive in time")
         else:
             self.transport.close()
 
-    def _feed_without_offers(self, data: bytes, offer: Exception | None) -> None:
-        while offer is not None and self.scope["method"] != "CONNECT":
-            data = self._head_without_offer() + data[offer.args[0] :]
+    def _reparse_without_upgrade(self, data: bytes, upgrade: Exception | None) -> None:
+        """Parse the request again without its `Upgrade` header, and then the rest of *data*.
+
+        *upgrade* is raised by the parser; its argument is the offset of the rest. The rest may
+        have further requests with such a header.
+        """
+        while upgrade is not None and self.scope["method"] != "CONNECT":
+            data = self._headers_without_upgrade() + data[upgrade.args[0] :]
             self.parser = httptools.HttpRequestParser(self)
             try:
                 self.parser.feed_data(data)
-                offer = None
+                upgrade = None
             except httptools.HttpParserUpgrade as another:
-                offer = another
+                upgrade = another
 
     def on_headers_complete(self) -> None:
         super().on_headers_complete()
-        # One who offers an upgrade has no cycle of his own yet.
-        cycle, scope = self.cycle, self.scope  # type: Any, Any
-        if cycle is not None and cycle.scope is scope:
+        cycle: Any = self.cycle
+        scope: Any = self.scope
+        # A request with an Upgrade header gets its cycle when it is parsed again.
+        has_cycle = cycle is not None and cycle.scope is scope
+        if has_cycle:
             scope[FAST_PATH] = _FastPath(cycle)
             if not self.parser.should_keep_alive():
-                cycle.keep_alive = False  # Before 0.53 uvicorn looks at this only as it answers.
-            # What comes after a body in the form of headers is none of the request's.
+                # uvicorn before 0.53 does not look at this until it writes the response.
+                cycle.keep_alive = False
+            # uvicorn would append the trailers to the headers of the scope.
             self.headers = []
 
     def _should_upgrade(self) -> bool:
-        """Whether uvicorn waits with the request: until it is fed again without the offer."""
+        """Keep uvicorn from starting the request: it is parsed again without the header."""
         return self.scope["method"] != "CONNECT"
 
-    def _head_without_offer(self) -> bytes:
+    def _headers_without_upgrade(self) -> bytes:
+        """The request line and headers of the last request, without `Upgrade`."""
         scope = self.scope
         version = scope["http_version"].encode()
         lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), self.url, version)]
@@ -168,14 +207,16 @@ class UvicornProtocol(HttpToolsProtocol):
         self._refuse(b"400 Bad Request", msg)
 
     def _refuse(self, status: bytes, message: str) -> None:
-        self._stop_waiting()
+        """Refuse the last request and close the connection; earlier ones are still answered."""
+        self._stop_timer()
         cycle: Any = self.cycle
-        if self._is_behind and cycle.more_body:
-            # It is not whole and never will be; it was the last to queue up.
+        if self._earlier_response_pending and cycle.more_body:
+            # The last request will never be complete; it is the newest one in the pipeline.
             self.pipeline.popleft()
-            cycle = self.cycle = self.pipeline[0][0] if self.pipeline else self._turn
-        if cycle is not None and not (cycle.response_complete or cycle.more_body):
-            # What came before this is still answered; then the line is closed.
+            cycle = self.cycle = self.pipeline[0][0] if self.pipeline else self._current
+        responding = cycle is not None and not (cycle.response_complete or cycle.more_body)
+        if responding:
+            # uvicorn closes the connection after this response.
             cycle.keep_alive = False
             self.flow.pause_reading()
             return
@@ -185,7 +226,7 @@ class UvicornProtocol(HttpToolsProtocol):
 
 
 class _FastPath:
-    """What `RequestResponseCycle` does in several steps, for an answer that is whole."""
+    """Does at once what `RequestResponseCycle` does in several steps; see `asgi.request`."""
 
     __slots__ = ("_cycle",)
 
@@ -197,7 +238,7 @@ class _FastPath:
         if cycle.more_body or cycle.disconnected:
             return None
         body = bytes(cycle.body)
-        cycle.body = bytearray()  # One of it is enough for as long as the call takes.
+        cycle.body = bytearray()  # Frees the buffer: a call may run for long.
         return body
 
     def is_disconnected(self) -> bool:

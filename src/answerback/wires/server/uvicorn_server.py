@@ -1,4 +1,4 @@
-"""Serves an app on a port: binds, prints the addresses, and shuts down in order."""
+"""Serves an app on a port: binds the socket, prints the addresses, and shuts down gracefully."""
 
 from __future__ import annotations
 
@@ -29,13 +29,16 @@ if TYPE_CHECKING:
     from ...registry import Registry
     from ..asgi.application import AsgiApp
 
+# The time that running calls get to finish at the shutdown.
 _DRAIN_SECONDS = 30
-# What is done by then was nothing to wait for.
-_A_MOMENT = 0.3
-_LAST_SECONDS = 1
+# Calls that finish within this delay are not worth a "finishing N calls" message.
+_QUIET_DRAIN_SECONDS = 0.3
+# The time that the records get to be written when the process is ended at once.
+_FLUSH_SECONDS = 1
 _BACKLOG = 2048
-_EVERYWHERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
-_NOT_HERE = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
+# The hosts that mean every address of the machine, and an address that a client can call.
+_ALL_ADDRESSES = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
+_WRONG_HOST = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
 
 
 class CannotListen(AnswerbackError):
@@ -43,98 +46,101 @@ class CannotListen(AnswerbackError):
 
 
 class _Server(uvicorn.Server):
-    """Says when it serves; and tells the site when it begins and when it is time to go."""
+    """uvicorn's server for one process; *ready* is called once it serves."""
 
     def __init__(
         self,
-        site: AsgiApp,
+        application: AsgiApp,
         bus: SocketBus | None,
-        serving: Callable[[], None],
-        keep: Callable[[], None],
+        ready: Callable[[], None],
+        flush_records: Callable[[], None],
     ) -> None:
-        super().__init__(_config(site))
-        self._site = site
+        super().__init__(_config(application))
+        self._application = application
         self._bus = bus
-        self._serving = serving
-        self._keep = keep
+        self._ready = ready
+        self._flush_records = flush_records
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._bus is not None:
-            await self._site.join(self._bus)
+            await self._application.join(self._bus)
         await super().startup(sockets)
         if self.started:
-            self._serving()
+            self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # uvicorn waits for every answer: the streams that stay open must be told to end.
-        self._site.close()
-        telling = asyncio.get_running_loop().call_later(_A_MOMENT, self._tell_what_is_left)
+        # uvicorn waits until every response is complete, so the open streams must be ended.
+        self._application.close()
+        loop = asyncio.get_running_loop()
+        message = loop.call_later(_QUIET_DRAIN_SECONDS, self._print_running_calls)
         await super().shutdown(sockets)
-        telling.cancel()
+        message.cancel()
 
-    def _tell_what_is_left(self) -> None:
+    def _print_running_calls(self) -> None:
         if count := len(self.server_state.tasks):
-            who = "" if self._bus is None else f"worker {os.getpid()}: "
-            calls = "1 call" if count == 1 else f"{count} calls"
-            rest = f"for up to {_DRAIN_SECONDS} seconds; Ctrl-C again ends it at once"
-            sys.stderr.write(f"{who}finishing {calls}, {rest}\n")
+            prefix = "" if self._bus is None else f"worker {os.getpid()}: "
+            calls = _count(count, "call")
+            hint = f"for up to {_DRAIN_SECONDS} seconds; Ctrl-C again ends it at once"
+            sys.stderr.write(f"{prefix}finishing {calls}, {hint}\n")
             sys.stderr.flush()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.should_exit and sig == signal.SIGINT:
-            # Whatever runs, and wherever: a tool may keep the loop, or not let itself be cancelled.
-            keeping = threading.Thread(target=self._keep, daemon=True)
-            keeping.start()
-            keeping.join(_LAST_SECONDS)
+            # A second Ctrl-C ends the process here: a tool may block the event loop, or suppress
+            # its cancellation.
+            flushing = threading.Thread(target=self._flush_records, daemon=True)
+            flushing.start()
+            flushing.join(_FLUSH_SECONDS)
             os._exit(128 + sig)
         super().handle_exit(sig, frame)
 
 
 def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
-    """Serve until a signal; the exit status."""
-    site = asgi(registry, handlers, options.web)
+    """Serve until a signal, and return the exit status."""
+    application = asgi(registry, handlers, options.web)
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
     listener = _bind(options)
 
-    def keep() -> None:
+    def flush_records() -> None:
         if registry.records is not None:
             registry.records.close()
 
-    def work(bus: SocketBus | None, serving: Callable[[], None]) -> None:
-        server = _Server(site, bus, serving, keep)
+    def run(bus: SocketBus | None, ready: Callable[[], None]) -> None:
+        server = _Server(application, bus, ready, flush_records)
 
-        def leave(*_: object) -> None:
-            # Raised again by uvicorn when all is done; before it has begun there is nothing to do.
+        def on_sigterm(*_: object) -> None:
+            # uvicorn handles the signal while it serves, and raises it again after the shutdown.
+            # Before it serves there is nothing to shut down.
             if not server.started:
                 os._exit(0)
             sys.exit(0)
 
-        signal.signal(signal.SIGTERM, leave)
+        signal.signal(signal.SIGTERM, on_sigterm)
         try:
             server.run(sockets=[listener])
         finally:
-            # A worker leaves by os._exit, which runs nothing that was registered for the end.
-            keep()
+            # A worker exits with os._exit, which runs no atexit functions.
+            flush_records()
 
     def announce() -> None:
         _announce(registry, options, listener)
 
     if options.workers == 1:
-        work(None, announce)
+        run(None, announce)
         return 0
     with TemporaryDirectory(prefix="answerback-") as folder:
         count = options.workers
 
-        def work_at(place: int, serving: Callable[[], None]) -> None:
-            work(SocketBus(folder, place, count), serving)
+        def run_worker(number: int, ready: Callable[[], None]) -> None:
+            run(SocketBus(folder, number, count), ready)
 
-        return prefork(count, work_at, listener, started=announce)
+        return prefork(count, run_worker, listener, started=announce)
 
 
-def _config(site: AsgiApp) -> uvicorn.Config:
+def _config(application: AsgiApp) -> uvicorn.Config:
     return uvicorn.Config(
-        site,
+        application,
         http=UvicornProtocol,
         ws="none",
         log_level="warning",
@@ -146,38 +152,42 @@ def _config(site: AsgiApp) -> uvicorn.Config:
 
 def _bind(options: ServeOptions) -> socket.socket:
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    # asyncio turns Nagle's delay off only for sockets that say they are TCP.
+    # asyncio sets TCP_NODELAY only on sockets that were created with IPPROTO_TCP.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((options.host, options.port))
-        # From here on a caller is let in, if only to wait: what is announced is true.
+        # From here on clients can connect, so the addresses are valid when they are printed.
         listener.listen(_BACKLOG)
     except (OSError, OverflowError) as exc:
         listener.close()
-        why = getattr(exc, "strerror", None) or exc
-        other = "--host" if getattr(exc, "errno", None) in _NOT_HERE else "--port"
+        reason = getattr(exc, "strerror", None) or exc
+        flag = "--host" if getattr(exc, "errno", None) in _WRONG_HOST else "--port"
         raise CannotListen(
-            f"cannot listen on {options.host}:{options.port}: {why}; try another {other}"
+            f"cannot listen on {options.host}:{options.port}: {reason}; try another {flag}"
         ) from None
     return listener
 
 
 def _announce(registry: Registry, options: ServeOptions, listener: socket.socket) -> None:
     port = listener.getsockname()[1]
-    # What is announced can be called: nobody is at 0.0.0.0.
-    host = _EVERYWHERE.get(options.host, options.host)
-    here = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    where = ", on every address of this machine" if options.host in _EVERYWHERE else ""
+    # The printed address must be one that a client can call, and 0.0.0.0 is not.
+    host = _ALL_ADDRESSES.get(options.host, options.host)
+    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    where = ", on every address of this machine" if options.host in _ALL_ADDRESSES else ""
     route = registry.contract.route
     lines = [
-        f"{registry.name} {registry.version}: {len(registry.tools)} tools{where}",
-        f"  functions  POST {here}{route}NAME",
-        f"  MCP        POST {here}/mcp",
-        f"  list       GET  {here}/functions",
-        f"  OpenAPI    GET  {here}/openapi.json",
-        f"  health     GET  {here}/healthz",
+        f"{registry.name} {registry.version}: {_count(len(registry.tools), 'tool')}{where}",
+        f"  functions  POST {url}{route}NAME",
+        f"  MCP        POST {url}/mcp",
+        f"  list       GET  {url}/functions",
+        f"  OpenAPI    GET  {url}/openapi.json",
+        f"  health     GET  {url}/healthz",
         "Ctrl-C ends it.",
     ]
     sys.stderr.write("\n".join(lines) + "\n")
     sys.stderr.flush()
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"

@@ -16,7 +16,7 @@ from ...mcp.mcp_peer import McpPeer
 from ...mcp.params import Id
 from ...mcp.session import ClientCapabilities
 from ...versions import Version
-from ..stdout import Stdout
+from ..standard_streams import Stdout
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

@@ -18,7 +18,7 @@ from ...mcp.connection import Connection
 from ...mcp.engine import Engine
 from ...mcp.mcp_peer import McpPeer
 from ...registry import Registry
-from ..stdout import Stdout
+from ..standard_streams import Stdout
 from .handover import Readers
 from .pipe import Pipe
 

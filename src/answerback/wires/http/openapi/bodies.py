@@ -1,11 +1,11 @@
-"""The schemas of what each dialect sends, around the schema of a tool's own data."""
+"""The schemas of the response bodies in each dialect, around the schema of a tool's data."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from ....dialects.reply_schemas import wire_schemas
-from .blocks import ROOT, record, ref
+from .components import SCHEMAS, object_schema, ref
 
 if TYPE_CHECKING:
     from ....contract import Contract, Dialect
@@ -19,7 +19,7 @@ REST_ERROR: Schema = {
     "properties": {"error": {"type": "string"}},
     "required": ["error"],
 }
-_OURS = "Answerback"
+_PREFIX = "Answerback"
 CONTENT = "AnswerbackContent"
 MCP_RESULT = "AnswerbackMcpResult"
 MCP_ERROR = "AnswerbackMcpError"
@@ -30,20 +30,23 @@ FAILURE = "AnswerbackFailure"
 
 
 def shared_schemas(contract: Contract) -> dict[str, Schema]:
-    """What all tools share, by name. An MCP result of some contracts is an envelope too."""
-    found = {_OURS + name: each for name, each in wire_schemas(ROOT + _OURS + "{name}").items()}
-    # MCP lets others leave it out; here it is always said.
-    result = _and(found[MCP_RESULT], {"isError": {"const": False}})
-    error = _and(found[MCP_ERROR], {"_meta": record({"answerback/error": _why(found)})})
+    """The schemas that all tools share, by name."""
+    wire = wire_schemas(SCHEMAS + _PREFIX + "{name}")
+    shared = {_PREFIX + name: schema for name, schema in wire.items()}
+    # In MCP `isError` is optional, but Answerback always sends it.
+    result = _with_required(shared[MCP_RESULT], {"isError": {"const": False}})
+    meta = object_schema({"answerback/error": _error_in_meta(shared)})
+    error = _with_required(shared[MCP_ERROR], {"_meta": meta})
     if contract.envelope_in_mcp:
-        result = _and(result, {"success": {"const": True}, "timestamp": TIMESTAMP})
-        more = {"success": {"const": False}, "timestamp": TIMESTAMP, "error": ref(FAILURE)}
-        error = _and(error, more)
-    return found | {MCP_RESULT: result, MCP_ERROR: error}
+        members = {"success": {"const": True}, "timestamp": TIMESTAMP}
+        result = _with_required(result, members)
+        members = {"success": {"const": False}, "timestamp": TIMESTAMP, "error": ref(FAILURE)}
+        error = _with_required(error, members)
+    return shared | {MCP_RESULT: result, MCP_ERROR: error}
 
 
 def error_schema(dialect: Dialect) -> Schema:
-    """The body of an error; that of `rest` is small enough to be written out each time."""
+    """The schema of an error's body. For `rest` it is so small that it is not shared."""
     match dialect:
         case "rest":
             return REST_ERROR
@@ -56,7 +59,7 @@ def error_schema(dialect: Dialect) -> Schema:
 
 
 def success_schema(dialect: Dialect, data: Schema | None, *, blocks_only: bool) -> Schema:
-    """The body of a success; *data* is the schema of the wrapped data, where it is known."""
+    """The schema of a success's body; *data* is the schema of the wrapped data, if declared."""
     match dialect:
         case "mcp":
             return _with_data(MCP_RESULT, "structuredContent", data)
@@ -66,22 +69,22 @@ def success_schema(dialect: Dialect, data: Schema | None, *, blocks_only: bool) 
             return data
         case _ if blocks_only:
             return ref(CONTENT)
-    result = record({"result": ANYTHING})
+    result = object_schema({"result": ANYTHING})
     return {"anyOf": [result, ref(CONTENT)]}
 
 
 def _with_data(name: str, member: str, data: Schema | None) -> Schema:
     if data is None:
         return ref(name)
-    return {"allOf": [ref(name), record({member: data})]}
+    return {"allOf": [ref(name), object_schema({member: data})]}
 
 
-def _why(found: dict[str, Schema]) -> Schema:
-    """An error in `_meta`, which leaves its message out where the text is just that."""
-    return record(found[FAILURE]["properties"], required=["code"])
+def _error_in_meta(shared: dict[str, Schema]) -> Schema:
+    """The error in `_meta`; its message is omitted if it equals the text of the result."""
+    return object_schema(shared[FAILURE]["properties"], required=["code"])
 
 
-def _and(schema: Schema, members: Schema) -> Schema:
-    """An object schema with *members* as well, all of them required."""
+def _with_required(schema: Schema, members: Schema) -> Schema:
+    """The object schema *schema* with *members* added, all of them required."""
     required = list(dict.fromkeys([*schema["required"], *members]))
-    return record({**schema["properties"], **members}, required=required)
+    return object_schema({**schema["properties"], **members}, required=required)

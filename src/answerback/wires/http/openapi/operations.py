@@ -1,4 +1,4 @@
-"""One tool as one operation: what it takes, and what it may answer."""
+"""The operations of the document: one for each tool and for each page."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from ....content import Audio, Image
 from ....dialects.accept import MEDIA_TYPES
 from ....dialects.http_reply import ERROR_CODE, JSON
 from ....dialects.rest import FORM
-from ....types.encoding import ENCODER
+from ....types.json_text import ENCODER
 from .bodies import error_schema, success_schema
-from .statuses import WORDS, error_statuses
+from .components import object_schema
+from .statuses import DESCRIPTIONS, error_statuses
 
 if TYPE_CHECKING:
     from ....contract import Contract, Dialect
@@ -28,17 +29,31 @@ HEADERS = {
         "schema": {"type": "string"},
     }
 }
-_CODED = {ERROR_CODE: {"$ref": "#/components/headers/ErrorCode"}}
-_FORM = {
-    "description": "Says that the body is not data but blocks, or the bytes of one",
+_ERROR_HEADERS = {ERROR_CODE: {"$ref": "#/components/headers/ErrorCode"}}
+_FORM_HEADER = {
+    "description": "Sent if the body is not data but content blocks, or the bytes of one block",
     "schema": {"enum": ["content", "image", "audio"]},
 }
-# Seed 001 looks for these where the operation is, without following a reference.
-_WRITTEN_OUT = (400, 500)
+# Seed 001 reads these responses in the operation itself and follows no references.
+_INLINE_STATUSES = (400, 500)
+
+_TEXT: Schema = {"type": "string"}
+_OBJECT: Schema = {"type": "object"}
+_FUNCTION = object_schema(
+    {
+        "name": _TEXT,
+        "title": _TEXT,
+        "description": _TEXT,
+        "inputSchema": _OBJECT,
+        "outputSchema": _OBJECT,
+    },
+    required=["name", "description", "inputSchema"],
+)
+_HEALTH = object_schema({"status": {"const": "ok"}, "name": _TEXT, "version": _TEXT})
 
 
 def operation(tool: Tool, arguments: Schema, data: Schema | None) -> Schema:
-    """The operation of *tool*, given the schemas of its arguments and of its wrapped data."""
+    """The operation of *tool*; *data* is the schema of its wrapped data, if declared."""
     summary = tool.title or tool.description.partition("\n")[0]
     about = {
         "operationId": f"functions.{tool.name}",
@@ -54,33 +69,57 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None) -> Schema:
 
 
 def shared_responses(contract: Contract) -> dict[str, Schema]:
-    """The errors that several tools give in the same words, by name."""
+    """The error responses that tools share, by name."""
     return {
-        f"Error{status}": error_response(description, contract)
-        for status, description in WORDS.items()
-        if status not in _WRITTEN_OUT
+        f"Error{status}": _error_response(description, contract)
+        for status, description in DESCRIPTIONS.items()
+        if status not in _INLINE_STATUSES
     }
 
 
 def _responses(tool: Tool, data: Schema | None) -> Schema:
     responses = {"200": _success(tool, data)}
     for status, description in error_statuses(tool).items():
-        if status in _WRITTEN_OUT or description != WORDS.get(status):
-            responses[str(status)] = error_response(description, tool.contract)
+        if status in _INLINE_STATUSES or description != DESCRIPTIONS.get(status):
+            responses[str(status)] = _error_response(description, tool.contract)
         else:
             responses[str(status)] = {"$ref": f"{RESPONSES}Error{status}"}
     return responses
 
 
-def error_response(description: str, contract: Contract) -> Schema:
-    """An error with that description, in each dialect it may be asked for in."""
+def page_paths(contract: Contract) -> dict[str, Schema]:
+    """The paths that are not tools: the list of functions, this document, and health."""
+    functions = {"type": "array", "items": _FUNCTION}
+    return {
+        "/functions": _page("listFunctions", "The functions", functions, contract),
+        "/openapi.json": _page("describeService", "This document", _OBJECT, contract),
+        "/healthz": _page("checkHealth", "Whether the service is up", _HEALTH, contract),
+    }
+
+
+def _page(operation_id: str, summary: str, schema: Schema, contract: Contract) -> Schema:
+    content = {JSON: {"schema": schema}}
+    responses = {
+        "200": {"description": summary, "content": content},
+        "400": _error_response(DESCRIPTIONS[400], contract),
+        "500": _error_response(DESCRIPTIONS[500], contract),
+    }
+    about = {"operationId": operation_id, "summary": summary, "tags": ["service"]}
+    return {"get": {**about, "responses": responses}}
+
+
+def _error_response(description: str, contract: Contract) -> Schema:
+    """An error response, in each dialect that a caller may ask for."""
     media = _media_types(contract, failed=True)
     content = {name: {"schema": error_schema(dialect)} for name, dialect in media.items()}
-    return {"description": description, "headers": _CODED, "content": content}
+    return {"description": description, "headers": _ERROR_HEADERS, "content": content}
 
 
 def _media_types(contract: Contract, *, failed: bool) -> dict[str, Dialect]:
-    """What may be sent; a problem is for errors alone, and always goes by its own name."""
+    """The media types of a response and their dialects.
+
+    The dialect `problem` is for errors only, and is never sent as plain JSON.
+    """
     named = {
         media: dialect for media, dialect in MEDIA_TYPES.items() if failed or dialect != "problem"
     }
@@ -95,15 +134,15 @@ def _request(tool: Tool, arguments: Schema) -> Schema:
     examples = tool.settings.examples
     if examples:
         media["examples"] = {
-            f"example{number}": {"value": _plain(tool, example)}
+            f"example{number}": {"value": _example_as_json(tool, example)}
             for number, example in enumerate(examples, 1)
         }
-    # An empty body is {}, so a body is needed only where an argument is.
-    needed = any(parameter.required for parameter in tool.parameters)
-    return {"required": needed, "content": {JSON: media}}
+    # An empty body means {}, so the body is required only if an argument is.
+    required = any(parameter.required for parameter in tool.parameters)
+    return {"required": required, "content": {JSON: media}}
 
 
-def _plain(tool: Tool, example: Any) -> Any:
+def _example_as_json(tool: Tool, example: Any) -> Any:
     try:
         return msgspec.json.decode(ENCODER.encode(example))
     except (NotImplementedError, TypeError, ValueError, RecursionError) as exc:
@@ -119,18 +158,18 @@ def _success(tool: Tool, data: Schema | None) -> Schema:
     success = {"description": "Successful execution", "content": content}
     if data is not None or tool.contract.http in ("mcp", "envelope"):
         return success
-    content |= {media: {} for media in _bytes_of(tool)}
-    return success | {"headers": {FORM: _FORM}}
+    content |= {media: {} for media in _media_ranges(tool)}
+    return success | {"headers": {FORM: _FORM_HEADER}}
 
 
-def _bytes_of(tool: Tool) -> list[str]:
-    """The media types of what may be sent as its bytes: a lone image or sound."""
+def _media_ranges(tool: Tool) -> list[str]:
+    """The media types of a body that is the bytes of a single image or audio block."""
     kinds = {Image: "image/*", Audio: "audio/*"}
     if not tool.returns.blocks_only:
         return list(kinds.values())
-    told = list(_classes_in(tool.signature.returns))
+    declared = list(_classes_in(tool.signature.returns))
     return [
-        media for block, media in kinds.items() if any(issubclass(each, block) for each in told)
+        media for block, media in kinds.items() if any(issubclass(each, block) for each in declared)
     ]
 
 

@@ -1,4 +1,4 @@
-"""The HTTP statuses a tool can give, found in what its author wrote."""
+"""The HTTP statuses of a tool's errors, found in its options, its docstring and its code."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ....tools.signature import source_of
 if TYPE_CHECKING:
     from ....tools.tool import Tool
 
-ALWAYS = {
+_ALWAYS = {
     400: "Invalid request",
     413: "Body too large",
     415: "Unsupported media type",
     500: "Internal server error",
 }
-WORDS = ALWAYS | {
+DESCRIPTIONS = _ALWAYS | {
     401: "Not logged in",
     403: "Not allowed",
     404: "Not found",
@@ -28,45 +28,46 @@ WORDS = ALWAYS | {
     503: "Unavailable",
     504: "Timed out",
 }
+_OTHER = "Failed"
 
 
 def error_statuses(tool: Tool) -> dict[int, str]:
-    """Each error status of *tool*, in order, with what the author or else we say of it."""
+    """The error statuses of *tool* in order, with the docstring's descriptions or our own."""
     source: Any = source_of(tool.fn).function
     found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
-    for function in _own_functions(source):
-        found |= _in_code(function)
-    words = {status: WORDS.get(status, "Failed") for status in found}
-    return dict(sorted((words | _in_docstring(tool.fn.__doc__) | ALWAYS).items()))
+    for function in _reached_functions(source):
+        found |= _statuses_in_code(function)
+    descriptions = {status: DESCRIPTIONS.get(status, _OTHER) for status in found}
+    return dict(sorted((descriptions | _statuses_in_docstring(tool.fn.__doc__) | _ALWAYS).items()))
 
 
-def _in_docstring(doc: str | None) -> dict[int, str]:
-    """What the Raises section says of errors of ours."""
-    tree = _errors()
+def _statuses_in_docstring(doc: str | None) -> dict[int, str]:
+    """The statuses and descriptions of the ToolErrors in the Raises section."""
+    classes = _error_classes()
     found: dict[int, str] = {}
     for name, text in parse(doc).raises.items():
-        error = tree.get(name.rpartition(".")[2])
+        error = classes.get(name.rpartition(".")[2])
         if error is not None:
             status = find_code(error.code, error.kind).status
-            told = [found.get(status, ""), text or WORDS.get(status, "Failed")]
-            found[status] = "; ".join(filter(None, told))
+            description = text or DESCRIPTIONS.get(status, _OTHER)
+            found[status] = "; ".join(filter(None, [found.get(status), description]))
     return found
 
 
-def _errors() -> dict[str, type[ToolError]]:
-    """The tree of ToolError by name, the authors' own branches too."""
-    tree = [ToolError]
-    for error in tree:
-        tree.extend(error.__subclasses__())
-    return {error.__name__: error for error in tree}
+def _error_classes() -> dict[str, type[ToolError]]:
+    """ToolError and all its subclasses by name, those of authors included."""
+    classes = [ToolError]
+    for error in classes:
+        classes.extend(error.__subclasses__())
+    return {error.__name__: error for error in classes}
 
 
-def _own_functions(function: FunctionType) -> list[FunctionType]:
-    """The function, and those of its module that it reaches by name."""
+def _reached_functions(function: FunctionType) -> list[FunctionType]:
+    """The function, and the functions of its module that it uses by name, also indirectly."""
     reached = [function]
-    for known in reached:
-        for name in _names(known.__code__):
-            other = known.__globals__.get(name)
+    for each in reached:
+        for name in _names(each.__code__):
+            other = each.__globals__.get(name)
             if not isinstance(other, FunctionType) or other.__module__ != function.__module__:
                 continue
             if other not in reached:
@@ -74,30 +75,30 @@ def _own_functions(function: FunctionType) -> list[FunctionType]:
     return reached
 
 
-def _in_code(function: FunctionType) -> set[int]:
-    """The statuses of the errors that a function names, and of the codes it gives them."""
-    tree = _errors()
+def _statuses_in_code(function: FunctionType) -> set[int]:
+    """The statuses of the ToolErrors and of the error codes that a function mentions."""
+    classes = _error_classes()
     names = set(_names(function.__code__))
-    # A name that means something else in the function's module is not our error.
-    named = [function.__globals__.get(name, tree[name]) for name in names & tree.keys()]
+    # The same name may mean another thing in the function's module.
+    named = [function.__globals__.get(name, classes[name]) for name in names & classes.keys()]
     errors = [error for error in named if isinstance(error, type) and issubclass(error, ToolError)]
     found = {find_code(error.code, error.kind).status for error in errors}
     if errors or "failure" in names:
-        found |= {CODES[text].status for text in _texts(function.__code__) if text in CODES}
+        found |= {CODES[text].status for text in _strings(function.__code__) if text in CODES}
     return found
 
 
 def _names(code: CodeType) -> Iterator[str]:
     yield from code.co_names
-    for inner in _inner(code):
+    for inner in _nested(code):
         yield from _names(inner)
 
 
-def _texts(code: CodeType) -> Iterator[str]:
+def _strings(code: CodeType) -> Iterator[str]:
     yield from (constant for constant in code.co_consts if isinstance(constant, str))
-    for inner in _inner(code):
-        yield from _texts(inner)
+    for inner in _nested(code):
+        yield from _strings(inner)
 
 
-def _inner(code: CodeType) -> Iterator[CodeType]:
+def _nested(code: CodeType) -> Iterator[CodeType]:
     yield from (constant for constant in code.co_consts if isinstance(constant, CodeType))

@@ -1,0 +1,89 @@
+"""Reserves stdin (fd 0) and stdout (fd 1) for the bytes of a wire.
+
+Whatever a tool, its subprocess or a C library prints goes to stderr, and their stdin is empty.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import suppress
+
+
+class Stdout:
+    """The stdout that the process was started with. Subprocesses do not inherit it."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    @property
+    def is_terminal(self) -> bool:
+        return os.isatty(self._fd)
+
+    def write(self, data: bytes) -> None:
+        """Write all of *data*; raises BrokenPipeError if the reader has closed the pipe."""
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(self._fd, rest) :]
+            except BlockingIOError:
+                # Some parents, such as Node, pass a non-blocking pipe.
+                self._wait_until_writable()
+
+    def _wait_until_writable(self) -> None:
+        import select
+
+        select.select([], [self._fd], [])
+
+    def is_broken(self) -> bool:
+        """Whether the reader has closed the pipe."""
+        import select
+
+        poll = select.poll()
+        poll.register(self._fd, 0)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        """Close the pipe: the reader sees the end of the output, even if the process runs on."""
+        os.close(self._fd)
+
+
+def take_stdout() -> Stdout:
+    """Take fd 1 for the rest of the process; from now on fd 1 is stderr.
+
+    There is no way back, because a thread that a tool left running may still print.
+    """
+    _open_closed_streams()
+    own = os.dup(1)
+    os.dup2(2, 1)
+    # This flushes the buffer of `sys.stdout`; fd 1 is stderr by now, so earlier prints go there.
+    if hasattr(sys.stdout, "reconfigure"):
+        with suppress(OSError):
+            sys.stdout.reconfigure(line_buffering=True)
+    return Stdout(own)
+
+
+def take_stdin() -> int:
+    """Take fd 0 for the rest of the process; from now on fd 0 is an empty file.
+
+    Returns the descriptor to read from; subprocesses do not inherit it.
+    """
+    _open_closed_streams()
+    own = os.dup(0)
+    empty = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, 0)
+    os.close(empty)
+    return own
+
+
+def _open_closed_streams() -> None:
+    """Open /dev/null for each stream that the parent closed.
+
+    Otherwise the next file that is opened would get its number, and prints would go there.
+    """
+    for fd in (0, 1, 2):
+        try:
+            os.fstat(fd)
+        except OSError:
+            # open() returns the lowest free number, which is this one.
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)

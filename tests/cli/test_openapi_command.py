@@ -1,0 +1,17 @@
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+pytestmark = pytest.mark.usefixtures("tools")
+
+
+def test_the_openapi_document_is_printed_as_indented_json(answerback: Run) -> None:
+    done = answerback("openapi", "tools.py")
+
+    assert json.loads(done.stdout)["openapi"].startswith("3.1")
+    assert done.stdout.startswith("{\n  ")
+    assert done.stdout.endswith("}\n")

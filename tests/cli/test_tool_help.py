@@ -1,0 +1,110 @@
+"""`call NAME --help` shows a tool's arguments and an example that works."""
+
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+
+pytestmark = pytest.mark.usefixtures("tools")
+
+
+def test_help_for_a_tool_shows_its_arguments_and_an_example(answerback: Run) -> None:
+    done = answerback("call", "tools.py", "add", "--help")
+
+    assert done.exit == 0
+    assert done.stdout == (
+        "usage: answerback call tools.py add x=INTEGER [y=INTEGER]\n\n"
+        "Add two numbers.\n\nMore about it.\n\n"
+        "arguments:\n"
+        "  x  integer, required   The first number.\n"
+        "  y  integer, default 1  The second number.\n\n"
+        "example:\n"
+        "  answerback call tools.py add x=1\n"
+    )
+
+
+def test_help_for_bytes_offers_text_or_a_file(answerback: Run) -> None:
+    done = answerback("call", "tools.py", "size_of", "--help")
+
+    assert "size_of content=TEXT|@FILE\n" in done.stdout
+    assert "  content  text or @file, required\n" in done.stdout
+    assert done.stdout.endswith("size_of content=@file\n")
+
+
+OBJECTS = """
+from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
+
+from answerback import App
+
+app = App("objects")
+
+@dataclass
+class City:
+    name: str
+    people: int
+
+@dataclass
+class Tree:
+    twigs: list["Tree"]
+    above: "Tree | None"
+
+@app.tool
+def move(city: City, to: tuple[int, str], past: list[City] = []) -> str:
+    return f"{city} {to} {past}"
+
+@app.tool
+def grow(tree: Tree, by: Annotated[int, Meta(gt=4)], most: Annotated[float, Meta(le=0.5)]) -> str:
+    return f"{tree} {by} {most}"
+"""
+
+
+@pytest.fixture
+def objects(tmp_path: Path) -> None:
+    (tmp_path / "objects.py").write_text(OBJECTS)
+
+
+@pytest.mark.usefixtures("objects")
+def test_help_for_objects_names_their_members(answerback: Run) -> None:
+    done = answerback("call", "objects.py", "move", "--help")
+
+    assert done.stdout == (
+        "usage: answerback call objects.py move city=OBJECT to=LIST [past=LIST-OF-OBJECT]\n\n"
+        "arguments:\n"
+        "  city  object with name, people, required\n"
+        "  to    list of integer, text, required\n"
+        "  past  list of object with name, people, default []\n\n"
+        "example:\n"
+        """  answerback call objects.py move 'city={"name":"text","people":1}' to=1,text\n"""
+    )
+
+
+@pytest.mark.parametrize(
+    ("file", "tool"),
+    [
+        *(("tools.py", tool) for tool in ("add", "describe", "echo", "later")),
+        ("objects.py", "move"),
+        ("objects.py", "grow"),
+    ],
+)
+@pytest.mark.usefixtures("objects")
+def test_the_example_in_a_tools_help_works(answerback: Run, file: str, tool: str) -> None:
+    line = answerback("call", file, tool, "--help").stdout.splitlines()[-1]
+
+    done = answerback(*shlex.split(line)[1:])
+
+    assert done.exit == 0, done.stderr
+
+
+def test_help_without_a_tool_is_about_the_command(answerback: Run) -> None:
+    for arguments in (("call", "--help"), ("call", "tools.py", "-h")):
+        done = answerback(*arguments)
+
+        assert done.exit == 0
+        assert "--dialect" in done.stdout

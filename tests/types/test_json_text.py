@@ -1,0 +1,72 @@
+"""The depth limit of JSON text."""
+
+import time
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from answerback.types.json_text import MAX_DEPTH, is_too_deep
+
+TRICKY = st.recursive(
+    st.text(st.sampled_from('[]{}"\\ax\n'), max_size=8) | st.none(),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(st.text(st.sampled_from('[{"\\'), max_size=3), inner, max_size=3)
+    ),
+    max_leaves=12,
+)
+
+
+def _depth(value: Any) -> int:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list):
+        return 1 + max(map(_depth, value), default=0)
+    return 0
+
+
+@settings(max_examples=200, derandomize=True, deadline=None, database=None)
+@given(TRICKY, st.lists(TRICKY, max_size=2))
+def test_the_depth_limit_is_exact_whatever_the_strings_contain(value: Any, beside: Any) -> None:
+    levels = MAX_DEPTH - max(_depth(value), _depth(beside) - 1)
+    text = msgspec.json.encode(value)
+    for _ in range(levels - 1):
+        text = b"[" + text + b"]"
+    near = msgspec.json.encode(beside)[1:-1]
+    fits = b"[" + text + (b"," + near if near else b"") + b"]"
+
+    assert not is_too_deep(fits)
+    if _depth(value) >= _depth(beside) - 1:
+        assert is_too_deep(b"[" + fits + b"]")
+
+
+def test_unclosed_brackets_count_as_depth() -> None:
+    assert is_too_deep(b"[" * (MAX_DEPTH + 1))
+    assert is_too_deep(b"[]" * 300 + b'{"a":' * (MAX_DEPTH + 1))
+
+
+LEVELS = MAX_DEPTH - 1
+SIZE = 4_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "too_deep"),
+    [
+        (b"[" * SIZE, True),
+        ((b"[" * LEVELS + b"]" * LEVELS) * (SIZE // 2 // LEVELS), False),
+        ((b"[" * 8 + b"]" * 8) * (SIZE // 16), False),
+        (b"[" * LEVELS + b"[]," * (SIZE // 3) + b"]" * LEVELS, False),
+        (b"[]" * LEVELS + b'"' + b'\\"[' * (SIZE // 3) + b'"', False),
+        (b"[]" * LEVELS + b'"' + b"\\\\" * (SIZE // 2) + b'"', False),
+    ],
+    ids=["open", "nested", "nested a little", "flat inside", "escaped quotes", "backslashes"],
+)
+def test_the_depth_of_a_large_text_is_found_quickly(text: bytes, too_deep: bool) -> None:
+    began = time.process_time()
+
+    assert is_too_deep(text) is too_deep
+
+    assert time.process_time() - began < 0.5

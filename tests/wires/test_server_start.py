@@ -1,0 +1,121 @@
+"""Starting `serve`: the banner, its flags, and messages about what cannot be served."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BOUND = 20.0
+EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
+
+
+def test_the_banner_lists_the_addresses(serve: Any, connect: Any, request_bytes: Any) -> None:
+    with serve(EVERYTHING) as server:
+        assert server.port != 0
+        for path in ("/functions/NAME", "/mcp", "/functions", "/openapi.json", "/healthz"):
+            assert f"{server.url}{path}\n" in server.announced
+
+        connection = connect(server.port)
+        connection.send(request_bytes("/healthz", None, method="GET"))
+        assert connection.read_response().status == 200
+
+
+def test_the_banner_counts_one_tool_in_the_singular(serve: Any, tmp_path: Path) -> None:
+    path = tmp_path / "one_tool.py"
+    path.write_text(
+        "from answerback import App\n"
+        "app = App('one', version='2.0')\n"
+        "app.add_tool(lambda: 1, name='one')\n"
+        "app.run()\n"
+    )
+
+    with serve(path) as server:
+        banner = server.announced
+
+    assert banner.splitlines()[0] == "one 2.0: 1 tool"
+
+
+def test_the_banner_of_a_server_on_all_addresses_has_a_url_that_works(
+    serve: Any, connect: Any, request_bytes: Any
+) -> None:
+    with serve(EVERYTHING, "--host", "0.0.0.0") as server:
+        assert f"POST http://127.0.0.1:{server.port}/functions/NAME\n" in server.announced
+        assert "every address" in server.announced
+
+        connection = connect(server.port)
+        connection.send(request_bytes(host=server.url.removeprefix("http://")))
+        assert connection.read_response().body == b'{"result":10}'
+
+
+@pytest.mark.parametrize("flags", [(), ("--workers", "2")])
+def test_a_port_in_use_is_reported_in_one_line(flags: tuple[str, ...]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        command = [sys.executable, str(EVERYTHING), "serve", "--port", port, *flags]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=BOUND)
+
+    assert done.returncode != 0
+    assert done.stderr == (
+        f"error: cannot listen on 127.0.0.1:{port}: Address already in use; try another --port\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        (("--host", "203.0.113.1"), "try another --host"),
+        (("--host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid"),
+        (("--allow-host", "https://tools.example.com"), "cannot be allowed as a host"),
+        (("--allow-origin", "app.example.com"), "cannot be allowed as an origin"),
+    ],
+)
+def test_an_invalid_host_or_origin_is_reported_in_one_line(
+    flags: tuple[str, ...], message: str
+) -> None:
+    command = [sys.executable, str(EVERYTHING), "serve", *flags]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BOUND)
+
+    assert done.returncode != 0
+    assert len(done.stderr.splitlines()) == 1
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize("missing", ["starlette", "uvicorn", "httptools"])
+def test_serve_without_its_extra_says_what_to_install(missing: str) -> None:
+    program = (
+        "import sys\n"
+        "class Hidden:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name.partition('.')[0] == {missing!r}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Hidden())\n"
+        "from answerback import App\n"
+        "App('bare').run(['serve', '--port', '0'])\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=BOUND
+    )
+
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"error: {missing} is not installed; run: pip install 'answerback[serve]'\n"
+    )
+
+
+def test_max_body_sets_the_limit_of_a_body(serve: Any, connect: Any, request_bytes: Any) -> None:
+    with serve(EVERYTHING, "--max-body", "20") as server:
+        connection = connect(server.port)
+        connection.send(request_bytes())
+        small = connection.read_response()
+        connection.send(request_bytes(body=b'{"x":7,"y":3}' + b" " * 8))
+        large = connection.read_response()
+
+    assert small.status == 200
+    assert (large.status, large.json) == (413, {"error": "Body larger than 20 bytes"})
