@@ -86,8 +86,8 @@ def _log(name: str, event: str, exc: BaseException | None) -> None:
     logging.getLogger("answerback").error("tool %r %s", name, event, exc_info=exc)
 
 
-def log_internal_error(where: str) -> None:
-    """Log the current exception, which is a bug of ours and not of the tool."""
+def log_internal_error(where: str, exc: BaseException | None = None) -> None:
+    """Log *exc* or the current exception, which is a bug of ours and not of the tool."""
     import logging
 
-    logging.getLogger("answerback").exception("internal error in %s", where)
+    logging.getLogger("answerback").error("internal error in %s", where, exc_info=exc or True)
