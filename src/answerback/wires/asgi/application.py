@@ -10,7 +10,7 @@ from ...calls.failures import log_internal_error
 from ...calls.handlers import Handlers
 from ...errors import needs_extra
 from ...mcp.signing import signer_from_environment
-from ...registry import Change, Registry
+from ...registry import Change, CheckResult, Registry
 from ...reply import Reply, failure
 from ..http.guard import Guard
 from ..http.options import WebOptions
@@ -39,6 +39,8 @@ class AsgiApp:
         self._signer = signer_from_environment()[0]
         route = registry.contract.route
         self._routes = Routes(registry, handlers.tools, wire="rest", prefixes=(route,))
+        self._is_closing = False
+        registry.checks["shutdown"] = lambda: CheckResult(not self._is_closing)
         self._cors: ASGIApp | None = None
         if options.origins:
             self._cors = CORSMiddleware(
@@ -79,11 +81,13 @@ class AsgiApp:
 
     def open(self) -> None:
         """Serve, also after a shutdown."""
+        self._is_closing = False
         if "_mcp" in self.__dict__:
             self._mcp.open()
 
     def close(self) -> None:
         """End the streams and the questions that would stay open."""
+        self._is_closing = True
         # Without an MCP request there is nothing to end.
         if "_mcp" in self.__dict__:
             self._mcp.close()

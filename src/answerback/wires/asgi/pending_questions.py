@@ -16,7 +16,6 @@ from ...mcp.params import Id
 from .sse import EventStream
 from .worker_bus import QuestionAnswered
 
-
 _NO_ANSWER = "The client did not answer"
 _SHUTTING_DOWN = "The server is shutting down, so the client cannot answer"
 

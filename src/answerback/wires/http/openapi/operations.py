@@ -49,7 +49,22 @@ _FUNCTION = object_schema(
     },
     required=["name", "description", "inputSchema"],
 )
-_HEALTH = object_schema({"status": {"const": "ok"}, "name": _TEXT, "version": _TEXT})
+_CHECKS: Schema = {
+    "description": "The health checks by name; calls can be served if all are ready",
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {"ready": {"type": "boolean"}},
+        "required": ["ready"],
+    },
+}
+
+
+def _health_schema(status: str) -> Schema:
+    return object_schema(
+        {"status": {"const": status}, "name": _TEXT, "version": _TEXT, "checks": _CHECKS},
+        required=["status", "name", "version"],
+    )
 
 
 def operation(tool: Tool, arguments: Schema, data: Schema | None) -> Schema:
@@ -93,8 +108,19 @@ def page_paths(contract: Contract) -> dict[str, Schema]:
     return {
         "/functions": _page("listFunctions", "The functions", functions, contract),
         "/openapi.json": _page("describeService", "This document", _OBJECT, contract),
-        "/healthz": _page("checkHealth", "Whether the service is up", _HEALTH, contract),
+        "/healthz": _page(
+            "checkHealth", "Whether the service is up", _health_schema("ok"), contract
+        ),
+        "/readyz": _readiness_page(contract),
     }
+
+
+def _readiness_page(contract: Contract) -> Schema:
+    summary = "Whether calls can be served"
+    page = _page("checkReadiness", summary, _health_schema("ready"), contract)
+    not_ready = {JSON: {"schema": _health_schema("not ready")}}
+    page["get"]["responses"]["503"] = {"description": "They cannot", "content": not_ready}
+    return page
 
 
 def _page(operation_id: str, summary: str, schema: Schema, contract: Contract) -> Schema:
