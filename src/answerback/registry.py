@@ -62,7 +62,7 @@ class ChangeFeed:
         return unsubscribe
 
 
-class CheckResult(msgspec.Struct, frozen=True):
+class HealthState(msgspec.Struct, frozen=True):
     """The result of a health check; *details* are shown to anyone who asks for the health."""
 
     ready: bool = True
@@ -70,7 +70,7 @@ class CheckResult(msgspec.Struct, frozen=True):
     details: dict[str, bool | int | str] = {}
 
 
-Check: TypeAlias = Callable[[], CheckResult | None]
+Check: TypeAlias = Callable[[], HealthState | None]
 """A health check. It must be quick and must not block; None means that it does not apply."""
 
 
@@ -83,7 +83,7 @@ class Recording(Protocol):
     def close(self) -> None:
         """Write what is still waiting."""
 
-    def check(self) -> CheckResult:
+    def check(self) -> HealthState:
         """Whether the records can be written."""
 
 
@@ -143,7 +143,7 @@ class Registry:
         self.changes.publish(Change("tools"))
         return tool
 
-    def _check_records(self) -> CheckResult | None:
+    def _check_records(self) -> HealthState | None:
         return None if self.records is None else self.records.check()
 
     def remove_tool(self, name: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from answerback import App
 from answerback.records import SQLite
-from answerback.registry import CheckResult
+from answerback.registry import HealthState
 
 SendRequest = Callable[..., Any]
 
@@ -104,7 +104,7 @@ def test_a_check_that_raises_makes_the_app_not_ready(
 ) -> None:
     app = App("failing")
 
-    def fail() -> CheckResult:
+    def fail() -> HealthState:
         raise OSError("hunter2")
 
     app.checks["database"] = fail

@@ -10,7 +10,7 @@ from ...calls.failures import log_internal_error
 from ...calls.handlers import Handlers
 from ...errors import needs_extra
 from ...mcp.signing import signer_from_environment
-from ...registry import Change, CheckResult, Registry
+from ...registry import Change, HealthState, Registry
 from ...reply import Reply, failure
 from ..http.guard import Guard
 from ..http.options import WebOptions
@@ -40,7 +40,7 @@ class AsgiApp:
         route = registry.contract.route
         self._routes = Routes(registry, handlers.tools, wire="rest", prefixes=(route,))
         self._is_closing = False
-        registry.checks["shutdown"] = lambda: CheckResult(not self._is_closing)
+        registry.checks["shutdown"] = lambda: HealthState(not self._is_closing)
         self._cors: ASGIApp | None = None
         if options.origins:
             self._cors = CORSMiddleware(

@@ -14,7 +14,7 @@ import msgspec
 from ...calls.failures import log_internal_error
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
-from ...registry import Check, CheckResult, Registry
+from ...registry import Check, HealthState, Registry
 from ...tools.tool import Tool
 
 Page: TypeAlias = Callable[[Registry, str], HttpReply]
@@ -47,7 +47,7 @@ def _readiness(registry: Registry, root: str) -> HttpReply:
     return HttpReply(200 if is_ready else 503, body, JSON)
 
 
-def _health_json(registry: Registry, status: str, results: Mapping[str, CheckResult]) -> bytes:
+def _health_json(registry: Registry, status: str, results: Mapping[str, HealthState]) -> bytes:
     health: dict[str, Any] = {
         "status": status,
         "name": registry.name,
@@ -60,18 +60,18 @@ def _health_json(registry: Registry, status: str, results: Mapping[str, CheckRes
     return msgspec.json.encode(health)
 
 
-def _results(registry: Registry) -> dict[str, CheckResult]:
+def _results(registry: Registry) -> dict[str, HealthState]:
     """The results of the checks that apply, by name."""
     found = {name: _result(name, check) for name, check in list(registry.checks.items())}
     return {name: result for name, result in found.items() if result is not None}
 
 
-def _result(name: str, check: Check) -> CheckResult | None:
+def _result(name: str, check: Check) -> HealthState | None:
     try:
         return check()
     except Exception:  # noqa: BLE001 -- a check that fails must not take the page with it
         log_internal_error(f"the health check {name!r}")
-        return CheckResult(False, {"error": "the check failed"})
+        return HealthState(False, {"error": "the check failed"})
 
 
 def _function(tool: Tool) -> dict[str, Any]:
