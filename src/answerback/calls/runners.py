@@ -8,7 +8,6 @@ from types import CoroutineType
 from typing import Any, TypeAlias
 
 from ..errors import TimedOut
-from ..peer import NeedsInput
 from ..tools.tool import Tool
 from .call import Call
 
@@ -30,23 +29,6 @@ def run_in_place(run_async: AsyncRunner) -> Runner:
         return run_async(value, call) if isinstance(value, CoroutineType) else value
 
     return run
-
-
-def contain_exits(run: Runner) -> Runner:
-    """For a wire that runs calls on its own threads: an exit in a tool only fails its call.
-
-    No signal reaches such a thread, so KeyboardInterrupt and the like come from the tool.
-    """
-
-    def contained(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
-        try:
-            return run(tool, kwargs, call)
-        except BaseException as exc:
-            if isinstance(exc, Exception | NeedsInput):
-                raise
-            raise RuntimeError(f"the tool raised {exc!r}") from exc
-
-    return contained
 
 
 def run_in_new_loop(steps: Coroutine[Any, Any, Any], call: Call) -> Any:

@@ -19,6 +19,7 @@ from types import CoroutineType
 from typing import Any, TypeAlias
 
 from ..errors import Unavailable
+from ..registry import HealthState
 from ..tools.tool import Tool
 from .call import Call
 from .runners import Runner, with_timeout
@@ -197,6 +198,11 @@ class ThreadPool:
     def lost(self) -> int:
         """The number of threads that still run a call which timed out or was cancelled."""
         return sum(future.cancelled() for future in list(self._running.values()))
+
+    def check(self) -> HealthState:
+        """Whether plain functions can be called: not all threads are lost."""
+        lost = self.lost
+        return HealthState(lost < 2 * self._size, {"limit": self._size, "lost": lost})
 
     def _warn_of_lost(self, lost: int, *, refusing: bool) -> None:
         if lost > self._reported_lost:

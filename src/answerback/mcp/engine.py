@@ -75,6 +75,13 @@ class Engine:
         tool = self._registry.tools.get(self.tool_name(request))
         return tool is not None and tool.inline and not _uses_peer(tool)
 
+    def may_ask(self, request: Request) -> bool:
+        """Whether the request runs an author's code that can ask the client."""
+        if request.method != "tools/call":
+            return request.method in _RUN_AUTHORS_CODE
+        tool = self._registry.tools.get(self.tool_name(request))
+        return tool is not None and _uses_peer(tool)
+
     def tool_name(self, request: Request) -> str:
         """The tool that a request calls; empty if it calls none."""
         params = request.params

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..registry import HealthState
 from .call_record import MAX_KEPT_BYTES, CallRecord, make_call_record, make_event, reply_json
 from .event import Event
 from .writer import CLOSE_SECONDS, Writer
@@ -83,6 +84,14 @@ class Records:
         """Write all queued records and end the chains; later records start new chains."""
         for writer in self._writers:
             writer.close(seconds)
+
+    def check(self) -> HealthState:
+        """The health of the records. Calls are served also while records cannot be written."""
+        details: dict[str, bool | int | str] = {
+            "failing": any(writer.is_failing for writer in self._writers),
+            "waiting": sum(writer.waiting for writer in self._writers),
+        }
+        return HealthState(details=details)
 
     def make_event(self, record: CallRecord, queue_is_filling: bool = False) -> Event:
         """Return the event of *record*; the writer thread calls this, and it never raises.

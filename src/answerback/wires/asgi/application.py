@@ -10,7 +10,7 @@ from ...calls.failures import log_internal_error
 from ...calls.handlers import Handlers
 from ...errors import needs_extra
 from ...mcp.signing import signer_from_environment
-from ...registry import Change, Registry
+from ...registry import Change, HealthState, Registry
 from ...reply import Reply, failure
 from ..http.guard import Guard
 from ..http.options import WebOptions
@@ -39,6 +39,8 @@ class AsgiApp:
         self._signer = signer_from_environment()[0]
         route = registry.contract.route
         self._routes = Routes(registry, handlers.tools, wire="rest", prefixes=(route,))
+        self._is_closing = False
+        registry.checks["shutdown"] = lambda: HealthState(not self._is_closing)
         self._cors: ASGIApp | None = None
         if options.origins:
             self._cors = CORSMiddleware(
@@ -51,7 +53,7 @@ class AsgiApp:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await _answer_other(scope, receive, send)
+            await self._answer_other(scope, receive, send)
         elif self._cors is not None:
             # The fast path would bypass the headers that the CORS middleware adds.
             scope.pop(FAST_PATH, None)
@@ -77,9 +79,18 @@ class AsgiApp:
 
         self._registry.changes.forward = forward
 
+    def open(self) -> None:
+        """Serve, also after a shutdown."""
+        self._is_closing = False
+        if "_mcp" in self.__dict__:
+            self._mcp.open()
+
     def close(self) -> None:
-        """End the streams that would stay open."""
-        self._mcp.close()
+        """End the streams and the questions that would stay open."""
+        self._is_closing = True
+        # Without an MCP request there is nothing to end.
+        if "_mcp" in self.__dict__:
+            self._mcp.close()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
@@ -104,21 +115,22 @@ class AsgiApp:
                 written = self._routes.refuse(failure("Internal server error"), request)
             await request.respond_with(written)
 
+    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the lifespan events of the server, and refuse a WebSocket."""
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        while (message := await receive())["type"] != "lifespan.shutdown":
+            if message["type"] == "lifespan.startup":
+                self.open()
+                await send({"type": "lifespan.startup.complete"})
+        self.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
     @cached_property
     def _mcp(self) -> McpEndpoint:
         # Imported at the first MCP request; a server of REST alone does not need it.
         from .mcp_endpoint import McpEndpoint
 
         return McpEndpoint(self._registry, self._handlers, self._signer, self._bus)
-
-
-async def _answer_other(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer the lifespan events of the server, and refuse a WebSocket."""
-    if scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": 1000})
-        return
-    while (message := await receive())["type"] != "lifespan.shutdown":
-        if message["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-    await send({"type": "lifespan.shutdown.complete"})

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 from ...calls.call import Call
 from ...calls.handlers import make_handlers
-from ...calls.runners import contain_exits
 from ...errors import AnswerbackError, ToolError
 from ...mcp.connection import Connection
 from ...mcp.engine import Engine
@@ -46,7 +45,7 @@ class StdioServer:
         self._pipe = pipe = Pipe(source, out, self._ended.set)
         limits = registry.limits
         run = run_within(ThreadLimit(limits.threads), _LoopThread().run)
-        engine = Engine(registry, make_handlers(registry, contain_exits(run)), _signer)
+        engine = Engine(registry, make_handlers(registry, run), _signer)
         self._connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
         self._readers = Readers(
             pipe.read_line, self._connection.receive, self._ended, max_idle=limits.threads

@@ -18,24 +18,34 @@ from ...calls.call import Call
 from ...calls.runners import AsyncRunner, Runner, call_in_spare_thread, run_in_place, with_timeout
 from ...errors import TimedOut, ToolError, Unavailable
 from ...mcp.mcp_peer import McpPeer
+from ...peer import NeedsInput
 from ...tools.tool import Tool
 
 
 def run_within(limit: ThreadLimit, run_async: AsyncRunner) -> Runner:
-    """For a wire that runs each call on a thread of its own: the limit holds plain functions."""
+    """For a wire that runs calls on its own threads: the limit holds plain functions.
+
+    An exit in a tool only fails its call. No signal reaches such a thread, so KeyboardInterrupt and
+    the like come from the tool.
+    """
     in_place = run_in_place(run_async)
 
     def run(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
-        if tool.is_async or tool.inline:
-            return in_place(tool, kwargs, call)
-        if tool.timeout is not None:
-            return _run_with_timeout(limit, tool, kwargs, call, run_async)
-        limit.enter(call)
         try:
-            value = tool.fn(**kwargs)
-        finally:
-            limit.leave(call)
-        return run_async(value, call) if isinstance(value, CoroutineType) else value
+            if tool.is_async or tool.inline:
+                return in_place(tool, kwargs, call)
+            if tool.timeout is not None:
+                return _run_with_timeout(limit, tool, kwargs, call, run_async)
+            limit.enter(call)
+            try:
+                value = tool.fn(**kwargs)
+            finally:
+                limit.leave(call)
+            return run_async(value, call) if isinstance(value, CoroutineType) else value
+        except BaseException as exc:
+            if isinstance(exc, Exception | NeedsInput):
+                raise
+            raise RuntimeError(f"the tool raised {exc!r}") from exc
 
     return run
 
