@@ -28,6 +28,12 @@ class SessionEnded(msgspec.Struct, frozen=True, array_like=True, tag=True):
     nonce: bytes
 
 
+class SessionStatesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A worker has started, and asks the others for the sessions that have changed."""
+
+    worker: int
+
+
 class LogLevelSet(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """A client set the log level of its session."""
 
@@ -41,6 +47,12 @@ class ResourceSubscribed(msgspec.Struct, frozen=True, array_like=True, tag=True)
     nonce: bytes
     uri: str
     wanted: bool
+
+
+class SessionStates(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """The changes of all sessions, for a worker that has started."""
+
+    changes: list[SessionEnded | LogLevelSet | ResourceSubscribed]
 
 
 class RequestCancelled(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -93,6 +105,8 @@ class StreamFrame(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 WorkerMessage: TypeAlias = (
     SessionEnded
+    | SessionStatesWanted
+    | SessionStates
     | LogLevelSet
     | ResourceSubscribed
     | RequestCancelled
