@@ -96,15 +96,24 @@ def test_a_session_that_its_client_ended_stays_ended_when_every_worker_was_repla
         connection.send(request_bytes("/mcp", body, accept, *headers, method=method))
         return connection.read_response()
 
+    def answering_workers() -> set[int]:
+        pids: set[int] = set()
+
+        def have_all_answered() -> bool:
+            pids.add(call(server, "pid")["result"])
+            return len(pids) == 2
+
+        wait_until(have_all_answered)
+        return pids
+
     with serve(waiting_app, "--workers", "2") as server:
         started = send(server.port, INITIALIZE)
         session = f"Mcp-Session-Id: {started.headers['mcp-session-id']}"
         ended = send(server.port, b"", session, method="DELETE")
-        for victim in workers_of(server):
-            before = workers_of(server)
+        for victim in answering_workers():
             os.kill(victim, signal.SIGKILL)
             assert b"starting another" in server.stderr.readline()
-            wait_until(lambda old=before: {call(server, "pid")["result"]} - old)
+            assert victim not in answering_workers()
         after = {send(server.port, PING, session).status for _ in range(20)}
 
     assert (started.status, ended.status) == (200, 204)
