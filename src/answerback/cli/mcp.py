@@ -24,9 +24,11 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         from ..mcp.signing import signer_from_environment
 
         signer_from_environment()
+    from ..wires.interpreter_settings import collect_garbage_less_often
     from ..wires.stdio.stdio_server import StdioServer
 
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)
+    collect_garbage_less_often()
     StdioServer(app, out, source).run()
     return 0

@@ -35,8 +35,11 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = program.load(options.target)
     if options.audit is not None:
         app.records = _open_records(options.audit, options.audit_keep)
+    from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
     from ..wires.server.uvicorn_server import serve
 
+    collect_garbage_less_often()
+    switch_threads_sooner()
     return serve(app, app.handlers, server)
 
 
