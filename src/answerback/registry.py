@@ -37,7 +37,8 @@ class ChangeFeed:
     """Sends changes to its subscribers. Any thread may use it; a subscriber must not block."""
 
     def __init__(self) -> None:
-        self._listeners: tuple[Listener, ...] = ()
+        # The operations on it are atomic, so that threads need no lock.
+        self._listeners: dict[object, Listener] = {}
         self.forward: Listener | None = None
         """Sends a change to the other processes that serve the same app."""
 
@@ -49,15 +50,16 @@ class ChangeFeed:
 
     def deliver(self, change: Change) -> None:
         """Send a change to the subscribers of this process."""
-        for listener in self._listeners:
+        for listener in tuple(self._listeners.values()):
             listener(change)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call *listener* for each change; the function that is returned ends that."""
-        self._listeners = (*self._listeners, listener)
+        key = object()
+        self._listeners[key] = listener
 
         def unsubscribe() -> None:
-            self._listeners = tuple(each for each in self._listeners if each is not listener)
+            self._listeners.pop(key, None)
 
         return unsubscribe
 

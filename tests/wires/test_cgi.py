@@ -363,6 +363,19 @@ def test_a_form_is_refused_with_415_and_a_hint() -> None:
     assert "Content-Type: application/json" in response.json["error"]
 
 
+def test_a_compressed_body_is_refused_with_415() -> None:
+    response = request(ALIGNED, "/Add", b"\x1f\x8b", HTTP_CONTENT_ENCODING="gzip")
+
+    assert response.status == "415 Unsupported Media Type"
+    assert "Unsupported content encoding: gzip" in response.json["error"]
+
+
+def test_a_slash_at_the_end_of_a_path_is_ignored() -> None:
+    response = request(ALIGNED, "/Add/", b'{"x":1,"y":2}')
+
+    assert response.json == {"result": 3}
+
+
 def test_json_with_a_charset_is_accepted() -> None:
     kind = "application/json; charset=utf-8"
 
@@ -412,7 +425,7 @@ def test_health_names_the_app(tools: Path) -> None:
     assert response.json == {"status": "ok", "name": "tools", "version": "1.2.3"}
 
 
-@pytest.mark.parametrize("path", [None, "", "/", "/functions/", "/mcp/x"])
+@pytest.mark.parametrize("path", [None, "", "/", "/functions//", "/mcp/x"])
 def test_an_unknown_route_is_answered_with_404(path: str | None) -> None:
     response = request(ALIGNED, path)
 

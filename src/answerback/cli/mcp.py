@@ -22,11 +22,18 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
     app = program.load(options.target)
+    if os.environ.get("ANSWERBACK_SECRET"):
+        # It signs the state of questions; an invalid one is reported now, not at a question.
+        from ..mcp.signing import signer_from_environment
+
+        signer_from_environment()
+    from ..wires.interpreter_settings import collect_garbage_less_often
     from ..wires.stdio.stdio_server import StdioServer
 
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)
     _exit_on_sigterm()
+    collect_garbage_less_often()
     StdioServer(app, out, source).run()
     return 0
 

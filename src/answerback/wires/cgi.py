@@ -17,7 +17,7 @@ from ..errors import AnswerbackError
 from ..limits import MAX_BODY
 from ..registry import Registry
 from ..reply import Reply, failure
-from .http.refusals import too_large
+from .http.refusals import refuse_encoding, too_large
 from .http.routes import Routes
 from .standard_streams import Stdout
 
@@ -48,7 +48,8 @@ class CgiRequest:
     def __init__(self, environ: Environ) -> None:
         self.method = _text(environ, "REQUEST_METHOD") or "GET"
         # The web server has decoded the path.
-        self.path = _text(environ, "PATH_INFO") or "/"
+        path = _text(environ, "PATH_INFO") or "/"
+        self.path = path[:-1] if path.endswith("/") and len(path) > 1 else path
         self.root = _text(environ, "SCRIPT_NAME")
         self.accept = os.fsencode(environ.get("HTTP_ACCEPT", ""))
         self.content_type = os.fsencode(environ.get("CONTENT_TYPE", ""))
@@ -68,6 +69,10 @@ class RequestBody:
     def read(self) -> bytes | Reply[Any]:
         """The body, or the refusal of one."""
         length = self._length
+        if "HTTP_CONTENT_ENCODING" in self._environ:
+            refused = refuse_encoding(os.fsencode(self._environ["HTTP_CONTENT_ENCODING"]))
+            if refused is not None:
+                return refused
         if self._is_without_length:
             return _bad_request("Content-Length is missing; CGI cannot read a body without it")
         if not length:

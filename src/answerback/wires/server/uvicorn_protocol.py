@@ -48,6 +48,8 @@ with needs_extra("serve"):
 
 _MAX_HEADER_BYTES = 64 * 1024
 _SHUTDOWN_IDLE_TIMEOUT = 2.0
+_LARGE_BODY = 64 * 1024
+"""A body from this size on is not copied behind its headers."""
 _FIRST_PROBE = 0.1
 """Seconds until a client that closed its sending half is probed, if it has no response yet."""
 _MOST_PROBE_SECONDS = 10.0
@@ -320,8 +322,11 @@ class _FastPath:
         if not cycle.keep_alive:
             lines.append(b"connection: close\r\n")
         lines.append(b"content-length: %d\r\n\r\n" % len(body))
-        lines.append(body)
-        cycle.transport.write(b"".join(lines))
+        if len(body) < _LARGE_BODY:
+            lines.append(body)
+            cycle.transport.write(b"".join(lines))
+        else:
+            cycle.transport.writelines((b"".join(lines), body))
         cycle.response_complete = True
         cycle.message_event.set()
         if not cycle.keep_alive:
