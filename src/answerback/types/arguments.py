@@ -13,7 +13,7 @@ from .coerce import coerce
 from .describe import MAX_SHOWN, describe, describe_value, similar_names
 from .msgspec_types import MsgspecTypes
 from .nodes import Node
-from .problems import Coercion, InvalidArguments, Problem, TooManyProblems
+from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyProblems
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -145,12 +145,17 @@ def _load_each(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     except msgspec.ValidationError:
         coercion.report("", "expected an object of arguments", expected="object")
         return sent
+    except msgspec.DecodeError as error:
+        # msgspec found the number out of range before the place where the JSON is malformed.
+        raise InvalidJson(str(error)) from None
     for name, part in parts.items():
         try:
             sent[name] = msgspec.json.decode(part)
         except msgspec.ValidationError:
             sent[name] = _OUT_OF_RANGE
             coercion.report(name, "number out of range")
+        except msgspec.DecodeError as error:
+            raise InvalidJson(str(error)) from None
     return sent
 
 
