@@ -259,7 +259,12 @@ def test_a_change_feed_keeps_the_subscribers_of_all_threads() -> None:
 
     def subscribe(thread: int) -> None:
         for number in range(count):
-            feed.subscribe(lambda _, which=thread * count + number: received.append(which))
+            which = thread * count + number
+
+            def listen(change: Change, which: int = which) -> None:
+                received.append(which)
+
+            feed.subscribe(listen)
             feed.subscribe(lambda _: None)()
 
     running = [threading.Thread(target=subscribe, args=(number,)) for number in range(threads)]

@@ -177,7 +177,7 @@ def _spoil_session_ids(served: ServedApp, plan: Plan, report: WireReport) -> Non
 def _spoil_states(served: ServedApp, plan: Plan, report: WireReport) -> None:
     """No changed request state may be accepted."""
     frame = stateless_call("case-1", "ask_name")
-    capabilities = {"elicitation": {"form": {}}}
+    capabilities: dict[str, dict[str, object]] = {"elicitation": {"form": {}}}
     frame["params"]["_meta"][PREFIX + "clientCapabilities"] = capabilities
     asked = served.post_stateless(frame).frame["result"]
     key = next(iter(asked["inputRequests"]))

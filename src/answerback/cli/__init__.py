@@ -54,7 +54,9 @@ def _run(program: Program, arguments: Sequence[str]) -> int:
         except SystemExit:  # argparse printed the help, or an error.
             print_text("")
             raise
-        print_text("")
+        # A wire writes by itself; it leaves nothing in the buffer of `sys.stdout`.
+        if command not in _WITHOUT_OUTPUT:
+            print_text("")
         return status
     except AnswerbackError as exc:
         return _print_error(exc)
