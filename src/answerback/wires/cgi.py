@@ -74,7 +74,7 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
 def _tell_real_interrupts() -> None:
     """Let Ctrl-C raise Interrupted, so that it is not taken for an exception of the tool."""
     # The module behind `signal`, whose import takes a millisecond of each request.
-    import _signal as signal  # type: ignore[import-not-found] -- typeshed lacks it
+    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
 
     def interrupt(*_: object) -> None:
         raise Interrupted
