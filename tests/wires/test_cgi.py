@@ -268,6 +268,87 @@ def test_answerback_max_body_sets_the_limit_of_a_body() -> None:
     assert taken.json == {"result": 30}
 
 
+@pytest.mark.parametrize(
+    ("status", "path", "environ"),
+    [
+        ("413", "/Add", {"ANSWERBACK_MAX_BODY": "1000"}),
+        ("415", "/Add", {"CONTENT_TYPE": "text/plain"}),
+        ("405", "/Add", {"REQUEST_METHOD": "PUT"}),
+        ("405", "/healthz", {}),
+        ("404", "/no/such/route", {}),
+        ("400", "/Add", {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"}),
+        ("500", "/Add", {"ANSWERBACK_MAX_BODY": "a lot"}),
+    ],
+)
+def test_the_body_of_a_refused_request_is_read(
+    status: str, path: str, environ: dict[str, str]
+) -> None:
+    """A web server that still writes the body drops the response of a program that ended."""
+    body = b" " * 2_500_000
+    variables = {"REQUEST_METHOD": "POST", "PATH_INFO": path, "CONTENT_LENGTH": str(len(body))}
+    process = subprocess.Popen(
+        [sys.executable, ALIGNED, "cgi"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | variables | environ,
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(body)
+        process.stdin.close()
+
+        response = parse(process.stdout.read())
+
+    assert response.status.startswith(status)
+    assert len(response.body) == int(response.headers["Content-Length"])
+
+
+def test_a_refusal_is_sent_though_the_body_does_not_arrive() -> None:
+    environ = os.environ | {
+        "REQUEST_METHOD": "PUT",
+        "PATH_INFO": "/Add",
+        "CONTENT_LENGTH": "15",
+    }
+    command = [sys.executable, str(ALIGNED), "cgi"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environ) as process:
+        assert process.stdout is not None
+        response = parse(process.stdout.read())
+
+    assert response.status == "405 Method Not Allowed"
+
+
+@pytest.mark.parametrize(
+    ("variable", "path", "status"),
+    [
+        ("CONTENT_TYPE", "/Add", "415"),
+        ("REQUEST_METHOD", "/Add", "405"),
+        ("CONTENT_LENGTH", "/Add", "400"),
+        ("SCRIPT_NAME", "/no/such/route", "404"),
+        ("SCRIPT_NAME", "/openapi.json", "405"),
+    ],
+)
+def test_a_variable_that_is_not_utf_8_is_answered(variable: str, path: str, status: str) -> None:
+    response = request(ALIGNED, path, b"{}", **{variable: os.fsdecode(b"caf\xe9")})
+
+    assert response.status.startswith(status)
+    assert response.stderr == ""
+
+
+def test_a_script_name_that_is_not_utf_8_is_in_the_openapi_document() -> None:
+    response = request(ALIGNED, "/openapi.json", method="GET", SCRIPT_NAME=os.fsdecode(b"/\xe9"))
+
+    assert response.json["servers"] == [{"url": "/\ufffd"}]
+
+
+def test_a_body_limit_of_thousands_of_digits_is_no_limit() -> None:
+    response = request(ALIGNED, "/Add", b'{"x":10,"y":20}', ANSWERBACK_MAX_BODY="9" * 5000)
+
+    assert response.json == {"result": 30}
+
+
 def test_a_body_that_is_not_json_is_refused_as_in_seed_001() -> None:
     response = request(ALIGNED, "/Add", b"{not json")
 

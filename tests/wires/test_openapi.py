@@ -332,7 +332,7 @@ def raising(city: str) -> str:
 
 
 def returning() -> Reply[int]:
-    return failure("later", code="UNAVAILABLE")
+    return failure("later", code="TIMED_OUT")
 
 
 def harmless() -> str:
@@ -346,13 +346,13 @@ def test_statuses_come_from_the_errors_in_options_docstring_and_code() -> None:
     app.add_tool(harmless, raises=[Conflict, CityUnknown, RateLimited, ToolError])
     app.add_tool(harmless, name="unharmed")
     whole = document(app)
-    always = {"200", "400", "413", "415", "500"}
+    always = {"200", "400", "413", "415", "500", "503"}
 
     def more(name: str) -> set[str]:
         return set(post(whole, name)["responses"]) - always
 
     assert more("raising") == {"404", "409", "429"}
-    assert more("returning") == {"503"}
+    assert more("returning") == {"504"}
     assert more("harmless") == {"404", "409", "429"}
     assert more("unharmed") == set()
     assert all(always <= post(whole, name)["responses"].keys() for name in app.tools)
@@ -405,11 +405,11 @@ def test_the_document_is_cached_until_a_tool_is_added() -> None:
     assert b"functions.another" in document_json(app)
 
 
-def test_the_document_of_a_mounted_app_names_its_prefix() -> None:
+def test_the_document_names_the_prefix_of_a_mounted_app_as_its_server() -> None:
     app = rich()
 
     assert document(app, "/tools")["servers"] == [{"url": "/tools"}]
-    assert "servers" not in document(app)
+    assert document(app)["servers"] == [{"url": "/"}]
 
 
 def test_changing_a_document_does_not_change_the_next_one() -> None:

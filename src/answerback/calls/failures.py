@@ -97,7 +97,7 @@ def _invalid_output(exc: InvalidOutput, name: str) -> Error:
     reference = os.urandom(6).hex()
     # Our own traceback says nothing; the author's exception behind it does.
     _log(name, f"returned a value that cannot be sent, reference {reference}: {exc}", exc.__cause__)
-    message = f"Invalid output: {exc} (reference {reference})"
+    message = f"Invalid output: {exc.for_caller()} (reference {reference})"
     return Error(INVALID_OUTPUT, message, {"reference": reference})
 
 

@@ -180,7 +180,7 @@ class Engine:
         try:
             bodies = contents_of(resource, uri, reply)
         except InvalidOutput as exc:
-            raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc}") from None
+            raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc.for_caller()}") from None
         contents = [_content(body, peer.version) for body in bodies]
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 

@@ -227,6 +227,8 @@ class _WriterThread(Generic[T]):
                 message += f", {previous.removed} of them in a file that was removed"
             if previous.moved:
                 message += f"; {previous.moved} earlier ones are in the previous file"
+            if previous.emptied:
+                message += f"; {previous.emptied} earlier ones were in the file when it was emptied"
             _log().warning("%s", message)
         self._last_error = ""
         self._overflow_logged = False
