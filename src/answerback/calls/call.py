@@ -44,7 +44,9 @@ def reply_or_refusal(outcome: Outcome) -> Reply[Any]:
     questions = outcome.questions.values()
     # A model reads the message: the bare question would look as if it should answer it.
     capabilities = list(dict.fromkeys(each.capability for each in questions))
-    message = f"This call needs what the client does not offer: {', '.join(capabilities) or 'answers'}"
+    message = (
+        f"This call needs what the client does not offer: {', '.join(capabilities) or 'answers'}"
+    )
     if texts := [each.message for each in questions if each.message]:
         message += f". It asks: {' '.join(texts)}"
     return failure(
