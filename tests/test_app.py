@@ -183,7 +183,7 @@ def test_an_unknown_option_is_refused_with_a_list_of_options() -> None:
         app.prompt(**options)(add)
 
 
-@pytest.mark.parametrize("name", ["mcp", "functions", "openapi.json", "healthz"])
+@pytest.mark.parametrize("name", ["mcp", "functions", "openapi.json", "healthz", "readyz"])
 def test_a_tool_named_like_a_route_is_refused_under_the_direct_contract(name: str) -> None:
     with pytest.raises(ValueError, match=f"/{name} is a route of the server's"):
         App("test", contract="direct").add_tool(add, name=name)

@@ -71,11 +71,14 @@ class App(Registry):
             handlers = self._handlers = handlers_on_loop(self)
         return handlers
 
-    def openapi(self) -> dict[str, Any]:
-        """The OpenAPI 3.1 document of the tools."""
+    def openapi(self, *, dialects: bool = False) -> dict[str, Any]:
+        """The OpenAPI 3.1 document of the tools.
+
+        It has the contract's own media type; *dialects* adds those that a client can ask for.
+        """
         from .wires.http.openapi import document
 
-        return document(self)
+        return document(self, dialects=dialects)
 
     def asgi(
         self,

@@ -64,6 +64,18 @@ class ChangeFeed:
         return unsubscribe
 
 
+class HealthState(msgspec.Struct, frozen=True):
+    """The result of a health check; *details* are shown to anyone who asks for the health."""
+
+    ready: bool = True
+    """False while calls cannot be served."""
+    details: dict[str, bool | int | str] = {}
+
+
+Check: TypeAlias = Callable[[], HealthState | None]
+"""A health check. It must be quick and must not block; None means that it does not apply."""
+
+
 class Recording(Protocol):
     """Keeps a record of each call; `answerback.records.Records` is one."""
 
@@ -72,6 +84,9 @@ class Recording(Protocol):
 
     def close(self) -> None:
         """Write what is still waiting."""
+
+    def check(self) -> HealthState:
+        """Whether the records can be written."""
 
 
 class Registry:
@@ -101,6 +116,8 @@ class Registry:
         self.prompts: dict[str, Prompt] = {}
         self.completions: dict[str, Tool] = {}
         self.changes = ChangeFeed()
+        self.checks: dict[str, Check] = {"records": self._check_records}
+        """The health checks by name; the parts that serve the app add theirs."""
 
     @overload
     def tool(self, fn: F, /) -> F: ...
@@ -127,6 +144,9 @@ class Registry:
         self.tools[tool.name] = tool
         self.changes.publish(Change("tools"))
         return tool
+
+    def _check_records(self) -> HealthState | None:
+        return None if self.records is None else self.records.check()
 
     def remove_tool(self, name: str) -> None:
         """Stop serving a tool, and notify the clients that subscribed to the list of tools."""

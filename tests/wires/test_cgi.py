@@ -57,7 +57,22 @@ async def cancelled() -> int:
 
 @app.tool
 def interrupted() -> int:
-    raise KeyboardInterrupt
+    import os, signal
+    os.kill(os.getpid(), signal.SIGINT)
+    return 0
+
+@app.tool
+async def interrupted_async() -> int:
+    interrupted()
+
+@app.tool
+def raising(name: str) -> int:
+    import asyncio, builtins
+    raise getattr(builtins, name, asyncio.CancelledError)("hunter2")
+
+@app.tool
+async def raising_async(name: str) -> int:
+    return raising(name)
 
 @app.tool
 def modules() -> bool:
@@ -482,7 +497,7 @@ def test_a_tool_that_raises_cancelled_error_is_answered_in_json(tools: Path) -> 
     response = request(tools, "/cancelled")
 
     assert response.status == "500 Internal Server Error"
-    assert response.json == {"error": "Internal server error"}
+    assert response.json["error"].startswith("The tool failed unexpectedly (reference ")
     assert response.headers["Content-Type"] == "application/json"
 
 
@@ -523,12 +538,26 @@ def test_an_invalid_body_limit_is_logged_without_a_traceback(tools: Path) -> Non
     assert "Traceback" not in response.stderr
 
 
-def test_an_interrupt_logs_no_traceback(tools: Path) -> None:
-    response = request(tools, "/interrupted")
+@pytest.mark.parametrize("tool", ["interrupted", "interrupted_async"])
+def test_an_interrupt_logs_no_traceback(tools: Path, tool: str) -> None:
+    response = request(tools, f"/{tool}")
 
     assert response.status == "500 Internal Server Error"
     assert "Traceback" not in response.stderr
     assert response.exit == 130
+
+
+@pytest.mark.parametrize("name", ["KeyboardInterrupt", "GeneratorExit", "CancelledError"])
+@pytest.mark.parametrize("tool", ["raising", "raising_async"])
+def test_an_interrupt_or_cancellation_that_a_tool_raises_is_masked(
+    tools: Path, tool: str, name: str
+) -> None:
+    response = request(tools, f"/{tool}", b'{"name": "%b"}' % name.encode())
+
+    assert response.status == "500 Internal Server Error"
+    assert response.headers["X-Error-Code"] == "TOOL_EXECUTION_ERROR"
+    assert response.json["error"].startswith("The tool failed unexpectedly (reference ")
+    assert response.exit == 0
 
 
 def test_a_clients_proxy_header_does_not_reach_a_tool(tools: Path) -> None:

@@ -205,7 +205,7 @@ def test_another_spelling_of_a_path_reaches_the_same_tool(
     assert connection.read_response().body == b'{"result":10}'
 
 
-@pytest.mark.parametrize("path", ["/functions", "/openapi.json", "/healthz"])
+@pytest.mark.parametrize("path", ["/functions", "/openapi.json", "/healthz", "/readyz"])
 def test_a_page_is_json_and_head_has_its_length(
     still_served: Any, connect: Any, request_bytes: Any, path: str
 ) -> None:
@@ -220,7 +220,7 @@ def test_a_page_is_json_and_head_has_its_length(
     assert (head.status, head.headers["content-length"]) == (200, str(len(whole.body)))
 
 
-@pytest.mark.parametrize("path", ["/functions", "/openapi.json", "/healthz"])
+@pytest.mark.parametrize("path", ["/functions", "/openapi.json", "/healthz", "/readyz"])
 @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS", "FROB"])
 def test_a_page_refuses_methods_other_than_get_and_head(
     everything: App, send_request: SendRequest, path: str, method: str
@@ -241,7 +241,8 @@ def test_every_tool_is_listed_with_its_schemas(everything: App, send_request: Se
 def test_health_names_the_app(everything: App, send_request: SendRequest) -> None:
     response = send_request(everything, "GET", "/healthz")
 
-    assert response.body == b'{"status":"ok","name":"everything","version":"2.1.0"}'
+    assert response.json.pop("checks").keys() == {"threads", "shutdown"}
+    assert response.body.startswith(b'{"status":"ok","name":"everything","version":"2.1.0",')
 
 
 @pytest.mark.parametrize("path", ["/healthz/", "/functions/", "/openapi.json/"])

@@ -49,7 +49,9 @@ def handlers_on_loop(registry: Registry) -> Handlers:
     """The handlers for a wire with an event loop; plain functions run in a thread pool."""
     from .thread_pool import ThreadPool, run_on_loop
 
-    return make_handlers(registry, run_on_loop(ThreadPool(registry.limits.threads)))
+    pool = ThreadPool(registry.limits.threads)
+    registry.checks["threads"] = pool.check
+    return make_handlers(registry, run_on_loop(pool))
 
 
 def _recorded(handlers: Handlers, records: Recording) -> Handlers:

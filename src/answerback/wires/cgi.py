@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeAlias
 
+from ..calls.failures import Interrupted
 from ..calls.handlers import tools_handler
 from ..calls.pipeline import run_without_loop
 from ..calls.runners import run_in_new_loop, run_in_place
@@ -127,6 +128,7 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
     # A client's `Proxy` header must not become the proxy of a tool's own requests (httpoxy).
     os.environ.pop("HTTP_PROXY", None)
     body = RequestBody(environ, source)
+    _tell_real_interrupts()
     status = 0
     try:
         written = answer(load(), environ, body)
@@ -140,6 +142,19 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
     out.write(_head(written) + (b"" if is_head else written.body))
     out.close()
     return status
+
+
+def _tell_real_interrupts() -> None:
+    """Let Ctrl-C raise Interrupted, so that it is not taken for an exception of the tool."""
+    # The module behind `signal`, whose import takes a millisecond of each request.
+    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    # The web server may ignore the signal, and the author may handle it.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
 
 
 def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply:

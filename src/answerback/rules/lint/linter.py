@@ -14,6 +14,7 @@ import msgspec
 from ...errors import AnswerbackError, MissingExtraError
 from ..catalogue import RULES
 from ..checks.ab1_result import not_json
+from ..detectors.named_secrets import mask_pointer
 from ..finding import Fault, Finding
 from ..repair import can_repair, repair
 from ..validation import check
@@ -194,7 +195,7 @@ class Linter:
         body, line = piece.body, piece.line
         if b"\n" in body and len(body) < _MAX_LOCATED:
             line += body.count(b"\n", 0, locate(body, at)[0])
-        finding = msgspec.structs.replace(finding, pointer=piece.pointer + at)
+        finding = msgspec.structs.replace(finding, pointer=mask_pointer(piece.pointer + at))
         self._report.add(FileFinding(name, line, finding, body, piece.line, at))
 
 

@@ -11,7 +11,7 @@ from ...calls.handlers import Handlers
 from ...dialects import HttpReply
 from ...errors import needs_extra
 from ...mcp.signing import signer_from_environment
-from ...registry import Change, Registry
+from ...registry import Change, HealthState, Registry
 from ...reply import Reply, failure
 from ..http.guard import FORWARDED_HOST, Guard
 from ..http.options import WebOptions, networks
@@ -62,6 +62,8 @@ class AsgiApp:
         self.under_other_server = True
         """Whether another server than ours runs this application; ours sets it to False."""
         self._is_new = True
+        self._is_closing = False
+        registry.checks["shutdown"] = lambda: HealthState(not self._is_closing)
         self._cors: ASGIApp | None = None
         if options.origins:
             self._cors = CORSMiddleware(
@@ -76,7 +78,7 @@ class AsgiApp:
         if self._is_new:
             self._start()
         if scope["type"] != "http":
-            await _answer_other(scope, receive, send)
+            await self._answer_other(scope, receive, send)
             return
         if self._proxies is not None:
             scope = _behind_proxy(scope, self._proxies)
@@ -110,9 +112,18 @@ class AsgiApp:
 
         self._registry.changes.forward = forward
 
+    def open(self) -> None:
+        """Serve, also after a shutdown."""
+        self._is_closing = False
+        if "_mcp" in self.__dict__:
+            self._mcp.open()
+
     def close(self) -> None:
-        """End the streams that would stay open."""
-        self._mcp.close()
+        """End the streams and the questions that would stay open."""
+        self._is_closing = True
+        # Without an MCP request there is nothing to end.
+        if "_mcp" in self.__dict__:
+            self._mcp.close()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
@@ -176,6 +187,19 @@ class AsgiApp:
             refused = failure(reason, code="FOREIGN_ORIGIN")
         await request.respond_with(self._routes.refuse(refused, request))
 
+    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the lifespan events of the server, and refuse a WebSocket."""
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        while (message := await receive())["type"] != "lifespan.shutdown":
+            if message["type"] == "lifespan.startup":
+                self.open()
+                await send({"type": "lifespan.startup.complete"})
+        self.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
     @cached_property
     def _mcp(self) -> McpEndpoint:
         # Imported at the first MCP request; a server of REST alone does not need it.
@@ -215,15 +239,3 @@ def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
         changed["root_path"] = forwarded.prefix + scope.get("root_path", "")
         changed["path"] = forwarded.prefix + scope["path"]
     return changed
-
-
-async def _answer_other(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer the lifespan events of the server, and refuse a WebSocket."""
-    if scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": 1000})
-        return
-    while (message := await receive())["type"] != "lifespan.shutdown":
-        if message["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-    await send({"type": "lifespan.shutdown.complete"})

@@ -188,7 +188,7 @@ def _announce(
         f"  MCP        POST {url}/mcp",
         f"  list       GET  {url}/functions",
         f"  OpenAPI    GET  {url}/openapi.json",
-        f"  health     GET  {url}/healthz",
+        f"  health     GET  {url}/healthz, /readyz",
         *_warnings(options, is_loopback(listener.getsockname()[0]), key_is_temporary),
         "Ctrl-C ends it.",
     ]
