@@ -4,6 +4,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pydantic
@@ -257,14 +258,12 @@ def test_a_change_feed_keeps_the_subscribers_of_all_threads() -> None:
     received: list[int] = []
     count, threads = 500, 8
 
+    def receive(subscriber: int, _: Change) -> None:
+        received.append(subscriber)
+
     def subscribe(thread: int) -> None:
         for number in range(count):
-            which = thread * count + number
-
-            def listen(change: Change, which: int = which) -> None:
-                received.append(which)
-
-            feed.subscribe(listen)
+            feed.subscribe(partial(receive, thread * count + number))
             feed.subscribe(lambda _: None)()
 
     running = [threading.Thread(target=subscribe, args=(number,)) for number in range(threads)]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import log_internal_error
 from ...calls.handlers import Handlers
+from ...dialects import HttpReply
 from ...errors import needs_extra
 from ...mcp.signing import signer_from_environment
 from ...registry import Change, HealthState, Registry
@@ -16,6 +17,7 @@ from ..http.guard import FORWARDED_HOST, Guard
 from ..http.options import WebOptions, networks
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
+from .other_server import DisconnectWatch, warn_of_several_workers
 from .request import (
     FAST_PATH,
     ClientDisconnected,
@@ -57,6 +59,9 @@ class AsgiApp:
         self._signer, self.key_is_temporary = signer_from_environment()
         route = registry.contract.route
         self._routes = Routes(registry, handlers.tools, wire="rest", prefixes=(route,))
+        self.under_other_server = True
+        """Whether another server than ours runs this application; ours sets it to False."""
+        self._is_new = True
         self._is_closing = False
         registry.checks["shutdown"] = lambda: HealthState(not self._is_closing)
         self._cors: ASGIApp | None = None
@@ -70,6 +75,8 @@ class AsgiApp:
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._is_new:
+            self._start()
         if scope["type"] != "http":
             await self._answer_other(scope, receive, send)
             return
@@ -136,12 +143,27 @@ class AsgiApp:
         elif refused is not None:
             await request.respond_with(self._routes.refuse(refused, request))
         else:
-            try:
-                written = await self._routes.answer(request, body)
-            except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
-                log_internal_error(f"{request.method} {request.path}")
-                written = self._routes.refuse(failure("Internal server error"), request)
-            await request.respond_with(written)
+            await request.respond_with(await self._answer_rest(request, body))
+
+    async def _answer_rest(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply:
+        watch = None
+        if request.is_disconnected is None and request.method == "POST":
+            watch = DisconnectWatch(request.receive)
+            request.is_disconnected = watch.is_disconnected
+        try:
+            return await self._routes.answer(request, body)
+        except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
+            log_internal_error(f"{request.method} {request.path}")
+            return self._routes.refuse(failure("Internal server error"), request)
+        finally:
+            if watch is not None:
+                watch.stop()
+
+    def _start(self) -> None:
+        """Run once in each process, at the first event of the server."""
+        self._is_new = False
+        if self.under_other_server and self.key_is_temporary:
+            warn_of_several_workers()
 
     async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the lifespan events of the server, and refuse a WebSocket."""

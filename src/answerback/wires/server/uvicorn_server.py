@@ -99,6 +99,7 @@ class _Server(uvicorn.Server):
 def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
     """Serve until a signal, and return the exit status."""
     application = asgi(registry, handlers, options.web)
+    application.under_other_server = False
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
     listener = _bind(options)
