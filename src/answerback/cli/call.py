@@ -148,8 +148,9 @@ def _print_error(
         write_stderr(error_text(error, advice))
         return error.row.exit
     body = write(reply, dialect or "rest", RESULT, app.contract).body
-    if dialect is None:
-        # A pipe has no HTTP status, which the rest dialect relies on, so the code is added.
+    if dialect is None and app.contract.error_text != "json":
+        # A pipe has no HTTP status, which the rest dialect relies on, so the code is added; but
+        # a contract with errors in JSON defines all members of that JSON.
         members = {**msgspec.json.decode(body), "code": error.code}
         body = msgspec.json.encode(members | ({"hint": error.hint} if error.hint else {}))
     write_stderr(printable_json(body.decode()))
