@@ -36,4 +36,5 @@ if __name__ == "__main__":
     server.run(transport="stdio")
 else:
     logging.disable(logging.CRITICAL)
-    app = server.streamable_http_app()
+    # JSON costs the SDK less than its default, a stream of events.
+    app = server.streamable_http_app(json_response=True)
