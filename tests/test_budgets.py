@@ -28,6 +28,9 @@ STATE = {
     # The encoders of values without a declared type, built at first use.
     "calls/reply_check.py: _any_output",
     "wrapping.py: _any_output",
+    # The large texts that are being decoded: the garbage collector is paused meanwhile.
+    "types/large_text.py: _lock",
+    "types/large_text.py: _pauses",
     # Caches whose values depend on their keys alone.
     "types/pydantic_types.py: _cached_adapter",
     "types/pydantic_types.py: _cached_fail_fast_validator",

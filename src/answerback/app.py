@@ -81,16 +81,27 @@ class App(Registry):
         return document(self, dialects=dialects)
 
     def asgi(
-        self, *, hosts: Sequence[str] = (), origins: Sequence[str] = (), max_body: int = MAX_BODY
+        self,
+        *,
+        hosts: Sequence[str] = (),
+        origins: Sequence[str] = (),
+        max_body: int = MAX_BODY,
+        trusted_proxies: Sequence[str] = (),
     ) -> AsgiApp:
         """A plain ASGI application; it also mounts in any Starlette or FastAPI app.
 
-        It answers to the host names *hosts*, and pages of *origins* may call it.
+        It answers to the host names *hosts*, and pages of *origins* may call it. The forwarded
+        headers of *trusted_proxies*, which are addresses or networks, count.
         """
         from .wires.asgi import asgi
         from .wires.http.options import WebOptions
 
-        options = WebOptions(max_body=max_body, hosts=tuple(hosts), origins=tuple(origins))
+        options = WebOptions(
+            max_body=max_body,
+            hosts=tuple(hosts),
+            origins=tuple(origins),
+            trusted_proxies=tuple(trusted_proxies),
+        )
         return asgi(self, self.handlers, options)
 
     def run(self, arguments: Sequence[str] | None = None) -> None:

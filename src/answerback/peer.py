@@ -21,6 +21,7 @@ class Progress(msgspec.Struct, frozen=True):
 class Log(msgspec.Struct, frozen=True):
     level: Level
     data: Any
+    """A value that JSON can express."""
     logger: str | None = None
 
 

@@ -65,7 +65,7 @@ def test_an_app_without_tools_has_a_valid_document() -> None:
     found = document(App("empty"))
 
     assert [error.message for error in OpenAPIV31SpecValidator(found).iter_errors()] == []
-    assert list(found["paths"]) == ["/functions", "/openapi.json", "/healthz"]
+    assert list(found["paths"]) == ["/functions", "/openapi.json", "/healthz", "/readyz"]
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
@@ -387,7 +387,7 @@ def test_the_pages_match_their_schemas(contract: str) -> None:
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return await client.get(path)
 
-    for path in ("/functions", "/openapi.json", "/healthz"):
+    for path in ("/functions", "/openapi.json", "/healthz", "/readyz"):
         page = asyncio.run(get(path))
         declared = whole["paths"][path]["get"]["responses"][str(page.status_code)]["content"]
         schema = declared[page.headers["content-type"]]["schema"]

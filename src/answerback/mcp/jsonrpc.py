@@ -197,7 +197,7 @@ def _malformed(text: bytes, exc: Exception) -> RpcError:
 
 
 def result_frame(id: Id, result: bytes) -> bytes:
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode(id), result)
+    return b"".join((b'{"jsonrpc":"2.0","id":', _encode(id), b',"result":', result, b"}"))
 
 
 def error_frame(id: Id | None, error: RpcError) -> bytes:

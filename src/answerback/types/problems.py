@@ -11,7 +11,7 @@ TypeError
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import msgspec
 
@@ -21,6 +21,8 @@ from .nodes import Node
 from .scalars import format_hint
 
 MAX_PROBLEMS = 50
+# The key of a dict, as `dict_item` writes it.
+_KEY = r"""\[key (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]"""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,12 +53,22 @@ class InvalidArguments(Exception):
 
 
 class InvalidOutput(Exception):
-    """The value does not fit the return type; the message never contains the value."""
+    """The value does not fit the return type; the message never contains the value.
+
+    The path contains the keys of dicts, which may be data; `for_caller` leaves them out.
+    """
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)
         self.path = path
         self.message = message
+
+    def for_caller(self) -> str:
+        """Return the text without the keys of dicts."""
+        import re
+
+        path = re.sub(_KEY, "[key]", self.path)
+        return f"{path}: {self.message}" if path else self.message
 
     def below(self, path: str) -> InvalidOutput:
         """Return the same problem for a value that is part of another, at *path*."""
@@ -79,6 +91,11 @@ def member(path: str, name: object) -> str:
     return f"{path}.{text[:60]}" if path else text[:60]
 
 
+def dict_item(path: str, key: object) -> str:
+    """Return the path of a value in the dict at *path*, which is a return value."""
+    return f"{path}[key {str(key)[:60]!r}]"
+
+
 def item(path: str, index: int) -> str:
     """Return the path of an item of the array at *path*."""
     return f"{path}[{index}]"
@@ -93,12 +110,22 @@ class TooManyProblems(Exception):
     """Stops a coercion that found more than MAX_PROBLEMS; it keeps the first ones."""
 
 
+class Steps(Protocol):
+    """Checks the items of long arrays, many at once."""
+
+    accepted: dict[int, int]
+    """How many items at the start of an array are known to fit, by the id of the array."""
+
+    def accepts(self, node: Node, values: list[Any]) -> bool:
+        """Return whether *node* accepts each of the values as it is."""
+
+
 class Coercion:
     """The options of one coercion, and the problems that it found."""
 
     __slots__ = (
         *("lenient", "problems", "prune", "repair", "show_values", "stopped_early"),
-        *("key_differences", "repairs", "union_attempts"),
+        *("key_differences", "repairs", "steps", "union_attempts"),
     )
 
     def __init__(
@@ -117,6 +144,9 @@ class Coercion:
         self.prune = prune
         # Callers may see the arguments that they sent, but a return value may be secret.
         self.show_values = show_values
+        # Checks many items of a long array at once. Not while a member of a union is tried,
+        # because it does not count the differences.
+        self.steps: Steps | None = None
         self.problems: list[Problem] = []
         self.stopped_early = False
         # The number of repaired values, and of undeclared or absent keys. They decide which

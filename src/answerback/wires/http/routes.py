@@ -14,7 +14,6 @@ from ...calls.call import Call, Handler, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
-from ...dialects.http_reply import JSON
 from ...registry import Registry
 from ...reply import Reply
 from ...shape import RESULT, Shape
@@ -92,7 +91,7 @@ class Routes:
         refused = refuse_method(request.method, "GET, HEAD")
         if refused is not None:
             return self.refuse(refused, request, allow="GET, HEAD")
-        return HttpReply(200, page(self._registry, request.root), JSON)
+        return page(self._registry, request.root)
 
     def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> HttpReply:
         """A refusal as a response; *allow* lists the methods that are allowed."""

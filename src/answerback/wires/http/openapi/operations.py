@@ -52,7 +52,22 @@ _FUNCTION = object_schema(
     },
     required=["name", "description", "inputSchema"],
 )
-_HEALTH = object_schema({"status": {"const": "ok"}, "name": _TEXT, "version": _TEXT})
+_CHECKS: Schema = {
+    "description": "The health checks by name; calls can be served if all are ready",
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {"ready": {"type": "boolean"}},
+        "required": ["ready"],
+    },
+}
+
+
+def _health_schema(status: str) -> Schema:
+    return object_schema(
+        {"status": {"const": status}, "name": _TEXT, "version": _TEXT, "checks": _CHECKS},
+        required=["status", "name", "version"],
+    )
 
 
 def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTypes) -> Schema:
@@ -96,8 +111,17 @@ def page_paths(media: MediaTypes) -> dict[str, Schema]:
     return {
         "/functions": _page("listFunctions", "The functions", functions, media),
         "/openapi.json": _page("describeService", "This document", _OBJECT, media),
-        "/healthz": _page("checkHealth", "Whether the service is up", _HEALTH, media),
+        "/healthz": _page("checkHealth", "Whether the service is up", _health_schema("ok"), media),
+        "/readyz": _readiness_page(media),
     }
+
+
+def _readiness_page(media: MediaTypes) -> Schema:
+    summary = "Whether calls can be served"
+    page = _page("checkReadiness", summary, _health_schema("ready"), media)
+    not_ready = {JSON: {"schema": _health_schema("not ready")}}
+    page["get"]["responses"]["503"] = {"description": "They cannot", "content": not_ready}
+    return page
 
 
 def _page(operation_id: str, summary: str, schema: Schema, media: MediaTypes) -> Schema:
