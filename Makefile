@@ -61,6 +61,9 @@ fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty
 attack: $(READY)  ## send CASES hostile frames and requests over every wire, in at most SECONDS
 	CASES=$(CASES) SECONDS=$(SECONDS) $(BIN)/python -m tests.attack
 
+clients: $(READY)  ## call one app with the clients of others, each in its own environment
+	$(BIN)/python -m tests.clients
+
 soak: $(READY)  ## many calls over every wire, by clients that disconnect and abandon sessions
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)
 

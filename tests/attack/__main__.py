@@ -20,8 +20,8 @@ SHARES: dict[Callable[[Plan], WireReport], float] = {
     attack_mcp_over_http: 0.3,
     attack_rest: 0.2,
     attack_raw_http: 0.002,
-    attack_cgi: 0.002,
-    attack_command_line: 0.001,
+    attack_cgi: 0.001,
+    attack_command_line: 0.0005,
 }
 """The share of the cases for each wire; a process for each case is slow, so CGI has few."""
 

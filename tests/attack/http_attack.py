@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from tests.attack.hostile_messages import Generator, Message, large_messages
 from tests.attack.hostile_requests import MALFORMED, ODD_HEADERS, ODD_PATHS
 from tests.attack.pipeline import RawResponse, open_connection, pipelined
-from tests.attack.report import Plan, WireReport
+from tests.attack.report import LONGEST_WAIT, Plan, WireReport
 from tests.fuzz.frames import PREFIX, STATEFUL, STATELESS, VERSIONS
 from tests.fuzz.http_client import (
     EVENTS,
@@ -23,7 +23,7 @@ from tests.fuzz.http_client import (
     served_app,
     stateless_call,
 )
-from tests.fuzz.stdio_client import SECRETS, call, checked_message, refuse_constant
+from tests.fuzz.stdio_client import SECRETS, Json, call, checked_message, refuse_constant
 from tests.mcp.message_faults import model_faults
 
 BATCH = 100
@@ -177,7 +177,7 @@ def _spoil_session_ids(served: ServedApp, plan: Plan, report: WireReport) -> Non
 def _spoil_states(served: ServedApp, plan: Plan, report: WireReport) -> None:
     """No changed request state may be accepted."""
     frame = stateless_call("case-1", "ask_name")
-    capabilities: dict[str, dict[str, object]] = {"elicitation": {"form": {}}}
+    capabilities: Json = {"elicitation": {"form": {}}}
     frame["params"]["_meta"][PREFIX + "clientCapabilities"] = capabilities
     asked = served.post_stateless(frame).frame["result"]
     key = next(iter(asked["inputRequests"]))
@@ -211,21 +211,30 @@ def _send(served: ServedApp, requests: Sequence[bytes], report: WireReport) -> l
 
 
 def _send_large(served: ServedApp, request: bytes, what: str, report: WireReport) -> None:
-    """Send a large request, and a small one on another connection, which must not wait."""
-    report.cases += 1
+    """Send a large request, and small ones on another connection, which must not wait."""
     with report.caught(what):
-        received: list[RawResponse] = []
-        sender = threading.Thread(
-            target=lambda: received.extend(pipelined(served.port, [request])), daemon=True
-        )
-        sender.start()
-        quick = raw_post(b'{"x":1,"y":2}', {}, "/functions/add")
-        while sender.is_alive():
-            start = time.monotonic()
-            assert pipelined(served.port, [quick])[0].status == 200
-            report.waited(time.monotonic() - start, what)
-        assert received, "no response"
-        assert received[0].status < 500
+        waits = (_wait_of_quick_call(served, request, report) for _ in range(3))
+        # A busy machine delays a call too, so a long wait counts only if it happens again.
+        report.waited(next((wait for wait in waits if wait < LONGEST_WAIT), LONGEST_WAIT), what)
+
+
+def _wait_of_quick_call(served: ServedApp, request: bytes, report: WireReport) -> float:
+    """The longest that a call took while the server worked on *request*."""
+    report.cases += 1
+    received: list[RawResponse] = []
+    sender = threading.Thread(
+        target=lambda: received.extend(pipelined(served.port, [request])), daemon=True
+    )
+    sender.start()
+    quick = raw_post(b'{"x":1,"y":2}', {}, "/functions/add")
+    longest = 0.0
+    while sender.is_alive():
+        start = time.monotonic()
+        assert pipelined(served.port, [quick])[0].status == 200
+        longest = max(longest, time.monotonic() - start)
+    assert received, "no response"
+    assert received[0].status < 500
+    return longest
 
 
 def _check_server(served: ServedApp, report: WireReport) -> None:

@@ -47,9 +47,9 @@ class Plan:
     seed: int = 1
 
     def part(self, share: float) -> Plan:
-        """A plan for a share of the cases, which may take that share of the remaining time."""
+        """A plan for a share of the cases, which may take a part of the remaining time."""
         now = time.monotonic()
-        until = now + max(0.0, self.until - now) * min(1.0, share * 2)
+        until = now + max(0.0, self.until - now) * min(1.0, share * 2 + 0.15)
         return Plan(max(1, round(self.cases * share)), until, self.seed)
 
     @property

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 
 from tests.attack.hostile_messages import RECORDED, Generator, Message, described, large_messages
-from tests.attack.report import Plan, WireReport
+from tests.attack.report import LONGEST_WAIT, Plan, WireReport
 from tests.fuzz.frames import STATEFUL, STATELESS, VERSIONS
 from tests.fuzz.stdio_client import Json, StdioClient, call, stdio_client
 from tests.mcp.message_faults import model_faults
@@ -117,11 +117,17 @@ def _send_large(client: StdioClient, plan: Plan, report: WireReport) -> None:
     for what, text in large_messages().items():
         if plan.time_is_up:
             break
-        report.cases += 1
-        id = f"quick during {what}"
-        client.write(text + b"\n")
-        start = time.monotonic()
-        client.send(call(id, "add", x=20, y=22))
-        client.receive_response(id)
-        report.waited(time.monotonic() - start, what)
-        client.drain()
+        waits = (_wait_of_quick_call(client, text, report) for _ in range(3))
+        # A busy machine delays a call too, so a long wait counts only if it happens again.
+        report.waited(next((wait for wait in waits if wait < LONGEST_WAIT), LONGEST_WAIT), what)
+
+
+def _wait_of_quick_call(client: StdioClient, text: bytes, report: WireReport) -> float:
+    report.cases += 1
+    client.write(text + b"\n")
+    start = time.monotonic()
+    client.send(call("quick", "add", x=20, y=22))
+    client.receive_response("quick")
+    seconds = time.monotonic() - start
+    client.drain()
+    return seconds
