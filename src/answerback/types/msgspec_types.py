@@ -21,6 +21,7 @@ from . import nodes
 from .coerce import choose_member
 from .coerce_union import candidates, quick_member
 from .nodes import Node, is_loose_in_msgspec
+from .patterns import is_simple
 from .problems import Coercion
 from .scalars import read_scalar
 
@@ -125,7 +126,7 @@ class MsgspecTypes:
     def _needs_stand_in(self, node: Node) -> bool:
         match node:
             case nodes.Scalar(foreign_limits=foreign_limits):
-                return foreign_limits or self.is_loose(node)
+                return foreign_limits or self.is_loose(node) or not _has_simple_pattern(node)
             case nodes.Array(foreign_limits=foreign) | nodes.Mapping(foreign_limits=foreign):
                 return foreign
             case nodes.Record(style="dataclass"):
@@ -167,11 +168,15 @@ def _scalar(types: MsgspecTypes, node: nodes.Scalar) -> Any:
     if limits is nodes.NO_LIMITS:
         return node.kind
     given = limits.given()
-    if limits.checks or not _fits_meta(node.kind, given):
+    if limits.checks or not _fits_meta(node.kind, given) or not _has_simple_pattern(node):
         return None
     if node.kind is int:
         given = {name: _round_limit(name, limit) for name, limit in given.items()}
     return _with_meta(node.kind, given)
+
+
+def _has_simple_pattern(node: nodes.Scalar) -> bool:
+    return node.limits.pattern is None or is_simple(node.limits.pattern)
 
 
 def _fits_meta(kind: type, limits: dict[str, Any]) -> bool:
