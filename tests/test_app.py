@@ -1,7 +1,10 @@
 """App: registering tools, refused options, and calls in memory."""
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pydantic
@@ -9,6 +12,7 @@ import pytest
 
 from answerback import App, Contract, Limits, NotFound, Reply
 from answerback.app import only_app
+from answerback.registry import Change, ChangeFeed
 
 
 def add(x: int, y: int) -> int:
@@ -179,7 +183,7 @@ def test_an_unknown_option_is_refused_with_a_list_of_options() -> None:
         app.prompt(**options)(add)
 
 
-@pytest.mark.parametrize("name", ["mcp", "functions", "openapi.json", "healthz"])
+@pytest.mark.parametrize("name", ["mcp", "functions", "openapi.json", "healthz", "readyz"])
 def test_a_tool_named_like_a_route_is_refused_under_the_direct_contract(name: str) -> None:
     with pytest.raises(ValueError, match=f"/{name} is a route of the server's"):
         App("test", contract="direct").add_tool(add, name=name)
@@ -234,3 +238,39 @@ def test_a_module_with_no_app_or_with_two_is_refused() -> None:
         only_app({"x": 1}, "a.py")
     with pytest.raises(ValueError, match="these: one, two; add :NAME"):
         only_app({"one": App("one"), "two": App("two")}, "a.py")
+
+
+def test_a_change_feed_takes_constant_time_for_each_subscriber() -> None:
+    feed = ChangeFeed()
+    count = 20_000
+
+    started = time.process_time()
+    subscriptions = [feed.subscribe(lambda change: None) for _ in range(count)]
+    for unsubscribe in subscriptions:
+        unsubscribe()
+
+    # It took 20 seconds when each subscriber made a copy of all.
+    assert time.process_time() - started < 2
+
+
+def test_a_change_feed_keeps_the_subscribers_of_all_threads() -> None:
+    feed = ChangeFeed()
+    received: list[int] = []
+    count, threads = 500, 8
+
+    def receive(subscriber: int, _: Change) -> None:
+        received.append(subscriber)
+
+    def subscribe(thread: int) -> None:
+        for number in range(count):
+            feed.subscribe(partial(receive, thread * count + number))
+            feed.subscribe(lambda _: None)()
+
+    running = [threading.Thread(target=subscribe, args=(number,)) for number in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join(20)
+    feed.publish(Change("tools"))
+
+    assert sorted(received) == list(range(count * threads))

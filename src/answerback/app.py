@@ -71,23 +71,37 @@ class App(Registry):
             handlers = self._handlers = handlers_on_loop(self)
         return handlers
 
-    def openapi(self) -> dict[str, Any]:
-        """The OpenAPI 3.1 document of the tools."""
+    def openapi(self, *, dialects: bool = False) -> dict[str, Any]:
+        """The OpenAPI 3.1 document of the tools.
+
+        It has the contract's own media type; *dialects* adds those that a client can ask for.
+        """
         from .wires.http.openapi import document
 
-        return document(self)
+        return document(self, dialects=dialects)
 
     def asgi(
-        self, *, hosts: Sequence[str] = (), origins: Sequence[str] = (), max_body: int = MAX_BODY
+        self,
+        *,
+        hosts: Sequence[str] = (),
+        origins: Sequence[str] = (),
+        max_body: int = MAX_BODY,
+        trusted_proxies: Sequence[str] = (),
     ) -> AsgiApp:
         """A plain ASGI application; it also mounts in any Starlette or FastAPI app.
 
-        It answers to the host names *hosts*, and pages of *origins* may call it.
+        It answers to the host names *hosts*, and pages of *origins* may call it. The forwarded
+        headers of *trusted_proxies*, which are addresses or networks, count.
         """
         from .wires.asgi import asgi
         from .wires.http.options import WebOptions
 
-        options = WebOptions(max_body=max_body, hosts=tuple(hosts), origins=tuple(origins))
+        options = WebOptions(
+            max_body=max_body,
+            hosts=tuple(hosts),
+            origins=tuple(origins),
+            trusted_proxies=tuple(trusted_proxies),
+        )
         return asgi(self, self.handlers, options)
 
     def run(self, arguments: Sequence[str] | None = None) -> None:

@@ -1,4 +1,13 @@
-"""Context: a running tool's view of its call and of its client."""
+"""Context: a running tool's view of its call and of its client.
+
+Progress and log messages never fail a call, whatever they are given. What cannot be sent is changed
+here, so that it is the same on every wire:
+
+- Progress that is not a finite number is dropped, and such a total is left out.
+- An unknown level becomes "error".
+- A value that JSON cannot express is sent as its `repr`, or as the name of its class.
+- Unpaired surrogates become question marks.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +16,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 import msgspec
 
-from .peer import Abilities, Level, Log, NeedsInput, Peer, Progress, Question
+from .peer import LEVELS, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
 
 T = TypeVar("T")
 
@@ -66,11 +75,15 @@ class Context:
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
         """Report the tool's progress. Any thread may call this."""
-        self._call.peer.notify(Progress(progress, total, message))
+        done = _finite(progress)
+        if done is not None:
+            self._call.peer.notify(Progress(done, _finite(total), _text_or_none(message)))
 
     def log(self, data: Any, level: Level = "info", *, logger: str | None = None) -> None:
         """Send a log message to the client. Any thread may call this."""
-        self._call.peer.notify(Log(level, data, logger or self._call.name))
+        known: Level = level if level in LEVELS else "error"
+        name = _text_or_none(logger or self._call.name)
+        self._call.peer.notify(Log(known, _json_value(data), name))
 
     @property
     def can(self) -> Abilities:
@@ -136,3 +149,41 @@ class Context:
         if open_questions:
             raise NeedsInput(open_questions)
         return tuple(answers)
+
+
+_MAX_FLOAT = 1.7976931348623157e308
+
+
+def _finite(value: Any) -> float | None:
+    """The value as a number that JSON can express, or None."""
+    try:
+        number = value if type(value) in (int, float) else float(value)
+    except Exception:  # noqa: BLE001 -- the author's class may raise anything
+        return None
+    return number if -_MAX_FLOAT <= number <= _MAX_FLOAT else None
+
+
+def _text_or_none(value: Any) -> str | None:
+    if value is None:
+        return None
+    return _encodable(value) if isinstance(value, str) else _safe_repr(value)
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return _encodable(value)
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_safe_repr))
+    except Exception:  # noqa: BLE001 -- the author's class may raise anything
+        return _safe_repr(value)
+
+
+def _safe_repr(value: Any) -> str:
+    try:
+        return _encodable(repr(value))
+    except Exception:  # noqa: BLE001 -- the author's class may raise anything
+        return f"<{type(value).__name__}>"
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -11,7 +11,7 @@ ErrorStyle = Literal["message", "prefixed", "json", "coded"]
 Dialect = Literal["mcp", "rest", "envelope", "problem"]
 
 
-RESERVED_ROUTES = frozenset({"functions", "openapi.json", "healthz", "mcp", "message"})
+RESERVED_ROUTES = frozenset({"functions", "openapi.json", "healthz", "readyz", "mcp", "message"})
 """The first parts of the server's own paths. With the route "/" no tool may have such a name."""
 
 

@@ -22,4 +22,4 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 DEFAULT_LIMITS = Limits()
 MAX_BODY = 4 * 1024 * 1024
-"""The largest request body over HTTP and CGI, in bytes, unless the server is told otherwise."""
+"""The largest request body over HTTP and CGI, in bytes; an option of the server changes it."""

@@ -37,7 +37,8 @@ class ChangeFeed:
     """Sends changes to its subscribers. Any thread may use it; a subscriber must not block."""
 
     def __init__(self) -> None:
-        self._listeners: tuple[Listener, ...] = ()
+        # The operations on it are atomic, so that threads need no lock.
+        self._listeners: dict[object, Listener] = {}
         self.forward: Listener | None = None
         """Sends a change to the other processes that serve the same app."""
 
@@ -49,17 +50,30 @@ class ChangeFeed:
 
     def deliver(self, change: Change) -> None:
         """Send a change to the subscribers of this process."""
-        for listener in self._listeners:
+        for listener in tuple(self._listeners.values()):
             listener(change)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call *listener* for each change; the function that is returned ends that."""
-        self._listeners = (*self._listeners, listener)
+        key = object()
+        self._listeners[key] = listener
 
         def unsubscribe() -> None:
-            self._listeners = tuple(each for each in self._listeners if each is not listener)
+            self._listeners.pop(key, None)
 
         return unsubscribe
+
+
+class HealthState(msgspec.Struct, frozen=True):
+    """The result of a health check; *details* are shown to anyone who asks for the health."""
+
+    ready: bool = True
+    """False while calls cannot be served."""
+    details: dict[str, bool | int | str] = {}
+
+
+Check: TypeAlias = Callable[[], HealthState | None]
+"""A health check. It must be quick and must not block; None means that it does not apply."""
 
 
 class Recording(Protocol):
@@ -70,6 +84,9 @@ class Recording(Protocol):
 
     def close(self) -> None:
         """Write what is still waiting."""
+
+    def check(self) -> HealthState:
+        """Whether the records can be written."""
 
 
 class Registry:
@@ -99,6 +116,8 @@ class Registry:
         self.prompts: dict[str, Prompt] = {}
         self.completions: dict[str, Tool] = {}
         self.changes = ChangeFeed()
+        self.checks: dict[str, Check] = {"records": self._check_records}
+        """The health checks by name; the parts that serve the app add theirs."""
 
     @overload
     def tool(self, fn: F, /) -> F: ...
@@ -125,6 +144,9 @@ class Registry:
         self.tools[tool.name] = tool
         self.changes.publish(Change("tools"))
         return tool
+
+    def _check_records(self) -> HealthState | None:
+        return None if self.records is None else self.records.check()
 
     def remove_tool(self, name: str) -> None:
         """Stop serving a tool, and notify the clients that subscribed to the list of tools."""

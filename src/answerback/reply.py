@@ -31,7 +31,10 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     @classmethod
     def of(cls, exc: ToolError) -> Error:
         """Return the error for an exception."""
-        message = exc.message or str(exc) or exc.code
+        # A subclass may pass an exception on without a message of its own.
+        argument = exc.args[0] if len(exc.args) == 1 else None
+        is_chained = not exc.message and isinstance(argument, BaseException)
+        message: Any = argument if is_chained else exc.message or str(exc) or exc.code
         kind = exc.kind if exc.kind != exc.code else None
         return cls(exc.code, message, exc.details, exc.retryable, exc.hint, kind)
 

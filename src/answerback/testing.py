@@ -117,13 +117,13 @@ def _decode(found: dict[str, Any]) -> Reply[Any]:
 
 
 def _report(findings: Sequence[Finding]) -> str:
+    from .rules.detectors.named_secrets import mask_pointer
     from .types.describe import counted
 
     lines = [f"the reply breaks {counted(len(findings), 'rule')}:"]
     for each in findings:
-        lines.append(
-            f"  {each.rule} {each.name} at {each.pointer or 'the top level'}: {each.message}"
-        )
+        at = mask_pointer(each.pointer) or "the top level"
+        lines.append(f"  {each.rule} {each.name} at {at}: {each.message}")
         if each.hint:
             lines.append(f"    {each.hint}")
     return "\n".join(lines)

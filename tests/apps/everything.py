@@ -18,6 +18,7 @@ from answerback import (
     Context,
     Embedded,
     Image,
+    Limits,
     Link,
     NotFound,
     RateLimited,
@@ -29,7 +30,7 @@ from answerback import (
     success,
 )
 
-app = App("everything", version="2.1.0")
+app = App("everything", version="2.1.0", limits=Limits(threads=256))
 
 PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"

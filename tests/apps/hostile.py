@@ -1,6 +1,7 @@
 """Tools for hostile or unlucky clients: slow, cancelled, asking, exiting."""
 
 import asyncio
+import builtins
 import os
 import sys
 import time
@@ -142,6 +143,19 @@ async def exit_async() -> int:
 def raise_interrupt() -> int:
     """Raise KeyboardInterrupt."""
     raise KeyboardInterrupt("hunter2")
+
+
+@app.tool(inline=True)
+def raise_inline(kind: str) -> int:
+    """Raise an exception that usually ends more than a call."""
+    raise getattr(builtins, kind, asyncio.CancelledError)("hunter2")
+
+
+@app.tool
+async def raise_async(kind: str) -> int:
+    """Raise an exception that usually ends more than a call, on the event loop."""
+    await asyncio.sleep(0)
+    raise getattr(builtins, kind, asyncio.CancelledError)("hunter2")
 
 
 @app.tool

@@ -23,6 +23,7 @@ from answerback import (
     ToolError,
     Unauthenticated,
     Unavailable,
+    failure,
 )
 from answerback.calls.call import Call, reply_or_refusal
 from answerback.calls.handlers import make_handlers
@@ -114,6 +115,47 @@ def test_two_failures_have_different_references() -> None:
     first, second = (error_of(asyncio.run(app.call("tool"))) for _ in range(2))
 
     assert first.details != second.details
+
+
+class Chained(ToolError):
+    def __init__(self, cause: Exception) -> None:
+        Exception.__init__(self, cause)
+
+
+@pytest.mark.parametrize(
+    ("make", "code", "message"),
+    [
+        (ToolError, "UNKNOWN_ERROR", "Unknown error"),
+        (NotFound, "NOT_FOUND", "Not found"),
+        (Chained, "UNKNOWN_ERROR", "Unknown error"),
+        (lambda exc: NotFound(exc, code="ITEM_UNKNOWN"), "ITEM_UNKNOWN", "Item unknown"),
+        (failure, "UNKNOWN_ERROR", "Unknown error"),
+    ],
+)
+def test_an_exception_as_the_message_of_an_error_is_logged_and_not_shown(
+    make: Any, code: str, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = App("test")
+
+    @app.tool
+    def pay() -> Any:
+        try:
+            raise OSError("password=hunter2")
+        except OSError as exc:
+            error = make(exc)
+        if isinstance(error, ToolError):
+            raise error
+        return error
+
+    error = asyncio.run(app.call("pay")).error
+
+    assert error is not None
+    assert error.code == code
+    assert isinstance(error.details, dict)
+    assert error.message == f"{message} (reference {error.details['reference']})"
+    assert "hunter2" not in repr(error)
+    assert "OSError: password=hunter2" in caplog.text
+    assert error.details["reference"] in caplog.text
 
 
 def test_a_contract_can_set_the_text_of_masked_errors() -> None:
@@ -300,7 +342,10 @@ def test_a_question_that_nobody_can_answer_is_an_error_with_the_question() -> No
     error = error_of(reply_or_refusal(outcome))
 
     assert isinstance(outcome, NeedsInput)
-    assert (error.code, error.message, error.row.status) == ("INPUT_REQUIRED", "Delete all?", 409)
+    assert (error.code, error.row.status) == ("INPUT_REQUIRED", 409)
+    assert error.message == (
+        "This call needs what the client does not offer: elicitation. It asks: Delete all?"
+    )
     assert error.hint is not None
     assert "asks the user" in error.hint
     assert error.details["questions"][0]["params"] == {"message": "Delete all?"}

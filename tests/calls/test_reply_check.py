@@ -113,15 +113,15 @@ def deep_node() -> Node:
         ([1, SECRET], list[int], "[1]: expected int, got str"),
         ({"name": 5}, User, "name: expected str, got int"),
         ({"password": SECRET}, User, "name: missing"),
-        ({"a": [1, NAN]}, dict[str, list[float]], "a[1]: a number that is not finite"),
+        ({"a": [1, NAN]}, dict[str, list[float]], "[key][1]: a number that is not finite"),
         (NAN, float, "a number that is not finite"),
         (-INFINITY, Any, "a number that is not finite"),
-        ({"a": INFINITY}, Any, "a: a number that is not finite"),
+        ({"a": INFINITY}, Any, "[key]: a number that is not finite"),
         ("\ud800", str, "text with an unpaired surrogate, which UTF-8 cannot encode"),
-        ({"a": "\udfff"}, Any, "a: text with an unpaired surrogate, which UTF-8 cannot encode"),
+        ({"a": "\udfff"}, Any, "[key]: text with an unpaired surrogate, which UTF-8 cannot encode"),
         (object(), Any, "object cannot be written as JSON"),
-        ({"a": {1: object()}}, Any, "a['1']: object cannot be written as JSON"),
-        (cyclic_list(), Any, "[0].again: a reference cycle: the value contains itself"),
+        ({"a": {1: object()}}, Any, "[key][key]: object cannot be written as JSON"),
+        (cyclic_list(), Any, "[0][key]: a reference cycle: the value contains itself"),
         (cyclic_node(), Node, "children[0]: a reference cycle: the value contains itself"),
         (deep_node(), Node, "nested"),
         ((n for n in range(3)), list[int], "generator cannot be written as JSON"),
@@ -146,13 +146,53 @@ def test_the_log_has_one_line_with_the_reference_of_the_reply(
     assert error is not None
     assert isinstance(error.details, dict)
     reference = error.details["reference"]
-    assert error.message == f"Invalid output: a[1]: expected int, got str (reference {reference})"
+    assert (
+        error.message == f"Invalid output: [key][1]: expected int, got str (reference {reference})"
+    )
     (entry,) = caplog.records
     assert entry.exc_info is None
     assert entry.getMessage() == (
         f"tool 'tool' returned a value that cannot be sent, reference {reference}: "
-        "a[1]: expected int, got str"
+        "[key 'a'][1]: expected int, got str"
     )
+
+
+class Ledger(BaseModel):
+    balances: dict[str, dict[str, int]]
+
+
+def ledger_with(key: str) -> Ledger:
+    return Ledger.model_construct(balances={"x": {key: "many"}})
+
+
+@dataclass
+class Accounts:
+    balances: dict[str, int]
+
+
+@pytest.mark.parametrize(
+    ("value", "annotation"),
+    [
+        ({SECRET: "x"}, dict[str, int]),
+        ({f"{SECRET}'] \" x": "x"}, dict[str, int]),
+        ({SECRET: object()}, Any),
+        ({SECRET: {"a": NAN}}, Any),
+        ({SECRET: 1}, dict[int, int]),
+        (Accounts({SECRET: "x"}), Accounts),  # type: ignore[dict-item]
+        ([{SECRET: Ledger.model_construct(balances=1)}], list[dict[str, Ledger]]),
+        (ledger_with(SECRET), Ledger),
+    ],
+)
+def test_the_keys_of_a_dict_are_in_the_log_and_not_in_the_reply(
+    value: Any, annotation: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    error = call_returning(value, annotation).error
+
+    assert error is not None
+    assert error.code == "INVALID_OUTPUT"
+    assert "[key]" in error.message
+    assert SECRET not in str(error)
+    assert SECRET in caplog.text
 
 
 class Failing(BaseModel):
@@ -235,17 +275,17 @@ def test_data_is_encoded_as_its_declared_type() -> None:
         (Text("a", annotations=FIVE), "content[0].annotations: expected object"),
         (Text("a", annotations=NOTES), "content[0].annotations: priority must be"),
         (Text("a", meta=FIVE), "content[0].meta: expected object | null, got int"),
-        (Text("a", meta={"a": NAN}), "content[0].meta.a: a number that is not finite"),
-        (Text("a", meta={"a": object()}), "content[0].meta.a: object cannot be written"),
+        (Text("a", meta={"a": NAN}), "content[0].meta[key]: a number that is not finite"),
+        (Text("a", meta={"a": object()}), "content[0].meta[key]: object cannot be written"),
         (Image(b"x", "image/png", width=WORD), "content[0].width: expected int | null, got str"),
         (Link(FIVE, "a"), "content[0].uri: expected str, got int"),
-        (Link("a:b", "a", metadata={"a": {1, 2, object()}}), "content[0].metadata.a"),
+        (Link("a:b", "a", metadata={"a": {1, 2, object()}}), "content[0].metadata[key]"),
         (Embedded("a:b", text=FIVE), "content[0].text: expected str | null, got int"),
         ([Text("a"), Text(FIVE)], "content[1].text: expected str, got int"),
-        (success("a", meta={"a": object()}), "meta.a: object cannot be written as JSON"),
-        (success("a", meta={"a": [NAN]}), "meta.a[0]: a number that is not finite"),
+        (success("a", meta={"a": object()}), "meta[key]: object cannot be written as JSON"),
+        (success("a", meta={"a": [NAN]}), "meta[key][0]: a number that is not finite"),
         (success("a", meta=FIVE), "meta: cannot be of type int"),
-        (failure("a", meta={"a": object()}), "meta.a: object cannot be written as JSON"),
+        (failure("a", meta={"a": object()}), "meta[key]: object cannot be written as JSON"),
         (Reply(content=FIVE), "content: cannot be of type int"),
         (Reply(content=NONE), "content: cannot be of type NoneType"),
         (Reply(timestamp=WORD), "timestamp: cannot be of type str"),
@@ -344,7 +384,7 @@ def test_members_of_an_error_that_cannot_be_sent_are_removed_and_logged(
 
 @pytest.mark.parametrize(
     ("message", "expected"),
-    [(5, "5"), (ValueError("it broke"), "it broke"), ("half \ud800", "half ?")],
+    [(5, "5"), (["it broke"], "['it broke']"), ("half \ud800", "half ?")],
 )
 def test_a_message_that_is_not_a_string_becomes_one(message: Any, expected: str) -> None:
     assert error_of(raising(ToolError(message))).message == expected

@@ -370,3 +370,50 @@ def test_a_forked_child_runs_def_tools_even_if_the_parent_ran_one(tmp_path: Path
     )
 
     assert done.stdout == "True 0\n", done.stderr
+
+
+NESTED = """
+import asyncio, threading
+from answerback import App, Limits
+
+app = App("nested", limits=Limits(threads=2))
+together = threading.Barrier(2)
+running = []
+
+@app.tool
+def down(depth: int) -> int:
+    if depth == 0:
+        return 0
+    return 1 + asyncio.run(app.call("down", depth=depth - 1)).data
+
+@app.tool
+def fan_out() -> int:
+    async def calls():
+        return await asyncio.gather(*(app.call("down", depth=2) for _ in range(5)))
+    return sum(reply.data for reply in asyncio.run(calls()))
+
+@app.tool
+def count() -> int:
+    running.append(1)
+    found = len(running)
+    threading.Event().wait(0.01)
+    running.pop()
+    return found
+
+async def main():
+    deep = await asyncio.gather(*(app.call("down", depth=6) for _ in range(4)))
+    wide = await asyncio.gather(*(app.call("fan_out") for _ in range(3)))
+    counts = await asyncio.gather(*(app.call("count") for _ in range(20)))
+    print([reply.data for reply in deep], [reply.data for reply in wide])
+    print(max(reply.data for reply in counts))
+
+asyncio.run(main())
+"""
+
+
+def test_calls_within_calls_do_not_wait_for_one_another_for_ever() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NESTED], capture_output=True, text=True, timeout=BOUND
+    )
+
+    assert done.stdout == "[6, 6, 6, 6] [10, 10, 10]\n2\n"

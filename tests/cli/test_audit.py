@@ -49,6 +49,20 @@ def test_verify_prints_the_number_of_records_and_that_all_links_hold(
     assert "all links hold" in output
 
 
+def test_verify_says_what_it_cannot_prove_unless_a_head_is_given(
+    audit_db: str, capsys: Capture
+) -> None:
+    audit("verify", audit_db, "--json")
+    found = json.loads(capsys.readouterr().out)
+    assert found["head_given"] is False
+
+    audit("verify", audit_db)
+    assert "not proven without --head" in capsys.readouterr().out
+
+    audit("verify", audit_db, "--head", found["heads"][0]["hash"])
+    assert "not proven" not in capsys.readouterr().out
+
+
 def test_verify_fails_if_the_record_of_a_given_head_is_missing(
     audit_db: str, capsys: Capture
 ) -> None:

@@ -165,3 +165,21 @@ def test_a_progress_bar_is_shown_for_a_long_file(on_a_terminal: Run, tmp_path: P
 
 def without_colours(text: str) -> str:
     return re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", text)
+
+
+@pytest.mark.parametrize("form", ["text", "json", "github", "sarif", "junit"])
+def test_no_report_quotes_a_secret(form: str, answerback: Run, recorded: Run) -> None:
+    secret = "hunter2-Zk3vQ9"
+    key = "ghp_1a2B3c4D5e6F7g8H9i0J1k2L3m4N5o6P7q8R"
+    text = {"type": "text", "text": f"no login with password={secret}"}
+    recorded(
+        json.dumps({"content": [text], "isError": True}),
+        json.dumps({"content": [], "structuredContent": {key: f"Bearer {key}"}}),
+    )
+
+    done = answerback("lint", "--format", form, "replies.jsonl")
+
+    assert "AB506" in done.stdout
+    assert "AB505" in done.stdout
+    assert secret not in done.stdout
+    assert key not in done.stdout

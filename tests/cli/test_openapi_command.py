@@ -15,3 +15,12 @@ def test_the_openapi_document_is_printed_as_indented_json(answerback: Run) -> No
     assert json.loads(done.stdout)["openapi"].startswith("3.1")
     assert done.stdout.startswith("{\n  ")
     assert done.stdout.endswith("}\n")
+
+
+def test_the_media_types_of_all_dialects_are_printed_on_request(answerback: Run) -> None:
+    default = answerback("openapi", "tools.py").stdout
+    all_dialects = answerback("openapi", "tools.py", "--dialects").stdout
+
+    assert "application/vnd.answerback.mcp+json" not in default
+    assert "application/vnd.answerback.mcp+json" in all_dialects
+    assert json.loads(default)["servers"] == [{"url": "/"}]

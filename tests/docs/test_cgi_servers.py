@@ -1,65 +1,228 @@
-"""Runs the configuration of docs/cgi.md under lighttpd, if it is installed."""
+"""Runs the configurations of docs/cgi.md under the web servers that are installed."""
 
 from __future__ import annotations
 
+import http.client
+import os
 import re
 import shutil
 import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import closing
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
+import answerback
+
 ROOT = Path(__file__).parent.parent.parent
-LIGHTTPD = shutil.which("lighttpd", path="/usr/sbin:/usr/local/sbin:/usr/bin:/opt/homebrew/bin")
+PROGRAMS = "/usr/sbin:/usr/local/sbin:/usr/bin:/opt/homebrew/bin"
+APACHE_MODULES = Path("/usr/lib/apache2/modules")
+NGINX_PARAMETERS = Path("/etc/nginx/fastcgi_params")
+BODY_LIMIT = 1048576
+"""The limit that the configurations of the page set."""
 
 
-@pytest.fixture
-def tools(tmp_path: Path) -> Iterator[str]:
-    """The URL at which lighttpd serves the calculator, with the page's configuration."""
-    if LIGHTTPD is None:
-        pytest.skip("lighttpd is not installed")
-    program = tmp_path / "calculator.py"
-    source = (ROOT / "examples" / "calculator.py").read_text()
-    program.write_text(f"#!{sys.executable}\n{source}")
-    program.chmod(0o755)
-    (tmp_path / "public").mkdir()
-    with closing(socket.create_server(("127.0.0.1", 0))) as free:
-        port = free.getsockname()[1]
-    page = (ROOT / "docs" / "cgi.md").read_text()
-    found = re.search(r"```lighttpd\n(.*?)```", page, re.DOTALL)
-    assert found is not None
-    configuration = found[1].replace("/srv/tools", str(tmp_path)).replace("8080", str(port))
-    (tmp_path / "lighttpd.conf").write_text(configuration)
-    command = [LIGHTTPD, "-D", "-f", str(tmp_path / "lighttpd.conf")]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-        assert server.stderr is not None
+class Response(NamedTuple):
+    status: int
+    headers: http.client.HTTPMessage
+    body: bytes
+
+
+class Site:
+    """A folder with the program, and the port of the web server that serves it."""
+
+    def __init__(self, folder: Path, port: int) -> None:
+        self.folder = folder
+        self.port = port
+
+    def configuration(self, language: str) -> str:
+        """The page's configuration for this folder and port."""
+        page = (ROOT / "docs" / "cgi.md").read_text()
+        found = re.search(rf"```{language}\n(.*?)```", page, re.DOTALL)
+        assert found is not None
+        return found[1].replace("/srv/tools", str(self.folder)).replace("8080", str(self.port))
+
+    def write(self, name: str, text: str) -> str:
+        (self.folder / name).write_text(text)
+        return str(self.folder / name)
+
+    def request(
+        self, method: str, path: str, body: bytes | Iterator[bytes] = b"", media: str = ""
+    ) -> Response:
+        """Send a request and read the whole response; raises if it is incomplete."""
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
+            headers = {"Content-Type": media} if media else {}
+            connection.request(method, f"/tools/{path}", body, headers)
+            response = connection.getresponse()
+            return Response(response.status, response.headers, response.read())
+
+
+def lighttpd(site: Site, stack: ExitStack) -> None:
+    # lighttpd stores large bodies in /var/tmp, which some containers lack.
+    uploads = f'server.upload-dirs = ("{site.folder}")\n'
+    file = site.write("lighttpd.conf", site.configuration("lighttpd") + uploads)
+    stack.enter_context(running(find("lighttpd"), "-D", "-f", file))
+
+
+def apache(site: Site, stack: ExitStack) -> None:
+    """Apache with the event module and mod_cgid."""
+    program = find("apache2")
+    names = ("mpm_event", "authz_core", "alias", "env", "cgid")
+    modules = [f"LoadModule {name}_module {APACHE_MODULES}/mod_{name}.so" for name in names]
+    folder = site.folder
+    lines = [
+        *modules,
+        "ServerName 127.0.0.1",
+        f"ServerRoot {folder}",
+        f"Listen 127.0.0.1:{site.port}",
+        f"PidFile {folder}/apache.pid",
+        f"ErrorLog {folder}/apache.log",
+        f"ScriptSock {folder}/cgid.sock",
+        f"Mutex file:{folder} default",
+        site.configuration("apache"),
+    ]
+    file = site.write("apache.conf", "\n".join(lines))
+    stack.enter_context(running(program, "-D", "FOREGROUND", "-f", file))
+
+
+def nginx(site: Site, stack: ExitStack) -> None:
+    """nginx with fcgiwrap."""
+    program, wrapper = find("nginx"), find("fcgiwrap")
+    if not NGINX_PARAMETERS.exists():
+        pytest.skip(f"nginx's {NGINX_PARAMETERS} is not installed")
+    gateway = site.folder / "fcgiwrap.socket"
+    page = site.configuration("nginx").replace("/run/fcgiwrap.socket", str(gateway))
+    page = page.replace("fastcgi_params", str(NGINX_PARAMETERS))
+    folder = site.folder
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    file = site.write(
+        "nginx.conf",
+        f"pid {folder}/nginx.pid; error_log {folder}/nginx.log; daemon off; events {{}}"
+        f"http {{ access_log off; {temporary}"
+        f"server {{ listen 127.0.0.1:{site.port};\n{page}\n}} }}",
+    )
+    stack.enter_context(running(wrapper, "-s", f"unix:{gateway}"))
+    stack.enter_context(running(program, "-e", f"{folder}/nginx.log", "-c", file))
+
+
+SERVERS: dict[str, Callable[[Site, ExitStack], None]] = {
+    "lighttpd": lighttpd,
+    "apache": apache,
+    "nginx": nginx,
+}
+
+
+@pytest.fixture(params=SERVERS)
+def site(request: pytest.FixtureRequest) -> Iterator[Site]:
+    """The calculator, served with the page's configuration."""
+    # The paths of unix sockets are limited to about 100 characters, which tmp_path may exceed.
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir="/tmp")))
+        # The package under test, which need not be the one that is installed.
+        package = Path(answerback.__file__).parent.parent
+        path = f"import sys; sys.path.insert(0, {str(package)!r})"
+        source = (ROOT / "examples" / "calculator.py").read_text()
+        (folder / "calculator.py").write_text(f"#!{sys.executable}\n{path}\n{source}")
+        (folder / "calculator.py").chmod(0o755)
+        (folder / "public").mkdir()
+        with closing(socket.create_server(("127.0.0.1", 0))) as free:
+            port = free.getsockname()[1]
+        served = Site(folder, port)
+        SERVERS[request.param](served, stack)
+        wait_until_it_serves(port)
+        yield served
+
+
+def find(name: str) -> str:
+    found = shutil.which(name, path=PROGRAMS)
+    if found is None:
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+@contextmanager
+def running(*command: str) -> Iterator[None]:
+    """Run a server without root's name, under which Apache refuses to serve."""
+    prefix: tuple[str, ...] = ()
+    if os.geteuid() == 0:
+        prefix = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
         try:
-            assert "server started" in server.stderr.readline()
-            yield f"http://127.0.0.1:{port}/tools"
+            subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=10)
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("root cannot become another user here")
+    with subprocess.Popen([*prefix, *command], stderr=subprocess.DEVNULL) as server:
+        try:
+            yield
         finally:
             server.terminate()
 
 
-def test_lighttpd_serves_the_program_with_the_pages_configuration(tools: str) -> None:
+def wait_until_it_serves(port: int) -> None:
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=1).close()
+            return
+        except ConnectionRefusedError:
+            time.sleep(0.02)
+    pytest.fail("the web server did not start")
+
+
+def test_a_web_server_serves_the_program_with_the_pages_configuration(site: Site) -> None:
     for path in ("add", "functions/add"):
-        request = urllib.request.Request(f"{tools}/{path}", b'{"x": 7, "y": 3}')
-        request.add_header("Content-Type", "application/json")
-        with urllib.request.urlopen(request, timeout=10) as response:
-            assert response.read() == b'{"result":10}'
-            assert response.headers["Content-Type"] == "application/json"
+        response = site.request("POST", path, b'{"x": 7, "y": 3}', "application/json")
+
+        assert (response.status, response.body) == (200, b'{"result":10}')
+        assert response.headers["Content-Type"] == "application/json"
 
 
-def test_lighttpd_passes_error_responses_and_the_health_check_on(tools: str) -> None:
-    with urllib.request.urlopen(f"{tools}/healthz", timeout=10) as response:
-        assert response.read() == b'{"status":"ok","name":"calculator","version":"1.0.0"}'
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(f"{tools}/functions/add", b"x=7", timeout=10)
-    with refused.value as answer:
-        assert answer.status == 415
-        assert answer.headers["X-Error-Code"] == "UNSUPPORTED_MEDIA_TYPE"
+def test_a_web_server_passes_the_health_check_on(site: Site) -> None:
+    response = site.request("GET", "healthz")
+
+    assert response.body == b'{"status":"ok","name":"calculator","version":"1.0.0"}'
+
+
+@pytest.mark.parametrize("size", [20, 700_000])
+def test_a_web_server_passes_each_refusal_on_completely(site: Site, size: int) -> None:
+    """Contract: the body of a request is read, even if the request is refused."""
+    body = b'{"x": 1, "y": '.ljust(size)
+    json = "application/json"
+
+    malformed = site.request("POST", "add", body, json)
+    missing = site.request("POST", "nothing", body, json)
+    wrong_method = site.request("PUT", "add", body, json)
+    page = site.request("POST", "healthz", body, json)
+    form = site.request("POST", "add", body, "application/x-www-form-urlencoded")
+
+    assert (malformed.status, malformed.body) == (400, b'{"error":"Invalid JSON body"}')
+    assert (missing.status, missing.headers["X-Error-Code"]) == (404, "TOOL_NOT_FOUND")
+    assert (wrong_method.status, wrong_method.headers["Allow"]) == (405, "POST")
+    assert (page.status, page.headers["Allow"]) == (405, "GET, HEAD")
+    assert (form.status, form.headers["X-Error-Code"]) == (415, "UNSUPPORTED_MEDIA_TYPE")
+
+
+@pytest.mark.parametrize("size", [BODY_LIMIT + 1, 5 * BODY_LIMIT])
+def test_a_web_server_passes_the_refusal_of_a_large_body_on(site: Site, size: int) -> None:
+    response = site.request("POST", "add", b" " * size, "application/json")
+
+    assert response.status == 413
+    assert response.body == b'{"error":"Body larger than 1048576 bytes"}'
+
+
+def test_a_chunked_body_is_answered(site: Site) -> None:
+    """Apache passes it on without its length, which the program refuses."""
+    chunks = iter([b'{"x": 7,', b' "y": 3}'])
+
+    response = site.request("POST", "add", chunks, "application/json")
+
+    assert (response.status, b"Content-Length is missing" in response.body) in [
+        (200, False),
+        (400, True),
+    ]

@@ -272,8 +272,11 @@ def status_of(response: bytes) -> int:
     return int(response.split(b" ", 2)[1]) if response.startswith(b"HTTP/") else 0
 
 
+SECRETS = "one" * 6 + "," + "two" * 6
+
+
 @contextmanager
-def served_app(path: Path = HOSTILE, *flags: str, secret: str = "one,two") -> Iterator[ServedApp]:
+def served_app(path: Path = HOSTILE, *flags: str, secret: str = SECRETS) -> Iterator[ServedApp]:
     """Serve the app at *path*, and kill the server at the end."""
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(

@@ -19,7 +19,7 @@ PIXEL = (
 
 
 class ClientReport(msgspec.Struct):
-    """What a client received from the server; the fields do not depend on the client."""
+    """The messages that a client received; the fields do not depend on the client."""
 
     version: str
     era: str

@@ -11,7 +11,7 @@ from answerback.mcp.session_id import SessionId
 from answerback.mcp.signing import Signer
 from answerback.versions import V2025_11_25
 
-OURS, OLD, FOREIGN = Signer(b"one"), Signer(b"two"), Signer(b"other")
+OURS, OLD, FOREIGN = Signer(b"one" * 6), Signer(b"two" * 6), Signer(b"other")
 
 
 def session_id(age: int = 0) -> SessionId:

@@ -32,3 +32,25 @@ def test_a_tool_that_exits_or_interrupts_fails_only_its_call(
     assert response.status == 200
     assert response.frame["result"]["isError"] is True
     assert shared_app.still_serves()
+
+
+@pytest.mark.parametrize("tool", ["raise_inline", "raise_async"])
+@pytest.mark.parametrize("name", ["KeyboardInterrupt", "GeneratorExit", "CancelledError"])
+def test_an_interrupt_or_cancellation_that_a_tool_raises_is_masked(
+    shared_app: ServedApp, tool: str, name: str
+) -> None:
+    connection = shared_app.connect()
+    body = json.dumps({"kind": name}).encode()
+    connection.sendall(raw_post(body, {"Connection": "close"}, f"/functions/{tool}"))
+    received = read_to_end(connection)
+    frames = [
+        shared_app.post(call(1, tool, kind=name), shared_app.initialize()).frame,
+        shared_app.post_stateless(stateless_call(1, tool, kind=name)).frame,
+    ]
+
+    assert b"x-error-code: TOOL_EXECUTION_ERROR" in received
+    assert b"(reference " in received
+    assert b"hunter2" not in received
+    texts = [frame["result"]["content"][0]["text"] for frame in frames]
+    assert ["(reference " in text for text in texts] == [True, True]
+    assert shared_app.still_serves()

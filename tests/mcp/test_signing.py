@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from answerback.errors import AnswerbackError
 from answerback.mcp.session import ClientCapabilities
 from answerback.mcp.session_id import LIFETIME, SessionId
 from answerback.mcp.signing import Signer, signer_from_environment
@@ -100,16 +101,29 @@ def test_two_keys_with_the_same_id_byte_both_verify() -> None:
     assert OURS.verify(token, SESSION) is None
 
 
-@pytest.mark.parametrize("secrets", ["one", "one,two", " one , two ", ",one,"])
+ONE, TWO = "one" * 6, "two" * 6
+
+
+@pytest.mark.parametrize("secrets", [ONE, f"{ONE},{TWO}", f" {ONE} , {TWO} ", f",{ONE},"])
 def test_the_keys_come_from_the_environment(secrets: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANSWERBACK_SECRET", secrets)
 
     signer, is_own = signer_from_environment()
 
     assert not is_own
-    assert signer.verify(Signer(b"one").sign(b"payload", SESSION), SESSION) == b"payload"
-    verified = signer.verify(Signer(b"two").sign(b"payload", SESSION), SESSION)
-    assert (verified is not None) == ("two" in secrets)
+    assert signer.verify(Signer(ONE.encode()).sign(b"payload", SESSION), SESSION) == b"payload"
+    verified = signer.verify(Signer(TWO.encode()).sign(b"payload", SESSION), SESSION)
+    assert (verified is not None) == (TWO in secrets)
+
+
+@pytest.mark.parametrize("secrets", ["a", "x" * 15, f"{ONE},short", "é" * 7])
+def test_a_short_secret_is_refused(secrets: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANSWERBACK_SECRET", secrets)
+
+    with pytest.raises(AnswerbackError, match="at least 16") as refused:
+        signer_from_environment()
+
+    assert not any(len(part) > 3 and part in str(refused.value) for part in secrets.split(","))
 
 
 @pytest.mark.parametrize("secrets", ["", ",", " , "])

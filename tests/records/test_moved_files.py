@@ -113,6 +113,48 @@ def test_the_last_records_are_written_if_the_file_is_moved_just_before_close(
     assert [len(replies_in(old)), len(replies_in(path))] == [3, 4]
 
 
+def test_a_jsonl_file_that_was_copied_and_emptied_gets_new_chains(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path, copy = tmp_path / "audit.jsonl", tmp_path / "audit.1.jsonl"
+    first, second = Records(JSONL(path)), Records(JSONL(path))
+    for records in (first, second):
+        call_add(app_with(records), 100)
+        assert records.flush(TIMEOUT)
+    # logrotate does this with `copytruncate`.
+    copy.write_bytes(path.read_bytes())
+    path.write_bytes(b"")
+
+    call_add(app_with(first), 300)
+    first.close()
+    # The file is now longer than it was when the second writer last wrote to it.
+    call_add(app_with(second), 5)
+    second.close()
+
+    verdict = verify(str(path))
+    assert verdict.broken == ""
+    assert [head.began for head in verdict.heads] == ["the file was emptied"] * 2
+    assert [len(replies_in(copy)), len(replies_in(path))] == [200, 305]
+    assert verify(str(copy)).holds
+    assert "100 earlier ones were in the file when it was emptied" in caplog.text
+
+
+def test_a_tail_that_is_cut_off_while_a_process_writes_is_not_taken_for_a_rotation(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    records = Records(JSONL(path))
+    call_add(app_with(records), 10)
+    assert records.flush(TIMEOUT)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:-3]))
+
+    call_add(app_with(records), 5)
+    records.close()
+
+    assert "number 9 should be here" in verify(str(path)).broken
+
+
 def test_a_chain_without_a_written_record_starts_in_the_new_file(tmp_path: Path) -> None:
     path, old = tmp_path / "audit.db", tmp_path / "audit.1.db"
     first, second = Records(SQLite(path)), Records(SQLite(path))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -129,3 +130,26 @@ def test_a_database_without_records_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(CannotRead, match="records"):
         verify(str(tmp_path / "other.db"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda line: line.replace(b'"event":', b'"event":{"tool":"other"},"event":', 1),
+        lambda line: line.replace(b'{"chain":', b'{"seq":1,"chain":', 1),
+        lambda line: line.replace(b'{"chain":', b'{"note":"added","chain":', 1),
+        lambda line: line.replace(b'"seq":', b'"seq": ', 1),
+    ],
+)
+def test_verify_refuses_a_line_with_other_members_than_were_written(
+    change: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "audit.jsonl"
+    record_calls(JSONL(path), calls=3)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:2], change(lines[2]), *lines[3:]]))
+
+    verdict = verify(str(path))
+
+    assert "record 3, number 3" in verdict.broken
+    assert "not as it was written" in verdict.broken

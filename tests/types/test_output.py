@@ -225,7 +225,7 @@ def test_the_checked_value_is_a_new_object_of_the_declared_type() -> None:
         (int, True, ""),
         (list[int], [1, "secret"], "[1]"),
         (Point, Point("secret"), "x"),  # type: ignore[arg-type]
-        (dict[str, Point], {"a": {"y": 1}}, "a.x"),
+        (dict[str, Point], {"a": {"y": 1}}, "[key 'a'].x"),
         (Movie, {"title": "a", "year": "secret"}, "year"),
         (tuple[int, int], (1,), ""),
         (Account, Account(-1), "number"),
@@ -250,12 +250,12 @@ def test_a_value_that_does_not_fit_is_refused_with_its_path(
     [
         (float, float("nan"), ""),
         (float | None, float("inf"), ""),
-        (Any, {"a": [1.0, float("nan")]}, "a[1]"),
+        (Any, {"a": [1.0, float("nan")]}, "[key 'a'][1]"),
         (Decimal, Decimal("NaN"), ""),
         (Any, [Decimal("Infinity")], "[0]"),
-        (dict[str, float | None], {"a": float("-inf")}, "a"),
+        (dict[str, float | None], {"a": float("-inf")}, "[key 'a']"),
         (Holder, Holder([float("nan")]), "held[0]"),
-        (Any, {"user": User.model_construct(name="a", age=float("nan"))}, "user.age"),
+        (Any, {"user": User.model_construct(name="a", age=float("nan"))}, "[key 'user'].age"),
         (Reading, Reading(value=float("nan")), "value"),
         (list[Reading], [Reading(more=[float("inf")])], "[0].more[0]"),
     ],
@@ -267,15 +267,15 @@ def test_a_number_that_is_not_finite_is_never_sent(annotation: Any, value: Any, 
 @pytest.mark.parametrize(
     ("value", "path"),
     [
-        ({"items": [0, 1, 2, {"owner": object()}]}, "items[3].owner"),
-        ({"a": Holder(Broken())}, "a.held"),
+        ({"items": [0, 1, 2, {"owner": object()}]}, "[key 'items'][3][key 'owner']"),
+        ({"a": Holder(Broken())}, "[key 'a'].held"),
         (_cycle(), "[0][0]"),
-        ({"a": "\ud800"}, "a"),
-        ({"a": {(1, 2): 3}}, "a['(1, 2)']"),
-        ({"a": {None: 3}}, "a.None"),
+        ({"a": "\ud800"}, "[key 'a']"),
+        ({"a": {(1, 2): 3}}, "[key 'a'][key '(1, 2)']"),
+        ({"a": {None: 3}}, "[key 'a'][key 'None']"),
         ([10**5000], "[0]"),
         ([iter([])], "[0]"),
-        ({"a b": [object]}, "['a b'][0]"),
+        ({"a b": [object]}, "[key 'a b'][0]"),
     ],
 )
 def test_a_value_that_json_cannot_represent_is_refused_with_its_path(value: Any, path: str) -> None:
@@ -338,7 +338,7 @@ def test_a_dict_is_validated_and_sent_as_the_declared_model() -> None:
         (User | int, "secret", ""),
         (Team, Team(User(name="a"), [3]), "members[0]"),  # type: ignore[list-item]
         (Team, {"lead": {"name": "a"}}, "members"),
-        (dict[str, User], {"a": User.model_construct(name="b", age="secret")}, "a.age"),
+        (dict[str, User], {"a": User.model_construct(name="b", age="secret")}, "[key 'a'].age"),
     ],
 )
 def test_an_invalid_model_is_refused_with_its_path(annotation: Any, value: Any, path: str) -> None:

@@ -118,9 +118,9 @@ def rich(contract: str | Contract = "standard") -> App:
 
 @cache
 def described(contract: str) -> tuple[App, dict[str, Any]]:
-    """The rich app and its document, for tests that change neither."""
+    """The rich app and its document in all dialects, for tests that change neither."""
     app = rich(contract)
-    return app, document(app)
+    return app, document(app, dialects=True)
 
 
 def move(point: Point, by: Point | None = None) -> Point:

@@ -57,7 +57,22 @@ async def cancelled() -> int:
 
 @app.tool
 def interrupted() -> int:
-    raise KeyboardInterrupt
+    import os, signal
+    os.kill(os.getpid(), signal.SIGINT)
+    return 0
+
+@app.tool
+async def interrupted_async() -> int:
+    interrupted()
+
+@app.tool
+def raising(name: str) -> int:
+    import asyncio, builtins
+    raise getattr(builtins, name, asyncio.CancelledError)("hunter2")
+
+@app.tool
+async def raising_async(name: str) -> int:
+    return raising(name)
 
 @app.tool
 def modules() -> bool:
@@ -253,6 +268,87 @@ def test_answerback_max_body_sets_the_limit_of_a_body() -> None:
     assert taken.json == {"result": 30}
 
 
+@pytest.mark.parametrize(
+    ("status", "path", "environ"),
+    [
+        ("413", "/Add", {"ANSWERBACK_MAX_BODY": "1000"}),
+        ("415", "/Add", {"CONTENT_TYPE": "text/plain"}),
+        ("405", "/Add", {"REQUEST_METHOD": "PUT"}),
+        ("405", "/healthz", {}),
+        ("404", "/no/such/route", {}),
+        ("400", "/Add", {"CONTENT_LENGTH": "", "HTTP_TRANSFER_ENCODING": "chunked"}),
+        ("500", "/Add", {"ANSWERBACK_MAX_BODY": "a lot"}),
+    ],
+)
+def test_the_body_of_a_refused_request_is_read(
+    status: str, path: str, environ: dict[str, str]
+) -> None:
+    """A web server that still writes the body drops the response of a program that ended."""
+    body = b" " * 2_500_000
+    variables = {"REQUEST_METHOD": "POST", "PATH_INFO": path, "CONTENT_LENGTH": str(len(body))}
+    process = subprocess.Popen(
+        [sys.executable, ALIGNED, "cgi"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=os.environ | variables | environ,
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(body)
+        process.stdin.close()
+
+        response = parse(process.stdout.read())
+
+    assert response.status.startswith(status)
+    assert len(response.body) == int(response.headers["Content-Length"])
+
+
+def test_a_refusal_is_sent_though_the_body_does_not_arrive() -> None:
+    environ = os.environ | {
+        "REQUEST_METHOD": "PUT",
+        "PATH_INFO": "/Add",
+        "CONTENT_LENGTH": "15",
+    }
+    command = [sys.executable, str(ALIGNED), "cgi"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environ) as process:
+        assert process.stdout is not None
+        response = parse(process.stdout.read())
+
+    assert response.status == "405 Method Not Allowed"
+
+
+@pytest.mark.parametrize(
+    ("variable", "path", "status"),
+    [
+        ("CONTENT_TYPE", "/Add", "415"),
+        ("REQUEST_METHOD", "/Add", "405"),
+        ("CONTENT_LENGTH", "/Add", "400"),
+        ("SCRIPT_NAME", "/no/such/route", "404"),
+        ("SCRIPT_NAME", "/openapi.json", "405"),
+    ],
+)
+def test_a_variable_that_is_not_utf_8_is_answered(variable: str, path: str, status: str) -> None:
+    response = request(ALIGNED, path, b"{}", **{variable: os.fsdecode(b"caf\xe9")})
+
+    assert response.status.startswith(status)
+    assert response.stderr == ""
+
+
+def test_a_script_name_that_is_not_utf_8_is_in_the_openapi_document() -> None:
+    response = request(ALIGNED, "/openapi.json", method="GET", SCRIPT_NAME=os.fsdecode(b"/\xe9"))
+
+    assert response.json["servers"] == [{"url": "/\ufffd"}]
+
+
+def test_a_body_limit_of_thousands_of_digits_is_no_limit() -> None:
+    response = request(ALIGNED, "/Add", b'{"x":10,"y":20}', ANSWERBACK_MAX_BODY="9" * 5000)
+
+    assert response.json == {"result": 30}
+
+
 def test_a_body_that_is_not_json_is_refused_as_in_seed_001() -> None:
     response = request(ALIGNED, "/Add", b"{not json")
 
@@ -265,6 +361,19 @@ def test_a_form_is_refused_with_415_and_a_hint() -> None:
 
     assert response.status == "415 Unsupported Media Type"
     assert "Content-Type: application/json" in response.json["error"]
+
+
+def test_a_compressed_body_is_refused_with_415() -> None:
+    response = request(ALIGNED, "/Add", b"\x1f\x8b", HTTP_CONTENT_ENCODING="gzip")
+
+    assert response.status == "415 Unsupported Media Type"
+    assert "Unsupported content encoding: gzip" in response.json["error"]
+
+
+def test_a_slash_at_the_end_of_a_path_is_ignored() -> None:
+    response = request(ALIGNED, "/Add/", b'{"x":1,"y":2}')
+
+    assert response.json == {"result": 3}
 
 
 def test_json_with_a_charset_is_accepted() -> None:
@@ -316,7 +425,7 @@ def test_health_names_the_app(tools: Path) -> None:
     assert response.json == {"status": "ok", "name": "tools", "version": "1.2.3"}
 
 
-@pytest.mark.parametrize("path", [None, "", "/", "/functions/", "/mcp/x"])
+@pytest.mark.parametrize("path", [None, "", "/", "/functions//", "/mcp/x"])
 def test_an_unknown_route_is_answered_with_404(path: str | None) -> None:
     response = request(ALIGNED, path)
 
@@ -388,7 +497,7 @@ def test_a_tool_that_raises_cancelled_error_is_answered_in_json(tools: Path) -> 
     response = request(tools, "/cancelled")
 
     assert response.status == "500 Internal Server Error"
-    assert response.json == {"error": "Internal server error"}
+    assert response.json["error"].startswith("The tool failed unexpectedly (reference ")
     assert response.headers["Content-Type"] == "application/json"
 
 
@@ -429,12 +538,26 @@ def test_an_invalid_body_limit_is_logged_without_a_traceback(tools: Path) -> Non
     assert "Traceback" not in response.stderr
 
 
-def test_an_interrupt_logs_no_traceback(tools: Path) -> None:
-    response = request(tools, "/interrupted")
+@pytest.mark.parametrize("tool", ["interrupted", "interrupted_async"])
+def test_an_interrupt_logs_no_traceback(tools: Path, tool: str) -> None:
+    response = request(tools, f"/{tool}")
 
     assert response.status == "500 Internal Server Error"
     assert "Traceback" not in response.stderr
     assert response.exit == 130
+
+
+@pytest.mark.parametrize("name", ["KeyboardInterrupt", "GeneratorExit", "CancelledError"])
+@pytest.mark.parametrize("tool", ["raising", "raising_async"])
+def test_an_interrupt_or_cancellation_that_a_tool_raises_is_masked(
+    tools: Path, tool: str, name: str
+) -> None:
+    response = request(tools, f"/{tool}", b'{"name": "%b"}' % name.encode())
+
+    assert response.status == "500 Internal Server Error"
+    assert response.headers["X-Error-Code"] == "TOOL_EXECUTION_ERROR"
+    assert response.json["error"].startswith("The tool failed unexpectedly (reference ")
+    assert response.exit == 0
 
 
 def test_a_clients_proxy_header_does_not_reach_a_tool(tools: Path) -> None:

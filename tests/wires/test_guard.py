@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,53 @@ def test_on_other_addresses_every_host_is_allowed_until_hosts_are_given(server: 
     )
     assert refusal_code(host("localhost"), server=server, options=allowing) == "FOREIGN_HOST"
     assert refusal_code(host("Tools.Example.com:443"), server=server, options=allowing) is None
+
+
+@pytest.mark.parametrize(
+    "name", ["192.168.1.5", "192.168.1.5:8000", "[2001:db8::1]:8000", "localhost", "127.0.0.1"]
+)
+def test_on_other_addresses_serve_allows_literal_addresses(name: str) -> None:
+    options = WebOptions(only_addresses=True)
+
+    assert refusal_code(host(name), server="192.168.1.5", options=options) is None
+
+
+@pytest.mark.parametrize("name", ["evil.example", "", "192.168.1.5.evil.example", "1234", "a:b"])
+def test_on_other_addresses_serve_refuses_names_until_they_are_given(name: str) -> None:
+    """DNS rebinding reaches every machine in the network of the user."""
+    options = WebOptions(only_addresses=True)
+    allowing = WebOptions(only_addresses=True, hosts=("evil.example",))
+
+    assert refusal_code(host(name), server="192.168.1.5", options=options) == "FOREIGN_HOST"
+    assert refusal_code(host("evil.example"), server="192.168.1.5", options=allowing) is None
+
+
+def test_serve_on_all_addresses_refuses_the_name_of_a_rebinding_page(
+    serve: Any, request_bytes: Any, own_address: str
+) -> None:
+    with (
+        serve(EVERYTHING, "--host", "0.0.0.0") as server,
+        socket.create_connection((own_address, server.port), timeout=20) as connection,
+    ):
+        connection.sendall(request_bytes(host="evil.example"))
+        refused = connection.recv(65536)
+        connection.sendall(request_bytes(host=f"{own_address}:{server.port}"))
+        answered = connection.recv(65536)
+
+    assert refused.startswith(b"HTTP/1.1 421 ")
+    assert answered.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.fixture
+def own_address() -> str:
+    """An address of this machine that is not on loopback."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # Nothing is sent; this only chooses the address.
+        except OSError:
+            pytest.skip("this machine has no address but loopback")
+        address: str = probe.getsockname()[0]
+    return address
 
 
 def test_given_hosts_are_allowed_beside_the_loopback_names() -> None:
@@ -273,6 +321,38 @@ def test_a_cors_preflight_succeeds_for_an_allowed_origin_only(
     assert allowed.headers["access-control-allow-origin"] == "https://app.example.com"
     assert "POST" in allowed.headers["access-control-allow-methods"]
     assert "access-control-allow-origin" not in refused.headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "status", "code"),
+    [
+        ({"Origin": "https://evil.com"}, 403, "FOREIGN_ORIGIN"),
+        ({"Access-Control-Request-Method": "PUT"}, 403, "FOREIGN_ORIGIN"),
+        ({"Host": "evil.com"}, 421, "FOREIGN_HOST"),
+    ],
+)
+def test_a_refused_preflight_is_answered_in_json(
+    everything: App, send_request: SendRequest, headers: dict[str, str], status: int, code: str
+) -> None:
+    page = {"Origin": "https://app.example.com", "Access-Control-Request-Method": "POST"}
+
+    response = send_request(
+        everything, "OPTIONS", "/functions/add", None, page | headers,
+        origins=["https://app.example.com"],
+    )  # fmt: skip
+
+    assert (response.status, response.headers["x-error-code"]) == (status, code)
+    assert isinstance(response.json["error"], str)
+
+
+def test_options_without_a_preflight_is_refused_with_405(
+    everything: App, send_request: SendRequest
+) -> None:
+    response = send_request(
+        everything, "OPTIONS", "/functions/add", origins=["https://app.example.com"]
+    )
+
+    assert response.status == 405
 
 
 def test_a_refused_page_gets_no_cors_headers(everything: App, send_request: SendRequest) -> None:

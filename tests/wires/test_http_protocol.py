@@ -30,10 +30,12 @@ def plain_port(serve: Any) -> Iterator[int]:
         yield server.port
 
 
-def exchange(port: int, sent: bytes) -> tuple[bytes, bytes]:
+def exchange(port: int, sent: bytes, *, half_close: bool = False) -> tuple[bytes, bytes]:
     """The headers and the rest of all that is received until the server closes the connection."""
     with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
         connection.sendall(sent)
+        if half_close:
+            connection.shutdown(socket.SHUT_WR)
         received = b"".join(iter(lambda: connection.recv(65536), b""))
     head, _, body = received.partition(b"\r\n\r\n")
     return head.lower(), body
@@ -49,6 +51,40 @@ def test_a_response_has_a_date_and_a_content_type(
     assert (response.status, response.json) == (200, {"result": 10})
     assert parsedate_to_datetime(response.headers["date"]).year >= 2026
     assert response.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+def test_a_client_that_closes_its_sending_half_gets_its_response(
+    plain_port: int, request_bytes: Any, version: bytes
+) -> None:
+    sent = request_bytes("/functions/add", CALL).replace(b"HTTP/1.1", b"HTTP/" + version)
+
+    head, body = exchange(plain_port, sent, half_close=True)
+
+    assert head.startswith(b"http/1.1 200")
+    assert body == b'{"result":10}'
+
+
+def test_a_client_that_closes_its_sending_half_gets_the_response_of_a_slow_call(
+    plain_port: int, request_bytes: Any
+) -> None:
+    sent = request_bytes("/functions/wait_for", b'{"path":"/no/such/file","seconds":0.5}')
+
+    head, rest = exchange(plain_port, sent, half_close=True)
+
+    # The server probes whether the client still reads.
+    assert head == b"http/1.1 100 continue"
+    assert rest.endswith(b'{"result":false}')
+
+
+def test_a_client_that_closes_its_sending_half_gets_all_pipelined_responses(
+    plain_port: int, request_bytes: Any
+) -> None:
+    sent = request_bytes("/functions/add", CALL)
+
+    _, responses = exchange(plain_port, sent * 3 + sent[:-4], half_close=True)
+
+    assert responses.count(b'{"result":10}') == 3
 
 
 def test_connection_close_is_honoured_after_the_response(

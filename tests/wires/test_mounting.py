@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -17,7 +23,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 
-from answerback import App
+from answerback import App, Context
 
 HERE = "http://127.0.0.1"
 PREFIX = "io.modelcontextprotocol/"
@@ -248,3 +254,66 @@ def test_middleware_gets_a_response_even_if_the_client_disconnects(body: bytes) 
 
     # Nobody reads this response; without it the middleware would have raised an error.
     assert [message["type"] for message in sent][:1] == ["http.response.start"]
+
+
+def test_a_running_tool_sees_that_its_rest_client_disconnected() -> None:
+    """Under our own server the connection tells; elsewhere only ASGI's messages do."""
+    app = App("waiting")
+    began, stopped = threading.Event(), threading.Event()
+
+    @app.tool
+    def wait(ctx: Context) -> None:
+        began.set()
+        for _ in range(1000):
+            if ctx.cancelled:
+                stopped.set()
+                return
+            time.sleep(0.01)
+
+    messages = iter([{"type": "http.request", "body": b"{}", "more_body": False}])
+
+    async def receive() -> Any:
+        if (message := next(messages, None)) is not None:
+            return message
+        await asyncio.to_thread(began.wait, 10)
+        return {"type": "http.disconnect"}
+
+    async def send(message: Any) -> None:
+        pass
+
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/functions/wait", "headers": headers}
+
+    async def call() -> None:
+        await asyncio.wait_for(app.asgi()(scope, receive, send), 20)
+
+    asyncio.run(call())
+
+    assert stopped.is_set()
+
+
+@pytest.mark.parametrize(
+    ("workers", "secret", "warnings"), [("2", "", 2), ("1", "", 0), ("2", "of enough bytes!", 0)]
+)
+def test_several_workers_of_another_server_warn_that_they_need_a_secret(
+    tmp_path: Path, workers: str, secret: str, warnings: int
+) -> None:
+    (tmp_path / "mounted.py").write_text(
+        "from answerback import App\nouter = App('tools').asgi()\n"
+    )
+    options = ["--port", "0", "--workers", workers, "mounted:outer"]
+    command = [sys.executable, "-m", "uvicorn", *options]
+    environ = os.environ | {"ANSWERBACK_SECRET": secret}
+    lines: list[str] = []
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environ
+    ) as server:
+        assert server.stderr is not None
+        try:
+            while sum("startup complete" in line for line in lines) < int(workers):
+                lines.append(server.stderr.readline())
+                assert lines[-1], "the server ended"
+        finally:
+            server.terminate()
+
+    assert sum("ANSWERBACK_SECRET is not set" in line for line in lines) == warnings

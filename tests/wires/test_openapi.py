@@ -65,7 +65,7 @@ def test_an_app_without_tools_has_a_valid_document() -> None:
     found = document(App("empty"))
 
     assert [error.message for error in OpenAPIV31SpecValidator(found).iter_errors()] == []
-    assert list(found["paths"]) == ["/functions", "/openapi.json", "/healthz"]
+    assert list(found["paths"]) == ["/functions", "/openapi.json", "/healthz", "/readyz"]
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
@@ -332,7 +332,7 @@ def raising(city: str) -> str:
 
 
 def returning() -> Reply[int]:
-    return failure("later", code="UNAVAILABLE")
+    return failure("later", code="TIMED_OUT")
 
 
 def harmless() -> str:
@@ -346,13 +346,13 @@ def test_statuses_come_from_the_errors_in_options_docstring_and_code() -> None:
     app.add_tool(harmless, raises=[Conflict, CityUnknown, RateLimited, ToolError])
     app.add_tool(harmless, name="unharmed")
     whole = document(app)
-    always = {"200", "400", "413", "415", "500"}
+    always = {"200", "400", "413", "415", "500", "503"}
 
     def more(name: str) -> set[str]:
         return set(post(whole, name)["responses"]) - always
 
     assert more("raising") == {"404", "409", "429"}
-    assert more("returning") == {"503"}
+    assert more("returning") == {"504"}
     assert more("harmless") == {"404", "409", "429"}
     assert more("unharmed") == set()
     assert all(always <= post(whole, name)["responses"].keys() for name in app.tools)
@@ -387,7 +387,7 @@ def test_the_pages_match_their_schemas(contract: str) -> None:
         async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return await client.get(path)
 
-    for path in ("/functions", "/openapi.json", "/healthz"):
+    for path in ("/functions", "/openapi.json", "/healthz", "/readyz"):
         page = asyncio.run(get(path))
         declared = whole["paths"][path]["get"]["responses"][str(page.status_code)]["content"]
         schema = declared[page.headers["content-type"]]["schema"]
@@ -405,11 +405,11 @@ def test_the_document_is_cached_until_a_tool_is_added() -> None:
     assert b"functions.another" in document_json(app)
 
 
-def test_the_document_of_a_mounted_app_names_its_prefix() -> None:
+def test_the_document_names_the_prefix_of_a_mounted_app_as_its_server() -> None:
     app = rich()
 
     assert document(app, "/tools")["servers"] == [{"url": "/tools"}]
-    assert "servers" not in document(app)
+    assert document(app)["servers"] == [{"url": "/"}]
 
 
 def test_changing_a_document_does_not_change_the_next_one() -> None:

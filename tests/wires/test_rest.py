@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 from collections.abc import Callable
@@ -166,7 +167,7 @@ def test_the_server_refuses_other_methods_with_405(
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/functions/add/", "Function not found: add/"),
+        ("/functions/add//", "Function not found: add/"),
         ("/functions//add", "Function not found: /add"),
         ("/functions/..%2f..%2fetc%2fpasswd", "Function not found: ../../etc/passwd"),
         ("/functions/caf%C3%A9", "Function not found: café"),
@@ -175,7 +176,7 @@ def test_the_server_refuses_other_methods_with_405(
         ("/functions/%ff", "Function not found: \ufffd"),
         ("/functions/add%3Fx=1", "Function not found: add?x=1"),
         ("//functions/add", "Not found: //functions/add"),
-        ("/functions/", "Not found: /functions/"),
+        ("/functions//", "Not found: /functions/"),
         ("/add", "Not found: /add"),
         ("/", "Not found: /; see /functions and /openapi.json"),
     ],
@@ -204,7 +205,7 @@ def test_another_spelling_of_a_path_reaches_the_same_tool(
     assert connection.read_response().body == b'{"result":10}'
 
 
-@pytest.mark.parametrize("path", ["/functions", "/openapi.json", "/healthz"])
+@pytest.mark.parametrize("path", ["/functions", "/openapi.json", "/healthz", "/readyz"])
 def test_a_page_is_json_and_head_has_its_length(
     still_served: Any, connect: Any, request_bytes: Any, path: str
 ) -> None:
@@ -219,7 +220,7 @@ def test_a_page_is_json_and_head_has_its_length(
     assert (head.status, head.headers["content-length"]) == (200, str(len(whole.body)))
 
 
-@pytest.mark.parametrize("path", ["/functions", "/openapi.json", "/healthz"])
+@pytest.mark.parametrize("path", ["/functions", "/openapi.json", "/healthz", "/readyz"])
 @pytest.mark.parametrize("method", ["POST", "DELETE", "OPTIONS", "FROB"])
 def test_a_page_refuses_methods_other_than_get_and_head(
     everything: App, send_request: SendRequest, path: str, method: str
@@ -240,7 +241,8 @@ def test_every_tool_is_listed_with_its_schemas(everything: App, send_request: Se
 def test_health_names_the_app(everything: App, send_request: SendRequest) -> None:
     response = send_request(everything, "GET", "/healthz")
 
-    assert response.body == b'{"status":"ok","name":"everything","version":"2.1.0"}'
+    assert response.json.pop("checks").keys() == {"threads", "shutdown"}
+    assert response.body.startswith(b'{"status":"ok","name":"everything","version":"2.1.0",')
 
 
 @pytest.mark.parametrize("path", ["/healthz/", "/functions/", "/openapi.json/"])
@@ -334,3 +336,46 @@ def test_only_the_beginning_of_a_long_accept_header_is_parsed(
     )
 
     assert response.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "br", "GZIP", "identity, gzip"])
+@pytest.mark.parametrize("path", ["/functions/add", "/mcp"])
+def test_a_compressed_body_is_refused_with_415(
+    everything: App, send_request: Any, path: str, encoding: str
+) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": encoding}
+
+    response = send_request(everything, "POST", path, gzip.compress(b"{}"), headers)
+
+    assert response.status == 415
+    assert f"Unsupported content encoding: {encoding.lower()}" in response.body.decode()
+
+
+def test_the_encoding_identity_is_accepted(everything: App, send_request: Any) -> None:
+    headers = {"Content-Type": "application/json", "Content-Encoding": "identity"}
+
+    response = send_request(everything, "POST", "/functions/add", b'{"x":7,"y":3}', headers)
+
+    assert response.json == {"result": 10}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "/functions/add", b'{"x":7,"y":3}'),
+        ("GET", "/functions", None),
+        ("GET", "/healthz", None),
+        ("POST", "/mcp", b'{"jsonrpc":"2.0","id":1,"method":"ping"}'),
+        ("POST", "/message", b'{"jsonrpc":"2.0","id":1,"method":"ping"}'),
+    ],
+)
+def test_a_slash_at_the_end_of_a_path_is_ignored(
+    everything: App, send_request: Any, method: str, path: str, body: bytes | None
+) -> None:
+    headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+
+    plain = send_request(everything, method, path, body, headers)
+    with_slash = send_request(everything, method, path + "/", body, headers)
+
+    assert plain.status == 200
+    assert (with_slash.status, with_slash.body) == (200, plain.body)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import uuid
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
@@ -19,7 +21,7 @@ from schemathesis.config import SchemathesisConfig
 from schemathesis.engine import StopReason, events, from_schema
 from schemathesis.schemas import BaseSchema
 
-from answerback import App
+from answerback import App, Ask, Context, Image
 from answerback.contract import PRESETS
 from answerback.dialects.accept import MEDIA_TYPES
 
@@ -106,12 +108,16 @@ def echoes(types: dict[str, Any], contract: str = "standard") -> App:
 def failures(
     app: App,
     *,
+    asgi: Any = None,
     cases: int = 20,
     accept: str = "*/*",
     without_checks: Collection[str] = (),
     without_tools: str = "",
 ) -> list[str]:
-    """The failures that the checks find; the cases are the same each time."""
+    """The failures that the checks find; the cases are the same each time.
+
+    *asgi* is called instead of the app's own ASGI application.
+    """
     generation = {"max-examples": cases, "deterministic": True, "database": "none"}
     config = {
         "seed": 1,
@@ -121,7 +127,7 @@ def failures(
         "checks": {name: {"enabled": False} for name in without_checks},
     }
     schema: BaseSchema = schemathesis.openapi.from_asgi(
-        "/openapi.json", app.asgi(), config=SchemathesisConfig.from_dict(config)
+        "/openapi.json", asgi or app.asgi(), config=SchemathesisConfig.from_dict(config)
     )
     if without_tools:
         schema = schema.exclude(path_regex=without_tools)
@@ -182,7 +188,54 @@ def test_schemathesis_finds_no_failure_in_the_errors_of_tools(everything: App) -
 def test_schemathesis_finds_no_failure_in_any_dialect(
     name: str, accept: str, example: Callable[[str], App]
 ) -> None:
-    assert failures(example(name), cases=5, accept=accept) == []
+    app = example(name)
+
+    found = failures(app, asgi=_with_document_of_dialects(app), cases=5, accept=accept)
+
+    assert found == []
+
+
+def _with_document_of_dialects(app: App) -> Any:
+    """The app's ASGI application, with a document that lists all dialects."""
+    site, document = app.asgi(), json.dumps(app.openapi(dialects=True)).encode()
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http" or scope["path"] != "/openapi.json":
+            await site(scope, receive, send)
+            return
+        headers = [(b"content-type", b"application/json")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": document})
+
+    return answer
+
+
+def ask_before(sure: Annotated[bool, Ask("Really?")]) -> bool:
+    return sure
+
+
+async def sample(ctx: Context) -> str:
+    return (await ctx.sample("Say something")).text
+
+
+async def too_slow() -> str:
+    await asyncio.sleep(30)
+    return "late"
+
+
+def picture() -> Image:
+    return Image(b"GIF89a", "image/gif")
+
+
+@pytest.mark.parametrize("accept", ["*/*", "application/json", "image/*"])
+def test_schemathesis_finds_no_undocumented_status_or_media_type(accept: str) -> None:
+    app = App("statuses")
+    app.add_tool(ask_before)
+    app.add_tool(sample)
+    app.add_tool(too_slow, timeout=0.01)
+    app.add_tool(picture)
+
+    assert failures(app, cases=3, accept=accept, without_checks=["not_a_server_error"]) == []
 
 
 def test_schemathesis_finds_a_tool_that_fails() -> None:

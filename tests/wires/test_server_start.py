@@ -52,6 +52,51 @@ def test_the_banner_of_a_server_on_all_addresses_has_a_url_that_works(
         assert connection.read_response().body == b'{"result":10}'
 
 
+@pytest.mark.parametrize(
+    ("flags", "secret", "warnings"),
+    [
+        ((), "", []),
+        (("--host", "localhost"), "", []),
+        (("--workers", "2"), "", ["MCP sessions end with this server"]),
+        (("--workers", "2"), "long enough to be a secret", []),
+        (("--host", "0.0.0.0"), "", ["nothing authenticates", "MCP sessions end with this server"]),
+        (("--host", "0.0.0.0"), "long enough to be a secret", ["nothing authenticates"]),
+    ],
+)
+def test_the_banner_warns_of_what_a_server_lacks(
+    serve: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    flags: tuple[str, ...],
+    secret: str,
+    warnings: list[str],
+) -> None:
+    monkeypatch.setenv("ANSWERBACK_SECRET", secret)
+
+    with serve(EVERYTHING, *flags) as server:
+        lines = [line for line in server.announced.splitlines() if line.startswith("warning: ")]
+
+    assert len(lines) == len(warnings)
+    assert all(text in line for text, line in zip(warnings, lines, strict=True))
+
+
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["mcp"]])
+def test_a_short_secret_is_reported_in_one_line(
+    command: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANSWERBACK_SECRET", "short")
+    program = [sys.executable, str(EVERYTHING), *command]
+
+    done = subprocess.run(
+        program, capture_output=True, text=True, timeout=BOUND, stdin=subprocess.DEVNULL
+    )
+
+    assert done.returncode != 0
+    assert done.stderr == (
+        "error: ANSWERBACK_SECRET holds a secret of 5 bytes; it needs at least 16, such as the "
+        "output of: openssl rand -hex 32\n"
+    )
+
+
 @pytest.mark.parametrize("flags", [(), ("--workers", "2")])
 def test_a_port_in_use_is_reported_in_one_line(flags: tuple[str, ...]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -72,6 +117,7 @@ def test_a_port_in_use_is_reported_in_one_line(flags: tuple[str, ...]) -> None:
         (("--host", "no.such.host.invalid"), "cannot listen on no.such.host.invalid"),
         (("--allow-host", "https://tools.example.com"), "cannot be allowed as a host"),
         (("--allow-origin", "app.example.com"), "cannot be allowed as an origin"),
+        (("--trust-proxy", "proxy.example.com"), "cannot be trusted as a proxy"),
     ],
 )
 def test_an_invalid_host_or_origin_is_reported_in_one_line(

@@ -167,12 +167,15 @@ def test_calls_are_refused_while_every_thread_hangs_and_served_when_one_returns(
         hung = [answer("/functions/hang", hang).status for _ in range(4)]
         refused = answer("/functions/add")
         health = answer("/healthz", None, method="GET")
+        unready = answer("/readyz", None, method="GET")
         release.touch()
         served = wait_until(lambda: (result := answer("/functions/add")).status == 200 and result)
 
     assert hung == [504] * 4
     assert (refused.status, refused.error) == (503, "UNAVAILABLE")
     assert health.status == 200
+    assert health.json["checks"]["threads"] == {"ready": False, "limit": 2, "lost": 4}
+    assert (unready.status, unready.json["status"]) == (503, "not ready")
     assert served.json == {"result": 10}
 
 

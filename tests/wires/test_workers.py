@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -15,6 +16,20 @@ import pytest
 from tests.wires.processes import BOUND, is_running, refuses_connections, wait_until, workers_of
 
 from answerback.wires.asgi.worker_bus import SessionEnded, SocketBus, WorkerMessage
+
+INITIALIZE = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        },
+    }
+).encode()
+PING = b'{"jsonrpc":"2.0","id":2,"method":"ping"}'
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
@@ -69,6 +84,40 @@ def test_a_killed_worker_is_replaced_and_the_server_goes_on_serving(
         assert message == f"worker {victim} exited with status -9; starting another\n"
         for _ in range(20):
             assert call(server, "pid")["result"] != victim
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")
+def test_a_session_that_its_client_ended_stays_ended_when_every_worker_was_replaced(
+    serve: Any, call: Any, connect: Any, request_bytes: Any, waiting_app: Path
+) -> None:
+    def send(port: int, body: bytes, *headers: str, method: str = "POST") -> Any:
+        connection = connect(port)
+        accept = "Accept: application/json, text/event-stream"
+        connection.send(request_bytes("/mcp", body, accept, *headers, method=method))
+        return connection.read_response()
+
+    def answering_workers() -> set[int]:
+        pids: set[int] = set()
+
+        def have_all_answered() -> bool:
+            pids.add(call(server, "pid")["result"])
+            return len(pids) == 2
+
+        wait_until(have_all_answered)
+        return pids
+
+    with serve(waiting_app, "--workers", "2") as server:
+        started = send(server.port, INITIALIZE)
+        session = f"Mcp-Session-Id: {started.headers['mcp-session-id']}"
+        ended = send(server.port, b"", session, method="DELETE")
+        for victim in answering_workers():
+            os.kill(victim, signal.SIGKILL)
+            assert b"starting another" in server.stderr.readline()
+            assert victim not in answering_workers()
+        after = {send(server.port, PING, session).status for _ in range(20)}
+
+    assert (started.status, ended.status) == (200, 204)
+    assert after == {404}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="counts processes in /proc")

@@ -33,16 +33,44 @@ def error_for(exc: BaseException, name: str, masked: str) -> Error:
     return error or _masked(exc, name, masked)
 
 
-def must_propagate(exc: BaseException) -> bool:
-    """True for KeyboardInterrupt, GeneratorExit and task cancellation, which end more than a call.
+class Interrupted(KeyboardInterrupt):
+    """A real Ctrl-C, on a wire where a tool may raise KeyboardInterrupt itself."""
 
-    SystemExit and BaseExceptions of libraries (such as pyo3's panics) only fail the call.
+
+def must_propagate(exc: BaseException, wire: str) -> bool:
+    """Whether KeyboardInterrupt, GeneratorExit or task cancellation ends more than the call.
+
+    SystemExit and BaseExceptions of libraries (such as pyo3's panics) only fail the call. In memory
+    and in `call` the tool runs in the caller's own process, so that all three propagate. On other
+    wires they usually come from the tool itself, and then they only fail its call.
     """
+    is_owned = wire in ("memory", "call")
+    if isinstance(exc, KeyboardInterrupt):
+        return is_owned or isinstance(exc, Interrupted)
+    if isinstance(exc, GeneratorExit):
+        # A coroutine that is closed gets the exception at its own `await`; one that the tool raised
+        # has the frames of the tool in its traceback.
+        return is_owned or _raised_here(exc)
     # Looked up, not imported: another thread may be in the middle of importing asyncio.
     exceptions = sys.modules.get("asyncio.exceptions")
     if isinstance(exc, getattr(exceptions, "CancelledError", ())):
-        return True
-    return isinstance(exc, KeyboardInterrupt | GeneratorExit)
+        return is_owned or _is_being_cancelled()
+    return False
+
+
+def _raised_here(exc: BaseException) -> bool:
+    return exc.__traceback__ is None or exc.__traceback__.tb_next is None
+
+
+def _is_being_cancelled() -> bool:
+    """Whether the task of the call is being cancelled, and not only something that it awaits."""
+    import asyncio
+
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # There is no event loop.
+        return False
+    return task is not None and task.cancelling() > 0
 
 
 def invalid_arguments(exc: InvalidArguments) -> Error:
@@ -69,7 +97,7 @@ def _invalid_output(exc: InvalidOutput, name: str) -> Error:
     reference = os.urandom(6).hex()
     # Our own traceback says nothing; the author's exception behind it does.
     _log(name, f"returned a value that cannot be sent, reference {reference}: {exc}", exc.__cause__)
-    message = f"Invalid output: {exc} (reference {reference})"
+    message = f"Invalid output: {exc.for_caller()} (reference {reference})"
     return Error(INVALID_OUTPUT, message, {"reference": reference})
 
 
@@ -86,8 +114,8 @@ def _log(name: str, event: str, exc: BaseException | None) -> None:
     logging.getLogger("answerback").error("tool %r %s", name, event, exc_info=exc)
 
 
-def log_internal_error(where: str) -> None:
-    """Log the current exception, which is a bug of ours and not of the tool."""
+def log_internal_error(where: str, exc: BaseException | None = None) -> None:
+    """Log *exc* or the current exception, which is a bug of ours and not of the tool."""
     import logging
 
-    logging.getLogger("answerback").exception("internal error in %s", where)
+    logging.getLogger("answerback").error("internal error in %s", where, exc_info=exc or True)

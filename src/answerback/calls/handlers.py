@@ -53,6 +53,7 @@ def handlers_on_loop(registry: Registry) -> Handlers:
     from .thread_pool import ThreadPool, decode_in_thread, run_on_loop
 
     pool = ThreadPool(registry.limits.threads)
+    registry.checks["threads"] = pool.check
     # A pool of its own, so that slow functions do not hold up the decoding of other calls.
     decoding = ThreadPool(_DECODING_THREADS)
     return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding))

@@ -62,7 +62,7 @@ def pipeline(
         except BaseException as exc:
             # A thread that the call left running may look at this and stop.
             call.cancelled = True
-            if must_propagate(exc):
+            if must_propagate(exc, call.wire):
                 raise
             return Reply(error=error_for(exc, call.name, contract.masked))
         finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
@@ -47,6 +48,9 @@ def reply_to(tool: Tool, value: Any) -> Reply[Any]:
 
 def checked_error(error: Error, name: str) -> Error:
     """The error of the tool *name*; members that cannot be sent are removed, and logged."""
+    message: Any = error.message
+    if isinstance(message, BaseException):
+        error = _without_exception(error, message, name)
     try:
         _through_json(error, Error, "error")
     except InvalidOutput as exc:
@@ -56,6 +60,22 @@ def checked_error(error: Error, name: str) -> Error:
         logging.getLogger("answerback").error(message, name, exc, exc_info=exc.__cause__)
         return _sendable_part(error)
     return error
+
+
+def _without_exception(error: Error, exc: BaseException, name: str) -> Error:
+    """The error with a message made of its code, because the text of *exc* is not for callers."""
+    import logging
+
+    reference = os.urandom(6).hex()
+    message = (
+        "the message of the error of tool %r is an exception and is not shown, reference %s; "
+        "to show its text, pass str(exc)"
+    )
+    logging.getLogger("answerback").error(message, name, reference, exc_info=exc)
+    words = _valid_text(error.code).replace("_", " ").capitalize()
+    details = {"reference": reference} if error.details is None else error.details
+    shown = f"{words} (reference {reference})"
+    return msgspec.structs.replace(error, message=shown, details=details)
 
 
 def check_content(blocks: Sequence[Block]) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from types import CoroutineType
 from typing import Any, TypeAlias
 
 from ..errors import TimedOut
-from ..peer import NeedsInput
 from ..tools.tool import Tool
 from .call import Call
 
@@ -42,23 +42,6 @@ def run_in_place(run_async: AsyncRunner) -> Runner:
     return run
 
 
-def contain_exits(run: Runner) -> Runner:
-    """For a wire that runs calls on its own threads: an exit in a tool only fails its call.
-
-    No signal reaches such a thread, so KeyboardInterrupt and the like come from the tool.
-    """
-
-    def contained(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
-        try:
-            return run(tool, kwargs, call)
-        except BaseException as exc:
-            if isinstance(exc, Exception | NeedsInput):
-                raise
-            raise RuntimeError(f"the tool raised {exc!r}") from exc
-
-    return contained
-
-
 def run_in_new_loop(steps: Coroutine[Any, Any, Any], call: Call) -> Any:
     """Run an `async` tool in an event loop of its own."""
     # Imported here, because only an async tool needs asyncio and importing it is slow.
@@ -83,29 +66,35 @@ async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
 def _run_in_spare_thread(
     tool: Tool, kwargs: dict[str, Any], call: Call, run_async: AsyncRunner
 ) -> Any:
-    """Run a tool that has a time-out; a `def` that takes longer is left behind in its thread."""
+    """Run a tool that has a time-out."""
+    if tool.is_async:
+        return run_async(with_timeout(tool, tool.fn(**kwargs)), call)
+    value = call_in_spare_thread(tool, partial(tool.fn, **kwargs), tool.timeout)
+    return run_async(with_timeout(tool, value), call) if isinstance(value, CoroutineType) else value
+
+
+def call_in_spare_thread(tool: Tool, function: Callable[[], Any], seconds: float | None) -> Any:
+    """Call a `def` that has a time-out; one that takes longer is left behind in its thread."""
     import threading
     from contextvars import copy_context
 
-    if tool.is_async:
-        return run_async(with_timeout(tool, tool.fn(**kwargs)), call)
     outcome: list[tuple[Any, BaseException | None]] = []
 
     def work() -> None:
         try:
-            outcome.append((tool.fn(**kwargs), None))
+            outcome.append((function(), None))
         except BaseException as exc:  # noqa: BLE001 -- raised again in the thread that waits
             outcome.append((None, exc))
 
     thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
     thread.start()
-    thread.join(tool.timeout)
+    thread.join(None if seconds is None else max(seconds, 0.0))
     if not outcome:
         raise _timed_out(tool)
     value, failure = outcome[0]
     if failure is not None:
         raise failure
-    return run_async(with_timeout(tool, value), call) if isinstance(value, CoroutineType) else value
+    return value
 
 
 def _timed_out(tool: Tool) -> TimedOut:

@@ -19,6 +19,7 @@ from types import CoroutineType
 from typing import Any, TypeAlias
 
 from ..errors import Unavailable
+from ..registry import HealthState
 from ..tools.tool import Tool
 from .call import Call
 from .runners import LargeDecoder, Runner, with_timeout
@@ -81,6 +82,9 @@ class ThreadPool:
 
     Up to *size* more replace lost threads: those that still run a call which timed out or was
     cancelled. When all of them are lost, calls are refused until a thread comes back.
+
+    A function may make calls itself, with `asyncio.run(app.call(…))`. While its thread waits for
+    them another one replaces it, so that calls within calls cannot use up the threads.
     """
 
     def __init__(self, size: int = 40) -> None:
@@ -90,13 +94,16 @@ class ThreadPool:
 
     def reset(self) -> None:
         """Start without threads and calls: a forked child inherits none of the parent's threads."""
-        self._jobs: SimpleQueue[_Job] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        """The calls that wait; a None only wakes a thread that may be surplus."""
         self._mailboxes: dict[asyncio.AbstractEventLoop, _LoopMailbox] = {}
         self._started = 0
         self._unfinished = 0
         self._lock = threading.Lock()
         self._running: dict[int, asyncio.Future[Any]] = {}
         """The call that each thread runs, by the thread's number."""
+        self._nested: dict[int, int] = {}
+        """How many calls each thread waits for that runs a loop of its own, by its number."""
         self._reported_lost = 0
 
     def run(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
@@ -106,10 +113,27 @@ class ThreadPool:
         if mailbox is None:
             mailbox = self._mailbox_of(loop)
         future = loop.create_future()
+        if threading.get_ident() in self._running:
+            self._count_nested(future)
         mailbox.outgoing.append((mailbox, future, copy_context(), function, kwargs))
         if len(mailbox.outgoing) == 1:
             loop.call_soon(self._send_out, mailbox)
         return future
+
+    def _count_nested(self, future: asyncio.Future[Any]) -> None:
+        """A function makes a call: its thread does not count until the call is done."""
+        thread = threading.get_ident()
+
+        def end(_: object) -> None:
+            with self._lock:
+                self._nested[thread] -= 1
+                if not self._nested[thread]:
+                    del self._nested[thread]
+                    self._jobs.put(None)
+
+        with self._lock:
+            self._nested[thread] = self._nested.get(thread, 0) + 1
+        future.add_done_callback(end)
 
     def _send_out(self, mailbox: _LoopMailbox) -> None:
         """Send all calls that the loop has ready to the threads at once.
@@ -147,7 +171,7 @@ class ThreadPool:
             if self._unfinished <= self._started:
                 return False
             lost = self.lost
-            can_start = self._started < self._size + min(lost, self._size)
+            can_start = self._started < self._size + min(lost, self._size) + len(self._nested)
             if can_start:
                 self._started += 1
             elif self._started <= lost:
@@ -175,7 +199,8 @@ class ThreadPool:
         jobs: list[_Job] = []
         with suppress(Empty):
             while True:
-                jobs.append(self._jobs.get_nowait())
+                if (job := self._jobs.get_nowait()) is not None:
+                    jobs.append(job)
         self._unfinished -= len(jobs)
         return jobs
 
@@ -183,6 +208,11 @@ class ThreadPool:
     def lost(self) -> int:
         """The number of threads that still run a call which timed out or was cancelled."""
         return sum(future.cancelled() for future in list(self._running.values()))
+
+    def check(self) -> HealthState:
+        """Whether plain functions can be called: not all threads are lost."""
+        lost = self.lost
+        return HealthState(lost < 2 * self._size, {"limit": self._size, "lost": lost})
 
     def _warn_of_lost(self, lost: int, *, refusing: bool) -> None:
         if lost > self._reported_lost:
@@ -199,7 +229,7 @@ class ThreadPool:
         if self._started <= self._size:
             return False
         with self._lock:
-            if self._started <= self._size + self.lost:
+            if self._started <= self._size + self.lost + len(self._nested):
                 return False
             self._started -= 1
             return True
@@ -207,7 +237,10 @@ class ThreadPool:
     def _work(self) -> None:
         number = threading.get_ident()
         while not self._is_surplus():
-            mailbox, future, context, function, kwargs = self._jobs.get()
+            job = self._jobs.get()
+            if job is None:
+                continue
+            mailbox, future, context, function, kwargs = job
             result, failed = None, False
             # Set before the check: a caller that cancels after the check finds this thread lost.
             self._running[number] = future
@@ -224,7 +257,7 @@ class ThreadPool:
                 self._unfinished -= 1
             mailbox.post(future, result, failed)
             # A waiting thread must not keep the objects of its last call alive.
-            del mailbox, future, context, function, kwargs, result
+            del job, mailbox, future, context, function, kwargs, result
 
 
 def _no_thread(lost: int) -> Unavailable:

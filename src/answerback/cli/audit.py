@@ -13,13 +13,18 @@ from ..dialects.readable import render
 from ..records.event import Event
 from ..records.reader import StoredRecord, decode, read
 from ..records.statistics import Summary, ToolStatistics, summarise
-from ..records.verify import Verdict, verify
+from ..records.verify import Head, Verdict, verify
 from ..types.describe import counted
-from .program import COMMANDS, Program, positive_int, write_stderr
+from .argument_parser import PrintableParser
+from .program import COMMANDS, Program, positive_int, print_text, printable_json, write_stderr
 
 _BAR_WIDTH = 20
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 _MAX_HEADS = 20
+_NOT_PROVEN = (
+    "not proven without --head: that no end was cut off, and that the file was not rewritten as a "
+    "whole; note a head above in another place, and give it next time"
+)
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
@@ -29,7 +34,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 def _parser(program: Program) -> ArgumentParser:
     prog, description = f"{program.name} audit", COMMANDS["audit"]
-    parser = ArgumentParser(prog=prog, description=description, allow_abbrev=False)
+    parser = PrintableParser(prog=prog, description=description, allow_abbrev=False)
     names = "|".join(_SUBCOMMANDS)
     subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar=names)
     for name, (summary, _) in _SUBCOMMANDS.items():
@@ -57,19 +62,20 @@ def _full_hash(text: str) -> str:
 def _verify(options: Namespace) -> int:
     verdict = verify(options.file, options.head)
     if options.json:
-        members = {"holds": verdict.holds, **msgspec.to_builtins(verdict)}
-        _print(msgspec.json.encode(members).decode())
+        proof = {"holds": verdict.holds, "head_given": bool(options.head)}
+        members = {**proof, **msgspec.to_builtins(verdict)}
+        _print_json(msgspec.json.encode(members))
     else:
-        _print(_verdict_text(verdict))
+        _print(_verdict_text(verdict, head_given=bool(options.head)))
     return 0 if verdict.holds else 1
 
 
-def _verdict_text(verdict: Verdict) -> str:
+def _verdict_text(verdict: Verdict, *, head_given: bool) -> str:
     if not verdict.records and verdict.holds:
         return "nothing was recorded yet"
     unfinished = sum(not head.ended for head in verdict.heads)
     lines = [f"{counted(verdict.records, 'record')} in {counted(len(verdict.heads), 'chain')}"]
-    lines += [f"  {render(head.chain)}  head {head.hash}" for head in verdict.heads[-_MAX_HEADS:]]
+    lines += map(_head_line, verdict.heads[-_MAX_HEADS:])
     if unfinished:
         reasons = "the process runs, was killed, or the end was cut off"
         chains = counted(unfinished, "chain")
@@ -78,12 +84,22 @@ def _verdict_text(verdict: Verdict) -> str:
         numbers = ", ".join(map(str, verdict.torn))
         lines.append(f"cut off while it was written: line {numbers}")
     lines.append(f"BROKEN: {render(verdict.broken)}" if verdict.broken else "all links hold")
+    if verdict.holds and not head_given:
+        lines.append(_NOT_PROVEN)
     return "\n".join(lines)
+
+
+def _head_line(head: Head) -> str:
+    began = f"  (began because {render(head.began)})" if head.began else ""
+    return f"  {render(head.chain)}  head {head.hash}{began}"
 
 
 def _tail(options: Namespace) -> int:
     for event, kept in _events(options.file, options.n):
-        _print(kept.body.decode("utf-8", "replace") if options.json else _event_line(event))
+        if options.json:
+            _print_json(kept.body)
+        else:
+            _print(_event_line(event))
     return 0
 
 
@@ -101,7 +117,10 @@ def _event_line(event: Event) -> str:
 
 def _stats(options: Namespace) -> int:
     summary = summarise(event for event, _ in _events(options.file, None))
-    _print(msgspec.json.encode(summary).decode() if options.json else _table(summary))
+    if options.json:
+        _print_json(msgspec.json.encode(summary))
+    else:
+        _print(_table(summary))
     return 0
 
 
@@ -157,8 +176,13 @@ def _events(path: str, last: int | None) -> Iterator[tuple[Event, StoredRecord]]
         write_stderr(f"{counted(unreadable, 'record')} could not be read; see `audit verify`")
 
 
+def _print_json(body: bytes) -> None:
+    text = body.decode("utf-8", "replace")
+    _print(printable_json(text) if sys.stdout.isatty() else text)
+
+
 def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    print_text(f"{text}\n")
 
 
 _SUBCOMMANDS = {

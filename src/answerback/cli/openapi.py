@@ -7,14 +7,20 @@ from collections.abc import Sequence
 import msgspec
 
 from ..wires.standard_streams import take_stdout
-from .program import Program
+from .program import Program, write_json
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    target = program.parser_with_target("openapi", usage="").parse_args(arguments).target
+    parser = program.parser_with_target("openapi")
+    parser.add_argument(
+        "--dialects",
+        action="store_true",
+        help="list the media types of all dialects that a client can ask for",
+    )
+    options = parser.parse_args(arguments)
     out = take_stdout()
-    app = program.load(target)
+    app = program.load(options.target)
     from ..wires.http.openapi import document_json
 
-    out.write(msgspec.json.format(document_json(app), indent=2) + b"\n")
+    write_json(out, msgspec.json.format(document_json(app, dialects=options.dialects), indent=2))
     return 0

@@ -25,14 +25,21 @@ class CannotRecord(AnswerbackError):
 def run(program: Program, arguments: Sequence[str]) -> int:
     options = _parser(program).parse_args(arguments)
     web = WebOptions(
-        max_body=options.max_body, hosts=(*options.allow_host,), origins=(*options.allow_origin,)
+        max_body=options.max_body,
+        hosts=(*options.allow_host,),
+        origins=(*options.allow_origin,),
+        trusted_proxies=(*options.trust_proxy,),
+        only_addresses=True,
     )
     server = ServeOptions(host=options.host, port=options.port, workers=options.workers, web=web)
     app = program.load(options.target)
     if options.audit is not None:
         app.records = _open_records(options.audit, options.audit_keep)
+    from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
     from ..wires.server.uvicorn_server import serve
 
+    collect_garbage_less_often()
+    switch_threads_sooner()
     return serve(app, app.handlers, server)
 
 
@@ -67,6 +74,13 @@ def _parser(program: Program) -> ArgumentParser:
         default=[],
         metavar="URL",
         help="accept requests of this Origin, such as https://example.com; may be repeated",
+    )
+    parser.add_argument(
+        "--trust-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="use the forwarded headers of this address or network; may be repeated",
     )
     parser.add_argument(
         "--audit", metavar="FILE", help="record each reply here (.db, .sqlite, .sqlite3 or .jsonl)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..contract import Contract, Dialect
+from .http_reply import JSON
 
 PROBLEM = "application/problem+json"
 MEDIA_TYPES: dict[str, Dialect] = {
@@ -14,7 +15,7 @@ MEDIA_TYPES: dict[str, Dialect] = {
 }
 """The media types that name a dialect; of two with equal quality the first one wins."""
 
-_DEFAULTS = ("application/json", "application/*", "*/*")
+_DEFAULTS = (JSON, "application/*", "*/*")
 """The media types that ask for the contract's own dialect, the most specific first."""
 
 
@@ -38,6 +39,18 @@ def choose(accept: str | None, contract: Contract, *, failed: bool) -> Dialect:
         if quality > best or (quality == best and not named):
             chosen, best, named = dialect, quality, True
     return chosen
+
+
+def prefers_json(accept: str, media: str) -> bool:
+    """Whether JSON has a higher quality than the media type *media*, which is sent otherwise."""
+    asked = dict(_qualities(accept))
+    return _quality(asked, JSON) > _quality(asked, media.partition(";")[0].strip().lower())
+
+
+def _quality(asked: dict[str, float], media: str) -> float:
+    """The quality of the most specific entry that matches *media*; 0 if none does."""
+    entries = (media, media.partition("/")[0] + "/*", "*/*")
+    return next((asked[entry] for entry in entries if entry in asked), 0.0)
 
 
 def _qualities(accept: str) -> Iterator[tuple[str, float]]:

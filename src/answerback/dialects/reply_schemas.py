@@ -63,8 +63,9 @@ def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
         _SCHEMA_NAMES.get(name, name): rename_refs(schema, refs)
         for name, schema in rendered.items()
     }
-    # Types cannot express these: a success has no error, and a problem's type is a URI.
-    found["Envelope"]["properties"]["error"] = False
+    # Types cannot express these: a success has no error, and a problem's type is a URI. Some
+    # generators of OpenAPI clients refuse the schema `false`, which means the same as this one.
+    found["Envelope"]["properties"]["error"] = {"not": {}}
     found["Problem"]["properties"]["type"]["format"] = "uri-reference"
     return found
 

@@ -39,6 +39,11 @@ def write(
         case (Image(url=None) | Audio(url=None) as media,):
             headers = ((FORM, _media_kind(media)), ("X-Content-Type-Options", "nosniff"))
             return HttpReply(200, media.data, _safe_mime(media), headers)
+    return write_content(reply)
+
+
+def write_content(reply: Reply[Any]) -> HttpReply:
+    """Return a success without data as `{"content": […]}`."""
     from .mcp_blocks import write_block
 
     blocks = [write_block(block) for block in _content(reply)]

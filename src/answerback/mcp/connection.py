@@ -85,6 +85,11 @@ class Connection:
             self._send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
         return None
 
+    def cancel_all(self) -> None:
+        """Cancel every request that runs."""
+        for peer in list(self._running.values()):
+            peer.cancel()
+
     def _receive_request(self, request: Request) -> Job | None:
         peer = self._peer_for(request)
         if peer is None:
@@ -94,7 +99,10 @@ class Connection:
             self._subscribe(request, peer)
             return None
         if not self._engine.answers_at_once(request):
-            return Job(partial(self._answer, request, peer), self._engine.tool_name(request))
+            name = self._engine.tool_name(request)
+            # Clients may send any number of names that no tool has, so those are not kept.
+            tool = name if name in self._registry.tools else ""
+            return Job(partial(self._answer, request, peer), tool)
         self._answer(request, peer)
         return None
 

@@ -75,6 +75,13 @@ class Engine:
         tool = self._registry.tools.get(self.tool_name(request))
         return tool is not None and tool.inline and not _uses_peer(tool)
 
+    def may_ask(self, request: Request) -> bool:
+        """Whether the request runs an author's code that can ask the client."""
+        if request.method != "tools/call":
+            return request.method in _RUN_AUTHORS_CODE
+        tool = self._registry.tools.get(self.tool_name(request))
+        return tool is not None and _uses_peer(tool)
+
     def tool_name(self, request: Request) -> str:
         """The tool that a request calls; empty if it calls none."""
         params = request.params
@@ -173,7 +180,7 @@ class Engine:
         try:
             bodies = contents_of(resource, uri, reply)
         except InvalidOutput as exc:
-            raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc}") from None
+            raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc.for_caller()}") from None
         contents = [_content(body, peer.version) for body in bodies]
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 

@@ -91,11 +91,7 @@ class McpPeer:
         params = {"level": note.level, "data": note.data}
         if note.logger is not None:
             params["logger"] = note.logger
-        try:
-            frame = notification_frame("notifications/message", params)
-        except (TypeError, ValueError, RecursionError):
-            frame = notification_frame("notifications/message", params | {"data": str(note.data)})
-        self.send(frame)
+        self.send(notification_frame("notifications/message", params))
 
     def _send_progress(self, note: Progress) -> None:
         # The protocol wants progress to increase; other values are dropped.

@@ -10,8 +10,17 @@ import hmac
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
+from ..errors import AnswerbackError
+
 _MAC = 16
+_MIN_SECRET = 16
 SECRET = "ANSWERBACK_SECRET"
+
+
+class WeakSecret(AnswerbackError):
+    """A secret is so short that it could be guessed."""
+
+    code = "BAD_SETTING"
 
 
 class Signer:
@@ -51,9 +60,16 @@ def signer_from_environment() -> tuple[Signer, bool]:
     """The signer, and whether its key was made for this process and its children alone.
 
     ANSWERBACK_SECRET may hold several secrets, separated by commas; the first one signs.
+    Raises WeakSecret if one is too short.
     """
     parts = os.environ.get(SECRET, "").split(",")
     secrets = [part.strip().encode() for part in parts if part.strip()]
+    for secret in secrets:
+        if len(secret) < _MIN_SECRET:
+            raise WeakSecret(
+                f"{SECRET} holds a secret of {len(secret)} bytes; it needs at least "
+                f"{_MIN_SECRET}, such as the output of: openssl rand -hex 32"
+            )
     return Signer(*(secrets or [os.urandom(32)])), not secrets
 
 

@@ -13,11 +13,13 @@ import msgspec
 from ..calls.call import Call, Outcome
 from ..content import Audio, Block, Embedded, Image, Text
 from ..dialects.mcp_blocks import write_block
+from ..errors import TOOL_NOT_FOUND
 from ..reply import Reply
 from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue
 
 MAX_KEPT_BYTES = 64 * 1024
 _MAX_NAME_LENGTH = 200
+_MAX_UNKNOWN_LENGTH = 60
 # The members of larger arguments are not sorted: the writer thread would hold the GIL too long.
 _MAX_SORTED_BYTES = 16 * 1024
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
@@ -110,19 +112,18 @@ def make_event(record: CallRecord, findings: Sequence[Any], kept: dict[str, Any]
     """Return the event of a call; *kept* has further members of the event, such as `reply`."""
     issues: tuple[Issue, ...] = ()
     if findings:
-        issues = tuple(
-            Issue(each.rule, each.name, each.severity, each.pointer, each.message)
-            for each in findings
-        )
+        from .masking import Masker
+
+        issues = Masker(record.arguments).issues(findings)
     return Event(
         event=ISSUE if issues else REPLY,
         time=datetime.fromtimestamp(record.started_at, UTC),
         kind=record.kind,
-        tool=record.name[:_MAX_NAME_LENGTH],
+        tool=_name(record),
         wire=record.wire,
         version=record.version,
         caller=record.caller or _cgi_caller(record.wire),
-        request=record.request,
+        request=record.request[:_MAX_NAME_LENGTH],
         duration_us=record.duration_ns // 1000,
         size=record.size,
         code=record.code,
@@ -132,6 +133,16 @@ def make_event(record: CallRecord, findings: Sequence[Any], kept: dict[str, Any]
         trace=record.trace,
         **kept,
     )
+
+
+def _name(record: CallRecord) -> str:
+    """Return the name that was called; one that the client made up is masked and shortened."""
+    if not record.code and record.kind != "resource":
+        return record.name[:_MAX_NAME_LENGTH]
+    from .masking import masked_name
+
+    unknown = record.code == TOOL_NOT_FOUND
+    return masked_name(record.name)[: _MAX_UNKNOWN_LENGTH if unknown else _MAX_NAME_LENGTH]
 
 
 def digest(arguments: bytes) -> str:

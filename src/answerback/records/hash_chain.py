@@ -13,7 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from .event import ENDED, LOST, STARTED, Event
-from .sink import Entry, FileRemoved, Sink, Store
+from .sink import Entry, FileEmptied, FileRemoved, Sink, Store
 
 _encode = msgspec.json.Encoder().encode
 
@@ -54,6 +54,8 @@ class PreviousFiles(NamedTuple):
     """Records that were lost because their file was removed."""
     moved: int = 0
     """Records in files that were moved, or whose removal cannot be detected."""
+    emptied: int = 0
+    """Records in files that were emptied, probably after they were copied."""
 
 
 class ChainWriter:
@@ -67,7 +69,8 @@ class ChainWriter:
         self._chain = Chain()
         self._store: Store | None = None
         self._unwritten: list[Entry] = []
-        self._removed = False
+        self._failure: BaseException | None = None
+        self._began = ""
         self._previous_files = PreviousFiles()
 
     def write(self, events: Iterable[Event], lost: int = 0) -> None:
@@ -84,7 +87,7 @@ class ChainWriter:
                 self._unwritten = self._chain.entries_for(itertools.chain(leading, events))
             self._store.write(self._unwritten)
         except BaseException as exc:
-            self._removed = isinstance(exc, FileRemoved)
+            self._failure = exc
             self._close_store()
             raise
         if self._unwritten:
@@ -100,7 +103,7 @@ class ChainWriter:
         if self._store is not None and self._chain.seq:
             with suppress(Exception):
                 self.write([Event(event=ENDED, time=_now(), process=os.getpid())])
-        if self._removed and self._chain.seq:
+        if isinstance(self._failure, FileRemoved) and self._chain.seq:
             self._count_previous_file()
         self._close_store()
 
@@ -123,17 +126,21 @@ class ChainWriter:
         except BaseException:
             store.close()
             raise
-        self._removed = False
+        self._failure = None
         return store
 
     def _count_previous_file(self) -> None:
-        removed, moved = self._previous_files
+        removed, moved, emptied = self._previous_files
         # The first record of a chain is the start event, which is not about a call.
         count = self._chain.seq - 1
-        if self._removed:
-            self._previous_files = PreviousFiles(removed + count, moved)
+        self._began = ""
+        if isinstance(self._failure, FileRemoved):
+            self._previous_files = PreviousFiles(removed + count, moved, emptied)
+        elif isinstance(self._failure, FileEmptied):
+            self._previous_files = PreviousFiles(removed, moved, emptied + count)
+            self._began = "the file was emptied"
         else:
-            self._previous_files = PreviousFiles(removed, moved + count)
+            self._previous_files = PreviousFiles(removed, moved + count, emptied)
 
     def _start_chain(self, store: Store) -> None:
         """Start a new chain, and link the unwritten events into it."""
@@ -145,7 +152,13 @@ class ChainWriter:
 
     def _leading_events(self, store: Store, lost: int) -> Iterator[Event]:
         if not self._chain.seq:
-            yield Event(event=STARTED, time=_now(), process=os.getpid(), after=store.newest())
+            yield Event(
+                event=STARTED,
+                time=_now(),
+                process=os.getpid(),
+                after=store.newest(),
+                why=self._began,
+            )
         if lost:
             why = "the queue of events was full"
             yield Event(event=LOST, time=_now(), lost=lost, why=why)

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 
 import msgspec
 
-from .sink import Entry, FileIdentity, file_lock
+from .sink import Entry, FileEmptied, FileIdentity, file_lock
 
 _TAIL_BYTES = 1 << 20
+
+
+_encode = msgspec.json.Encoder().encode
 
 
 class JsonlLine(msgspec.Struct, frozen=True):
@@ -19,6 +22,11 @@ class JsonlLine(msgspec.Struct, frozen=True):
     seq: int
     hash: str
     event: msgspec.Raw
+
+
+def encode_line(chain: str, seq: int, record_hash: str, body: bytes) -> bytes:
+    """Return the line of a record, without its line break."""
+    return _encode(JsonlLine(chain, seq, record_hash, msgspec.Raw(body)))
 
 
 class JSONL:
@@ -39,7 +47,9 @@ class _JsonlStore:
     def __init__(self, fd: int, identity: FileIdentity) -> None:
         self._fd = fd
         self._identity = identity
-        self._encode = msgspec.json.Encoder().encode
+        # The last line that this process wrote, and where it ends in the file.
+        self._last_line = b""
+        self._end = 0
 
     def newest(self) -> str:
         for line in reversed(self._tail().split(b"\n")):
@@ -53,13 +63,32 @@ class _JsonlStore:
         return record_hash.encode() in self._tail()
 
     def write(self, batch: Sequence[Entry]) -> None:
-        lines = b"".join(
-            self._encode(JsonlLine(each.chain, each.seq, each.hash, msgspec.Raw(each.body))) + b"\n"
-            for each in batch
-        )
+        lines = [encode_line(each.chain, each.seq, each.hash, each.body) + b"\n" for each in batch]
         self._identity.check()
+        if not lines:
+            return
         with file_lock(self._fd):
-            self._append(lines)
+            self._check_not_emptied(batch[0].chain)
+            self._append(b"".join(lines))
+            self._last_line, self._end = lines[-1], self._size()
+
+    def _check_not_emptied(self, chain: str) -> None:
+        """Raise FileEmptied if the file no longer has any record of *chain*.
+
+        If it lost only the last ones, somebody cut them off: the chain goes on, so that `verify`
+        finds the gap.
+        """
+        start = self._end - len(self._last_line)
+        is_there = self._read(start, len(self._last_line)) == self._last_line
+        if not is_there and not self._contains(chain.encode()):
+            raise FileEmptied("the file was emptied while it was open")
+
+    def _contains(self, part: bytes) -> bool:
+        overlap = len(part) - 1
+        return any(
+            part in self._read(start, _TAIL_BYTES + overlap)
+            for start in range(0, self._size(), _TAIL_BYTES)
+        )
 
     def _append(self, lines: bytes) -> None:
         """Append all lines or none. Needs the lock: after an error the file is truncated."""
@@ -77,8 +106,10 @@ class _JsonlStore:
             raise
 
     def _tail(self, length: int = _TAIL_BYTES) -> bytes:
-        size = self._size()
-        os.lseek(self._fd, max(size - length, 0), os.SEEK_SET)
+        return self._read(max(self._size() - length, 0), length)
+
+    def _read(self, start: int, length: int) -> bytes:
+        os.lseek(self._fd, start, os.SEEK_SET)
         return os.read(self._fd, length)
 
     def _size(self) -> int:

@@ -11,7 +11,7 @@ import msgspec
 
 from ..errors import AnswerbackError
 from .event import Event
-from .jsonl import JsonlLine
+from .jsonl import JsonlLine, encode_line
 
 if TYPE_CHECKING:
     from sqlite3 import Connection
@@ -34,6 +34,8 @@ class StoredRecord(msgspec.Struct, frozen=True):
     seq: int
     hash: str
     body: bytes
+    altered: bool = False
+    """True if its line has a member twice, an unknown member, or other spaces than were written."""
 
 
 class TornLine(msgspec.Struct, frozen=True):
@@ -150,4 +152,6 @@ def _decode_line(number: int, text: bytes) -> StoredRecord | TornLine:
         line = msgspec.json.decode(text, type=JsonlLine)
     except msgspec.DecodeError:
         return TornLine(number)
-    return StoredRecord(number, line.chain, line.seq, line.hash, bytes(line.event))
+    body = bytes(line.event)
+    altered = encode_line(line.chain, line.seq, line.hash, body) != text.rstrip(b"\r\n")
+    return StoredRecord(number, line.chain, line.seq, line.hash, body, altered)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..registry import HealthState
 from .call_record import MAX_KEPT_BYTES, CallRecord, make_call_record, make_event, reply_json
 from .event import Event
 from .writer import CLOSE_SECONDS, Writer
@@ -84,6 +85,14 @@ class Records:
         for writer in self._writers:
             writer.close(seconds)
 
+    def check(self) -> HealthState:
+        """The health of the records. Calls are served also while records cannot be written."""
+        details: dict[str, bool | int | str] = {
+            "failing": any(writer.is_failing for writer in self._writers),
+            "waiting": sum(writer.waiting for writer in self._writers),
+        }
+        return HealthState(details=details)
+
     def make_event(self, record: CallRecord, queue_is_filling: bool = False) -> Event:
         """Return the event of *record*; the writer thread calls this, and it never raises.
 
@@ -118,14 +127,19 @@ class Records:
         """Return the members of the event that hold the arguments and the reply."""
         if not (self._arguments or self._content):
             return {}
-        kept: dict[str, Any] = {}
-        omitted: list[str] = []
+        from .masking import Masker
+
+        bodies: dict[str, bytes] = {}
         if self._arguments:
-            _keep("arguments", record.arguments, kept, omitted)
+            bodies["arguments"] = record.arguments
         if self._content and record.reply is not None:
-            body = b"" if record.size > MAX_KEPT_BYTES else reply_json(record.reply)
-            _keep("reply", body, kept, omitted)
-        return {**kept, "omitted": tuple(omitted)}
+            too_large = record.size > MAX_KEPT_BYTES
+            bodies["reply"] = b"" if too_large else reply_json(record.reply)
+        # A large body is not shortened: half a secret would no longer be recognised and masked.
+        fitting = {name: body for name, body in bodies.items() if 0 < len(body) <= MAX_KEPT_BYTES}
+        masker = Masker(record.arguments, fitting.get("reply", b""))
+        kept = {name: msgspec.Raw(masker.json(body)) for name, body in fitting.items()}
+        return {**kept, "omitted": tuple(name for name in bodies if name not in fitting)}
 
     def _log_check_failure(self, record: CallRecord) -> None:
         if not self._check_failure_logged:
@@ -134,16 +148,3 @@ class Records:
 
             message = "a reply of %r could not be checked; it is recorded without findings"
             logging.getLogger("answerback").exception(message, record.name)
-
-
-def _keep(name: str, body: bytes, kept: dict[str, Any], omitted: list[str]) -> None:
-    """Add the masked *body* to *kept*, or its name to *omitted* if it is empty or too large.
-
-    A large body is not shortened, because half a secret would no longer be recognised and masked.
-    """
-    from .reply_findings import masked
-
-    if not body or len(body) > MAX_KEPT_BYTES:
-        omitted.append(name)
-        return
-    kept[name] = msgspec.Raw(masked(body))

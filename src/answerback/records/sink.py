@@ -55,6 +55,10 @@ class FileRemoved(FileMoved):
     """The open file was deleted. Its content is lost when it is closed."""
 
 
+class FileEmptied(FileMoved):
+    """The open file was emptied, as `copytruncate` of logrotate does after it copied the file."""
+
+
 class FileIdentity:
     """The device and inode that a path had when its file was opened.
 

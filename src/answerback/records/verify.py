@@ -20,6 +20,8 @@ class Head(msgspec.Struct):
     ended: bool = False
     """True if the chain has its end record; if not, the process still runs, was killed, or the end
     of the chain was cut off."""
+    began: str = ""
+    """Why the process began this chain after another one, if it says so."""
 
 
 class Verdict(msgspec.Struct):
@@ -78,9 +80,12 @@ def _check(record: StoredRecord, chains: dict[str, Head]) -> str:
         return f"{where}: number {head.records + 1} should be here"
     if chain_hash(head.hash, record.body) != record.hash:
         return f"{where}: it was changed: its hash does not match its content"
+    if record.altered:
+        return f"{where}: its line is not as it was written: it has other members or spaces"
     if event is None:
         return f"{where}: it is not an event"
     if (event.event == STARTED) != (record.seq == 1):
         return f"{where}: the first record of a chain, and no other, must be {STARTED}"
     head.records, head.hash, head.ended = record.seq, record.hash, event.event == ENDED
+    head.began = event.why if record.seq == 1 else head.began
     return ""

@@ -47,6 +47,16 @@ class Writer(Generic[T]):
         thread = self._thread
         return thread is None or thread.flush(seconds)
 
+    @property
+    def is_failing(self) -> bool:
+        """Whether the last attempt to write failed."""
+        return self._thread is not None and self._thread.is_failing
+
+    @property
+    def waiting(self) -> int:
+        """The number of items that wait to be written."""
+        return 0 if self._thread is None else self._thread.waiting
+
     def close(self, seconds: float = CLOSE_SECONDS) -> None:
         """Write the queued items and end the chain; log how many items were lost."""
         thread, self._thread = self._thread, None
@@ -124,6 +134,14 @@ class _WriterThread(Generic[T]):
         if lost:
             were = "record was" if lost == 1 else "records were"
             _log().error("%d %s lost: %s", lost, were, self._reason())
+
+    @property
+    def is_failing(self) -> bool:
+        return bool(self._last_error)
+
+    @property
+    def waiting(self) -> int:
+        return self._unwritten + len(self._queue)
 
     def _reason(self) -> str:
         return self._last_error or f"{self._sink} takes too long"
@@ -209,6 +227,8 @@ class _WriterThread(Generic[T]):
                 message += f", {previous.removed} of them in a file that was removed"
             if previous.moved:
                 message += f"; {previous.moved} earlier ones are in the previous file"
+            if previous.emptied:
+                message += f"; {previous.emptied} earlier ones were in the file when it was emptied"
             _log().warning("%s", message)
         self._last_error = ""
         self._overflow_logged = False

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from .detectors.named_secrets import mask_text
+
 if TYPE_CHECKING:
     from ..contract import Dialect
 
@@ -100,8 +102,10 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
     fix: Fix | None = None
 
     def finding(self, fault: Fault) -> Finding:
+        """The finding of a fault; its message is masked, because it goes to logs and reports."""
         hint = fault.hint or self.hint
-        return Finding(self.id, self.name, self.severity, fault.pointer, fault.message, hint)
+        message = mask_text(fault.message)
+        return Finding(self.id, self.name, self.severity, fault.pointer, message, hint)
 
 
 class RuleInfo(msgspec.Struct, frozen=True, kw_only=True):

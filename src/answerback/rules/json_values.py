@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from .detectors.named_secrets import mask_text
+
+# Only the beginning of a text is quoted; no secret that begins there is recognised by its end.
+_MAX_MASKED = 4096
+
 
 def kind_name(value: Any) -> str:
     """The kind of a JSON value, in words that fit into a message."""
@@ -23,10 +28,14 @@ def kind_name(value: Any) -> str:
 
 
 def quoted(value: Any, limit: int = 60) -> str:
-    """The `repr` of a value; a long one is cut after *limit* characters."""
+    """The `repr` of a value, with its secrets masked; a long one is cut after *limit* characters.
+
+    A text is masked before it is cut, because half a secret would not be recognised.
+    """
     if isinstance(value, str):
-        return repr(value if len(value) <= limit else value[: limit - 1] + "…")
-    text = repr(value)
+        text = mask_text(value[:_MAX_MASKED])
+        return repr(text if len(text) <= limit else text[: limit - 1] + "…")
+    text = mask_text(repr(value))
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from .coerce import coerce
 from .describe import MAX_SHOWN, describe, describe_value, similar_names
 from .msgspec_types import MsgspecTypes
 from .nodes import Node
-from .problems import Coercion, InvalidArguments, Problem, TooManyProblems
+from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyProblems
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,9 +116,13 @@ class _ArgumentsDecoder:
         self._struct = self._types.struct(
             "Arguments", fields, forbid_unknown_fields=True, kw_only=True
         )
-        trees = map(nodes.without_notes, self.nodes.values())
-        self.has_records = any(isinstance(each, nodes.Record | nodes.Model) for each in trees)
         self.decode = self._types.decoder(self._struct).decode
+
+    @cached_property
+    def has_records(self) -> bool:
+        """Whether an argument is itself a record or a model; only a large text asks for it."""
+        trees = map(nodes.without_notes, self.nodes.values())
+        return any(isinstance(each, nodes.Record | nodes.Model) for each in trees)
 
     def steps(self) -> large_text.StepBuilder:
         """Return a builder for one large text."""
@@ -187,12 +192,17 @@ def _load_each(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     except msgspec.ValidationError:
         coercion.report("", "expected an object of arguments", expected="object")
         return sent
+    except msgspec.DecodeError as error:
+        # msgspec found the number out of range before the place where the JSON is malformed.
+        raise InvalidJson(str(error)) from None
     for name, part in parts.items():
         try:
             sent[name] = msgspec.json.decode(part)
         except msgspec.ValidationError:
             sent[name] = _OUT_OF_RANGE
             coercion.report(name, "number out of range")
+        except msgspec.DecodeError as error:
+            raise InvalidJson(str(error)) from None
     return sent
 
 

@@ -17,7 +17,7 @@ from .coerce_union import best_attempt, candidates, quick_member
 from .describe import describe
 from .json_text import load
 from .nodes import Node
-from .problems import Coercion, InvalidJson, MemberAttempt, TooManyProblems, item, member
+from .problems import Coercion, InvalidJson, MemberAttempt, TooManyProblems, dict_item, item, member
 from .scalars import read_scalar
 
 # The number of items of a long array that are checked, built or freed at once.
@@ -177,11 +177,12 @@ def _mapping(node: nodes.Mapping, value: Any, path: str, coercion: Coercion) -> 
     if not isinstance(value, dict) or not length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
     coerce_value = _COERCE[type(node.value)]
+    path_of = member if coercion.show_values else dict_item
     coerced = {}
     for key, each in value.items():
         if not _key_fits(node.key, key):
-            coercion.report(member(path, key), f"expected a key that is {describe(node.key)}")
-        coerced[key] = coerce_value(node.value, each, member(path, key), coercion)
+            coercion.report(path_of(path, key), f"expected a key that is {describe(node.key)}")
+        coerced[key] = coerce_value(node.value, each, path_of(path, key), coercion)
     return coerced
 
 

@@ -21,6 +21,8 @@ from .nodes import Node
 from .scalars import format_hint
 
 MAX_PROBLEMS = 50
+# The key of a dict, as `dict_item` writes it.
+_KEY = r"""\[key (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]"""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -51,12 +53,22 @@ class InvalidArguments(Exception):
 
 
 class InvalidOutput(Exception):
-    """The value does not fit the return type; the message never contains the value."""
+    """The value does not fit the return type; the message never contains the value.
+
+    The path contains the keys of dicts, which may be data; `for_caller` leaves them out.
+    """
 
     def __init__(self, path: str, message: str) -> None:
         super().__init__(f"{path}: {message}" if path else message)
         self.path = path
         self.message = message
+
+    def for_caller(self) -> str:
+        """Return the text without the keys of dicts."""
+        import re
+
+        path = re.sub(_KEY, "[key]", self.path)
+        return f"{path}: {self.message}" if path else self.message
 
     def below(self, path: str) -> InvalidOutput:
         """Return the same problem for a value that is part of another, at *path*."""
@@ -77,6 +89,11 @@ def member(path: str, name: object) -> str:
     if not text.isidentifier():
         return f"{path}[{text[:60]!r}]"
     return f"{path}.{text[:60]}" if path else text[:60]
+
+
+def dict_item(path: str, key: object) -> str:
+    """Return the path of a value in the dict at *path*, which is a return value."""
+    return f"{path}[key {str(key)[:60]!r}]"
 
 
 def item(path: str, index: int) -> str:

@@ -18,7 +18,7 @@ from .json_text import ENCODER, MAX_DEPTH, is_too_deep
 from .msgspec_types import make_record
 from .nodes import Node
 from .output import OutputCheck, may_be_not_finite, refuse_unencodable
-from .problems import InvalidOutput, item, member
+from .problems import InvalidOutput, dict_item, item, member
 from .pydantic_types import write_model
 
 # The data to encode, and the checked value.
@@ -95,7 +95,7 @@ def _mapping(check: ModelOutputCheck, node: nodes.Mapping, value: Any, path: str
     # The keys are checked in a dict of their own, with null for every value.
     keys = nodes.Mapping(node.key, nodes.Anything(), node.limits)
     encoded, checked_keys = OutputCheck(keys).run(dict.fromkeys(value))
-    pairs = [check.write(node.value, each, member(path, key)) for key, each in value.items()]
+    pairs = [check.write(node.value, each, dict_item(path, key)) for key, each in value.items()]
     names = msgspec.json.decode(encoded)
     data = dict(zip(names, (data for data, _ in pairs), strict=True))
     return data, dict(zip(checked_keys, (checked for _, checked in pairs), strict=True))

@@ -17,7 +17,7 @@ from pydantic_core.core_schema import ErrorType
 from .describe import describe
 from .json_text import ENCODER
 from .nodes import Model
-from .problems import Coercion, InvalidOutput, item, member
+from .problems import Coercion, InvalidOutput, dict_item, item, member
 
 
 @cache
@@ -177,6 +177,19 @@ def _path_of(path: str, loc: tuple[int | str, ...]) -> str:
     return path
 
 
+def _output_path(path: str, loc: tuple[int | str, ...]) -> str:
+    """Return the path of a problem in a return value.
+
+    pydantic does not tell the fields of inner models from the keys of dicts, so both count as keys.
+    """
+    for index, key in enumerate(loc):
+        if isinstance(key, int):
+            path = item(path, key)
+        else:
+            path = dict_item(path, key) if index else member(path, key)
+    return path
+
+
 def dump(value: Any) -> Any:
     """Return the JSON of a pydantic object by its own class, where no type is declared."""
     serializer = type(value).__pydantic_serializer__
@@ -202,7 +215,7 @@ def _check(node: Model, value: Any, path: str) -> Any:
         return value
     except ValidationError as error:
         first = _errors(error)[0]
-        error_path = _path_of(path, first["loc"])
+        error_path = _output_path(path, first["loc"])
         raise InvalidOutput(error_path, _message_without_value(first, node)) from None
     except InvalidOutput:
         raise

@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from .json_text import ENCODER, MAX_DEPTH, UnencodableType
-from .problems import InvalidOutput, item, member
+from .problems import InvalidOutput, dict_item, item, member
 
 
 def find_fault(value: Any) -> InvalidOutput | None:
@@ -46,7 +46,7 @@ def _find(value: Any, path: str, containers: tuple[int, ...]) -> InvalidOutput |
 def _members(value: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
     """Yield the path, the key and the value of each member, item or field."""
     if isinstance(value, dict):
-        yield from ((member(path, key), key, each) for key, each in value.items())
+        yield from ((dict_item(path, key), key, each) for key, each in value.items())
     elif isinstance(value, list | tuple | set | frozenset):
         yield from ((item(path, n), n, each) for n, each in enumerate(value))
     elif hasattr(value, "__pydantic_serializer__"):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias
 
+from ..calls.failures import Interrupted
 from ..calls.handlers import tools_handler
 from ..calls.pipeline import run_without_loop
 from ..calls.runners import run_in_new_loop, run_in_place
@@ -14,13 +17,17 @@ from ..errors import AnswerbackError
 from ..limits import MAX_BODY
 from ..registry import Registry
 from ..reply import Reply, failure
-from .http.refusals import too_large
+from .http.refusals import refuse_encoding, too_large
 from .http.routes import Routes
 from .standard_streams import Stdout
 
 Environ: TypeAlias = Mapping[str, str]
 
 _INTERRUPTED = 130  # A shell reports this status for SIGINT.
+_MAX_DISCARDED = 64 * 1024 * 1024
+"""The most bytes of a refused body that are read, beyond the limit of a body."""
+_DISCARD_TIMEOUT = 5.0
+"""Seconds to wait for the next bytes of a body that is refused."""
 
 # Written by hand, because it is sent when our own code failed.
 _INTERNAL_ERROR = HttpReply(500, b'{"error":"Internal server error"}', "application/json")
@@ -39,13 +46,78 @@ class CgiRequest:
     is_disconnected = None
 
     def __init__(self, environ: Environ) -> None:
-        self.method = environ.get("REQUEST_METHOD") or "GET"
-        # The web server has decoded the path; bytes that are not UTF-8 are made visible.
-        self.path = os.fsencode(environ.get("PATH_INFO") or "/").decode("utf-8", "replace")
-        self.root = environ.get("SCRIPT_NAME", "")
+        self.method = _text(environ, "REQUEST_METHOD") or "GET"
+        # The web server has decoded the path.
+        path = _text(environ, "PATH_INFO") or "/"
+        self.path = path[:-1] if path.endswith("/") and len(path) > 1 else path
+        self.root = _text(environ, "SCRIPT_NAME")
         self.accept = os.fsencode(environ.get("HTTP_ACCEPT", ""))
         self.content_type = os.fsencode(environ.get("CONTENT_TYPE", ""))
         self.caller = ""
+
+
+class RequestBody:
+    """The body of the request, on the file descriptor *source*."""
+
+    def __init__(self, environ: Environ, source: int) -> None:
+        self._environ = environ
+        self._source = source
+        self._length = _text(environ, "CONTENT_LENGTH")
+        self._read = 0
+        """The number of bytes that were read."""
+
+    def read(self) -> bytes | Reply[Any]:
+        """The body, or the refusal of one."""
+        length = self._length
+        if "HTTP_CONTENT_ENCODING" in self._environ:
+            refused = refuse_encoding(os.fsencode(self._environ["HTTP_CONTENT_ENCODING"]))
+            if refused is not None:
+                return refused
+        if self._is_without_length:
+            return _bad_request("Content-Length is missing; CGI cannot read a body without it")
+        if not length:
+            return b""
+        if not _is_number(length):
+            return _bad_request(f"Invalid Content-Length: {length}")
+        limit = _max_body(self._environ)
+        size = _int(length)
+        if size > limit:
+            return too_large(limit, _MAX_BODY_HINT)
+        chunks = []
+        # Not to EOF, which may not come: a web server need not close stdin.
+        while chunk := os.read(self._source, min(size - self._read, 1 << 20)):
+            chunks.append(chunk)
+            self._read += len(chunk)
+        if self._read < size:
+            return _bad_request(f"Body ended after {self._read} of {size} bytes")
+        return b"".join(chunks)
+
+    def discard_rest(self) -> None:
+        """Read the part of the body that was refused, up to a limit.
+
+        Apache's mod_cgid and fcgiwrap write the whole body before they read the response. If the
+        program ends before that, they drop its response.
+        """
+        rest = _MAX_DISCARDED + MAX_BODY
+        if not self._is_without_length:
+            rest = min(rest, _int(self._length) - self._read) if _is_number(self._length) else 0
+        with suppress(OSError):
+            while rest > 0 and self._has_input():
+                chunk = os.read(self._source, min(rest, 1 << 16))
+                if not chunk:
+                    return
+                rest -= len(chunk)
+
+    @property
+    def _is_without_length(self) -> bool:
+        """Whether the body is chunked. Its end is EOF, if the web server closes stdin."""
+        return not self._length and "HTTP_TRANSFER_ENCODING" in self._environ
+
+    def _has_input(self) -> bool:
+        """Wait until there are bytes or EOF; False if nothing comes."""
+        import select
+
+        return bool(select.select([self._source], [], [], _DISCARD_TIMEOUT)[0])
 
 
 def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: int = 0) -> int:
@@ -55,31 +127,47 @@ def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: i
     """
     # A client's `Proxy` header must not become the proxy of a tool's own requests (httpoxy).
     os.environ.pop("HTTP_PROXY", None)
+    body = RequestBody(environ, source)
+    _tell_real_interrupts()
     status = 0
     try:
-        written = answer(load(), environ, source)
+        written = answer(load(), environ, body)
     except KeyboardInterrupt:
         written, status = _INTERNAL_ERROR, _INTERRUPTED
     except BaseException as exc:  # noqa: BLE001 -- the web server expects a response
         _log(exc)
         written, status = _INTERNAL_ERROR, 1
     is_head = environ.get("REQUEST_METHOD") == "HEAD"
+    body.discard_rest()
     out.write(_head(written) + (b"" if is_head else written.body))
     out.close()
     return status
 
 
-def answer(registry: Registry, environ: Environ, source: int = 0) -> HttpReply:
+def _tell_real_interrupts() -> None:
+    """Let Ctrl-C raise Interrupted, so that it is not taken for an exception of the tool."""
+    # The module behind `signal`, whose import takes a millisecond of each request.
+    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    # The web server may ignore the signal, and the author may handle it.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
+
+
+def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply:
     """The response to the request that the environment describes."""
     request = CgiRequest(environ)
-    body = _read_body(environ, source) if request.method == "POST" else b""
+    content = body.read() if request.method == "POST" else b""
     handle = tools_handler(registry, run_in_place(run_in_new_loop))
     # The web server has removed the script's own path, so "/NAME" alone names a tool too.
     prefixes = dict.fromkeys((registry.contract.route, "/functions/", "/"))
     routes = Routes(
         registry, handle, wire="cgi", prefixes=tuple(sorted(prefixes, key=len, reverse=True))
     )
-    return run_without_loop(routes.answer(request, body))
+    return run_without_loop(routes.answer(request, content))
 
 
 def _log(exc: BaseException) -> None:
@@ -93,44 +181,29 @@ def _log(exc: BaseException) -> None:
         log.error("the request could not be answered", exc_info=exc)
 
 
-def _read_body(environ: Environ, source: int) -> bytes | Reply[Any]:
-    """The body, or the refusal of one."""
-    length = environ.get("CONTENT_LENGTH", "")
-    if not length and "HTTP_TRANSFER_ENCODING" in environ:
-        return _bad_request("Content-Length is missing; CGI cannot read a body without it")
-    if not length:
-        return b""
-    if not (length.isascii() and length.isdigit()):
-        return _bad_request(f"Invalid Content-Length: {length}")
-    limit = _max_body(environ)
-    # Python refuses to convert thousands of digits.
-    size = int(length) if len(length) < 20 else limit + 1
-    if size > limit:
-        return too_large(limit, _MAX_BODY_HINT)
-    body = _read(source, size)
-    if len(body) < size:
-        return _bad_request(f"Body ended after {len(body)} of {size} bytes")
-    return body
-
-
-def _read(source: int, size: int) -> bytes:
-    """Read *size* bytes and no more: a web server need not close stdin, so EOF may not come."""
-    chunks = []
-    while size and (chunk := os.read(source, min(size, 1 << 20))):
-        chunks.append(chunk)
-        size -= len(chunk)
-    return b"".join(chunks)
-
-
 def _bad_request(message: str) -> Reply[Any]:
     return failure(message, code="INVALID_INPUT")
 
 
 def _max_body(environ: Environ) -> int:
     setting = environ.get("ANSWERBACK_MAX_BODY") or str(MAX_BODY)
-    if not (setting.isascii() and setting.isdigit()):
+    if not _is_number(setting):
         raise BadSetting(f"ANSWERBACK_MAX_BODY is {setting!r}; write a number of bytes")
-    return int(setting)
+    return _int(setting)
+
+
+def _text(environ: Environ, name: str) -> str:
+    """A variable; bytes that are not UTF-8 are made visible."""
+    return os.fsencode(environ.get(name, "")).decode("utf-8", "replace")
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _int(digits: str) -> int:
+    # Python refuses to convert thousands of digits.
+    return int(digits) if len(digits) < 20 else sys.maxsize
 
 
 def _head(written: HttpReply) -> bytes:

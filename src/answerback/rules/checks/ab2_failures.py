@@ -152,7 +152,7 @@ def vague_error_message(reply: ReplyView) -> Faults:
     if not texts or not all(len(text) < 80 and _VAGUE.fullmatch(text.strip()) for _, text in texts):
         return ()
     pointer, text = texts[0]
-    return [Fault(pointer, f"the failure says no more than {text.strip()!r}")]
+    return [Fault(pointer, f"the failure says no more than {quoted(text.strip(), 80)}")]
 
 
 @rule(

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ...errors import needs_extra
+from ...types.secret_names import is_secret_name
 from ..examples import MCP_DATA, MCP_FAILURE, WEATHER_SCHEMA, text_result
 from ..finding import ENVELOPE, MCP, REST, Example, Fault, Faults, RuleInfo, Scope, rule
 from ..json_values import pointer_token
@@ -56,7 +57,12 @@ def _violations(validator: Any, data: Any) -> list[tuple[str, str]]:
     violations = []
     for error in validator.iter_errors(data):
         path = "".join(f"/{pointer_token(str(step))}" for step in error.instance_path)
-        violations.append((path, error.message))
+        is_secret = any(is_secret_name(str(step)) for step in error.instance_path)
+        # The library's message quotes the value.
+        message = (
+            f"it breaks {error.schema_path[-1]!r} of the schema" if is_secret else error.message
+        )
+        violations.append((path, message))
         if len(violations) == _MAX_FAULTS:
             break
     return violations

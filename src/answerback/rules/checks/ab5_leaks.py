@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..detectors.named_secrets import masked_part
 from ..detectors.secrets import Secret, mask
 from ..examples import MCP_FAILURE, text_result
 from ..finding import ENVELOPE, MCP, PROBLEM, REST, Fault, Faults, RuleInfo, Scope, rule
@@ -201,7 +202,7 @@ def api_key_shown(reply: ReplyView, secrets: list[Secret], pointer: str) -> Faul
 def internals_in_error(reply: ReplyView) -> Faults:
     """Hosts, ports and users of the systems behind a tool help an attacker and nobody else."""
     return [
-        Fault(pointer, f"the error shows internals: {quoted(match[0].strip())}")
+        Fault(pointer, f"the error shows internals: {_quoted_part(text, *match.span())}")
         for pointer, text in reply.error_texts()
         if _contains_any(text.lower(), _INTERNALS_CLUES) and (match := _INTERNALS.search(text))
     ]
@@ -220,15 +221,23 @@ def internals_in_error(reply: ReplyView) -> Faults:
 def path_in_error(reply: ReplyView) -> Faults:
     """A path shows who runs the server and what is installed there."""
     return [
-        Fault(pointer, f"the error shows a path: {quoted(_whole_path(text, match), 100)}")
+        Fault(
+            pointer, f"the error shows a path: {_quoted_part(text, *_path_span(text, match), 100)}"
+        )
         for pointer, text in reply.error_texts()
         if ("/" in text or "\\" in text) and (match := _PATHS.search(text))
     ]
 
 
-def _whole_path(text: str, match: re.Match[str]) -> str:
-    """The whole path; the match is only its beginning, unless it is a source file."""
+def _path_span(text: str, match: re.Match[str]) -> tuple[int, int]:
+    """The start and end of the whole path; the match is its beginning, unless it is a source."""
     if match["source"]:
-        return match["source"]
+        return match.span("source")
     end = _PATH_END.search(text, match.end())
-    return text[match.start() : end.start() if end else None].rstrip(".,:;")
+    path = text[match.start() : end.start() if end else None].rstrip(".,:;")
+    return match.start(), match.start() + len(path)
+
+
+def _quoted_part(text: str, start: int, end: int, limit: int = 60) -> str:
+    """A part of *text*, with the secrets masked that are in the whole text."""
+    return quoted(masked_part(text, start, end).strip(), limit)

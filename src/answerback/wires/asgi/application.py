@@ -8,15 +8,33 @@ from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import log_internal_error
 from ...calls.handlers import Handlers
+from ...dialects import HttpReply
 from ...errors import needs_extra
 from ...mcp.signing import signer_from_environment
-from ...registry import Change, Registry
+from ...registry import Change, HealthState, Registry
 from ...reply import Reply, failure
-from ..http.guard import Guard
-from ..http.options import WebOptions
+from ..http.guard import FORWARDED_HOST, Guard
+from ..http.options import WebOptions, networks
+from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
-from .request import FAST_PATH, ClientDisconnected, HttpRequest, Receive, Scope, Send
-from .worker_bus import SINGLE_WORKER, RegistryChanged, SocketBus, WorkerBus
+from .other_server import DisconnectWatch, warn_of_several_workers
+from .request import (
+    FAST_PATH,
+    ClientDisconnected,
+    HttpRequest,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    joined_headers,
+)
+from .worker_bus import (
+    SINGLE_WORKER,
+    RegistryChanged,
+    SessionStatesWanted,
+    SocketBus,
+    WorkerBus,
+)
 
 with needs_extra("serve"):
     from starlette.middleware.cors import CORSMiddleware
@@ -24,6 +42,7 @@ with needs_extra("serve"):
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from ..http.forwarded import TrustedProxies
     from .mcp_endpoint import McpEndpoint
 
 
@@ -36,9 +55,15 @@ class AsgiApp:
         self._bus: WorkerBus = SINGLE_WORKER
         self._max_body = options.max_body
         self._guard = Guard(options)
-        self._signer = signer_from_environment()[0]
+        self._proxies = _trusted_proxies(options)
+        self._signer, self.key_is_temporary = signer_from_environment()
         route = registry.contract.route
         self._routes = Routes(registry, handlers.tools, wire="rest", prefixes=(route,))
+        self.under_other_server = True
+        """Whether another server than ours runs this application; ours sets it to False."""
+        self._is_new = True
+        self._is_closing = False
+        registry.checks["shutdown"] = lambda: HealthState(not self._is_closing)
         self._cors: ASGIApp | None = None
         if options.origins:
             self._cors = CORSMiddleware(
@@ -50,12 +75,20 @@ class AsgiApp:
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._is_new:
+            self._start()
         if scope["type"] != "http":
-            await _answer_other(scope, receive, send)
-        elif self._cors is not None:
+            await self._answer_other(scope, receive, send)
+            return
+        if self._proxies is not None:
+            scope = _behind_proxy(scope, self._proxies)
+        if self._cors is not None:
             # The fast path would bypass the headers that the CORS middleware adds.
             scope.pop(FAST_PATH, None)
-            await self._cors(scope, receive, send)
+            if scope["method"] == "OPTIONS":
+                await self._answer_preflight(self._cors, scope, receive, send)
+            else:
+                await self._cors(scope, receive, send)
         else:
             await self._answer(scope, receive, send)
 
@@ -63,6 +96,8 @@ class AsgiApp:
         """Be one of several workers. Call this before the first request."""
         self._bus = bus
         await bus.start(self._mcp.apply)
+        # This worker may replace one that died.
+        await bus.broadcast(SessionStatesWanted(bus.number))
         loop = asyncio.get_running_loop()
         sending: set[asyncio.Task[None]] = set()
 
@@ -77,9 +112,18 @@ class AsgiApp:
 
         self._registry.changes.forward = forward
 
+    def open(self) -> None:
+        """Serve, also after a shutdown."""
+        self._is_closing = False
+        if "_mcp" in self.__dict__:
+            self._mcp.open()
+
     def close(self) -> None:
-        """End the streams that would stay open."""
-        self._mcp.close()
+        """End the streams and the questions that would stay open."""
+        self._is_closing = True
+        # Without an MCP request there is nothing to end.
+        if "_mcp" in self.__dict__:
+            self._mcp.close()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
@@ -91,18 +135,70 @@ class AsgiApp:
         except ClientDisconnected:
             await request.finish_unread()
             return
+        if b"content-encoding" in request.headers:
+            body = refuse_encoding(request.headers[b"content-encoding"]) or body
         refused = self._guard.refuse(scope, request.headers)
         if request.path in ("/mcp", "/message"):
             await self._mcp.answer(request, body, refused)
         elif refused is not None:
             await request.respond_with(self._routes.refuse(refused, request))
         else:
-            try:
-                written = await self._routes.answer(request, body)
-            except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
-                log_internal_error(f"{request.method} {request.path}")
-                written = self._routes.refuse(failure("Internal server error"), request)
-            await request.respond_with(written)
+            await request.respond_with(await self._answer_rest(request, body))
+
+    async def _answer_rest(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply:
+        watch = None
+        if request.is_disconnected is None and request.method == "POST":
+            watch = DisconnectWatch(request.receive)
+            request.is_disconnected = watch.is_disconnected
+        try:
+            return await self._routes.answer(request, body)
+        except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
+            log_internal_error(f"{request.method} {request.path}")
+            return self._routes.refuse(failure("Internal server error"), request)
+        finally:
+            if watch is not None:
+                watch.stop()
+
+    def _start(self) -> None:
+        """Run once in each process, at the first event of the server."""
+        self._is_new = False
+        if self.under_other_server and self.key_is_temporary:
+            warn_of_several_workers()
+
+    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the lifespan events of the server, and refuse a WebSocket."""
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        while (message := await receive())["type"] != "lifespan.shutdown":
+            if message["type"] == "lifespan.startup":
+                self.open()
+                await send({"type": "lifespan.startup.complete"})
+        self.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer_preflight(
+        self, cors: ASGIApp, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answer an OPTIONS request; a refused one gets JSON, as every other refusal."""
+        request = HttpRequest(scope, receive, send)
+        refused = self._guard.refuse(scope, request.headers)
+        sent: list[Message] = []
+
+        async def collect(message: Message) -> None:
+            sent.append(message)
+
+        if refused is None:
+            await cors(scope, receive, collect)
+            is_preflight = b"access-control-request-method" in request.headers
+            if sent[0]["status"] < 400 or not is_preflight:
+                for message in sent:
+                    await send(message)
+                return
+            reason = b"".join(message.get("body", b"") for message in sent).decode()
+            refused = failure(reason, code="FOREIGN_ORIGIN")
+        await request.respond_with(self._routes.refuse(refused, request))
 
     @cached_property
     def _mcp(self) -> McpEndpoint:
@@ -112,13 +208,34 @@ class AsgiApp:
         return McpEndpoint(self._registry, self._handlers, self._signer, self._bus)
 
 
-async def _answer_other(scope: Scope, receive: Receive, send: Send) -> None:
-    """Answer the lifespan events of the server, and refuse a WebSocket."""
-    if scope["type"] == "websocket":
-        await receive()
-        await send({"type": "websocket.close", "code": 1000})
-        return
-    while (message := await receive())["type"] != "lifespan.shutdown":
-        if message["type"] == "lifespan.startup":
-            await send({"type": "lifespan.startup.complete"})
-    await send({"type": "lifespan.shutdown.complete"})
+def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:
+    if not options.trusted_proxies:
+        return None
+    from ..http.forwarded import TrustedProxies
+
+    return TrustedProxies(networks(options.trusted_proxies))
+
+
+def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
+    """The scope as the client of a trusted proxy sent it; *scope* itself from other addresses.
+
+    `server` stays the real address of this server, by which the guard knows loopback.
+    """
+    client = scope.get("client")
+    if client is None or not proxies.trusts(client[0]):
+        return scope
+    forwarded = proxies.read(joined_headers(scope))
+    changed = {**scope}
+    # See HttpRequest: the fast path refers to the scope of the server.
+    scope.pop(FAST_PATH, None)
+    if forwarded.client is not None:
+        changed["client"] = (forwarded.client, 0)
+    if forwarded.scheme is not None:
+        changed["scheme"] = forwarded.scheme
+    if forwarded.host is not None:
+        changed[FORWARDED_HOST] = forwarded.host
+    if forwarded.prefix:
+        # The path is the whole path in ASGI, and the proxy has removed the prefix.
+        changed["root_path"] = forwarded.prefix + scope.get("root_path", "")
+        changed["path"] = forwarded.prefix + scope["path"]
+    return changed

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...calls.failures import log_internal_error
+from ...elicitation import Declined
 from ...mcp.jsonrpc import INVALID_REQUEST, Request, RpcError, error_frame
 from ...mcp.mcp_peer import McpPeer
 from ...mcp.params import Id
@@ -31,7 +34,8 @@ class HttpPeer(McpPeer):
     Nothing is written before that, so that the response can still get another status.
     """
 
-    cancel_on_disconnect = False
+    on_disconnect: Callable[[], object] | None = None
+    """Called when a request that takes a while has lost its client; None does not watch for it."""
     key: tuple[bytes, Id] | None = None
     """The session and the id of a request that its client can cancel by a notification."""
     questions: PendingQuestions | None = None
@@ -42,6 +46,7 @@ class HttpPeer(McpPeer):
     _writing: asyncio.Task[None] | None = None
     _watching: asyncio.Task[None] | None = None
     _closed = False
+    _detached = False
     _seen = False
 
     def __init__(
@@ -63,12 +68,16 @@ class HttpPeer(McpPeer):
 
     def send(self, frame: bytes) -> None:
         """Send a notification; it is dropped if the client reads too slowly."""
+        if self._is_unreadable():
+            return
         if not self._closed and self.stream.offer(frame) and self._writing is None:
             self._loop.call_soon_threadsafe(self.begin_stream)
 
     async def send_request(self, method: str, params: Any) -> msgspec.Raw:
         if self.questions is None or self.key is None:
             raise RuntimeError("the client cannot be asked on this wire")
+        if self._is_unreadable():
+            raise Declined("The client did not answer")
         answer = self.questions.ask(self.key[0], self.stream, method, params)
         self.begin_stream()
         return await answer
@@ -80,12 +89,15 @@ class HttpPeer(McpPeer):
     def begin_stream(self, stream: EventStream | None = None) -> None:
         """Respond with an event stream from now on."""
         self._stream = stream or self._stream
-        if self._writing is None and not self._closed:
+        if self._writing is None and not (self._closed or self._detached):
             writing = self.stream.write_to(self._http.send, start=0, prime=self.prime)
             self._writing = self._loop.create_task(writing)
 
     async def finish(self, frame: bytes | None, status: int = 200) -> None:
         """Send the last frame: as plain JSON, or as the last event if the stream has begun."""
+        if self._detached:
+            self._finish_detached(frame)
+            return
         is_streamed = self._writing is not None or (self._stream and self._stream.count)
         if frame is not None and not is_streamed:
             self._closed = True
@@ -102,6 +114,27 @@ class HttpPeer(McpPeer):
     async def abandon(self) -> None:
         """The client has disconnected: send nothing more, even if the tool still runs."""
         self._closed = True
+        await self._end_response()
+
+    async def detach(self) -> None:
+        """The client has disconnected, and the call goes on: end the response.
+
+        The rest is kept for the client if it can resume the stream.
+        """
+        self._detached = True
+        await self._end_response()
+
+    def _is_unreadable(self) -> bool:
+        """Whether no client can read the stream any more."""
+        return self._detached and self.stream.id is None
+
+    def _finish_detached(self, frame: bytes | None) -> None:
+        self._closed = True
+        if frame is not None and not self._is_unreadable():
+            self.stream.append(frame)
+        self.stream.end()
+
+    async def _end_response(self) -> None:
         if self._writing is None:
             await self._http.finish_unread()
         else:
@@ -118,19 +151,19 @@ class HttpPeer(McpPeer):
             self._watching.cancel()
 
     async def _watch(self) -> None:
-        """Keep a silent connection alive with a stream, and cancel if the client disconnects."""
-        if not self.cancel_on_disconnect:
+        """Keep a silent connection alive with a stream, and notice if the client disconnects."""
+        if self.on_disconnect is None:
             await asyncio.sleep(KEEP_ALIVE)
             self.begin_stream()
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(KEEP_ALIVE):
                 await disconnected(self._http.receive)
-            self.cancel()
+            self.on_disconnect()
             return
         self.begin_stream()
         await disconnected(self._http.receive)
-        self.cancel()
+        self.on_disconnect()
 
 
 class BatchPeer(HttpPeer):
@@ -151,6 +184,12 @@ class BatchPeer(HttpPeer):
     def begin_stream(self, stream: EventStream | None = None) -> None:
         self._batch.begin_stream(stream)
 
+    def tick(self) -> None:
+        self._batch.tick()
+
+    def _is_unreadable(self) -> bool:
+        return self._batch._is_unreadable()
+
 
 class InFlight:
     """The MCP requests that run now: every request enters, so that it can be cancelled.
@@ -162,6 +201,51 @@ class InFlight:
         self._peers: set[HttpPeer] = set()
         self._by_key: dict[tuple[bytes, Id], HttpPeer] = {}
         self._is_ticking = False
+        self._detached: set[asyncio.Task[None]] = set()
+        """The calls that go on although their clients have disconnected."""
+
+    async def run_detachable(self, peer: HttpPeer, steps: Coroutine[Any, Any, None]) -> None:
+        """Answer a request; return once it is answered, or once its client has disconnected.
+
+        The call then goes on: the client of a session may still answer a question by another
+        request. The HTTP request must not wait for that, because servers wait for HTTP requests
+        when they shut down.
+        """
+        loop = asyncio.get_running_loop()
+        answering = loop.create_task(steps)
+        done = loop.create_future()
+
+        def end(_: object = None) -> None:
+            if not done.done():
+                done.set_result(None)
+
+        answering.add_done_callback(end)
+        peer.on_disconnect = end
+        try:
+            await done
+        except asyncio.CancelledError:
+            answering.cancel()
+            with suppress(asyncio.CancelledError):
+                await answering
+            raise
+        finally:
+            peer.stop_watching()
+        if answering.done():
+            answering.result()
+            return
+        self._detached.add(answering)
+        answering.add_done_callback(self._forget)
+        await peer.detach()
+
+    def close(self) -> None:
+        """Cancel the calls whose clients have disconnected."""
+        for task in self._detached:
+            task.cancel()
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._detached.discard(task)
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            log_internal_error("a call without a client", failure)
 
     async def run(self, engine: Engine, request: Request, peer: HttpPeer) -> bytes | None:
         """The response to a request; None if it was cancelled."""

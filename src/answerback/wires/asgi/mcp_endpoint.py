@@ -75,8 +75,12 @@ class McpEndpoint:
         else:
             await self._stateful.sync.apply(message)
 
+    def open(self) -> None:
+        """Serve, also after a shutdown."""
+        self._stateful.open()
+
     def close(self) -> None:
-        """End the streams that would stay open."""
+        """End the streams and the questions that would stay open."""
         self._stateful.close()
         self._stateless.close()
 

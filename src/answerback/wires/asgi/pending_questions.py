@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -15,15 +16,21 @@ from ...mcp.params import Id
 from .sse import EventStream
 from .worker_bus import QuestionAnswered
 
+_NO_ANSWER = "The client did not answer"
+_SHUTTING_DOWN = "The server is shutting down, so the client cannot answer"
+
 
 class PendingQuestions:
     """The questions that wait for an answer, by session and request id."""
 
     def __init__(self) -> None:
         self._open: dict[tuple[bytes, Id], asyncio.Future[msgspec.Raw]] = {}
+        self._closed = False
 
     async def ask(self, nonce: bytes, stream: EventStream, method: str, params: Any) -> msgspec.Raw:
         """Ask the client of a session, and wait for its answer."""
+        if self._closed:
+            raise Declined(_SHUTTING_DOWN)
         id = f"ask-{os.urandom(8).hex()}"
         answer = asyncio.get_running_loop().create_future()
         self._open[nonce, id] = answer
@@ -33,7 +40,7 @@ class PendingQuestions:
                 result: msgspec.Raw = await answer
             return result
         except TimeoutError:
-            raise Declined("The client did not answer") from None
+            raise Declined(_NO_ANSWER) from None
         finally:
             self._open.pop((nonce, id), None)
 
@@ -45,10 +52,22 @@ class PendingQuestions:
         if message.result is not None:
             answer.set_result(msgspec.Raw(message.result))
         else:
-            answer.set_exception(Declined("The client did not answer"))
+            answer.set_exception(Declined("The client refused"))
 
     def decline_all(self, nonce: bytes) -> None:
         """The session has ended, so its questions get no answer."""
-        for owner, id in list(self._open):
-            if owner == nonce:
-                self.resolve(QuestionAnswered(nonce, id, None))
+        self._decline([answer for key, answer in self._open.items() if key[0] == nonce], _NO_ANSWER)
+
+    def open(self) -> None:
+        """Allow questions, also after a shutdown."""
+        self._closed = False
+
+    def close(self) -> None:
+        """The server shuts down, so no question gets an answer any more."""
+        self._closed = True
+        self._decline(self._open.values(), _SHUTTING_DOWN)
+
+    def _decline(self, answers: Iterable[asyncio.Future[msgspec.Raw]], reason: str) -> None:
+        for answer in answers:
+            if not answer.done():
+                answer.set_exception(Declined(reason))

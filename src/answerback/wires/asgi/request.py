@@ -70,7 +70,9 @@ class HttpRequest:
         path: str = scope["path"]
         self.root: str = scope.get("root_path", "")
         mounted = self.root and path.startswith(self.root + "/")
-        self.path = path[len(self.root) :] if mounted else path
+        path = path[len(self.root) :] if mounted else path
+        # No route and no tool has a slash at its end. A redirect would lose the body of a POST.
+        self.path = path[:-1] if path[-1:] == "/" and len(path) > 1 else path
         self.headers = headers = joined_headers(scope)
         self.accept = headers.get(b"accept", b"")
         self.content_type = headers.get(b"content-type", b"")

@@ -20,6 +20,8 @@ from .worker_bus import (
     RequestCancelled,
     ResourceSubscribed,
     SessionEnded,
+    SessionStates,
+    SessionStatesWanted,
     StreamFrame,
     StreamState,
     WorkerBus,
@@ -107,6 +109,8 @@ class SessionSync:
     async def apply(self, message: WorkerMessage) -> None:
         """Apply a message that a client sent to this worker or to another."""
         match message:
+            case SessionStatesWanted() | SessionStates():
+                await self._share_states(message)
             case SessionEnded() | LogLevelSet() | ResourceSubscribed():
                 self._sessions.apply(message)
                 if isinstance(message, SessionEnded):
@@ -120,3 +124,13 @@ class SessionSync:
                 self.questions.resolve(message)
             case FollowStream() | StreamFrame():
                 self.resumable.apply(message)
+
+    async def _share_states(self, message: SessionStatesWanted | SessionStates) -> None:
+        """Send the changes of all sessions to a worker that has started, or apply them there."""
+        if isinstance(message, SessionStates):
+            for change in message.changes:
+                self._sessions.apply(change)
+        # A worker that has just started has no changes to send, so two workers that start
+        # together do not wait for each other.
+        elif changes := self._sessions.changes():
+            await self._bus.send(message.worker, SessionStates(changes))

@@ -123,6 +123,17 @@ class Sessions:
                 if state.is_default:
                     del self._states[message.nonce]
 
+    def changes(self) -> list[SessionEnded | LogLevelSet | ResourceSubscribed]:
+        """The messages that make another worker's store equal to this one."""
+        messages: list[SessionEnded | LogLevelSet | ResourceSubscribed] = []
+        for nonce, state in self._states.items():
+            if state.level is not None:
+                messages.append(LogLevelSet(nonce, state.level))
+            messages += [ResourceSubscribed(nonce, uri, True) for uri in state.subscriptions]
+            if state.ended:
+                messages.append(SessionEnded(nonce))
+        return messages
+
     def _keep(self, nonce: bytes) -> SessionState:
         state = self._states.get(nonce)
         if state is None:

@@ -18,6 +18,7 @@ from ...mcp.jsonrpc import (
     result_frame,
 )
 from ...mcp.params import Meta
+from ...mcp.session import ClientCapabilities
 from ...mcp.signing import Signer
 from ...mcp.subscriptions import change_frame
 from ...registry import Change, Registry
@@ -68,8 +69,13 @@ class Stateful:
             self._begin_stream(peer, client)
         if request.method in SESSION_METHODS:
             await peer.finish(await self._answer_session(request, client))
+        elif _can_be_asked(client.capabilities) and self._engine.may_ask(request):
+            await self._in_flight.run_detachable(peer, self._answer(request, peer))
         else:
             await peer.finish(await self._in_flight.run(self._engine, request, peer))
+
+    async def _answer(self, request: Request, peer: HttpPeer) -> None:
+        await peer.finish(await self._in_flight.run(self._engine, request, peer))
 
     async def accept(self, message: Notification | Response, http: HttpRequest) -> None:
         """Acknowledge a message that gets no response."""
@@ -94,6 +100,17 @@ class Stateful:
         batch.questions = self.sync.questions if client.session is not None else None
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
             self._begin_stream(batch, client)
+        requests = [each for each in messages if isinstance(each, Request)]
+        answering = self._answer_batch(messages, client, batch)
+        if _can_be_asked(client.capabilities) and any(map(self._engine.may_ask, requests)):
+            await self._in_flight.run_detachable(batch, answering)
+        else:
+            await answering
+            batch.stop_watching()
+
+    async def _answer_batch(
+        self, messages: list[Message | RpcError], client: HttpClient, batch: HttpPeer
+    ) -> None:
         responses = [await self._answer_part(each, client, batch) for each in messages]
         frames = [frame for frame in responses if frame is not None]
         await batch.finish(b"[%b]" % b",".join(frames) if frames else None)
@@ -129,10 +146,16 @@ class Stateful:
         await self.sync.end_session(client)
         await http.respond(204, (), b"")
 
+    def open(self) -> None:
+        """Serve, also after a shutdown."""
+        self.sync.questions.open()
+
     def close(self) -> None:
-        """End the streams that would stay open."""
+        """End the streams and the questions that would stay open."""
         for stream in self._open_streams:
             stream.end()
+        self.sync.questions.close()
+        self._in_flight.close()
 
     async def _write(self, stream: EventStream, http: HttpRequest, start: int) -> None:
         self._open_streams.add(stream)
@@ -191,6 +214,10 @@ class Stateful:
         if client.session is not None:
             peer.key = (client.nonce, message.id)
         return await self._in_flight.run(self._engine, message, peer)
+
+
+def _can_be_asked(client: ClientCapabilities) -> bool:
+    return client.form or client.url or client.sampling or client.roots
 
 
 def _parsed(text: bytes) -> Message | RpcError:

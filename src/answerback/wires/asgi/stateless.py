@@ -96,7 +96,7 @@ class Stateless:
         peer = HttpPeer(request.id, version, client, http)
         peer.level = meta.level
         peer.progress_token = meta.token
-        peer.cancel_on_disconnect = True
+        peer.on_disconnect = peer.cancel
         return peer
 
     async def _subscribe(self, request: Request, http: HttpRequest) -> None:

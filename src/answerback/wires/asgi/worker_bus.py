@@ -28,6 +28,12 @@ class SessionEnded(msgspec.Struct, frozen=True, array_like=True, tag=True):
     nonce: bytes
 
 
+class SessionStatesWanted(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A worker has started, and asks the others for the sessions that have changed."""
+
+    worker: int
+
+
 class LogLevelSet(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """A client set the log level of its session."""
 
@@ -41,6 +47,12 @@ class ResourceSubscribed(msgspec.Struct, frozen=True, array_like=True, tag=True)
     nonce: bytes
     uri: str
     wanted: bool
+
+
+class SessionStates(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """The changes of all sessions, for a worker that has started."""
+
+    changes: list[SessionEnded | LogLevelSet | ResourceSubscribed]
 
 
 class RequestCancelled(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -93,6 +105,8 @@ class StreamFrame(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
 WorkerMessage: TypeAlias = (
     SessionEnded
+    | SessionStatesWanted
+    | SessionStates
     | LogLevelSet
     | ResourceSubscribed
     | RequestCancelled
@@ -190,9 +204,19 @@ class _WorkerConnection:
         async with self._lock:
             try:
                 async with asyncio.timeout(_TIMEOUT):
-                    await self._send(message)
+                    await self._send_or_reconnect(message)
             except (OSError, EOFError, TimeoutError):
                 self.close()
+
+    async def _send_or_reconnect(self, message: bytes) -> None:
+        """Send on the open connection, and on a new one if the worker has been replaced."""
+        if self._streams is not None:
+            try:
+                await self._send(message)
+                return
+            except (OSError, EOFError):
+                self.close()
+        await self._send(message)
 
     async def _send(self, message: bytes) -> None:
         if self._streams is None:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
 from ...errors import AnswerbackError
 from ...limits import MAX_BODY
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
+
+Network: TypeAlias = "IPv4Network | IPv6Network"
 
 # The whole header must match, so that text around an allowed name is refused.
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@,\[\]]+?)\.?)(?::\d*)?")
@@ -44,19 +50,44 @@ def _origin(given: str) -> str:
     return origin
 
 
+def networks(given: tuple[str, ...]) -> tuple[Network, ...]:
+    """The networks of trusted proxies; an address is a network of one."""
+    from ipaddress import ip_network
+
+    found = []
+    for text in given:
+        try:
+            found.append(ip_network(text.strip("[]"), strict=False))
+        except ValueError:
+            raise BadOption(
+                f"{text!r} cannot be trusted as a proxy; give an address or a network, "
+                "such as 10.0.0.7 or 10.0.0.0/8"
+            ) from None
+    return tuple(found)
+
+
 class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Which requests are accepted."""
 
     max_body: int = MAX_BODY
     hosts: tuple[str, ...] = ()
-    """The allowed hosts, beside the loopback names on loopback; if empty, elsewhere all are."""
+    """The allowed hosts, beside the loopback names on loopback; if empty, elsewhere all are.
+
+    `serve` accepts fewer; see *only_addresses*.
+    """
     origins: tuple[str, ...] = ()
     """The origins, such as `https://app.example.com`, whose web pages may send requests."""
+    trusted_proxies: tuple[str, ...] = ()
+    """The addresses and networks of proxies whose forwarded headers count."""
+    only_addresses: bool = False
+    """Without *hosts*, accept only literal addresses and `localhost` as hosts elsewhere."""
 
     def __post_init__(self) -> None:
         set_field = msgspec.structs.force_setattr
         set_field(self, "hosts", tuple(map(_host, self.hosts)))
         set_field(self, "origins", tuple(map(_origin, self.origins)))
+        if self.trusted_proxies:
+            networks(self.trusted_proxies)
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,4 +1,8 @@
-"""The pages beside the tools: the list of functions, the OpenAPI document and health."""
+"""The pages beside the tools: the list of functions, the OpenAPI document and health.
+
+Both health pages show the checks of the registry. `/healthz` is 200 as long as the process answers;
+`/readyz` is 503 while a check says that calls cannot be served.
+"""
 
 from __future__ import annotations
 
@@ -7,27 +11,67 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from ...registry import Registry
+from ...calls.failures import log_internal_error
+from ...dialects import HttpReply
+from ...dialects.http_reply import JSON
+from ...registry import Check, HealthState, Registry
 from ...tools.tool import Tool
 
-Page: TypeAlias = Callable[[Registry, str], bytes]
-"""Makes the JSON of a page; the second argument is the path that the app is mounted under."""
+Page: TypeAlias = Callable[[Registry, str], HttpReply]
+"""Makes the response of a page; the second argument is the path that the app is mounted under."""
 
 
-def function_list(registry: Registry, root: str = "") -> bytes:
+def function_list(registry: Registry) -> bytes:
     """The tools with their schemas, as JSON."""
     return msgspec.json.encode([_function(tool) for tool in registry.tools.values()])
 
 
-def _openapi(registry: Registry, root: str) -> bytes:
+def _functions(registry: Registry, root: str) -> HttpReply:
+    return HttpReply(200, function_list(registry), JSON)
+
+
+def _openapi(registry: Registry, root: str) -> HttpReply:
     from .openapi import document_json
 
-    return document_json(registry, root)
+    return HttpReply(200, document_json(registry, root), JSON)
 
 
-def _health(registry: Registry, root: str) -> bytes:
-    health = {"status": "ok", "name": registry.name, "version": registry.version}
+def _health(registry: Registry, root: str) -> HttpReply:
+    return HttpReply(200, _health_json(registry, "ok", _results(registry)), JSON)
+
+
+def _readiness(registry: Registry, root: str) -> HttpReply:
+    results = _results(registry)
+    is_ready = all(result.ready for result in results.values())
+    body = _health_json(registry, "ready" if is_ready else "not ready", results)
+    return HttpReply(200 if is_ready else 503, body, JSON)
+
+
+def _health_json(registry: Registry, status: str, results: Mapping[str, HealthState]) -> bytes:
+    health: dict[str, Any] = {
+        "status": status,
+        "name": registry.name,
+        "version": registry.version,
+    }
+    if results:
+        health["checks"] = {
+            name: {"ready": result.ready, **result.details} for name, result in results.items()
+        }
     return msgspec.json.encode(health)
+
+
+def _results(registry: Registry) -> dict[str, HealthState]:
+    """The results of the checks that apply, by name."""
+    found = {name: _result(name, check) for name, check in list(registry.checks.items())}
+    return {name: result for name, result in found.items() if result is not None}
+
+
+def _result(name: str, check: Check) -> HealthState | None:
+    try:
+        return check()
+    except Exception:  # noqa: BLE001 -- a check that fails must not take the page with it
+        log_internal_error(f"the health check {name!r}")
+        return HealthState(False, {"error": "the check failed"})
 
 
 def _function(tool: Tool) -> dict[str, Any]:
@@ -41,7 +85,8 @@ def _function(tool: Tool) -> dict[str, Any]:
 
 
 PAGES: Mapping[str, Page] = {
-    "/functions": function_list,
+    "/functions": _functions,
     "/openapi.json": _openapi,
     "/healthz": _health,
+    "/readyz": _readiness,
 }

@@ -25,6 +25,17 @@ def refuse_media(content_type: bytes) -> Reply[Any] | None:
     )
 
 
+def refuse_encoding(encoding: bytes) -> Reply[Any] | None:
+    """The refusal of a compressed body; *encoding* is the header `Content-Encoding`."""
+    name = encoding.decode("latin-1").strip().lower()
+    if name in ("", "identity"):
+        return None
+    return failure(
+        f"Unsupported content encoding: {name}; send the body without compression",
+        code="UNSUPPORTED_MEDIA_TYPE",
+    )
+
+
 def no_route(path: str, root: str) -> Reply[Any]:
     """The refusal of an unknown *path* below *root*."""
     # A newcomer looks at "/" first.

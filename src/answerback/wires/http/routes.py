@@ -13,8 +13,7 @@ import msgspec
 from ...calls.call import Call, Handler, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
-from ...dialects.accept import choose
-from ...dialects.http_reply import JSON
+from ...dialects.accept import choose, prefers_json
 from ...registry import Registry
 from ...reply import Reply
 from ...shape import RESULT, Shape
@@ -92,7 +91,7 @@ class Routes:
         refused = refuse_method(request.method, "GET, HEAD")
         if refused is not None:
             return self.refuse(refused, request, allow="GET, HEAD")
-        return HttpReply(200, page(self._registry, request.root), JSON)
+        return page(self._registry, request.root)
 
     def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> HttpReply:
         """A refusal as a response; *allow* lists the methods that are allowed."""
@@ -108,4 +107,18 @@ class Routes:
         if b"+" in request.accept:
             accept = request.accept[:_MAX_ACCEPT].decode("latin-1")
             dialect = choose(accept, contract, failed=reply.error is not None)
-        return write(reply, dialect, shape, contract)
+        written = write(reply, dialect, shape, contract)
+        # Replies with data have no headers.
+        if written.headers and request.accept and _is_wanted_as_json(written, request.accept):
+            from ...dialects.rest import write_content
+
+            return write_content(reply)
+        return written
+
+
+def _is_wanted_as_json(written: HttpReply, accept: bytes) -> bool:
+    """Whether *written* is the bytes of an image or audio block, and the client prefers JSON."""
+    from ...dialects.rest import FORM
+
+    has_bytes = written.header(FORM) in ("image", "audio")
+    return has_bytes and prefers_json(accept[:_MAX_ACCEPT].decode("latin-1"), written.media_type)

@@ -10,6 +10,7 @@
   if a request is incomplete.
 - Pipelined requests are answered in order, even if the last one is malformed. If the client
   disconnects, the request that is being answered is notified as well as the last one.
+- A client that closes its sending half (`shutdown(SHUT_WR)`) after a request gets its response.
 - Malformed HTTP is refused in JSON, as everything else is.
 - `_FastPath` is put in the scope. With it our own ASGI application reads a body and writes a
   response without ASGI messages.
@@ -35,6 +36,7 @@ The last state comes on top of another one: it is that of pipelined requests.
 from __future__ import annotations
 
 import asyncio
+import select
 from typing import Any
 
 from ...errors import needs_extra
@@ -46,6 +48,11 @@ with needs_extra("serve"):
 
 _MAX_HEADER_BYTES = 64 * 1024
 _SHUTDOWN_IDLE_TIMEOUT = 2.0
+_LARGE_BODY = 64 * 1024
+"""A body from this size on is not copied behind its headers."""
+_FIRST_PROBE = 0.1
+"""Seconds until a client that closed its sending half is probed, if it has no response yet."""
+_MOST_PROBE_SECONDS = 10.0
 _REFUSAL = (
     b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n"
     b"x-error-code: INVALID_INPUT\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
@@ -64,13 +71,28 @@ class UvicornProtocol(HttpToolsProtocol):
     _current: Any = None
     """The cycle whose response is written now, or was written last."""
     _timer: asyncio.TimerHandle | None = None
+    _probe: _DisconnectProbe | None = None
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._restart_timer()
 
+    def eof_received(self) -> bool | None:  # type: ignore[override]  # uvicorn returns nothing
+        """Keep the connection open (True) while a client that sends nothing more is answered."""
+        cycle: Any = self.cycle
+        earlier = self._earlier_response_pending
+        if earlier or (cycle is not None and not (cycle.more_body or cycle.response_started)):
+            # An incomplete request after the complete ones is dropped.
+            self._refuse(b"400 Bad Request", "The request is incomplete")
+            if self._probe is None:
+                self._probe = _DisconnectProbe(self.transport, self._current, self.loop)
+            return True
+        return None
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
+        if self._probe is not None:
+            self._probe.stop()
         if self._earlier_response_pending:
             # uvicorn notifies only the cycle that was read last.
             self._current.disconnected = True
@@ -169,7 +191,8 @@ class UvicornProtocol(HttpToolsProtocol):
         have further requests with such a header.
         """
         while upgrade is not None and self.scope["method"] != "CONNECT":
-            data = self._headers_without_upgrade() + data[upgrade.args[0] :]
+            headers = _headers_without_upgrade(self.scope, self.url, self.headers)
+            data = headers + data[upgrade.args[0] :]
             self.parser = httptools.HttpRequestParser(self)
             try:
                 self.parser.feed_data(data)
@@ -195,14 +218,6 @@ class UvicornProtocol(HttpToolsProtocol):
         """Keep uvicorn from starting the request: it is parsed again without the header."""
         return self.scope["method"] != "CONNECT"
 
-    def _headers_without_upgrade(self) -> bytes:
-        """The request line and headers of the last request, without `Upgrade`."""
-        scope = self.scope
-        version = scope["http_version"].encode()
-        lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), self.url, version)]
-        lines += [b"%b: %b" % header for header in self.headers if header[0] != b"upgrade"]
-        return b"\r\n".join([*lines, b"", b""])
-
     def send_400_response(self, msg: str) -> None:
         self._refuse(b"400 Bad Request", msg)
 
@@ -223,6 +238,55 @@ class UvicornProtocol(HttpToolsProtocol):
         body = b'{"error":"%b"}' % message.encode()
         self.transport.write(_REFUSAL % (status, len(body), body))
         self.transport.close()
+
+
+def _headers_without_upgrade(scope: Any, url: bytes, headers: list[tuple[bytes, bytes]]) -> bytes:
+    """The request line and headers of a request, without `Upgrade`."""
+    version = scope["http_version"].encode()
+    lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), url, version)]
+    lines += [b"%b: %b" % header for header in headers if header[0] != b"upgrade"]
+    return b"\r\n".join([*lines, b"", b""])
+
+
+class _DisconnectProbe:
+    """Finds out whether a client that will send nothing more still reads.
+
+    A client that closed its sending half looks like one that closed the connection. The system of
+    the latter resets the connection when it receives data. So an interim response is sent, which
+    HTTP/1.1 allows at any time before the final one, and more of them at growing intervals.
+    """
+
+    def __init__(self, transport: Any, cycle: Any, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._cycle = cycle
+        self._loop = loop
+        self._delay = _FIRST_PROBE
+        # A quick response is the only probe that it needs.
+        self._timer = loop.call_later(self._delay, self._send)
+
+    def stop(self) -> None:
+        self._timer.cancel()
+
+    def _send(self) -> None:
+        cycle = self._cycle
+        if cycle.response_started or self._transport.is_closing():
+            return
+        if cycle.scope["http_version"] == "1.0":
+            # This client does not understand interim responses. It has most likely disconnected.
+            self._transport.close()
+            return
+        self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        self._timer = self._loop.call_later(_FIRST_PROBE, self._look)
+
+    def _look(self) -> None:
+        poll = select.poll()
+        poll.register(self._transport.get_extra_info("socket").fileno(), 0)
+        if poll.poll(0):
+            # The connection was reset.
+            self._transport.abort()
+            return
+        self._delay = min(self._delay * 2, _MOST_PROBE_SECONDS)
+        self._timer = self._loop.call_later(self._delay, self._send)
 
 
 class _FastPath:
@@ -258,8 +322,11 @@ class _FastPath:
         if not cycle.keep_alive:
             lines.append(b"connection: close\r\n")
         lines.append(b"content-length: %d\r\n\r\n" % len(body))
-        lines.append(body)
-        cycle.transport.write(b"".join(lines))
+        if len(body) < _LARGE_BODY:
+            lines.append(body)
+            cycle.transport.write(b"".join(lines))
+        else:
+            cycle.transport.writelines((b"".join(lines), body))
         cycle.response_complete = True
         cycle.message_event.set()
         if not cycle.keep_alive:

@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from ...errors import AnswerbackError, needs_extra
 from ..asgi import asgi
 from ..asgi.worker_bus import SocketBus
+from ..http.guard import is_loopback
 from ..http.options import ServeOptions
 from .prefork import prefork
 from .uvicorn_protocol import UvicornProtocol
@@ -98,6 +99,7 @@ class _Server(uvicorn.Server):
 def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
     """Serve until a signal, and return the exit status."""
     application = asgi(registry, handlers, options.web)
+    application.under_other_server = False
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
     listener = _bind(options)
@@ -124,7 +126,7 @@ def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
             flush_records()
 
     def announce() -> None:
-        _announce(registry, options, listener)
+        _announce(registry, options, listener, application.key_is_temporary)
 
     if options.workers == 1:
         run(None, announce)
@@ -146,6 +148,8 @@ def _config(application: AsgiApp) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
+        # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
+        proxy_headers=False,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
     )
 
@@ -169,7 +173,9 @@ def _bind(options: ServeOptions) -> socket.socket:
     return listener
 
 
-def _announce(registry: Registry, options: ServeOptions, listener: socket.socket) -> None:
+def _announce(
+    registry: Registry, options: ServeOptions, listener: socket.socket, key_is_temporary: bool
+) -> None:
     port = listener.getsockname()[1]
     # The printed address must be one that a client can call, and 0.0.0.0 is not.
     host = _ALL_ADDRESSES.get(options.host, options.host)
@@ -182,11 +188,20 @@ def _announce(registry: Registry, options: ServeOptions, listener: socket.socket
         f"  MCP        POST {url}/mcp",
         f"  list       GET  {url}/functions",
         f"  OpenAPI    GET  {url}/openapi.json",
-        f"  health     GET  {url}/healthz",
+        f"  health     GET  {url}/healthz, /readyz",
+        *_warnings(options, is_loopback(listener.getsockname()[0]), key_is_temporary),
         "Ctrl-C ends it.",
     ]
     sys.stderr.write("\n".join(lines) + "\n")
     sys.stderr.flush()
+
+
+def _warnings(options: ServeOptions, on_loopback: bool, key_is_temporary: bool) -> Iterator[str]:
+    if not on_loopback:
+        yield "warning: nothing authenticates clients; whoever reaches this address can call it"
+    # A developer who restarts a server on the own machine knows that its sessions end.
+    if key_is_temporary and (options.workers > 1 or not on_loopback):
+        yield "warning: MCP sessions end with this server; set ANSWERBACK_SECRET to keep them"
 
 
 def _count(number: int, noun: str) -> str:

@@ -6,6 +6,8 @@ and many calls run at once.
 
 Waking another thread costs more than most tools do. So the reading thread runs a tool itself
 if its last call was brief, and a watching thread takes the reading away if it is not this time.
+
+Each call has a thread. Threads that wait for the reading stay, up to a limit; the others end.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from ...calls.failures import log_internal_error
@@ -28,7 +31,7 @@ class Readers:
     """The threads that read lines and answer them, until *ended* is set.
 
     *read_line* returns None at the end of the input. *receive* answers a line, or returns the
-    job of answering it if that may take long.
+    job of answering it if that may take long. At most *max_idle* threads wait for the reading.
     """
 
     def __init__(
@@ -36,10 +39,14 @@ class Readers:
         read_line: Callable[[], bytes | None],
         receive: Callable[[bytes], Job | None],
         ended: threading.Event,
+        max_idle: int,
     ) -> None:
         self._read_line = read_line
         self._receive = receive
         self._ended = ended
+        self._max_idle = max_idle
+        self.failure: Exception | None = None
+        """The reason why the reading ended, if it was not the end of the input."""
         self._reading = threading.Lock()
         self._waiting = 0
         self._brief: set[str] = set()
@@ -58,18 +65,26 @@ class Readers:
                 self._idle.wait(0.1)
 
     def _follow(self) -> None:
-        while not self._ended.is_set():
-            self._waiting += 1
-            self._reading.acquire()
-            self._waiting -= 1
+        while not self._ended.is_set() and self._wait_for_reading():
             job = self._lead()
             if job is not None:
                 self._work(job)
 
+    def _wait_for_reading(self) -> bool:
+        """Take the reading; False if enough threads wait for it."""
+        with self._idle:
+            if self._waiting >= self._max_idle:
+                return False
+            self._waiting += 1
+        self._reading.acquire()
+        with self._idle:
+            self._waiting -= 1
+        return True
+
     def _lead(self) -> Job | None:
         """Read until there is a job that may take long, then hand the reading over."""
         while not self._ended.is_set():
-            line = self._read_line()
+            line = self._next_line()
             if line is None:
                 self._ended.set()
                 break
@@ -87,10 +102,19 @@ class Readers:
         self._reading.release()
         return None
 
+    def _next_line(self) -> bytes | None:
+        try:
+            return self._read_line()
+        except Exception as exc:  # noqa: BLE001 -- whatever ends the reading ends the server
+            self.failure = exc
+            return None
+
     def _hand_over(self) -> None:
         self._reading.release()
         if not self._waiting:
-            self.start()
+            # If the system has no more threads, the next thread that is done with its call reads.
+            with suppress(RuntimeError):
+                self.start()
 
     def _work(self, job: Job) -> None:
         began = time.perf_counter()

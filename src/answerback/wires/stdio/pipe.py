@@ -22,8 +22,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
 MAX_MESSAGE = 10 * 1024 * 1024
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_SENDING = 64
 """When so many frames wait for the client to read them, the server stops reading."""
+_LARGE_FRAME = 64 * 1024
+"""From this size on it is cheaper to write the line break by itself than to copy the frame."""
 
 
 class LineReader:
@@ -33,9 +36,13 @@ class LineReader:
         self._source = source
         self._buffer = bytearray()
         self._searched = 0
+        self._is_first = True
 
     def read(self) -> bytes | None:
-        """The next line that is not blank, or None at the end; raises RpcError for a huge one."""
+        """The next line that is not blank, or None at the end.
+
+        Raises RpcError for a huge line, and OSError if the descriptor cannot be read.
+        """
         while True:
             end = self._buffer.find(b"\n", self._searched)
             if end < 0:
@@ -45,12 +52,16 @@ class LineReader:
             line = bytes(self._buffer[:end])
             del self._buffer[: end + 1]
             self._searched = 0
+            if self._is_first:
+                # PowerShell writes a byte-order mark first.
+                self._is_first = False
+                line = line.removeprefix(BYTE_ORDER_MARK)
             if line.strip():
                 return line
 
     def _read_more(self) -> bool:
         self._searched = len(self._buffer)
-        chunk = os.read(self._source, 65536)
+        chunk = self._read_chunk()
         if chunk:
             self._buffer += chunk
         elif self._buffer:
@@ -66,11 +77,21 @@ class LineReader:
         """Read to the end of a line without keeping it."""
         self._buffer.clear()
         self._searched = 0
-        while chunk := os.read(self._source, 65536):
+        while chunk := self._read_chunk():
             _, newline, rest = chunk.partition(b"\n")
             if newline:
                 self._buffer += rest
                 return
+
+    def _read_chunk(self) -> bytes:
+        while True:
+            try:
+                return os.read(self._source, 65536)
+            except BlockingIOError:
+                # Some parents, such as Node, pass a non-blocking pipe.
+                import select
+
+                select.select([self._source], [], [])
 
 
 class Pipe:
@@ -91,14 +112,21 @@ class Pipe:
         self._sending += 1
         try:
             with self._lock:
-                self._out.write(frame + b"\n")
+                if len(frame) < _LARGE_FRAME:
+                    self._out.write(frame + b"\n")
+                else:
+                    self._out.write(frame)
+                    self._out.write(b"\n")
         except OSError:
             self._on_broken()
         finally:
             self._sending -= 1
 
     def read_line(self) -> bytes | None:
-        """The next line, or None at the end; a line that is too long is refused."""
+        """The next line, or None at the end; a line that is too long is refused.
+
+        Raises OSError if stdin cannot be read.
+        """
         while True:
             # A client that reads too slowly is not read from, so that frames do not pile up.
             while self._sending > MAX_SENDING:
@@ -136,7 +164,7 @@ class Pipe:
         if answer is None:
             return
         if response.result is None:
-            _decline(answer)
+            _decline(answer, "The client refused")
             return
         from concurrent.futures import InvalidStateError
 
@@ -183,11 +211,11 @@ class PipePeer(McpPeer):
         return answer.result()
 
 
-def _decline(answer: Future[msgspec.Raw]) -> None:
+def _decline(answer: Future[msgspec.Raw], reason: str = "The client did not answer") -> None:
     """End a wait without an answer, unless the answer is there already."""
     from concurrent.futures import InvalidStateError
 
     from ...elicitation import Declined
 
     with suppress(InvalidStateError):
-        answer.set_exception(Declined("The client did not answer"))
+        answer.set_exception(Declined(reason))

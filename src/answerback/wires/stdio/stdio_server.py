@@ -8,12 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Coroutine
 from functools import cache, cached_property
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ...calls.call import Call
 from ...calls.handlers import make_handlers
-from ...calls.runners import contain_exits, run_in_place
-from ...errors import ToolError
+from ...errors import AnswerbackError, ToolError
 from ...mcp.connection import Connection
 from ...mcp.engine import Engine
 from ...mcp.mcp_peer import McpPeer
@@ -21,11 +21,20 @@ from ...registry import Registry
 from ..standard_streams import Stdout
 from .handover import Readers
 from .pipe import Pipe
+from .thread_limit import ThreadLimit, run_within
 
 if TYPE_CHECKING:
     import asyncio
 
     from ...mcp.signing import Signer
+
+
+_CANCEL_SECONDS = 1.0
+"""The time that cancelled calls get to run their `finally` blocks when a signal ends the server."""
+
+
+class StdinUnreadable(AnswerbackError):
+    code = "STDIN_UNREADABLE"
 
 
 class StdioServer:
@@ -34,17 +43,34 @@ class StdioServer:
     def __init__(self, registry: Registry, out: Stdout, source: int) -> None:
         self._ended = threading.Event()
         self._pipe = pipe = Pipe(source, out, self._ended.set)
-        handlers = make_handlers(registry, contain_exits(run_in_place(_LoopThread().run)))
-        engine = Engine(registry, handlers, _signer)
-        connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
-        self._readers = Readers(pipe.read_line, connection.receive, self._ended)
+        limits = registry.limits
+        run = run_within(ThreadLimit(limits.threads), _LoopThread().run)
+        engine = Engine(registry, make_handlers(registry, run), _signer)
+        self._connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
+        self._readers = Readers(
+            pipe.read_line, self._connection.receive, self._ended, max_idle=limits.threads
+        )
 
     def run(self) -> None:
-        """Serve until the client has closed its end and its requests are answered."""
-        self._readers.start()
-        self._ended.wait()
-        self._pipe.decline_all()
-        self._readers.wait_until_answered(self._pipe.is_broken)
+        """Serve until the client has closed its end and its requests are answered.
+
+        An exception that a signal raises here cancels the calls, which get a second to end.
+        Raises StdinUnreadable if stdin cannot be read.
+        """
+        try:
+            self._readers.start()
+            self._ended.wait()
+            self._pipe.decline_all()
+            self._readers.wait_until_answered(self._pipe.is_broken)
+        except (KeyboardInterrupt, SystemExit):
+            self._ended.set()
+            self._pipe.decline_all()
+            self._connection.cancel_all()
+            until = monotonic() + _CANCEL_SECONDS
+            self._readers.wait_until_answered(lambda: monotonic() > until)
+            raise
+        if (failure := self._readers.failure) is not None:
+            raise StdinUnreadable(f"cannot read stdin: {failure}") from failure
 
 
 @cache

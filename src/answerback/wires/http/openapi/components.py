@@ -115,7 +115,29 @@ def _references(node: Any, prefix: str) -> Iterator[str]:
 
 
 def _renamed(node: Any, names: dict[str, str]) -> Any:
-    return rename_refs(node, {_DEFS + old: SCHEMAS + new for old, new in names.items()})
+    renamed = rename_refs(node, {_DEFS + old: SCHEMAS + new for old, new in names.items()})
+    return _with_items(renamed)
+
+
+def _with_items(node: Any) -> Any:
+    """The schemas of *node*, with `items` in every array: linters and generators require it."""
+    if isinstance(node, list):
+        return [_with_items(each) for each in node]
+    if not isinstance(node, dict):
+        return node
+    schema = {name: _with_items(value) for name, value in node.items()}
+    if schema.get("type") == "array" and "items" not in schema:
+        schema["items"] = _items(schema)
+    return schema
+
+
+def _items(array: Schema) -> Schema:
+    """A schema that allows every item of *array*, whose items have a schema by position or none."""
+    by_position: list[Schema] = array.get("prefixItems", [])
+    if not by_position or array.get("maxItems") != len(by_position):
+        return {}
+    different = [each for i, each in enumerate(by_position) if each not in by_position[:i]]
+    return different[0] if len(different) == 1 else {"anyOf": different}
 
 
 def _components(classes: Components, names: dict[str, str]) -> Components:

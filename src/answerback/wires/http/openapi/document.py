@@ -10,7 +10,8 @@ import msgspec
 from ....types.json_text import ENCODER
 from .bodies import shared_schemas
 from .components import SCHEMAS, tool_schemas, used_components
-from .operations import HEADERS, RESPONSES, operation, page_paths, shared_responses
+from .media import media_types
+from .operations import HEADERS, RESPONSES, TAGS, operation, page_paths, shared_responses
 
 if TYPE_CHECKING:
     from ....registry import Registry
@@ -21,19 +22,21 @@ _cache: WeakKeyDictionary[Registry, tuple[Any, bytes]] = WeakKeyDictionary()
 """The last document of each registry as JSON, with the values that it was made from."""
 
 
-def document(registry: Registry, base: str = "") -> Schema:
+def document(registry: Registry, base: str = "", *, dialects: bool = False) -> Schema:
     """The OpenAPI 3.1 document of *registry*. Each call returns a new dict.
 
-    *base* is the path that the app is mounted under, or empty.
+    *base* is the path that the app is mounted under, or empty. *dialects* lists the media types
+    of all dialects, not only that of the contract.
     """
-    decoded: Schema = msgspec.json.decode(document_json(registry, base))
+    decoded: Schema = msgspec.json.decode(document_json(registry, base, dialects=dialects))
     return decoded
 
 
-def document_json(registry: Registry, base: str = "") -> bytes:
+def document_json(registry: Registry, base: str = "", *, dialects: bool = False) -> bytes:
     """The document as compact JSON, cached until the registry changes."""
     key = (
         base,
+        dialects,
         registry.name,
         registry.version,
         registry.description,
@@ -41,24 +44,34 @@ def document_json(registry: Registry, base: str = "") -> bytes:
     )
     cached = _cache.get(registry)
     if cached is None or cached[0] != key:
-        servers = {"servers": [{"url": base}]} if base else {}
-        cached = _cache[registry] = (key, ENCODER.encode(_document(registry) | servers))
+        made = _document(registry, base or "/", dialects=dialects)
+        cached = _cache[registry] = (key, ENCODER.encode(made))
     return cached[1]
 
 
-def _document(registry: Registry) -> Schema:
+def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
+    media = media_types(registry.contract, dialects=dialects)
     shared = shared_schemas(registry.contract)
     tools = list(registry.tools.values())
     schemas_of_tools, classes = tool_schemas(tools, shared)
     paths: Schema = {
-        registry.contract.route + tool.name: {"post": operation(tool, arguments, data)}
+        registry.contract.route + tool.name: {"post": operation(tool, arguments, data, media)}
         for tool, (arguments, data) in zip(tools, schemas_of_tools, strict=True)
     }
-    paths |= page_paths(registry.contract)
-    responses = used_components(paths, shared_responses(registry.contract), RESPONSES)
+    paths |= page_paths(media)
+    responses = used_components(paths, shared_responses(media), RESPONSES)
     schemas = used_components([paths, responses], classes | shared, SCHEMAS)
     components = {"schemas": schemas, "responses": responses, "headers": HEADERS if tools else {}}
     info = {"title": registry.name, "version": registry.version}
     if registry.description:
         info["description"] = registry.description
-    return {"openapi": "3.1.1", "info": info, "paths": paths, "components": components}
+    return {
+        "openapi": "3.1.1",
+        "info": info,
+        "servers": [{"url": url}],
+        # No tool requires authentication; some linters expect the document to say so.
+        "security": [],
+        "tags": TAGS if tools else TAGS[1:],
+        "paths": paths,
+        "components": components,
+    }

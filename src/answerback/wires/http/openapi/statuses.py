@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
-from ....errors import CODES, ToolError, find_code
+from ....errors import CODES, INPUT_REQUIRED, ToolError, find_code
 from ....tools.docstrings import parse
 from ....tools.signature import source_of
 
@@ -29,16 +29,32 @@ DESCRIPTIONS = _ALWAYS | {
     504: "Timed out",
 }
 _OTHER = "Failed"
+# The methods of a Context that ask. The call fails with 409 if the client cannot be asked.
+_ASKING = {"elicit", "sample", "roots"}
 
 
 def error_statuses(tool: Tool) -> dict[int, str]:
     """The error statuses of *tool* in order, with the docstring's descriptions or our own."""
     source: Any = source_of(tool.fn).function
     found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
+    found |= _statuses_in_options(tool)
+    has_context = tool.signature.context is not None
     for function in _reached_functions(source):
         found |= _statuses_in_code(function)
+        if has_context and not _ASKING.isdisjoint(_names(function.__code__)):
+            found.add(CODES[INPUT_REQUIRED].status)
     descriptions = {status: DESCRIPTIONS.get(status, _OTHER) for status in found}
     return dict(sorted((descriptions | _statuses_in_docstring(tool.fn.__doc__) | _ALWAYS).items()))
+
+
+def _statuses_in_options(tool: Tool) -> set[int]:
+    """The statuses of the server's own errors: too many calls, a time-out, an open question."""
+    codes = {
+        "UNAVAILABLE": True,
+        "TIMED_OUT": tool.timeout is not None,
+        INPUT_REQUIRED: bool(tool.signature.questions),
+    }
+    return {CODES[code].status for code, possible in codes.items() if possible}
 
 
 def _statuses_in_docstring(doc: str | None) -> dict[int, str]:

@@ -1,0 +1,96 @@
+"""Masks secrets in the names, arguments, replies and findings that are recorded.
+
+It needs the package `rules`, which takes long to load, so it is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from ..rules import Finding
+from ..rules.detectors.named_secrets import mask_pointer, mask_text, mask_values, searchable
+from ..rules.detectors.secrets import MASK
+from ..types.secret_names import is_secret_name
+from .call_record import MAX_KEPT_BYTES
+from .event import Issue
+
+_MAX_VALUES = 100
+
+
+class Masker:
+    """Masks what belongs to one call.
+
+    A value under the name of a secret, in the arguments or in the reply, is masked wherever else
+    it appears: in a message about an argument, or in the text that repeats the data.
+    """
+
+    def __init__(self, *bodies: bytes) -> None:
+        found: dict[str, None] = {}
+        for value in (_decode(body) for body in bodies if len(body) <= MAX_KEPT_BYTES):
+            for secret in _named_values(value, is_secret=False):
+                if len(found) < _MAX_VALUES:
+                    found.update(dict.fromkeys(searchable(secret)))
+        # A value that is part of another must not be masked before it.
+        self._values = tuple(sorted(found, key=len, reverse=True))
+
+    def json(self, body: bytes) -> bytes:
+        """Return JSON with its secrets masked; bytes that are not JSON become a JSON string."""
+        return msgspec.json.encode(self._value(_decode(body)))
+
+    def text(self, text: str) -> str:
+        return mask_text(mask_values(text, self._values))
+
+    def issues(self, findings: Sequence[Finding]) -> tuple[Issue, ...]:
+        return tuple(
+            Issue(each.rule, each.name, each.severity, self._pointer(each), self.text(each.message))
+            for each in findings
+        )
+
+    def _pointer(self, finding: Finding) -> str:
+        return mask_pointer(mask_values(finding.pointer, self._values))
+
+    def _value(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self.text(value)
+            case list():
+                return [self._value(each) for each in value]
+            case dict():
+                return {self.text(name): self._member(name, each) for name, each in value.items()}
+        return value
+
+    def _member(self, name: str, value: Any) -> Any:
+        """Mask any value under the name of a secret; null and booleans reveal nothing."""
+        if value is None or isinstance(value, bool) or not is_secret_name(name):
+            return self._value(value)
+        return MASK
+
+
+def masked_name(name: str) -> str:
+    """Return the name of a tool or the address of a resource, as the client sent it, masked."""
+    return mask_text(name)
+
+
+def _decode(body: bytes) -> Any:
+    try:
+        return msgspec.json.decode(body)
+    except (ValueError, RecursionError):
+        return body.decode("utf-8", "replace")
+
+
+def _named_values(value: Any, is_secret: bool) -> Iterator[str]:
+    """Yield the texts and numbers under the names of secrets."""
+    match value:
+        case dict():
+            for name, each in value.items():
+                yield from _named_values(each, is_secret or is_secret_name(name))
+        case list():
+            for each in value:
+                yield from _named_values(each, is_secret)
+        case bool() | None:
+            return
+        case str() | int() | float() if is_secret:
+            yield str(value)

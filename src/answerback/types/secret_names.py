@@ -1,0 +1,42 @@
+"""Recognises the names of secrets, such as `password` and `api_key`, also when misspelt."""
+
+from __future__ import annotations
+
+import re
+
+_MAX_LENGTH = 80
+_SECRET = re.compile(
+    r"pass?(?:word|wort|wd|phrase|code)|kennwort|secret|api[-_ .]?key|private[-_ .]?key"
+    r"|access[-_ .]?key|credential|authorization|(?:^|[-_ .a-z])token$"
+    r"|(?:^|[-_ .])(?:pwd|pass|pin|cvv|cvc|auth)\d{0,2}$",
+    re.IGNORECASE,
+)
+_SEPARATORS = re.compile(r"[-_ .]+")
+# Names with one wrong, missing, additional or swapped letter count too. Shorter words are not in
+# the list, because they are one letter away from ordinary names.
+_WORDS = ("password", "passphrase", "passcode", "secret", "apikey", "privatekey", "credential")
+
+
+def is_secret_name(name: str) -> bool:
+    """Return whether a member with this name probably holds a secret."""
+    if len(name) > _MAX_LENGTH:
+        name = name[-_MAX_LENGTH:]
+    if _SECRET.search(name):
+        return True
+    joined = _SEPARATORS.sub("", name).rstrip("0123456789").casefold()
+    if _SECRET.search(joined):
+        return True
+    parts = {joined, *(part.casefold() for part in _SEPARATORS.split(name))}
+    return any(_is_misspelt(part, word) for part in parts for word in _WORDS)
+
+
+def _is_misspelt(part: str, word: str) -> bool:
+    """Return whether one edit turns *part* into *word*; the first letter must be the same."""
+    if part[:1] != word[:1] or abs(len(part) - len(word)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(part, word, strict=False)) if a != b), None)
+    if start is None:
+        return True
+    rest, expected = part[start:], word[start:]
+    swapped = rest[1::-1] + rest[2:]
+    return expected in (swapped, rest[1:]) or expected[1:] in (rest, rest[1:])

@@ -1,0 +1,161 @@
+"""ThreadLimit: at most `Limits.threads` plain functions run at a time; further calls wait.
+
+A call that timed out or was cancelled while its function runs on holds a lost thread. Up to as many
+further functions as the limit may run in place of lost ones. When all of them are lost, the calls
+that wait are refused. `calls/thread_pool.py` does the same on an event loop.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from time import monotonic
+from types import CoroutineType
+from typing import Any
+
+from ...calls.call import Call
+from ...calls.runners import AsyncRunner, Runner, call_in_spare_thread, run_in_place, with_timeout
+from ...errors import TimedOut, ToolError, Unavailable
+from ...mcp.mcp_peer import McpPeer
+from ...peer import NeedsInput
+from ...tools.tool import Tool
+
+
+def run_within(limit: ThreadLimit, run_async: AsyncRunner) -> Runner:
+    """For a wire that runs calls on its own threads: the limit holds plain functions.
+
+    An exit in a tool only fails its call. No signal reaches such a thread, so KeyboardInterrupt and
+    the like come from the tool.
+    """
+    in_place = run_in_place(run_async)
+
+    def run(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+        try:
+            if tool.is_async or tool.inline:
+                return in_place(tool, kwargs, call)
+            if tool.timeout is not None:
+                return _run_with_timeout(limit, tool, kwargs, call, run_async)
+            limit.enter(call)
+            try:
+                value = tool.fn(**kwargs)
+            finally:
+                limit.leave(call)
+            return run_async(value, call) if isinstance(value, CoroutineType) else value
+        except BaseException as exc:
+            if isinstance(exc, Exception | NeedsInput):
+                raise
+            raise RuntimeError(f"the tool raised {exc!r}") from exc
+
+    return run
+
+
+def _run_with_timeout(
+    limit: ThreadLimit, tool: Tool, kwargs: dict[str, Any], call: Call, run_async: AsyncRunner
+) -> Any:
+    """Run a function for as long as the tool may take, the wait for a thread included."""
+    began = monotonic()
+    seconds = tool.timeout or 0.0
+    if not limit.enter(call, seconds):
+        raise TimedOut(f"The tool took longer than {seconds:g} seconds")
+
+    def work() -> Any:
+        try:
+            return tool.fn(**kwargs)
+        finally:
+            limit.leave(call)
+
+    try:
+        value = call_in_spare_thread(tool, work, began + seconds - monotonic())
+    except TimedOut:
+        # The function may still run, and then its thread is lost.
+        call.cancelled = True
+        limit.wake()
+        raise
+    return run_async(with_timeout(tool, value), call) if isinstance(value, CoroutineType) else value
+
+
+class _Waiter:
+    """A call that waits for its turn; it may run if *granted* when *event* is set."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.granted = False
+        self.event = threading.Event()
+
+
+class ThreadLimit:
+    """Counts the plain functions that run. The calls that wait get their turn in order."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._lock = threading.Lock()
+        self._running: set[Call] = set()
+        self._waiting: deque[_Waiter] = deque()
+
+    def enter(self, call: Call, seconds: float | None = None) -> bool:
+        """Wait for a turn; False after *seconds*. Raises Unavailable if all threads are lost."""
+        with self._lock:
+            if not self._waiting and len(self._running) < self._size:
+                self._running.add(call)
+                return True
+            waiter = _Waiter(call)
+            self._waiting.append(waiter)
+            # From now on a cancellation may end the wait of this call, or make room for it.
+            for each in (call, *self._running):
+                _on_cancel(each, self.wake)
+            self._grant()
+        timed_out = not waiter.event.wait(seconds)
+        with self._lock:
+            if waiter.granted:
+                return True
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+            lost = self._lost()
+        if _is_lost(call):
+            raise ToolError("The call was cancelled", code="CANCELLED")
+        if not timed_out:
+            message = f"All {lost} threads are held by calls that timed out or were cancelled"
+            raise Unavailable(message, retryable=True, hint="try again later")
+        return False
+
+    def leave(self, call: Call) -> None:
+        """The function has returned."""
+        with self._lock:
+            self._running.discard(call)
+            if self._waiting:
+                self._grant()
+
+    def wake(self) -> None:
+        """A call was cancelled or timed out: look again who waits, and who may run."""
+        with self._lock:
+            self._grant()
+
+    def _lost(self) -> int:
+        return sum(map(_is_lost, self._running))
+
+    def _grant(self) -> None:
+        """Give their turn to the calls that wait, as far as there is room; the lock is held."""
+        lost = self._lost()
+        room = self._size + min(lost, self._size) - len(self._running)
+        all_lost = room <= 0 and lost == len(self._running)
+        still_waiting: deque[_Waiter] = deque()
+        for waiter in self._waiting:
+            if room > 0 and not _is_lost(waiter.call):
+                room -= 1
+                waiter.granted = True
+                self._running.add(waiter.call)
+            elif not (all_lost or _is_lost(waiter.call)):
+                still_waiting.append(waiter)
+                continue
+            waiter.event.set()
+        self._waiting = still_waiting
+
+
+def _is_lost(call: Call) -> bool:
+    return call.cancelled or call.peer.cancelled
+
+
+def _on_cancel(call: Call, wake: Callable[[], None]) -> None:
+    if isinstance(call.peer, McpPeer):
+        call.peer.on_cancel = wake

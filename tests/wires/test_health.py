@@ -1,0 +1,116 @@
+"""`/healthz` and `/readyz`: two pages about one list of checks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerback import App
+from answerback.records import SQLite
+from answerback.registry import HealthState
+
+SendRequest = Callable[..., Any]
+
+
+def test_an_app_that_can_serve_calls_is_ready(send_request: SendRequest, tmp_path: Path) -> None:
+    app = App("healthy", version="1.0", records=SQLite(tmp_path / "audit.db"))
+
+    response = send_request(app, "GET", "/readyz")
+
+    assert response.status == 200
+    assert response.json == {
+        "status": "ready",
+        "name": "healthy",
+        "version": "1.0",
+        "checks": {
+            "records": {"ready": True, "failing": False, "waiting": 0},
+            "threads": {"ready": True, "limit": 40, "lost": 0},
+            "shutdown": {"ready": True},
+        },
+    }
+
+
+def test_records_that_cannot_be_written_are_shown_and_calls_are_still_served(
+    send_request: SendRequest, tmp_path: Path
+) -> None:
+    (tmp_path / "audit.db").write_bytes(b"not a database" * 1000)
+    app = App("recorded", records=SQLite(tmp_path / "audit.db"))
+    app.add_tool(lambda: 1, name="one")
+    send_request(app, "POST", "/functions/one")
+
+    def records() -> Any:
+        return send_request(app, "GET", "/readyz").json["checks"]["records"]
+
+    asyncio.run(until(lambda: records()["failing"]))
+
+    assert send_request(app, "GET", "/readyz").status == 200
+    assert send_request(app, "POST", "/functions/one").status == 200
+    assert app.records is not None
+    app.records.close()
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(20):
+        while not await asyncio.to_thread(condition):
+            await asyncio.sleep(0.005)
+
+
+def test_a_server_that_shuts_down_is_alive_and_not_ready() -> None:
+    app = App("ending").asgi()
+    statuses = {}
+
+    async def get(path: str) -> int:
+        sent: list[Any] = []
+
+        async def receive() -> Any:
+            return {"type": "http.request"}
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        scope = {"type": "http", "method": "GET", "path": path, "headers": []}
+        await app(scope, receive, send)
+        status: int = sent[0]["status"]
+        return status
+
+    async def live_and_end() -> None:
+        events = iter(["lifespan.startup", "lifespan.shutdown"])
+
+        async def receive() -> Any:
+            return {"type": next(events)}
+
+        async def send(message: Any) -> None:
+            for path in ("/healthz", "/readyz"):
+                statuses[message["type"], path] = await get(path)
+
+        await app({"type": "lifespan"}, receive, send)
+
+    asyncio.run(live_and_end())
+
+    assert statuses == {
+        ("lifespan.startup.complete", "/healthz"): 200,
+        ("lifespan.startup.complete", "/readyz"): 200,
+        ("lifespan.shutdown.complete", "/healthz"): 200,
+        ("lifespan.shutdown.complete", "/readyz"): 503,
+    }
+
+
+def test_a_check_that_raises_makes_the_app_not_ready(
+    send_request: SendRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = App("failing")
+
+    def fail() -> HealthState:
+        raise OSError("hunter2")
+
+    app.checks["database"] = fail
+
+    response = send_request(app, "GET", "/readyz")
+
+    assert response.status == 503
+    assert response.json["checks"]["database"] == {"ready": False, "error": "the check failed"}
+    assert "internal error in the health check 'database'" in caplog.text
