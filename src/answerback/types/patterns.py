@@ -60,7 +60,7 @@ def is_simple(pattern: str) -> bool:
     """Return whether Python's `re` searches every string for the pattern in linear time."""
     # The parser of `re` has no public name. A pattern that it cannot read is not simple.
     try:
-        from re import _parser  # type: ignore[attr-defined]  # not in the stub
+        from re import _parser
 
         tree = _parser.parse(pattern)
         flags = tree.state.flags
