@@ -79,8 +79,8 @@ def in_a_dataclass(union: Any) -> Any:
 
 PLACES: list[tuple[Callable[[Any], Any], Callable[[Any], Any]]] = [
     (lambda union: union, lambda value: value),
-    (lambda union: list[union], lambda value: [value]),
-    (lambda union: dict[str, union], lambda value: {"k": value}),
+    (list.__class_getitem__, lambda value: [value]),
+    (lambda union: dict.__class_getitem__((str, union)), lambda value: {"k": value}),
     (in_a_dataclass, lambda value: {"held": value}),
 ]
 
@@ -137,7 +137,8 @@ def ending(work: Callable[[Any], None], batch: Sequence[Any]) -> int:
 
 def main() -> None:
     work = use_msgspec if sys.argv[1:] == ["msgspec"] else use
-    searched, bad = list(unions()), {}
+    searched = list(unions())
+    bad: dict[Any, Any] = {}
     for start in range(0, len(searched), BATCH):
         batch = searched[start : start + BATCH]
         if ending(work, [union for _, union in batch]):
