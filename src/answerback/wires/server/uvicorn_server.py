@@ -182,7 +182,8 @@ def _announce(registry: Registry, options: ServeOptions, listener: socket.socket
         f"  MCP        POST {url}/mcp",
         f"  list       GET  {url}/functions",
         f"  OpenAPI    GET  {url}/openapi.json",
-        f"  health     GET  {url}/healthz, /readyz",
+        f"  health     GET  {url}/healthz",
+        f"  readiness  GET  {url}/readyz",
         "Ctrl-C ends it.",
     ]
     sys.stderr.write("\n".join(lines) + "\n")
