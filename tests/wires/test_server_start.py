@@ -17,7 +17,14 @@ EVERYTHING = Path(__file__).parent.parent / "apps" / "everything.py"
 def test_the_banner_lists_the_addresses(serve: Any, connect: Any, request_bytes: Any) -> None:
     with serve(EVERYTHING) as server:
         assert server.port != 0
-        for path in ("/functions/NAME", "/mcp", "/functions", "/openapi.json", "/healthz"):
+        for path in (
+            "/functions/NAME",
+            "/mcp",
+            "/functions",
+            "/openapi.json",
+            "/healthz",
+            "/readyz",
+        ):
             assert f"{server.url}{path}\n" in server.announced
 
         connection = connect(server.port)

@@ -188,7 +188,8 @@ def _announce(
         f"  MCP        POST {url}/mcp",
         f"  list       GET  {url}/functions",
         f"  OpenAPI    GET  {url}/openapi.json",
-        f"  health     GET  {url}/healthz, /readyz",
+        f"  health     GET  {url}/healthz",
+        f"  readiness  GET  {url}/readyz",
         *_warnings(options, is_loopback(listener.getsockname()[0]), key_is_temporary),
         "Ctrl-C ends it.",
     ]
