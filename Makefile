@@ -7,8 +7,9 @@ WORKERS ?= 2
 FUZZ ?= 60
 CALLS ?= 200000
 SECONDS ?= 300
+CASES ?= 110000
 
-.PHONY: help setup run test conformance check demo bench fuzz soak clean
+.PHONY: help setup run test conformance check demo bench fuzz attack soak clients clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +57,12 @@ bench: $(READY)  ## measure the figures in docs/performance.md
 
 fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty properties
 	ANSWERBACK_FUZZ=$(FUZZ) $(BIN)/python -m pytest -n $(WORKERS) -q tests/fuzz
+
+attack: $(READY)  ## send CASES hostile frames and requests over every wire, in at most SECONDS
+	CASES=$(CASES) SECONDS=$(SECONDS) $(BIN)/python -m tests.attack
+
+clients: $(READY)  ## call one app with the clients of others, each in its own environment
+	$(BIN)/python -m tests.clients
 
 soak: $(READY)  ## many calls over every wire, by clients that disconnect and abandon sessions
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)

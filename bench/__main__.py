@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import mcp_http, mcp_stdio, records, rest, rules, sessions, startup
+from . import mcp_http, mcp_stdio, records, rest, rules, sessions, sizes, startup
 from .report import show
 
 PARTS = {
@@ -15,6 +15,7 @@ PARTS = {
     "http": mcp_http.measure,
     "sessions": sessions.measure,
     "records": records.measure,
+    "sizes": sizes.measure,
 }
 
 

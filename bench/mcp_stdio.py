@@ -20,6 +20,8 @@ SERVERS = {
     "mcp": ["-m", "bench.peers.official"],
     "fastmcp": ["-m", "bench.peers.fast"],
     "bare": ["-m", "bench.bare_mcp"],
+    "sizes": ["-m", "answerback", "mcp", "bench/sizes_app.py"],
+    "mcp sizes": ["-m", "bench.peers.sizes_official"],
 }
 INITIALIZE = {
     "protocolVersion": "2025-11-25",

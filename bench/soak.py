@@ -1,7 +1,8 @@
 """Many calls over every wire, by clients that connect, disconnect and abandon their sessions.
 
 It fails if the server's memory grows after the first tenth of the calls, or if a task, a file
-descriptor or a thread is left when all clients have disconnected.
+descriptor or a thread is left when all clients have disconnected. The calls are preceded by a
+warm-up that fills the server's table of sessions, whose growth ends there.
 
     python -m bench.soak [CALLS] [SECONDS]
 """
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from answerback import App, Context
+from answerback.wires.asgi.sessions import MAX_STATES
 
 from .apps import add, add_async, add_inline
 
@@ -176,9 +178,13 @@ class Soak:
         self.port = port
         self.done = 0
         self.calls = calls
-        self.until = time.monotonic() + seconds
+        self.start_clock(seconds)
         self.kinds: dict[str, int] = {}
         self._random = random.Random(7)
+
+    def start_clock(self, seconds: float) -> None:
+        """Make calls for *seconds* from now on; the warm-up does not count."""
+        self.until = time.monotonic() + seconds
 
     @property
     def is_over(self) -> bool:
@@ -397,8 +403,20 @@ async def when_idle(soak: Soak, server: ProcessFigures) -> dict[str, int]:
     }
 
 
+async def fill_sessions(soak: Soak) -> None:
+    """Change so many sessions that the server drops the oldest for each further one."""
+    level = request("logging/setLevel", level="error")
+
+    async def change(count: int) -> None:
+        async with await soak.connect() as connection:
+            for _ in range(count):
+                await connection.expect(level, await soak.open_session(connection))
+
+    await asyncio.gather(*(change(MAX_STATES // CLIENTS + 1) for _ in range(CLIENTS)))
+
+
 async def warm_up(soak: Soak) -> None:
-    """Make the server start all its threads."""
+    """Make the server start all its threads and fill its table of sessions."""
 
     async def one() -> None:
         async with await soak.connect() as connection:
@@ -406,6 +424,7 @@ async def warm_up(soak: Soak) -> None:
 
     await asyncio.gather(*(one() for _ in range(60)))
     await asyncio.gather(soak.over_rest(), soak.in_session(), soak.in_stateless_era())
+    await fill_sessions(soak)
 
 
 async def wait_until_idle(
@@ -424,6 +443,7 @@ async def run(port: int, pid: int, calls: int, seconds: float) -> bool:
     soak = Soak(port, calls, seconds)
     server = ProcessFigures("server", pid)
     await warm_up(soak)
+    soak.start_clock(seconds)
     await asyncio.sleep(1)
     before = await when_idle(soak, server)
     lasting = await start_stdio_server()

@@ -89,7 +89,8 @@ def over_cgi(call: ToolCall) -> WireReply:
 
 def on_command_line(call: ToolCall) -> WireReply:
     words = ["call", *call.words]
-    done, seconds = _run(words, b"", {})
+    # Without a dialect, the JSON of an error also has its code.
+    done, seconds = _run([*words, "--dialect", "rest"], b"", {})
     # An error is in the last line of stderr.
     text = (done.stdout or done.stderr).decode().splitlines()[-1]
     return WireReply("command line", " ".join(words), f"exit {done.returncode}", text, seconds)

@@ -28,10 +28,16 @@ STATE = {
     # The encoders of values without a declared type, built at first use.
     "calls/reply_check.py: _any_output",
     "wrapping.py: _any_output",
+    # The large texts that are being decoded: the garbage collector is paused meanwhile.
+    "types/large_text.py: _lock",
+    "types/large_text.py: _pauses",
     # Caches whose values depend on their keys alone.
     "types/pydantic_types.py: _cached_adapter",
     "types/pydantic_types.py: _cached_fail_fast_validator",
     "types/scalars.py: _compiled",
+    "types/patterns.py: _category",
+    "types/patterns.py: is_simple",
+    "types/patterns.py: searcher",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",
     "rules/detectors/failure_text.py: _phrase_pattern",

@@ -176,4 +176,36 @@ def test_a_question_without_a_peer_is_an_error_with_the_question() -> None:
     reply = asyncio.run(app.call("ask_age"))
 
     assert reply.error is not None
-    assert (reply.error.code, reply.error.message) == ("INPUT_REQUIRED", "How old are you?")
+    expected = (
+        "This call needs what the client does not offer: elicitation. It asks: How old are you?"
+    )
+    assert (reply.error.code, reply.error.message) == ("INPUT_REQUIRED", expected)
+
+
+async def sample_poem(ctx: Context) -> str:
+    return (await ctx.sample("Write a poem", system="briefly")).text
+
+
+async def count_roots(ctx: Context) -> int:
+    return len(await ctx.roots())
+
+
+@pytest.mark.parametrize(
+    ("tool", "message", "hint"),
+    [
+        (sample_poem, "sampling. It asks: Write a poem", "it asks a language model"),
+        (count_roots, "roots", "it asks for the directories"),
+    ],
+)
+def test_a_client_that_cannot_be_asked_reads_why_the_call_failed(
+    tool: Any, message: str, hint: str
+) -> None:
+    app = App("test")
+    app.add_tool(tool, name="tool")
+
+    error = asyncio.run(app.call("tool")).error
+
+    assert error is not None
+    assert error.message == f"This call needs what the client does not offer: {message}"
+    assert error.hint is not None
+    assert error.hint.startswith(hint)

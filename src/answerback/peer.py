@@ -34,9 +34,17 @@ class Question(msgspec.Struct, frozen=True):
     """The key of its answer; without one, the question's position and text identify it."""
 
     @property
+    def capability(self) -> str:
+        """The capability of MCP that a client needs to answer it."""
+        return self.method.partition("/")[0]
+
+    @property
     def message(self) -> str:
-        default = "The tool needs an answer that only an MCP client can give."
-        return str(self.params.get("message", default))
+        """The text that the user or the model is asked; empty if there is none."""
+        if self.method != "sampling/createMessage":
+            return str(self.params.get("message", ""))
+        contents = [each.get("content") for each in self.params.get("messages", ())]
+        return " ".join(str(each["text"]) for each in contents if "text" in (each or ()))
 
 
 class NeedsInput(BaseException):

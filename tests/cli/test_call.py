@@ -344,12 +344,56 @@ def test_a_closed_pipe_exits_with_141_and_no_traceback(tools: Path) -> None:
     assert result.returncode == 141
 
 
-def test_a_call_works_with_closed_standard_streams(tools: Path) -> None:
-    for closing in ("2>&-", ">&-", "<&- >&- 2>&-"):
+def test_a_call_works_with_closed_stdin_and_stderr(tools: Path) -> None:
+    for closing in ("2>&-", "<&-", "<&- 2>&-"):
         shell = f'exec "$0" -m answerback call "$1" noisy {closing}'
         result = subprocess.run(["sh", "-c", shell, sys.executable, str(tools)], check=False)
 
         assert result.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "call tools.py add x=1",
+        "call tools.py add --help",
+        "list tools.py",
+        "openapi tools.py",
+        "schema mcp",
+        "rule AB101",
+        "call --help",
+        "--help",
+        "--version",
+    ],
+)
+@pytest.mark.parametrize("redirection", [">/dev/full", ">&-"])
+def test_output_that_cannot_be_written_is_an_error_in_one_line(
+    command: str, redirection: str, tools: Path
+) -> None:
+    shell = f'exec "$0" -m answerback {command} {redirection}'
+
+    result = subprocess.run(
+        ["sh", "-c", shell, sys.executable],
+        cwd=tools.parent,
+        stderr=subprocess.PIPE,
+        check=False,
+        timeout=20,
+    )
+
+    assert result.returncode == 74
+    lines = result.stderr.decode().splitlines()
+    assert [line for line in lines if "printed as" not in line] == [
+        "error: cannot write to stdout: "
+        + ("No space left on device" if redirection == ">/dev/full" else "it is closed")
+    ]
+
+
+def test_an_error_in_a_pipe_is_one_line_of_json_with_the_code_and_the_hint(answerback: Run) -> None:
+    done = answerback("call", "tools.py", "missing")
+
+    printed, line = done.stderr.splitlines()
+    assert printed == "printed as the module is loaded"
+    assert json.loads(line) == {"error": "no such city", "code": "NOT_FOUND", "hint": "try Oslo"}
 
 
 def test_a_terminal_gets_text_and_not_json(on_a_terminal: Run) -> None:

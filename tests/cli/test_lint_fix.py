@@ -7,9 +7,11 @@ import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
+
+from answerback.rules.lint.rewriting import CannotRewrite, rewrite_file
 
 from .recorded_replies import GOOD, HIDDEN, NULLS, frame
 
@@ -171,3 +173,71 @@ def test_only_selected_rules_are_repaired(answerback: Run, recorded: Run) -> Non
     answerback("lint", "--fix", "--ignore", "AB305", "replies.jsonl")
 
     assert file.read_text() == f"{NULLS}\n"
+
+
+def test_fix_refuses_a_read_only_file_unless_forced(answerback: Run, recorded: Run) -> None:
+    file = recorded(NULLS)
+    file.chmod(0o444)
+
+    refused = answerback("lint", "--fix", "replies.jsonl")
+
+    assert refused.exit == 2
+    assert refused.stderr == (
+        "error: replies.jsonl is read-only, and was not repaired; --force repairs it anyway\n"
+    )
+    assert file.read_text() == f"{NULLS}\n"
+
+    forced = answerback("lint", "--fix", "--force", "replies.jsonl")
+
+    assert forced.exit == 0
+    assert "null" not in file.read_text()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o444
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_fix_refuses_a_file_of_another_user_unless_forced(answerback: Run, recorded: Run) -> None:
+    file = recorded(NULLS)
+    os.chown(file, 1234, 1234)
+
+    refused = answerback("lint", "--fix", "replies.jsonl")
+
+    assert refused.exit == 2
+    assert "belongs to another user" in refused.stderr
+    assert file.read_text() == f"{NULLS}\n"
+
+    forced = answerback("lint", "--fix", "--force", "replies.jsonl")
+
+    assert forced.exit == 0
+    assert "null" not in file.read_text()
+    assert (file.stat().st_uid, file.stat().st_gid) == (1234, 1234)
+
+
+def test_fix_keeps_the_hard_links_of_a_file(answerback: Run, recorded: Run) -> None:
+    file = recorded(GOOD, NULLS, GOOD)
+    other = file.with_name("other.jsonl")
+    other.hardlink_to(file)
+
+    done = answerback("lint", "--fix", "replies.jsonl")
+
+    assert done.exit == 0
+    assert other.samefile(file)
+    assert "null" not in other.read_text()
+    assert other.read_text().endswith(f"{GOOD}\n")
+    assert sorted(os.listdir(file.parent)) == ["other.jsonl", "replies.jsonl"]
+
+
+def test_fix_leaves_a_file_alone_that_was_written_to_meanwhile(tmp_path: Path) -> None:
+    file = tmp_path / "replies.jsonl"
+    file.write_text(f"{NULLS}\n")
+
+    def write(copy: IO[bytes]) -> bool:
+        with file.open("a") as server:
+            server.write(f"{GOOD}\n")
+        copy.write(b"repaired")
+        return True
+
+    with file.open("rb") as source, pytest.raises(CannotRewrite, match="written to meanwhile"):
+        rewrite_file(str(file), source, write)
+
+    assert file.read_text() == f"{NULLS}\n{GOOD}\n"
+    assert os.listdir(tmp_path) == ["replies.jsonl"]

@@ -57,8 +57,9 @@ def test_server_info_is_added_to_the_meta_and_changes_nothing_else(
 
     found = json.loads(mcp.write(reply, RESULT, contract, V2026_07_28, server_info=info))
 
-    assert found["_meta"].pop(SERVER_INFO) == {"name": "shop", "version": "1.0.0"}
-    assert found == written(reply, V2026_07_28, contract=contract)
+    expected = written(reply, V2026_07_28, contract=contract)
+    meta = {SERVER_INFO: {"name": "shop", "version": "1.0.0"}}
+    assert found == {**expected, "_meta": {**expected.get("_meta", {}), **meta}}
 
 
 def test_server_info_is_written_once_where_the_author_has_a_key_of_that_name() -> None:
@@ -180,8 +181,38 @@ def test_keys_with_our_prefix_in_an_authors_meta_are_not_sent() -> None:
 
     found = written(reply)
 
-    assert found["_meta"]["answerback/timestamp"] != "1999"
-    assert found["_meta"]["openai/outputTemplate"] == "ui://w"
+    assert found["_meta"] == {"openai/outputTemplate": "ui://w"}
+
+
+@pytest.mark.parametrize("version", VERSIONS.values(), ids=str)
+@pytest.mark.parametrize("contract", [STANDARD, ALIGNED, DIRECT, ENVELOPE])
+@pytest.mark.parametrize("reply", [Reply(data={"a": 1}), success("text"), success("text", 5)])
+def test_a_plain_success_has_no_meta_of_ours(
+    reply: Reply[Any], contract: Contract, version: Version
+) -> None:
+    assert "_meta" not in written(reply, version, contract=contract)
+
+
+def test_the_meta_of_an_error_has_its_code_and_no_time() -> None:
+    found = written(failure("no such city", code="NOT_FOUND"))
+
+    assert found["_meta"] == {"answerback/error": {"code": "NOT_FOUND", "retryable": False}}
+
+
+@pytest.mark.parametrize("reply", [Reply(data={"a": 1}), success("text")])
+def test_the_server_info_is_the_only_meta_of_a_plain_success(reply: Reply[Any]) -> None:
+    body = mcp.write(reply, RESULT, STANDARD, V2026_07_28, server_info=b'{"name":"x"}')
+
+    assert json.loads(body)["_meta"] == {SERVER_INFO: {"name": "x"}}
+
+
+def test_the_time_in_the_meta_of_an_earlier_version_of_answerback_is_read() -> None:
+    meta = {"answerback/timestamp": "2026-01-31T12:00:00Z"}
+
+    found = mcp.read({"content": [], "_meta": meta})
+
+    assert found.timestamp.isoformat() == "2026-01-31T12:00:00+00:00"
+    assert found.meta == {}
 
 
 @pytest.mark.parametrize("data", [[1, 2], "text", 5, None])

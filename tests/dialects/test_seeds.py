@@ -27,9 +27,10 @@ def enveloped(reply: Reply[Any]) -> Any:
 
 
 def resulting(reply: Reply[Any], shape: Shape, contract: Contract) -> Any:
-    """Return the MCP result without `_meta`, which the seeds do not have."""
+    """Return the MCP result; an error without `_meta`, which the seeds do not have."""
     found = json.loads(write(reply, "mcp", shape, contract).body)
-    del found["_meta"]
+    assert ("_meta" in found) is found["isError"]
+    found.pop("_meta", None)
     return found
 
 

@@ -78,3 +78,13 @@ def test_the_server_ends_when_its_client_closes_stdin_while_it_is_asked(tool: st
         assert client.close_and_wait() == 0
         assert [frame["id"] for frame in client.read_to_end()] in ([], ["asking"])
         assert "Traceback" not in client.stderr()
+
+
+def test_an_error_as_the_answer_to_a_question_is_a_refusal(client: StdioClient) -> None:
+    question = first_question(client, "ask_name")
+    error = {"code": -32601, "message": "no"}
+
+    client.send({"jsonrpc": "2.0", "id": question["id"], "error": error})
+
+    content = client.receive()["result"]["content"]
+    assert content[0]["text"] == "The client refused"

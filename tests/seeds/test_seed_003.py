@@ -49,9 +49,7 @@ def test_seed_003_success_curl(weather: Callable[[str], Any]) -> None:
 
     assert answer.status == 200
     assert answer.headers["content-type"] == "application/json"
-    found = answer.json
-    del found["_meta"]
-    assert found == SUCCESS_003
+    assert answer.json == SUCCESS_003
 
 
 def test_seed_003_error_curl(weather: Callable[[str], Any]) -> None:
@@ -111,10 +109,10 @@ def test_seed_003_cgi_sends_the_same_result(cgi: Callable[..., Any]) -> None:
     assert answer.json["isError"] is False
 
 
-def test_seed_003_the_shell_prints_the_three_fields_and_meta(shell: Callable[..., Any]) -> None:
+def test_seed_003_the_shell_prints_the_three_fields(shell: Callable[..., Any]) -> None:
     answer = shell("weather", "call", "weather", "location=Oslo", "--dialect", "mcp")
 
-    assert list(answer.json) == ["content", "structuredContent", "isError", "_meta"]
+    assert list(answer.json) == ["content", "structuredContent", "isError"]
     assert answer.json["structuredContent"] == OSLO
 
 

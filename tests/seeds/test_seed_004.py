@@ -26,11 +26,12 @@ def url(serve: Callable[..., Any]) -> Iterator[str]:
 
 @pytest.fixture
 def result(ask: Callable[..., Any], url: str) -> Callable[..., Any]:
-    """Calls a tool and returns the MCP result without `_meta`, which the seed does not have."""
+    """Calls a tool and returns the MCP result; errors without `_meta`, which the seed has not."""
 
     def call(name: str, /, **arguments: Any) -> Any:
         found = ask(f"{url}/{name}", json.dumps(arguments).encode(), Accept=MCP).json
-        del found["_meta"]
+        assert ("_meta" in found) is found["isError"]
+        found.pop("_meta", None)
         return found
 
     return call

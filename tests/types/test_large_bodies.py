@@ -9,8 +9,9 @@ import msgspec
 import pydantic
 import pytest
 
+from answerback.mcp.jsonrpc import INVALID_REQUEST, PARSE_ERROR, RpcError, parse
 from answerback.types.arguments import Arguments, Parameter
-from answerback.types.problems import InvalidArguments
+from answerback.types.problems import InvalidArguments, InvalidJson
 
 SIZE = 4_000_000
 MAX_CPU_SECONDS = 1.0
@@ -117,3 +118,32 @@ def test_exactly_fifty_problems_are_reported_as_all() -> None:
 
     assert len(caught.value.problems) == 50
     assert "more problems" not in str(caught.value)
+
+
+@pytest.mark.parametrize("raw", [b'{"x":1e999,"y":01}', b'{"x":1e999,"y":Infinity}', b'{"x":1e999'])
+def test_malformed_json_after_a_number_out_of_range_is_invalid_json(raw: bytes) -> None:
+    with pytest.raises(InvalidJson):
+        _arguments(int).decode(raw)
+
+
+NESTED = b"[" * 195 + b"]" * 195
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"method":"ping","params":[[[[[%b1]]]]]}', PARSE_ERROR),
+        (b'{"jsonrpc":1,"id":7,"method":"ping","params":[%b1]}', INVALID_REQUEST),
+    ],
+)
+def test_a_large_message_with_much_nesting_is_refused_quickly(text: bytes, code: int) -> None:
+    message = text % ((NESTED + b",") * (SIZE // len(NESTED)))
+
+    start = time.process_time()
+    with pytest.raises(RpcError) as refused:
+        parse(message)
+    seconds = time.process_time() - start
+
+    assert seconds < MAX_CPU_SECONDS
+    assert refused.value.code == code
+    assert refused.value.id == (7 if code == INVALID_REQUEST else None)

@@ -38,9 +38,31 @@ Handler: TypeAlias = Callable[[Call], Coroutine[Any, Any, Outcome]]
 
 
 def reply_or_refusal(outcome: Outcome) -> Reply[Any]:
-    """The reply. A question becomes an error, for a wire that cannot ask the user."""
+    """The reply. A question becomes an error, for a client that cannot be asked."""
     if isinstance(outcome, Reply):
         return outcome
-    asked = [{"method": each.method, "params": each.params} for each in outcome.questions.values()]
-    hint = "it asks the user, who can be asked at a terminal or by an MCP client that can ask"
-    return failure(str(outcome), code=INPUT_REQUIRED, details={"questions": asked}, hint=hint)
+    questions = outcome.questions.values()
+    # A model reads the message: the bare question would look as if it should answer it.
+    capabilities = list(dict.fromkeys(each.capability for each in questions))
+    message = (
+        f"This call needs what the client does not offer: {', '.join(capabilities) or 'answers'}"
+    )
+    if texts := [each.message for each in questions if each.message]:
+        message += f". It asks: {' '.join(texts)}"
+    return failure(
+        message,
+        code=INPUT_REQUIRED,
+        details={
+            "questions": [{"method": each.method, "params": each.params} for each in questions]
+        },
+        hint="; ".join(_HINTS[each] for each in capabilities) or None,
+    )
+
+
+_HINTS = {
+    "elicitation": (
+        "it asks the user, who can be asked at a terminal or by an MCP client that can ask"
+    ),
+    "sampling": "it asks a language model, which an MCP client with sampling provides",
+    "roots": "it asks for the directories it may work in, which an MCP client with roots lists",
+}

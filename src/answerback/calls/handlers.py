@@ -9,7 +9,7 @@ import msgspec
 from ..registry import Recording, Registry
 from .call import Handler
 from .pipeline import pipeline
-from .runners import Runner
+from .runners import LargeDecoder, Runner, decode_in_place
 
 if TYPE_CHECKING:
     from ..reply import Reply
@@ -27,14 +27,17 @@ class Handlers(msgspec.Struct, frozen=True):
     """Where the calls are recorded."""
 
 
-def make_handlers(registry: Registry, run: Runner) -> Handlers:
+def make_handlers(
+    registry: Registry, run: Runner, decode_large: LargeDecoder = decode_in_place
+) -> Handlers:
     """The handlers of *registry*; *run* runs the functions."""
-    contract, max_calls = registry.contract, registry.limits.calls
+    contract = registry.contract
+    options: Any = {"max_calls": registry.limits.calls, "decode_large": decode_large}
     handlers = Handlers(
-        tools=pipeline(registry.tools, contract, run, max_calls=max_calls),
-        resources=pipeline(registry.resources, contract, run, max_calls=max_calls),
-        prompts=pipeline(registry.prompts, contract, run, _prompt_reply, max_calls=max_calls),
-        completions=pipeline(registry.completions, contract, run, max_calls=max_calls),
+        tools=pipeline(registry.tools, contract, run, **options),
+        resources=pipeline(registry.resources, contract, run, **options),
+        prompts=pipeline(registry.prompts, contract, run, _prompt_reply, **options),
+        completions=pipeline(registry.completions, contract, run, **options),
     )
     return handlers if registry.records is None else _recorded(handlers, registry.records)
 
@@ -47,11 +50,17 @@ def tools_handler(registry: Registry, run: Runner) -> Handler:
 
 def handlers_on_loop(registry: Registry) -> Handlers:
     """The handlers for a wire with an event loop; plain functions run in a thread pool."""
-    from .thread_pool import ThreadPool, run_on_loop
+    from .thread_pool import ThreadPool, decode_in_thread, run_on_loop
 
     pool = ThreadPool(registry.limits.threads)
     registry.checks["threads"] = pool.check
-    return make_handlers(registry, run_on_loop(pool))
+    # A pool of its own, so that slow functions do not hold up the decoding of other calls.
+    decoding = ThreadPool(_DECODING_THREADS)
+    return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding))
+
+
+# Each thread that decodes makes every other one wait longer for its turn.
+_DECODING_THREADS = 4
 
 
 def _recorded(handlers: Handlers, records: Recording) -> Handlers:

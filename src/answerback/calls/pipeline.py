@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Coroutine, Mapping
 from types import CoroutineType
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from ..types.describe import similar_names
 from .call import Call, Handler, Outcome
 from .failures import error_for, must_propagate
 from .reply_check import reply_to
-from .runners import Runner
+from .runners import LARGE_ARGUMENTS, LargeDecoder, Runner, decode_in_place
 
 T = TypeVar("T")
 
@@ -28,18 +29,22 @@ def pipeline(
     reply_to: Callable[[Tool, Any], Reply[Any]] = reply_to,
     *,
     max_calls: int,
+    decode_large: LargeDecoder = decode_in_place,
 ) -> Handler:
     """The path of a call to one of *tools*; at most *max_calls* run at a time."""
     # A set, because stdio runs the pipeline on several threads, and `add` and `discard` are atomic.
     running: set[Call] = set()
+    max_in_place = _max_in_place(decode_large)
 
     async def handle(call: Call) -> Outcome:
         tool = call.tool = tools.get(call.name)
         if tool is None or len(running) >= max_calls:
-            return _unknown_tool(call.name, tools) if tool is None else _too_many(max_calls)
+            return _refusal(call, tools, max_calls)
         running.add(call)
         try:
-            kwargs = tool.arguments.decode(call.arguments)
+            raw = call.arguments
+            is_large = len(raw) > max_in_place
+            kwargs = await decode_large(tool, raw) if is_large else tool.arguments.decode(raw)
             signature = tool.signature
             if signature.context is not None:
                 kwargs[signature.context] = Context(call)
@@ -81,6 +86,15 @@ def run_without_loop(steps: Coroutine[Any, Any, T]) -> T:
         result: T = stop.value
         return result
     raise RuntimeError("the call waited, and there is no loop to wait on")
+
+
+def _max_in_place(decode_large: LargeDecoder) -> int:
+    """How many bytes of arguments are decoded without `await`."""
+    return sys.maxsize if decode_large is decode_in_place else LARGE_ARGUMENTS
+
+
+def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any]:
+    return _unknown_tool(call.name, tools) if call.tool is None else _too_many(max_calls)
 
 
 def _too_many(max_calls: int) -> Reply[Any]:

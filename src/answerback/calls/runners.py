@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from types import CoroutineType
 from typing import Any, TypeAlias
@@ -13,6 +13,17 @@ from .call import Call
 
 Runner: TypeAlias = Callable[[Tool, dict[str, Any], Call], Any]
 """Runs a tool's function; returns its value, or a coroutine that the pipeline awaits."""
+
+# Decoding as many bytes takes less than 20 milliseconds, whatever is in them.
+LARGE_ARGUMENTS = 16_384
+
+LargeDecoder: TypeAlias = Callable[[Tool, bytes], Awaitable[dict[str, Any]]]
+"""Decodes arguments of more than LARGE_ARGUMENTS bytes, while the event loop goes on."""
+
+
+async def decode_in_place(tool: Tool, raw: bytes) -> dict[str, Any]:
+    """For a wire without an event loop."""
+    return tool.arguments.decode(raw)
 
 
 AsyncRunner: TypeAlias = Callable[[Coroutine[Any, Any, Any], Call], Any]

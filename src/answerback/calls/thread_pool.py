@@ -22,7 +22,7 @@ from ..errors import Unavailable
 from ..registry import HealthState
 from ..tools.tool import Tool
 from .call import Call
-from .runners import Runner, with_timeout
+from .runners import LargeDecoder, Runner, with_timeout
 
 _Job: TypeAlias = "tuple[_LoopMailbox, asyncio.Future[Any], Context, Callable[..., Any], Any]"
 
@@ -42,6 +42,16 @@ def run_on_loop(pool: ThreadPool) -> Runner:
         return with_timeout(tool, running)
 
     return run
+
+
+def decode_in_thread(pool: ThreadPool) -> LargeDecoder:
+    """Decode large arguments in a thread, so that other calls go on meanwhile."""
+
+    async def decode(tool: Tool, raw: bytes) -> dict[str, Any]:
+        decoded: dict[str, Any] = await pool.run(tool.arguments.decode, {"raw": raw})
+        return decoded
+
+    return decode
 
 
 async def _run_in_thread(pool: ThreadPool, tool: Tool, kwargs: dict[str, Any]) -> Any:

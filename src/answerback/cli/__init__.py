@@ -7,13 +7,16 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .program import COMMANDS, LOADING, Program, write_stderr
+from .program import COMMANDS, LOADING, CannotWrite, Program, print_text, printable, write_stderr
 
 if TYPE_CHECKING:
     from ..app import App
     from ..errors import AnswerbackError
 
 _USAGE_ERROR = 2
+_CANNOT_WRITE = 74
+# These commands may be started without a stdout, or find another way to report.
+_WITHOUT_OUTPUT = ("serve", "mcp", "cgi")
 # The exit statuses that a shell reports for SIGINT and SIGPIPE.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 
@@ -44,11 +47,16 @@ def _run(program: Program, arguments: Sequence[str]) -> int:
 
     command, *rest = arguments or ("--help",)
     try:
-        if command not in COMMANDS:
-            return _run_without_command(program, command)
-        from importlib import import_module
-
-        status: int = import_module(f".{command}", __name__).run(program, rest)
+        if sys.stdout is None and command not in _WITHOUT_OUTPUT:
+            raise CannotWrite("cannot write to stdout: it is closed")
+        try:
+            status = _run_command(program, command, rest)
+        except SystemExit:  # argparse printed the help, or an error.
+            print_text("")
+            raise
+        # A wire writes by itself; it leaves nothing in the buffer of `sys.stdout`.
+        if command not in _WITHOUT_OUTPUT:
+            print_text("")
         return status
     except AnswerbackError as exc:
         return _print_error(exc)
@@ -58,16 +66,25 @@ def _run(program: Program, arguments: Sequence[str]) -> int:
         return _BROKEN_PIPE
 
 
+def _run_command(program: Program, command: str, arguments: Sequence[str]) -> int:
+    if command not in COMMANDS:
+        return _run_without_command(program, command)
+    from importlib import import_module
+
+    status: int = import_module(f".{command}", __name__).run(program, arguments)
+    return status
+
+
 def _run_without_command(program: Program, word: str) -> int:
     """Print the help, the version, or an error about an unknown command."""
     from . import help as texts
 
     match word:
         case "-h" | "--help" | "help":
-            sys.stdout.write(texts.help_text(program))
+            print_text(printable(texts.help_text(program)))
             return 0
         case "-V" | "--version" | "version":
-            sys.stdout.write(texts.version_text(program))
+            print_text(printable(texts.version_text(program)))
             return 0
     write_stderr(texts.unknown_command(program, word))
     return _USAGE_ERROR
@@ -83,4 +100,4 @@ def _print_error(exc: AnswerbackError) -> int:
 
         write_stderr("".join(traceback.format_exception(cause)).rstrip())
     write_stderr(f"error: {exc}")
-    return _USAGE_ERROR
+    return _CANNOT_WRITE if isinstance(exc, CannotWrite) else _USAGE_ERROR

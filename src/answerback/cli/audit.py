@@ -15,7 +15,8 @@ from ..records.reader import StoredRecord, decode, read
 from ..records.statistics import Summary, ToolStatistics, summarise
 from ..records.verify import Head, Verdict, verify
 from ..types.describe import counted
-from .program import COMMANDS, Program, positive_int, write_stderr
+from .argument_parser import PrintableParser
+from .program import COMMANDS, Program, positive_int, print_text, printable_json, write_stderr
 
 _BAR_WIDTH = 20
 _BLOCKS = " ▏▎▍▌▋▊▉█"
@@ -33,7 +34,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
 def _parser(program: Program) -> ArgumentParser:
     prog, description = f"{program.name} audit", COMMANDS["audit"]
-    parser = ArgumentParser(prog=prog, description=description, allow_abbrev=False)
+    parser = PrintableParser(prog=prog, description=description, allow_abbrev=False)
     names = "|".join(_SUBCOMMANDS)
     subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar=names)
     for name, (summary, _) in _SUBCOMMANDS.items():
@@ -63,7 +64,7 @@ def _verify(options: Namespace) -> int:
     if options.json:
         proof = {"holds": verdict.holds, "head_given": bool(options.head)}
         members = {**proof, **msgspec.to_builtins(verdict)}
-        _print(msgspec.json.encode(members).decode())
+        _print_json(msgspec.json.encode(members))
     else:
         _print(_verdict_text(verdict, head_given=bool(options.head)))
     return 0 if verdict.holds else 1
@@ -95,7 +96,10 @@ def _head_line(head: Head) -> str:
 
 def _tail(options: Namespace) -> int:
     for event, kept in _events(options.file, options.n):
-        _print(kept.body.decode("utf-8", "replace") if options.json else _event_line(event))
+        if options.json:
+            _print_json(kept.body)
+        else:
+            _print(_event_line(event))
     return 0
 
 
@@ -113,7 +117,10 @@ def _event_line(event: Event) -> str:
 
 def _stats(options: Namespace) -> int:
     summary = summarise(event for event, _ in _events(options.file, None))
-    _print(msgspec.json.encode(summary).decode() if options.json else _table(summary))
+    if options.json:
+        _print_json(msgspec.json.encode(summary))
+    else:
+        _print(_table(summary))
     return 0
 
 
@@ -169,8 +176,13 @@ def _events(path: str, last: int | None) -> Iterator[tuple[Event, StoredRecord]]
         write_stderr(f"{counted(unreadable, 'record')} could not be read; see `audit verify`")
 
 
+def _print_json(body: bytes) -> None:
+    text = body.decode("utf-8", "replace")
+    _print(printable_json(text) if sys.stdout.isatty() else text)
+
+
 def _print(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+    print_text(f"{text}\n")
 
 
 _SUBCOMMANDS = {

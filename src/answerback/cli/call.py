@@ -6,6 +6,8 @@ from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
+import msgspec
+
 from ..calls.call import Call
 from ..contract import Dialect
 from ..dialects import write
@@ -14,7 +16,14 @@ from ..shape import RESULT
 from ..wires.single_call import call_once
 from ..wires.standard_streams import Stdout, take_stdin, take_stdout
 from .call_arguments import read_arguments
-from .program import Program, write_stderr
+from .program import (
+    Program,
+    printable,
+    printable_json,
+    write_json,
+    write_stderr,
+    write_stdout,
+)
 from .terminal_peer import TerminalPeer, stderr_is_terminal
 
 if TYPE_CHECKING:
@@ -53,7 +62,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         from .tool_help import tool_help
 
         text = tool_help(app.tools[name], program.command_line("call", target))
-        out.write(f"{text}\n".encode())
+        write_stdout(out, f"{printable(text)}\n".encode())
         return 0
     reply = _call(app, name, pairs, options.json, stdin)
     if reply.error is not None:
@@ -121,23 +130,28 @@ def _print_reply(
     if out.is_terminal and (is_raw or dialect is None):
         from .readable_reply import reply_text
 
-        out.write(f"{reply_text(reply, shape)}\n".encode())
+        write_stdout(out, f"{reply_text(reply, shape)}\n".encode())
+    elif is_raw:
+        write_stdout(out, written.body)
     else:
-        out.write(written.body if is_raw else written.body + b"\n")
+        write_json(out, written.body)
     return 0
 
 
 def _print_error(
     app: App, reply: Reply[Any], error: Error, dialect: Dialect | None, advice: str | None
 ) -> int:
-    """Print text and *advice* for a person, or JSON in the last line for a program."""
+    """Print text and *advice* for a person, or a line of JSON for a program."""
     if dialect is None and stderr_is_terminal():
         from .readable_reply import error_text
 
         write_stderr(error_text(error, advice))
         return error.row.exit
-    if dialect is None and error.hint:
-        # The rest dialect has no member for a hint, and people read the output of scripts too.
-        write_stderr(f"hint: {error.hint}")
-    write_stderr(write(reply, dialect or "rest", RESULT, app.contract).body.decode())
+    body = write(reply, dialect or "rest", RESULT, app.contract).body
+    if dialect is None and app.contract.error_text != "json":
+        # A pipe has no HTTP status, which the rest dialect relies on, so the code is added; but
+        # a contract with errors in JSON defines all members of that JSON.
+        members = {**msgspec.json.decode(body), "code": error.code}
+        body = msgspec.json.encode(members | ({"hint": error.hint} if error.hint else {}))
+    write_stderr(printable_json(body.decode()))
     return error.row.exit

@@ -50,7 +50,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         unreadable = []
         for name in options.files:
             try:
-                _lint_input(linter, name, console, fix=options.fix)
+                _lint_input(linter, name, console, options)
             except AnswerbackError as exc:
                 unreadable.append(f"error: {exc}")
         report.done(linter.counts)
@@ -77,6 +77,9 @@ def _parser(program: Program) -> ArgumentParser:
         "--format", choices=_FORMATS, default="text", help="of the findings (default: text)"
     )
     parser.add_argument("--fix", action="store_true", help="repair in place what can be repaired")
+    parser.add_argument(
+        "--force", action="store_true", help="repair read-only files and those of other users too"
+    )
     parser.add_argument(
         "--select", action="append", default=[], metavar="RULES", help="only these: AB1,AB502"
     )
@@ -148,18 +151,18 @@ def _binary(stream: Any) -> Iterator[IO[bytes]]:
         stream.flush()
 
 
-def _lint_input(linter: Linter, name: str, console: Any, *, fix: bool) -> None:
+def _lint_input(linter: Linter, name: str, console: Any, options: Namespace) -> None:
     with ExitStack() as stack:
         try:
             if name == _STDIN:
-                copy = sys.stdout.buffer if fix else None
+                copy = sys.stdout.buffer if options.fix else None
                 read = stack.enter_context(_progress(console, "stdin", None))
                 linter.lint("stdin", sys.stdin.buffer, copy, read)
                 return
             file = stack.enter_context(open(name, "rb"))
             size = os.fstat(file.fileno()).st_size
             read = stack.enter_context(_progress(console, name, size))
-            _lint_file(linter, name, file, read, fix=fix)
+            _lint_file(linter, name, file, read, options)
         except OSError as exc:
             if isinstance(exc, BrokenPipeError):
                 raise
@@ -169,14 +172,21 @@ def _lint_input(linter: Linter, name: str, console: Any, *, fix: bool) -> None:
 
 
 def _lint_file(
-    linter: Linter, name: str, file: IO[bytes], read: Callable[[int], None], *, fix: bool
+    linter: Linter, name: str, file: IO[bytes], read: Callable[[int], None], options: Namespace
 ) -> None:
-    if not fix:
+    if not options.fix:
         linter.lint(name, file, None, read)
         return
-    from ..rules.lint.linter import rewrite_file
+    from ..rules.lint.rewriting import CannotRewrite, rewrite_file
 
-    rewrite_file(name, lambda copy: linter.lint(name, file, copy, read))
+    fixed = linter.counts.fixed
+    try:
+        rewrite_file(
+            name, file, lambda copy: linter.lint(name, file, copy, read), force=options.force
+        )
+    except CannotRewrite:
+        linter.counts.fixed = fixed
+        raise
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..wires.standard_streams import take_stdout
-from .program import Program
+from .program import Program, printable, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ..app import App
@@ -20,7 +20,10 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     out = take_stdout()
     app = program.load(options.target)
-    out.write((_as_json(app) if options.json else list_tools(app).encode()) + b"\n")
+    if options.json:
+        write_json(out, _as_json(app))
+    else:
+        write_stdout(out, f"{printable(list_tools(app))}\n".encode())
     return 0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ..wires.standard_streams import take_stdout
-from .program import Program
+from .program import Program, write_json
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
@@ -22,5 +22,5 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = program.load(options.target)
     from ..wires.http.openapi import document_json
 
-    out.write(msgspec.json.format(document_json(app, dialects=options.dialects), indent=2) + b"\n")
+    write_json(out, msgspec.json.format(document_json(app, dialects=options.dialects), indent=2))
     return 0

@@ -7,10 +7,13 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from ..errors import AnswerbackError
+
 if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from ..app import App
+    from ..wires.standard_streams import Stdout
 
 COMMANDS = {
     "serve": "serve the tools over HTTP: REST, MCP, OpenAPI and health on one port",
@@ -37,6 +40,12 @@ LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
 """True while a command imports its target: an `app.run()` in that module then does nothing."""
 
 
+class CannotWrite(AnswerbackError):
+    """Stdout is closed, or cannot be written to."""
+
+    code = "CANNOT_WRITE"
+
+
 class Program:
     """The program that was started.
 
@@ -55,13 +64,15 @@ class Program:
 
     def parser(self, command: str, usage: str = "[options]", **options: Any) -> ArgumentParser:
         """A parser for the arguments after the command; *options* are passed to argparse."""
-        from argparse import ArgumentParser, RawDescriptionHelpFormatter
+        from argparse import RawDescriptionHelpFormatter
         from functools import partial
+
+        from .argument_parser import PrintableParser
 
         needs_no_target = command in WITHOUT_TARGET
         options.setdefault("epilog", None if self.app or needs_no_target else _TARGET_HELP)
         line = self.command_line(command, None if needs_no_target else "TARGET")
-        return ArgumentParser(
+        return PrintableParser(
             prog=self.command_line(command),
             usage=f"{line} {usage}".rstrip(),
             description=COMMANDS[command],
@@ -102,7 +113,56 @@ def positive_int(text: str) -> int:
 
 
 def write_stderr(text: str) -> None:
-    """Write a line to stderr; a stderr that is closed or missing is ignored."""
+    """Write a line to stderr, made printable; a stderr that is closed or missing is ignored."""
     if sys.stderr is not None:
         with suppress(OSError):
-            sys.stderr.write(f"{text}\n")
+            sys.stderr.write(f"{printable(text)}\n")
+
+
+def printable(text: str) -> str:
+    """The text with the characters escaped that a terminal would obey: text of others is shown."""
+    if text.replace("\n", "").isprintable():
+        return text
+    from ..dialects.readable import render
+
+    return render(text)
+
+
+def printable_json(text: str) -> str:
+    """The JSON text with such characters escaped as JSON escapes them."""
+    if text.replace("\n", "").isprintable():
+        return text
+    from ..dialects.readable import escape_json
+
+    return escape_json(text)
+
+
+def write_json(out: Stdout, body: bytes) -> None:
+    """Write a line of JSON to stdout; only a terminal gets it with escaped characters."""
+    line = printable_json(body.decode()).encode() if out.is_terminal else body
+    write_stdout(out, line + b"\n")
+
+
+def print_text(text: str) -> None:
+    """Print to `sys.stdout` and flush it; raises CannotWrite, or BrokenPipeError."""
+    if sys.stdout is None:
+        return
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except OSError as exc:
+        # Python would try again at the end of the process, and print a traceback.
+        sys.stdout = None
+        if isinstance(exc, BrokenPipeError):
+            raise
+        raise CannotWrite(f"cannot write to stdout: {exc.strerror}") from None
+
+
+def write_stdout(out: Stdout, data: bytes) -> None:
+    """Write to stdout; raises CannotWrite, or BrokenPipeError if the reader has gone."""
+    try:
+        out.write(data)
+    except BrokenPipeError:
+        raise
+    except OSError as exc:
+        raise CannotWrite(f"cannot write to stdout: {exc.strerror}") from None

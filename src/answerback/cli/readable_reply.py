@@ -28,7 +28,7 @@ def reply_text(reply: Reply[Any], shape: Shape) -> str:
 def error_text(error: Error, hint: str | None = None) -> str:
     """The message and the code in the first line, further lines and the hint below."""
     first, *more = render(_message(error)).split("\n")
-    lines = [f"error: {first} ({error.code})", *(f"  {line}" for line in more)]
+    lines = [f"error: {first} ({render(error.code)})", *(f"  {line}" for line in more)]
     if hint := error.hint or hint:
         lines.append(f"hint: {render(hint)}")
     return "\n".join(lines)

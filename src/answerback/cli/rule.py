@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 
 from ..errors import AnswerbackError
-from .program import Program
+from .program import Program, print_text
 
 
 class NoSuchRule(AnswerbackError):
@@ -18,7 +17,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     help = "AB101, or missing-success; AB1 lists a family"
     parser.add_argument("rule", nargs="?", metavar="RULE", help=help)
     options = parser.parse_args(arguments)
-    sys.stdout.write(_text_for(options.rule) + "\n")
+    print_text(_text_for(options.rule) + "\n")
     return 0
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 
 import msgspec
 
-from .program import Program
+from .program import Program, print_text
 
 _EPILOG = """\
 --seed prints the schema of the document that the envelope comes from, word for word;
@@ -24,5 +23,5 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     from ..dialects.reply_schemas import dialect_schema, seed_schema
 
     schema = seed_schema() if options.seed else dialect_schema(options.dialect)
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n")
+    print_text(msgspec.json.format(msgspec.json.encode(schema), indent=2).decode() + "\n")
     return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC
 from typing import Any
 
 import msgspec
@@ -43,10 +42,9 @@ SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 # The result of a reply that holds data alone, which most do, is joined from these pieces.
 _TEXT = b'{"content":[{"type":"text","text":'
 _STRUCTURED = b'}],"structuredContent":'
-_TIMESTAMP_MEMBER = b'"_meta":{"' + TIMESTAMP.encode() + b'":'
-_STATELESS = b',"isError":false,"resultType":"complete",' + _TIMESTAMP_MEMBER
-_STATEFUL = b',"isError":false,' + _TIMESTAMP_MEMBER
-_SERVER_INFO_MEMBER = b',"' + SERVER_INFO.encode() + b'":%b'
+_STATELESS = b',"isError":false,"resultType":"complete"'
+_STATEFUL = b',"isError":false'
+_SERVER_INFO_META = b',"_meta":{"' + SERVER_INFO.encode() + b'":%b}'
 
 
 def write(
@@ -70,15 +68,13 @@ def write(
             # With the text style "json" a string is its own text.
             is_text = encoded.startswith(b'"') and contract.text == "json"
             text = encoded if is_text else encode(wrapped.decode())
-            moment = reply.timestamp
-            timestamp = encode(moment if moment.tzinfo is UTC else to_utc(moment))
-            info = _SERVER_INFO_MEMBER % server_info if server_info else b""
-            meta = _STATELESS if version.stateless else _STATEFUL
+            meta = _SERVER_INFO_META % server_info if server_info else b""
+            end = _STATELESS if version.stateless else _STATEFUL
             # Joining copies a large text once; `%` would copy it in steps.
-            return b"".join((_TEXT, text, _STRUCTURED, wrapped, meta, timestamp, info, b"}}"))
+            return b"".join((_TEXT, text, _STRUCTURED, wrapped, end, meta, b"}"))
     result = _result(reply, shape, contract, version)
     if server_info:
-        result["_meta"][SERVER_INFO] = msgspec.Raw(server_info)
+        result.setdefault("_meta", {})[SERVER_INFO] = msgspec.Raw(server_info)
     return encode(result)
 
 
@@ -97,14 +93,17 @@ def read(
         data=msgspec.UNSET if failed else _read_data(found, shape, contract),
         error=_read_error(found, content, contract) if failed else None,
         meta=author_meta(meta),
-        timestamp=read_timestamp(meta.get(TIMESTAMP) if isinstance(meta, dict) else None),
+        timestamp=read_timestamp(_read_time(found, contract)),
     )
 
 
 def project(
     reply: Reply[Any], shape: Shape, contract: Contract, version: Version | None = None
 ) -> Reply[Any]:
-    """Return the part of the reply that *version* carries; from 2025-06-18 on, all of it."""
+    """Return the part of the reply that *version* carries; from 2025-06-18 on, all but the time.
+
+    Only a contract with `envelope_in_mcp` carries the time; else `read` sets it to its own time.
+    """
     version = version or LATEST_STATEFUL
     carried = reply.error is None and _carries_data(contract, version)
     return Reply(
@@ -139,7 +138,7 @@ def _result(
 ) -> dict[str, Any]:
     content = _content(reply, shape, contract, version)
     result: dict[str, Any] = {"content": [write_block(block) for block in content]}
-    meta = {**author_meta(reply.meta), TIMESTAMP: to_utc(reply.timestamp)}
+    meta = author_meta(reply.meta)
     data = None
     if reply.error is not None:
         meta[ERROR] = _write_error(reply.error, content)
@@ -153,7 +152,8 @@ def _result(
         result["resultType"] = "complete"
     if contract.envelope_in_mcp:
         result |= _envelope_members(reply, data)
-    return result | {"_meta": meta}
+    # Hosts show `_meta` to the model, so it is left out unless it says something.
+    return result | {"_meta": meta} if meta else result
 
 
 def _carries_data(contract: Contract, version: Version) -> bool:
@@ -191,6 +191,15 @@ def _read_content(found: dict[str, Any]) -> tuple[Block, ...]:
     if not isinstance(blocks, list):
         raise MalformedReply("a tool result must have a list of content")
     return tuple(read_block(block) for block in blocks)
+
+
+def _read_time(found: dict[str, Any], contract: Contract) -> Any:
+    """Return the time of the reply; without the members of the envelope, a result has none."""
+    if contract.envelope_in_mcp and "timestamp" in found:
+        return found["timestamp"]
+    # Earlier versions of Answerback sent it with every result.
+    meta = found.get("_meta")
+    return meta.get(TIMESTAMP) if isinstance(meta, dict) else None
 
 
 def _read_data(found: dict[str, Any], shape: Shape, contract: Contract) -> Any:

@@ -70,6 +70,11 @@ def render(data: Any) -> str:
     return "\n".join(_capped(_lines(data)))
 
 
+def escape_json(text: str) -> str:
+    """Return JSON of the same value, with the characters escaped that a terminal would obey."""
+    return UNSAFE_IN_TEXT.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
 def _lines(data: Any) -> Iterator[str]:
     match data:
         case dict():

@@ -84,7 +84,14 @@ class _Frame(msgspec.Struct):
     error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
+class _IdOnly(msgspec.Struct):
+    """The id of a malformed message; the other members are skipped, which takes little time."""
+
+    id: Any = None
+
+
 _calls = msgspec.json.Decoder(_CallFrame)
+_ids = msgspec.json.Decoder(_IdOnly)
 _frames = msgspec.json.Decoder(_Frame)
 _batches = msgspec.json.Decoder(list[msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
@@ -177,13 +184,14 @@ def _message(frame: _Frame) -> Message:
 
 def _malformed(text: bytes, exc: Exception) -> RpcError:
     """The error for a malformed message, with its id if that can be read."""
-    try:
-        found = msgspec.json.decode(text)
-    except (ValueError, RecursionError):
-        return RpcError(PARSE_ERROR, f"Parse error: {exc}")
     if isinstance(exc, InvalidJson):
         return RpcError(PARSE_ERROR, f"Parse error: {exc}")
-    id = found.get("id") if isinstance(found, dict) else None
+    try:
+        id = _ids.decode(text).id
+    except msgspec.ValidationError:
+        id = None
+    except (ValueError, RecursionError):
+        return RpcError(PARSE_ERROR, f"Parse error: {exc}")
     readable = isinstance(id, int | str) and not isinstance(id, bool)
     return RpcError(INVALID_REQUEST, f"Invalid request: {exc}", id=id if readable else None)
 

@@ -6,7 +6,6 @@ their class.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import msgspec
 
 from .nodes import NO_LIMITS, NO_NOTES, Notes, ValueLimits
+from .patterns import searcher
 
 _LIMIT_NAMES = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 _NOTE_NAMES = ("title", "description", "examples")
@@ -35,6 +35,8 @@ class Metadata(msgspec.Struct, kw_only=True):
     notes: Notes = NO_NOTES
     foreign_limits: bool = False
     """Some of the limits are not in a msgspec `Meta`, so msgspec does not apply them."""
+    replaced_patterns: tuple[str, ...] = ()
+    """Patterns that are kept as checks, because a later one is the limit."""
     needs_pydantic: bool = False
     """The metadata has pydantic objects (a validator, `strip_whitespace`) that only it applies."""
 
@@ -111,9 +113,9 @@ def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
         found[name] = found[name] if earlier is None else _NARROWER[name](earlier, found[name])
     if "pattern" in found:
         found["pattern"] = getattr(found["pattern"], "pattern", found["pattern"])
-        _keep_as_check(
-            metadata, "pattern", lambda limit, value: re.search(limit, value) is not None
-        )
+        if metadata.limits.pattern is not None:
+            metadata.replaced_patterns += (metadata.limits.pattern,)
+        _keep_as_check(metadata, "pattern", lambda limit, value: searcher(limit)(value) is not None)
     if "multiple_of" in found:
         _keep_as_check(metadata, "multiple_of", lambda limit, value: value % limit == 0)
     if not found:

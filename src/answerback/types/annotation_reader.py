@@ -19,6 +19,7 @@ import msgspec
 from . import nodes
 from .annotated import Metadata, read_metadata
 from .nodes import NO_LIMITS, NO_NOTES, Node, ValueLimits
+from .patterns import find_pattern_problem
 from .problems import UnservableType
 from .record_fields import read_fields, start_record, style_of
 from .unservable import explain_unservable, name_of
@@ -282,6 +283,9 @@ def _scalar(kind: type, where: str, metadata: Metadata) -> Node:
     if metadata.limits is NO_LIMITS:
         return _PLAIN_NODES[kind]
     _check_limits(metadata.limits, _allowed_limits(kind), kind, where)
+    for pattern in (metadata.limits.pattern, *metadata.replaced_patterns):
+        if pattern is not None and (problem := find_pattern_problem(pattern)):
+            raise UnservableType(where, problem)
     return nodes.Scalar(kind, metadata.limits, metadata.foreign_limits)
 
 

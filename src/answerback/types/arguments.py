@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
-from . import json_text
+from . import json_text, large_text, nodes
 from .annotation_reader import read_type
 from .coerce import coerce
 from .describe import MAX_SHOWN, describe, describe_value, similar_names
 from .msgspec_types import MsgspecTypes
 from .nodes import Node
-from .problems import Coercion, InvalidArguments, Problem, TooManyProblems
+from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyProblems
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,10 +50,13 @@ class Arguments:
         # msgspec does not check the text of values that it skips.
         if len(raw) > json_text.MAX_DEPTH or not raw.isascii():
             json_text.refuse_bad_text(raw)
-        try:
-            values = msgspec.structs.asdict(decoder.decode(raw))
-        except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
-            values = self._coerce(decoder, raw)
+        if len(raw) > large_text.LARGE and large_text.has_many_values(raw):
+            values = self._decode_in_steps(decoder, raw)
+        else:
+            try:
+                values = msgspec.structs.asdict(decoder.decode(raw))
+            except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
+                values = self._coerce(decoder, raw)
         for name in decoder.optional:
             if values[name] is msgspec.UNSET:
                 del values[name]
@@ -62,18 +66,40 @@ class Arguments:
         self._decoder = _ArgumentsDecoder(self._parameters)
         return self._decoder
 
-    def _coerce(self, decoder: _ArgumentsDecoder, raw: bytes) -> dict[str, Any]:
+    def _decode_in_steps(self, decoder: _ArgumentsDecoder, raw: bytes) -> dict[str, Any]:
+        """Decode large text so that other threads can run in between."""
+        with large_text.collector_paused():
+            try:
+                if large_text.are_quick(raw, decoder.nodes.values()):
+                    return msgspec.structs.asdict(decoder.decode(raw))
+            except Exception:  # noqa: BLE001 - the problems are found below
+                pass
+            return self._coerce(decoder, raw, in_steps=True)
+
+    def _coerce(
+        self, decoder: _ArgumentsDecoder, raw: bytes, *, in_steps: bool = False
+    ) -> dict[str, Any]:
         """Decode arguments that msgspec refused, or raise InvalidArguments with all problems."""
         coercion = Coercion(lenient=self._lenient)
+        loaded: list[Any] = []
         try:
-            coerced = decoder.coerce(_load_object(raw, coercion), coercion)
+            loaded.append(_load_object(raw, coercion, decoder.has_records))
+            if in_steps:
+                coercion.steps = decoder.steps()
+                if (built := decoder.build(loaded[0], coercion.steps)) is not None:
+                    return built
+            loaded.append(decoder.coerce(loaded[0], coercion))
             if not coercion.problems:
-                return decoder.convert(coerced)
+                built = decoder.build(loaded[1], decoder.steps()) if in_steps else None
+                return decoder.convert(loaded[1]) if built is None else built
         except TooManyProblems:
             raise InvalidArguments(tuple(coercion.problems), are_all=False) from None
         except RecursionError:
             problem = Problem(path="", message="nested too deep for these types")
             raise InvalidArguments((*coercion.problems, problem)) from None
+        finally:
+            # Freeing a large tree at once would keep the other threads waiting.
+            large_text.discard(loaded)
         raise InvalidArguments(tuple(coercion.problems))
 
 
@@ -91,6 +117,27 @@ class _ArgumentsDecoder:
             "Arguments", fields, forbid_unknown_fields=True, kw_only=True
         )
         self.decode = self._types.decoder(self._struct).decode
+
+    @cached_property
+    def has_records(self) -> bool:
+        """Whether an argument is itself a record or a model; only a large text asks for it."""
+        trees = map(nodes.without_notes, self.nodes.values())
+        return any(isinstance(each, nodes.Record | nodes.Model) for each in trees)
+
+    def steps(self) -> large_text.StepBuilder:
+        """Return a builder for one large text."""
+        return large_text.StepBuilder(self._types)
+
+    def build(self, sent: dict[str, Any], steps: large_text.StepBuilder) -> dict[str, Any] | None:
+        """Return typed values in steps, and UNSET for absent ones; None if anything is wrong."""
+        if not (set(self.required) <= sent.keys() <= self.nodes.keys()):
+            return None
+        built: dict[str, Any] = dict.fromkeys(self.optional, msgspec.UNSET)
+        try:
+            built |= {name: steps.build(self.nodes[name], sent[name]) for name in sent}
+        except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
+            return None
+        return built
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
         """Return the arguments as JSON that fits their types; *coercion* collects problems."""
@@ -125,9 +172,9 @@ class _ArgumentsDecoder:
 _OUT_OF_RANGE = object()
 
 
-def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
+def _load_object(raw: bytes, coercion: Coercion, has_records: bool) -> dict[str, Any]:
     try:
-        sent = json_text.load(raw)
+        sent = large_text.load_in_steps(raw, has_records=has_records)
     except msgspec.ValidationError:
         # One of the numbers is out of range; decode each argument by itself.
         return _load_each(raw, coercion)
@@ -145,12 +192,17 @@ def _load_each(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     except msgspec.ValidationError:
         coercion.report("", "expected an object of arguments", expected="object")
         return sent
+    except msgspec.DecodeError as error:
+        # msgspec found the number out of range before the place where the JSON is malformed.
+        raise InvalidJson(str(error)) from None
     for name, part in parts.items():
         try:
             sent[name] = msgspec.json.decode(part)
         except msgspec.ValidationError:
             sent[name] = _OUT_OF_RANGE
             coercion.report(name, "number out of range")
+        except msgspec.DecodeError as error:
+            raise InvalidJson(str(error)) from None
     return sent
 
 

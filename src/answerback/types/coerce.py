@@ -9,16 +9,19 @@ slower than msgspec, so it runs only where msgspec refused the value.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import nodes
-from .coerce_union import best_attempt, candidates
+from .coerce_union import best_attempt, candidates, quick_member
 from .describe import describe
 from .json_text import load
 from .nodes import Node
 from .problems import Coercion, InvalidJson, MemberAttempt, TooManyProblems, dict_item, item, member
 from .scalars import read_scalar
+
+# The number of items of a long array that are checked, built or freed at once.
+STEP = 1_000
 
 
 def coerce(node: Node, value: Any, path: str, coercion: Coercion) -> Any:
@@ -43,11 +46,11 @@ def _scalar(node: nodes.Scalar, value: Any, path: str, coercion: Coercion) -> An
     # The quick way for the items of a long array.
     if type(value) is node.kind and node.limits is nodes.NO_LIMITS:
         return value
-    if _scalar_fits(node, value):
-        return value
-    if coercion.repair and node.kind is int and isinstance(value, float) and value.is_integer():
+    if coercion.repair and node.kind is int and type(value) is float and value.is_integer():
         coercion.repairs += 1
         return _scalar(node, int(value), path, coercion)
+    if _scalar_fits(node, value):
+        return value
     if coercion.lenient and isinstance(value, str):
         parsed = parse_text(node.kind, value)
         if parsed is not None and _scalar_fits(node, parsed):
@@ -125,16 +128,38 @@ def _unpack(value: Any, wanted: type, coercion: Coercion) -> Any:
 
 def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
     value = _unpack(value, list, coercion)
-    if not isinstance(value, list) or not _length_fits(node.limits, value):
+    if not isinstance(value, list) or not length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
-    coerce_item = _COERCE[type(node.item)]
-    coerced = []
-    for n, each in enumerate(value):
-        coerced.append(coerce_item(node.item, each, item(path, n), coercion))
+    steps = coercion.steps if len(value) > STEP else None
+    known = 0 if steps is None else steps.accepted.get(id(value), 0)
+    coerced: list[Any] = value[:known]
+    for start in range(known, len(value), STEP):
+        step = value[start : start + STEP]
+        if steps is not None and steps.accepts(node.item, step):
+            coerced += step
+        else:
+            coerced += _coerce_items(node.item, step, start, path, coercion)
     return coerced
 
 
-def _length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
+def _coerce_items(
+    node: Node, values: list[Any], start: int, path: str, coercion: Coercion
+) -> Iterator[Any]:
+    coerce_item = _COERCE[type(node)]
+    # Without limits, the type tells whether a scalar fits; a path for each would take time.
+    kind = node.kind if isinstance(node, nodes.Scalar) and node.limits is nodes.NO_LIMITS else None
+    for n, each in enumerate(values, start):
+        if type(each) is kind:
+            yield each
+        elif kind is int and coercion.repair and type(each) is float and each.is_integer():
+            coercion.repairs += 1
+            yield int(each)
+        else:
+            yield coerce_item(node, each, item(path, n), coercion)
+
+
+def length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
+    """Return whether the container has as many values as *limits* allow."""
     minimum, maximum = limits.min_length or 0, limits.max_length
     return minimum <= len(value) and (maximum is None or len(value) <= maximum)
 
@@ -149,7 +174,7 @@ def _fixed(node: nodes.Fixed, value: Any, path: str, coercion: Coercion) -> Any:
 
 def _mapping(node: nodes.Mapping, value: Any, path: str, coercion: Coercion) -> Any:
     value = _unpack(value, dict, coercion)
-    if not isinstance(value, dict) or not _length_fits(node.limits, value):
+    if not isinstance(value, dict) or not length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
     coerce_value = _COERCE[type(node.value)]
     path_of = member if coercion.show_values else dict_item
@@ -242,6 +267,11 @@ def choose_member(node: nodes.Union, value: Any, coercion: Coercion) -> Node | N
 
 
 def _union(node: nodes.Union, value: Any, path: str, coercion: Coercion) -> Any:
+    if not (coercion.prune or coercion.lenient):
+        quick = quick_member(candidates(node, value), value)
+        if quick is not None:
+            coercion.key_differences += quick[1]
+            return value
     attempt = _attempt_union(node, value, path, coercion)
     coercion.repairs += attempt.coercion.repairs
     coercion.key_differences += attempt.coercion.key_differences

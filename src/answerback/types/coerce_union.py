@@ -18,9 +18,51 @@ def candidates(node: nodes.Union, value: Any) -> list[Node]:
     if kind not in node.members_by_kind:
         node.members_by_kind[kind] = [each for each in node.members if kind in nodes.kinds(each)]
     members = node.members_by_kind[kind]
-    if kind != "object":
+    if kind != "object" or not any(map(nodes.tag_of, members)):
         return members
     return [member for member in members if nodes.tag_of(member) in (None, *value)]
+
+
+def quick_member(members: list[Node], value: Any) -> tuple[Node, int] | None:
+    """Return the member that fits an object best, and its number of key differences.
+
+    Returns None if it takes more than a look at the keys and at plain fields to decide.
+    """
+    if type(value) is not dict:
+        return None
+    best: tuple[Node, int] | None = None
+    for each in members:
+        node = nodes.without_notes(each)
+        if not isinstance(node, nodes.Record) or node.array or node.tag is not None:
+            return None
+        differences = _key_differences(node, value)
+        if differences is None:
+            return None
+        if differences >= 0 and (best is None or differences < best[1]):
+            best = (each, differences)
+    return best
+
+
+def _key_differences(record: nodes.Record, value: dict[str, Any]) -> int | None:
+    """Return how many keys are absent or undeclared.
+
+    Returns -1 if the record cannot fit, and None if that takes more than a look.
+    """
+    found = 0
+    for field in record.fields:
+        if field.json_name in value:
+            node = field.node
+            if not isinstance(node, nodes.Scalar) or node.limits is not nodes.NO_LIMITS:
+                return None
+            if type(value[field.json_name]) is not node.kind:
+                return None
+            found += 1
+        elif field.required:
+            return -1
+    undeclared = len(value) - found
+    if undeclared and record.closed:
+        return -1
+    return len(record.fields) - found + undeclared
 
 
 def best_attempt(path: str, attempts: list[MemberAttempt]) -> MemberAttempt | None:

@@ -69,11 +69,14 @@ def refuse_bad_text(raw: bytes) -> None:
             raise InvalidJson(f"JSON is not UTF-8 (byte {error.start})") from None
 
 
-def load(raw: bytes) -> Any:
-    """Decode any JSON; raises InvalidJson, or msgspec.ValidationError for a huge number."""
+def load(raw: bytes, **options: Any) -> Any:
+    """Decode any JSON; raises InvalidJson, or msgspec.ValidationError for a huge number.
+
+    *options* are those of `msgspec.json.decode`.
+    """
     refuse_bad_text(raw)
     try:
-        return msgspec.json.decode(raw)
+        return msgspec.json.decode(raw, **options)
     except msgspec.ValidationError:
         raise
     except msgspec.DecodeError as error:

@@ -19,8 +19,9 @@ import msgspec
 
 from . import nodes
 from .coerce import choose_member
-from .coerce_union import candidates
+from .coerce_union import candidates, quick_member
 from .nodes import Node, is_loose_in_msgspec
+from .patterns import is_simple
 from .problems import Coercion
 from .scalars import read_scalar
 
@@ -125,7 +126,7 @@ class MsgspecTypes:
     def _needs_stand_in(self, node: Node) -> bool:
         match node:
             case nodes.Scalar(foreign_limits=foreign_limits):
-                return foreign_limits or self.is_loose(node)
+                return foreign_limits or self.is_loose(node) or not _has_simple_pattern(node)
             case nodes.Array(foreign_limits=foreign) | nodes.Mapping(foreign_limits=foreign):
                 return foreign
             case nodes.Record(style="dataclass"):
@@ -167,11 +168,15 @@ def _scalar(types: MsgspecTypes, node: nodes.Scalar) -> Any:
     if limits is nodes.NO_LIMITS:
         return node.kind
     given = limits.given()
-    if limits.checks or not _fits_meta(node.kind, given):
+    if limits.checks or not _fits_meta(node.kind, given) or not _has_simple_pattern(node):
         return None
     if node.kind is int:
         given = {name: _round_limit(name, limit) for name, limit in given.items()}
     return _with_meta(node.kind, given)
+
+
+def _has_simple_pattern(node: nodes.Scalar) -> bool:
+    return node.limits.pattern is None or is_simple(node.limits.pattern)
 
 
 def _fits_meta(kind: type, limits: dict[str, Any]) -> bool:
@@ -306,7 +311,11 @@ class ValueBuilder:
 
     def _member(self, node: nodes.Union, value: Any) -> Node:
         possible = candidates(node, value)
-        member = possible[0] if len(possible) == 1 else choose_member(node, value, self._coercion)
+        if len(possible) == 1:
+            return possible[0]
+        if quick := quick_member(possible, value):
+            return quick[0]
+        member = choose_member(node, value, self._coercion)
         if member is None:
             raise ValueError("none of the types fits")
         return member
@@ -330,6 +339,10 @@ def make_record(node: nodes.Record, values: dict[str, Any]) -> Any:
 
 
 def _make_class(node: nodes.Record, values: dict[str, Any]) -> Any:
+    if node.has_plain_init is None:
+        node.has_plain_init = _has_plain_init(node)
+    if node.has_plain_init:
+        return node.cls(**values)
     if node.style == "attrs":
         fields = {field.name: field for field in node.cls.__attrs_attrs__}
     else:
@@ -344,6 +357,13 @@ def _make_class(node: nodes.Record, values: dict[str, Any]) -> Any:
         if not fields[name].init:
             object.__setattr__(made, name, values[name])
     return made
+
+
+def _has_plain_init(node: nodes.Record) -> bool:
+    """Return whether the class takes all fields by their names."""
+    if node.style == "attrs":
+        return False
+    return all(node.cls.__dataclass_fields__[field.name].init for field in node.fields)
 
 
 def _build_choice(node: nodes.Choice, value: Any) -> Any:

@@ -124,6 +124,8 @@ class Record(Node):
     """Undeclared keys are refused."""
     tag: tuple[str, str | int] | None = None
     """The key and the value that identify a tagged Struct in a union."""
+    has_plain_init: bool | None = None
+    """The class takes all fields by their names; worked out at first use."""
 
     @property
     def min_items(self) -> int:

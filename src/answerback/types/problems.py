@@ -11,7 +11,7 @@ TypeError
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import msgspec
 
@@ -110,12 +110,22 @@ class TooManyProblems(Exception):
     """Stops a coercion that found more than MAX_PROBLEMS; it keeps the first ones."""
 
 
+class Steps(Protocol):
+    """Checks the items of long arrays, many at once."""
+
+    accepted: dict[int, int]
+    """How many items at the start of an array are known to fit, by the id of the array."""
+
+    def accepts(self, node: Node, values: list[Any]) -> bool:
+        """Return whether *node* accepts each of the values as it is."""
+
+
 class Coercion:
     """The options of one coercion, and the problems that it found."""
 
     __slots__ = (
         *("lenient", "problems", "prune", "repair", "show_values", "stopped_early"),
-        *("key_differences", "repairs", "union_attempts"),
+        *("key_differences", "repairs", "steps", "union_attempts"),
     )
 
     def __init__(
@@ -134,6 +144,9 @@ class Coercion:
         self.prune = prune
         # Callers may see the arguments that they sent, but a return value may be secret.
         self.show_values = show_values
+        # Checks many items of a long array at once. Not while a member of a union is tried,
+        # because it does not count the differences.
+        self.steps: Steps | None = None
         self.problems: list[Problem] = []
         self.stopped_early = False
         # The number of repaired values, and of undeclared or absent keys. They decide which

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable
-from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -217,23 +214,3 @@ def _why_no_replies(text: bytes) -> str:
     if text[:1] == b"<":
         return "is HTML or XML, and nothing was checked; lint reads JSON"
     return "has no replies in it, and nothing was checked; lint reads JSON"
-
-
-def rewrite_file(path: str, write: Callable[[IO[bytes]], bool]) -> None:
-    """Have *write* fill a new file beside *path*; it replaces *path* if *write* returns True."""
-    target = os.path.realpath(path)
-    # The name is known before the file exists, so the file is deleted whenever an interrupt comes.
-    name = os.path.join(os.path.dirname(target), f".answerback-{os.urandom(8).hex()}")
-    try:
-        with open(name, "xb", opener=_open_private) as copy:
-            is_changed = write(copy)
-        if is_changed:
-            os.chmod(name, stat.S_IMODE(os.stat(target).st_mode))
-            os.replace(name, target)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
-
-
-def _open_private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

@@ -6,6 +6,7 @@ from tempfile import TemporaryFile
 from typing import IO
 from xml.sax.saxutils import escape, quoteattr
 
+from ...dialects.readable import UNSAFE_IN_TEXT
 from ..lint.linter import FileFinding, LintCounts
 
 _CHUNK = 1024 * 1024
@@ -77,5 +78,5 @@ def _text(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text without the control characters that XML cannot express."""
-    return "".join(char if char >= " " or char in "\t\n" else "�" for char in text)
+    """The text without control characters: XML cannot express them, and terminals obey them."""
+    return UNSAFE_IN_TEXT.sub("�", text)

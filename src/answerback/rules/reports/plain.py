@@ -6,6 +6,7 @@ from typing import IO
 
 import msgspec
 
+from ...dialects.readable import escape_json, render
 from ...types.describe import counted
 from ..finding import Severity
 from ..lint.linter import FileFinding, LintCounts
@@ -26,7 +27,7 @@ class LineReport:
         finding = found.finding
         at = f" ({finding.pointer})" if finding.pointer else ""
         text = f"{finding.severity} {finding.rule} {finding.name}: {finding.message}{at}"
-        return f"{found.file}:{found.line}: {text}".replace("\n", " ")
+        return render(f"{found.file}:{found.line}: {text}".replace("\n", " "))
 
     def file_done(self, name: str, replies: int) -> None:
         pass
@@ -40,7 +41,8 @@ class JsonLinesReport(LineReport):
 
     def line(self, found: FileFinding) -> str:
         finding = msgspec.structs.asdict(found.finding)
-        return msgspec.json.encode({"file": found.file, "line": found.line, **finding}).decode()
+        place = {"file": found.file, "line": found.line}
+        return escape_json(msgspec.json.encode({**place, **finding}).decode())
 
 
 class GitHubReport(LineReport):
@@ -50,7 +52,7 @@ class GitHubReport(LineReport):
         finding = found.finding
         command, title = _GITHUB_COMMANDS[finding.severity], f"{finding.rule} {finding.name}"
         place = f"file={_property(found.file)},line={found.line},title={_property(title)}"
-        return f"::{command} {place}::{_data(f'{finding.message} ({finding.hint})')}"
+        return render(f"::{command} {place}::{_data(f'{finding.message} ({finding.hint})')}")
 
 
 def _data(text: str) -> str:

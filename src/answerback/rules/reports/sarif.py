@@ -6,6 +6,7 @@ from typing import IO, Any
 
 import msgspec
 
+from ...dialects.readable import escape_json
 from ..catalogue import RULES
 from ..finding import Rule
 from ..lint.linter import FileFinding, LintCounts
@@ -29,7 +30,9 @@ class SarifReport:
 
     def add(self, found: FileFinding) -> None:
         self._out.write(b"\n" if self._is_first else b",\n")
-        self._out.write(msgspec.json.encode(self._result_json(found)))
+        self._out.write(
+            escape_json(msgspec.json.encode(self._result_json(found)).decode()).encode()
+        )
         self._is_first = False
 
     def file_done(self, name: str, replies: int) -> None:

@@ -30,13 +30,13 @@ class TerminalReport:
         finding = found.finding
         style = _STYLES[finding.severity]
         head = Text.assemble(
-            (f"{found.file}:{found.line}", "bold"),
+            (_printable(f"{found.file}:{found.line}"), "bold"),
             " ",
             (f"{finding.severity} {finding.rule}", style),
             f" {finding.name}",
         )
         self._print(head)
-        self._print(Text(f"  {finding.message}"))
+        self._print(Text(f"  {_printable(finding.message)}"))
         if len(found.body) < _MAX_SHOWN:
             self._print_excerpt(found, style)
         if finding.hint:
@@ -78,7 +78,7 @@ def progress_bar(console: Console, name: str, size: int | None) -> Iterator[Call
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as progress:
-        task = progress.add_task(name, total=size)
+        task = progress.add_task(_printable(name), total=size)
         unshown = 0
 
         def advance(number: int) -> None:

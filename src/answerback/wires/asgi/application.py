@@ -165,6 +165,19 @@ class AsgiApp:
         if self.under_other_server and self.key_is_temporary:
             warn_of_several_workers()
 
+    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the lifespan events of the server, and refuse a WebSocket."""
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        while (message := await receive())["type"] != "lifespan.shutdown":
+            if message["type"] == "lifespan.startup":
+                self.open()
+                await send({"type": "lifespan.startup.complete"})
+        self.close()
+        await send({"type": "lifespan.shutdown.complete"})
+
     async def _answer_preflight(
         self, cors: ASGIApp, scope: Scope, receive: Receive, send: Send
     ) -> None:
@@ -186,19 +199,6 @@ class AsgiApp:
             reason = b"".join(message.get("body", b"") for message in sent).decode()
             refused = failure(reason, code="FOREIGN_ORIGIN")
         await request.respond_with(self._routes.refuse(refused, request))
-
-    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer the lifespan events of the server, and refuse a WebSocket."""
-        if scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1000})
-            return
-        while (message := await receive())["type"] != "lifespan.shutdown":
-            if message["type"] == "lifespan.startup":
-                self.open()
-                await send({"type": "lifespan.startup.complete"})
-        self.close()
-        await send({"type": "lifespan.shutdown.complete"})
 
     @cached_property
     def _mcp(self) -> McpEndpoint:

@@ -1,0 +1,97 @@
+"""Tools that accept large arguments of many types, and one quick tool beside them."""
+
+from dataclasses import dataclass
+
+import pydantic
+
+from answerback import App
+
+app = App("large-arguments")
+
+
+@dataclass
+class Point:
+    x: int
+    y: int
+
+
+@dataclass
+class Circle:
+    radius: int = 1
+
+
+@dataclass
+class Square:
+    side: int = 1
+
+
+@dataclass
+class Batch:
+    points: list[Point]
+
+
+class Model(pydantic.BaseModel):
+    a: int = 0
+
+
+class ModelBatch(pydantic.BaseModel):
+    models: list[Model]
+
+
+@app.tool
+def quick() -> int:
+    return 1
+
+
+@app.tool
+def numbers(x: list[int]) -> int:
+    return len(x)
+
+
+@app.tool
+def shares(x: list[float]) -> int:
+    return len(x)
+
+
+@app.tool
+def named(x: dict[str, int]) -> int:
+    return len(x)
+
+
+@app.tool
+def tables(x: list[list[int]]) -> int:
+    return len(x)
+
+
+@app.tool
+def points(x: list[Point]) -> int:
+    return len(x)
+
+
+@app.tool
+def circles(x: list[Circle]) -> int:
+    return len(x)
+
+
+@app.tool
+def figures(x: list[Circle | Square]) -> int:
+    return len(x)
+
+
+@app.tool
+def batch(x: Batch) -> int:
+    return len(x.points)
+
+
+@app.tool
+def models(x: list[Model]) -> int:
+    return len(x)
+
+
+@app.tool
+def model_batch(x: ModelBatch) -> int:
+    return len(x.models)
+
+
+if __name__ == "__main__":
+    app.run()

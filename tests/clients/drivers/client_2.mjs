@@ -1,0 +1,13 @@
+// The official TypeScript client, version 2.
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { COMMAND, URL_, WIRE, answers } from './driving.mjs';
+
+const client = new Client(
+  { name: 'driver', version: '1.0.0' }, { versionNegotiation: { mode: 'auto' } },
+);
+await client.connect(WIRE === 'stdio'
+  ? new StdioClientTransport({ command: COMMAND[0], args: COMMAND.slice(1) })
+  : new StreamableHTTPClientTransport(new URL(`${URL_}/mcp`)));
+await client.listTools();
+await answers((name, args) => client.callTool({ name, arguments: args }));

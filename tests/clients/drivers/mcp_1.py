@@ -1,0 +1,20 @@
+"""The official Python SDK, version 1."""
+
+import asyncio
+
+from driving import COMMAND, URL, WIRE, answers
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamablehttp_client
+
+
+async def main() -> None:
+    stdio = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])
+    transport = stdio_client(stdio) if WIRE == "stdio" else streamablehttp_client(URL + "/mcp")
+    async with transport as streams, ClientSession(*streams[:2]) as session:
+        await session.initialize()
+        await session.list_tools()
+        await answers(session.call_tool)
+
+
+asyncio.run(main())

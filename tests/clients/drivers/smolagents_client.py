@@ -1,0 +1,20 @@
+"""The MCP client of smolagents, which works with version 1 of the official SDK."""
+
+import asyncio
+
+from driving import COMMAND, URL, WIRE, answers
+from mcp import StdioServerParameters
+from smolagents import MCPClient
+
+stdio = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])
+http = {"url": URL + "/mcp", "transport": "streamable-http"}
+client = MCPClient(stdio if WIRE == "stdio" else http, structured_output=True)
+try:
+    tools = {tool.name: tool for tool in client.get_tools()}
+
+    async def call(tool: str, arguments: dict) -> object:
+        return tools[tool](**arguments)
+
+    asyncio.run(answers(call))
+finally:
+    client.disconnect()
