@@ -209,7 +209,7 @@ def _is_strict(text: bytes) -> bool:
     return text.count(b"[") + text.count(b"{") < 150
 
 
-def large_messages(size: int = 4_000_000) -> dict[str, bytes]:
+def large_messages(size: int) -> dict[str, bytes]:
     """Calls of `add` with about *size* bytes of arguments, by what is wrong with them."""
 
     def call(arguments: str) -> bytes:

@@ -40,7 +40,7 @@ def attack_mcp_over_http(plan: Plan) -> WireReport:
             _attack_version(served, version, plan.part(1 / len(VERSIONS)), report)
         _spoil_session_ids(served, plan, report)
         _spoil_states(served, plan, report)
-        for what, text in large_messages().items():
+        for what, text in large_messages(plan.large).items():
             message = raw_post(text, {"Mcp-Protocol-Version": STATEFUL[-1]})
             _send_large(served, message, what, report)
         _check_server(served, report)
@@ -114,7 +114,7 @@ def attack_rest(plan: Plan) -> WireReport:
                 with report.caught(f"{request[:300]!r}"):
                     _check_rest(response, is_mcp=request.startswith(_MCP_PATHS))
             sent += len(requests)
-        for what, text in large_messages().items():
+        for what, text in large_messages(plan.large).items():
             _, _, arguments = text.partition(b'"arguments":')
             body = arguments[:-2] or text
             _send_large(served, raw_post(body, {}, "/functions/add"), what, report)

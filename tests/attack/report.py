@@ -45,12 +45,14 @@ class Plan:
     cases: int
     until: float
     seed: int = 1
+    large: int = 4_000_000
+    """The size of the large messages in bytes; the default limit of a body is a little more."""
 
     def part(self, share: float) -> Plan:
         """A plan for a share of the cases, which may take a part of the remaining time."""
         now = time.monotonic()
         until = now + max(0.0, self.until - now) * min(1.0, share * 2 + 0.15)
-        return Plan(max(1, round(self.cases * share)), until, self.seed)
+        return Plan(max(1, round(self.cases * share)), until, self.seed, self.large)
 
     @property
     def time_is_up(self) -> bool:

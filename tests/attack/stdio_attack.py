@@ -114,7 +114,7 @@ def _check(
 
 def _send_large(client: StdioClient, plan: Plan, report: WireReport) -> None:
     """Send a large line and a small call after it; the small call must not wait for long."""
-    for what, text in large_messages().items():
+    for what, text in large_messages(plan.large).items():
         if plan.time_is_up:
             break
         waits = (_wait_of_quick_call(client, text, report) for _ in range(3))

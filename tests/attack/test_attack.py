@@ -14,7 +14,8 @@ from tests.attack.stdio_attack import attack_stdio
 
 
 def plan(cases: int) -> Plan:
-    return Plan(cases, time.monotonic() + 60)
+    # Several tests run at a time, so the large messages are smaller than in `make attack`.
+    return Plan(cases, time.monotonic() + 60, large=1_000_000)
 
 
 def test_no_attack_on_stdio_succeeds() -> None:

@@ -96,7 +96,8 @@ class Engine:
                 raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
             return result_frame(request.id, await found[1](peer, request.params))
         except RpcError as error:
-            peer.error = error
+            # The frames of its traceback refer to the peer, which would be a reference cycle.
+            peer.error = error.with_traceback(None)
         except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
             log_internal_error(request.method)
             peer.error = RpcError(INTERNAL_ERROR, "Internal error")
