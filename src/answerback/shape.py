@@ -53,7 +53,7 @@ class Shape(msgspec.Struct, frozen=True):
             case "bare":
                 return schema
             case "empty":
-                return {"type": "object", "additionalProperties": False}
+                return {"type": "object", "properties": {}, "additionalProperties": False}
             case "spread":
                 parts = schema.get("prefixItems", [])
                 return _object_schema({f"result{i}": part for i, part in enumerate(parts)}, schema)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import enum
-from datetime import date
+from datetime import date, datetime
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import annotated_types
@@ -11,6 +11,7 @@ import pydantic
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from answerback.shape import EMPTY
 from answerback.types.arguments import Parameter
 from answerback.types.json_schema import arguments_schema, output_schema, schemas
 
@@ -73,7 +74,11 @@ def _schema(annotation: Any, **more: Any) -> dict[str, Any]:
 
 
 def test_the_schema_of_no_arguments_is_a_closed_empty_object() -> None:
-    assert arguments_schema([]) == {"type": "object", "additionalProperties": False}
+    assert arguments_schema([]) == {
+        "type": "object",
+        "properties": {},
+        "additionalProperties": False,
+    }
 
 
 def test_arguments_are_a_closed_object() -> None:
@@ -138,6 +143,7 @@ def test_arguments_are_a_closed_object() -> None:
         (
             Closed,
             {
+                "title": "Closed",
                 "type": "object",
                 "properties": {"x": {"type": "integer"}},
                 "required": ["x"],
@@ -159,6 +165,7 @@ def test_a_default_that_json_cannot_represent_is_left_out(default: Any) -> None:
 
 def test_a_class_that_is_used_once_is_written_in_place() -> None:
     assert _schema(Point) == {
+        "title": "Point",
         "description": "A place on the plane.",
         "type": "object",
         "properties": {
@@ -228,5 +235,36 @@ def test_a_model_has_one_schema_for_validation_and_one_for_serialization() -> No
     assert list(written["properties"]) == ["out"]
 
 
-def test_titles_that_only_repeat_names_are_left_out() -> None:
-    assert "title" not in str(output_schema(User))
+def test_the_schema_of_a_class_has_its_name_as_title_and_no_titles_of_fields() -> None:
+    assert output_schema(User)["title"] == "User"
+    assert output_schema(Line)["title"] == "Line"
+    assert "title" not in str(output_schema(User)["properties"])
+
+
+def test_a_model_that_is_the_whole_type_is_a_component_by_its_name() -> None:
+    class Plain(pydantic.BaseModel):
+        x: int
+
+    (alone, in_a_list), components = schemas([Plain, list[Plain]])
+
+    assert alone == {"$ref": "#/components/schemas/Plain"}
+    assert in_a_list["items"] == alone
+    assert set(components) == {"Plain"}
+
+
+class Empty(msgspec.Struct):
+    pass
+
+
+def test_an_object_without_members_has_empty_properties() -> None:
+    assert _schema(Empty)["properties"] == {}
+    assert EMPTY.wrap_schema({})["properties"] == {}
+
+
+def test_a_datetime_with_an_offset_has_the_format_and_no_pattern() -> None:
+    aware = Annotated[datetime, msgspec.Meta(tz=True)]
+
+    assert _schema(aware) == {"type": "string", "format": "date-time"}
+    # RFC 3339 requires an offset, so the format would refuse what these types accept.
+    assert "format" not in _schema(datetime)
+    assert "format" not in _schema(Annotated[datetime, msgspec.Meta(tz=False)])

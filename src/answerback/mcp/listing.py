@@ -11,6 +11,7 @@ import msgspec
 from ..content import Icon
 from ..dialects.mcp_blocks import project_annotations
 from ..registry import Registry
+from ..shape import RESULT
 from ..tools.prompt import Prompt
 from ..tools.resource import Resource
 from ..tools.tool import Tool
@@ -39,10 +40,17 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
         entry["description"] = tool.description
     entry["inputSchema"] = tool.input_schema
     if version.structured and tool.output_schema is not None:
-        entry["outputSchema"] = tool.output_schema
+        entry["outputSchema"] = _output_schema(tool)
     if version.tool_annotations and (hints := tool.settings.hints):
         entry["annotations"] = hints
     return entry | _extras(tool.settings, version)
+
+
+def _output_schema(tool: Tool) -> dict[str, Any] | None:
+    """The schema of the data; clients of FastMCP unwrap `{"result": …}` if the schema says so."""
+    if tool.output_schema is None or tool.returns.shape is not RESULT:
+        return tool.output_schema
+    return tool.output_schema | {"x-fastmcp-wrap-result": True}
 
 
 def resource_entry(resource: Resource, version: Version) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from . import nodes
 from .annotation_reader import is_object_node, read_type
 from .arguments import Parameter
 from .nodes import Node
-from .schema_renderer import Renderer, default_keyword
+from .schema_renderer import Renderer, clean_name, default_keyword
 
 Schema = dict[str, Any]
 
@@ -25,8 +25,8 @@ def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
         each.name: _property(each, renderer.render(node))
         for each, node in zip(parameters, trees, strict=True)
     }
-    if properties:
-        schema["properties"] = properties
+    # Also if it is empty: many clients read it without asking whether it is there.
+    schema["properties"] = properties
     required = [each.name for each in parameters if each.required]
     if required:
         schema["required"] = required
@@ -62,7 +62,7 @@ def schemas(
     """Return the schemas of several types and, by name, those of the classes in them."""
     trees = [read_type(annotation) for annotation in annotations]
     names = _definition_names(trees, name_all=True)
-    renderer = Renderer(names, mode=mode, ref_template=ref_template)
+    renderer = Renderer(names, mode=mode, ref_template=ref_template, name_models=True)
     return [renderer.render(node) for node in trees], renderer.definitions
 
 
@@ -117,18 +117,14 @@ def _count_records(tree: Node) -> Counter[Any]:
     return uses
 
 
-def _clean(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "_", name).strip("_")
-
-
 def _short_name(annotation: Any) -> str:
     if isinstance(annotation, type):
-        return _clean(annotation.__name__)
+        return clean_name(annotation.__name__)
     # A generic with its types: Box[int] becomes Box_int.
-    return _clean(re.sub(r"[\w.<>]+\.", "", str(annotation)))
+    return clean_name(re.sub(r"[\w.<>]+\.", "", str(annotation)))
 
 
 def _long_name(annotation: Any) -> str:
     if isinstance(annotation, type):
-        return _clean(f"{annotation.__module__}.{annotation.__qualname__}")
-    return _clean(str(annotation))
+        return clean_name(f"{annotation.__module__}.{annotation.__qualname__}")
+    return clean_name(str(annotation))

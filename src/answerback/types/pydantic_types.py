@@ -302,24 +302,12 @@ def _is_object(schema: dict[str, Any], defs: dict[str, Any]) -> bool:
 def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:
     """Return pydantic's JSON Schema of the type, with its definitions under `$defs`."""
     return adapter(node).json_schema(
-        mode=mode, ref_template="#/$defs/{model}", schema_generator=_SchemaWithoutTitles
+        mode=mode, ref_template="#/$defs/{model}", schema_generator=_SchemaWithoutFieldTitles
     )
 
 
-class _SchemaWithoutTitles(GenerateJsonSchema):
-    """Leaves out titles that only repeat a field's or a class's name."""
+class _SchemaWithoutFieldTitles(GenerateJsonSchema):
+    """Leaves out titles that only repeat a field's name."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
-
-    def model_schema(self, schema: Any) -> dict[str, Any]:
-        return _without_title(super().model_schema(schema), schema["cls"])
-
-    def dataclass_schema(self, schema: Any) -> dict[str, Any]:
-        return _without_title(super().dataclass_schema(schema), schema["cls"])
-
-
-def _without_title(rendered: dict[str, Any], cls: type) -> dict[str, Any]:
-    if rendered.get("title") == cls.__name__:
-        del rendered["title"]
-    return rendered

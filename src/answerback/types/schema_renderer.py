@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import date, datetime
 from decimal import Decimal
@@ -32,8 +33,11 @@ class Renderer:
         *,
         mode: str,
         ref_template: str = "#/$defs/{name}",
+        name_models: bool = False,
     ) -> None:
         self.mode = mode
+        # Every pydantic model becomes a definition, not only those inside others.
+        self._name_models = name_models
         self.definitions: dict[str, Schema] = {}
         self._ref_template = ref_template
         self._names = definition_names
@@ -88,6 +92,10 @@ class Renderer:
         for old, new in names.items():
             self.definitions[new] = rename_refs(definitions[old], refs)
         renamed: Schema = rename_refs(schema, refs)
+        if self._name_models and isinstance(node.annotation, type) and "title" in schema:
+            name = self._name_for(clean_name(node.annotation.__name__), schema)
+            self.definitions[name] = renamed
+            return self.ref(name)
         return renamed
 
     def _name_for(self, name: str, schema: Schema) -> str:
@@ -100,6 +108,11 @@ class Renderer:
             unused = f"{name}_{number}"
         self._pydantic_definitions[unused] = schema
         return unused
+
+
+def clean_name(name: str) -> str:
+    """Return the name with underscores in the place of characters that no reference may have."""
+    return re.sub(r"[^A-Za-z0-9.]+", "_", name).strip("_")
 
 
 def rename_refs(schema: Any, refs: dict[str, str]) -> Any:
@@ -174,11 +187,10 @@ def _scalar(node: nodes.Scalar) -> Schema:
 
 
 def _time_keywords(node: nodes.Scalar) -> Schema:
-    schema: Schema = {"pattern": pattern_of(node.kind, node.limits)}
-    # `date-time` requires an offset, so it is right only for types that require one.
-    if node.limits.tz and node.kind is datetime:
-        schema["format"] = "date-time"
-    return schema
+    # RFC 3339 requires an offset, so the format alone is right only for types that require one.
+    if node.kind is datetime and node.limits.tz:
+        return {"format": "date-time"}
+    return {"pattern": pattern_of(node.kind, node.limits)}
 
 
 def _limit_keywords(limits: ValueLimits) -> Schema:
@@ -261,7 +273,9 @@ def _mapping(renderer: Renderer, node: nodes.Mapping) -> Schema:
 def _record(renderer: Renderer, node: nodes.Record) -> Schema:
     schema = _array_record(renderer, node) if node.array else _object(renderer, node)
     description = _class_description(node.cls)
-    return schema if description is None else {"description": description, **schema}
+    notes = {} if description is None else {"description": description}
+    # Clients name the classes that they generate by it.
+    return {"title": node.cls.__name__, **notes, **schema}
 
 
 def _class_description(cls: Any) -> str | None:
@@ -280,8 +294,7 @@ def _object(renderer: Renderer, node: nodes.Record) -> Schema:
     required = [field.json_name for field in node.fields if field.required]
     if node.tag is not None:
         properties = {node.tag[0]: {"enum": [node.tag[1]]}, **properties}
-    if properties:
-        schema["properties"] = properties
+    schema["properties"] = properties
     if required:
         schema["required"] = required
     if node.closed:
