@@ -10,4 +10,7 @@ const client = new MultiServerMCPClient({
   },
 });
 const tools = Object.fromEntries((await client.getTools()).map(tool => [tool.name, tool]));
-await answers((name, args) => tools[name].invoke(args));
+await answers(async (name, args) => {
+  const message = await tools[name].invoke({ name, args, id: '1', type: 'tool_call' });
+  return { debug: message };
+});

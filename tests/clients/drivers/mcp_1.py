@@ -2,7 +2,7 @@
 
 import asyncio
 
-from driving import COMMAND, URL, WIRE, answers
+from driving import COMMAND, URL, WIRE, answers, of_result
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
@@ -14,7 +14,11 @@ async def main() -> None:
     async with transport as streams, ClientSession(*streams[:2]) as session:
         await session.initialize()
         await session.list_tools()
-        await answers(session.call_tool)
+
+        async def call(tool: str, arguments: dict) -> dict:
+            return of_result(await session.call_tool(tool, arguments))
+
+        await answers(call)
 
 
 asyncio.run(main())
