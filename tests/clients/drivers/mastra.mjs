@@ -10,4 +10,7 @@ const client = new MCPClient({
   },
 });
 const tools = await client.listTools();
-await answers(async (name, args) => ({debug: await tools[`app_${name}`].execute(args, {})}));
+await answers(async (name, args) => {
+  const answer = await tools[`app_${name}`].execute(args, {});
+  return answer.content === undefined ? { data: answer } : ofResult(answer);
+});

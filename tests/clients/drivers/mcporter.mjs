@@ -9,7 +9,8 @@ const app = WIRE === 'stdio'
 writeFileSync('mcporter.json', JSON.stringify({ mcpServers: { app }, imports: [] }));
 await answers((name, args) => {
   const command = ['node_modules/mcporter/dist/cli.js', '--config', 'mcporter.json', 'call',
-    `app.${name}`, '--args', JSON.stringify(args), '--output', 'raw'];
+    `app.${name}`, '--args', JSON.stringify(args), '--output', 'json'];
   const text = execFileSync(process.execPath, command, { stdio: ['ignore', 'pipe', 2] });
-  return ofResult(JSON.parse(String(text)));
+  const answer = JSON.parse(String(text));
+  return answer.content === undefined ? { data: answer } : ofResult(answer);
 });
