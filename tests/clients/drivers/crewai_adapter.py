@@ -12,6 +12,6 @@ with MCPServerAdapter(stdio if WIRE == "stdio" else http) as adapted:
     tools = {tool.name: tool for tool in adapted}
 
     async def call(tool: str, arguments: dict) -> dict:
-        return {"debug": repr(tools[tool].run(**arguments))}
+        return {"text": tools[tool].run(**arguments)}
 
     asyncio.run(answers(call))

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from driving import COMMAND, URL, WIRE, answers, of_blocks
 import pydantic_core
+from driving import COMMAND, URL, WIRE, answers, of_blocks
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
 

@@ -1,7 +1,6 @@
 """The MCP toolset of Google's Agent Development Kit."""
 
 import asyncio
-from unittest.mock import MagicMock
 
 from driving import COMMAND, URL, WIRE, answers, of_result
 from google.adk.tools.mcp_tool import (
@@ -22,8 +21,8 @@ async def main() -> None:
     tools = {tool.name: tool for tool in await toolset.get_tools()}
 
     async def call(tool: str, arguments: dict) -> dict:
-        result = await tools[tool].run_async(args=arguments, tool_context=MagicMock())
-        return {"debug": repr(result)}
+        result = await tools[tool].run_async(args=arguments, tool_context=None)
+        return of_result(result | {"_meta": result.get("meta")})
 
     await answers(call)
     await toolset.close()

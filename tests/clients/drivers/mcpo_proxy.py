@@ -1,7 +1,6 @@
 """mcpo: a server with one path for each tool, for clients that read OpenAPI documents."""
 
 import asyncio
-import json
 import socket
 import subprocess
 import sys
@@ -15,7 +14,7 @@ with socket.socket() as free:
 stdio = ["--", *COMMAND]
 http = ["--server-type", "streamable-http", "--", URL + "/mcp"]
 options = ["--host", "127.0.0.1", "--port", str(port), *(stdio if WIRE == "stdio" else http)]
-proxy = subprocess.Popen([sys.executable, "-m", "mcpo", *options], stdout=sys.stderr)
+proxy = subprocess.Popen(["mcpo", *options], stdout=sys.stderr)
 
 
 async def main() -> None:
@@ -31,7 +30,14 @@ async def main() -> None:
             response = await client.post(f"/{tool}", json=arguments)
             if response.status_code != 200:
                 return {"error": True, "text": response.text}
-            return {"data": response.json(), "text": response.text}
+            body = response.json()
+            if not isinstance(body, str):
+                return {"data": body}
+            # A single block comes without its type: an image as a data URL, a text as it is.
+            image = body.removeprefix("data:image/png;base64,")
+            if image != body:
+                return {"image": image}
+            return {"text": body} if tool == "report" else {"data": {"result": body}}
 
         await answers(call)
 
