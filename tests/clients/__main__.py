@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 APP = HERE / "app.py"
 ENVIRONMENTS = ROOT / ".clients"
-SECONDS = 240
+SECONDS = 600
 INSTALL_SECONDS = 900
 # MCP clients start a server without most variables, so the command sets this one itself.
 STDIO = ["env", f"PYTHONPATH={ROOT / 'src'}", sys.executable, str(APP), "mcp"]
