@@ -18,7 +18,7 @@ class Client(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     lacks: tuple[str, ...] = ()
     """The parts of an answer that the client does not show; `tool.part` for one tool only."""
     judge: bool = False
-    """True if the driver makes requests of its own, and fails if something is wrong."""
+    """True if the driver only reads the document, and fails if something is wrong."""
 
     def row(self, cells: dict[str, str]) -> str:
         """The line of the table that is printed, and that docs/clients.md has."""
