@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.wires.processes import wait_until
+from tests.wires.processes import state_of, wait_until
 
 FILE = """
 import threading, time
@@ -257,7 +257,11 @@ def test_a_stdin_that_cannot_be_read_ends_the_server_with_the_reason(tmp_path: P
     assert done.returncode == 2
 
 
-def test_a_terminal_that_hangs_up_ends_the_server_with_the_reason(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_reading", [True, False])
+def test_a_terminal_that_hangs_up_ends_the_server_with_the_reason(
+    tmp_path: Path, is_reading: bool
+) -> None:
+    """Linux fails a read that waits, but returns an empty one if it begins after the end."""
     file = tmp_path / "wait.py"
     file.write_text(FILE)
     controller, terminal = pty.openpty()
@@ -273,7 +277,11 @@ def test_a_terminal_that_hangs_up_ends_the_server_with_the_reason(tmp_path: Path
         os.write(controller, b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         assert process.stdout is not None
         assert select.select([process.stdout], [], [], 20)[0]
+        if not is_reading:
+            process.send_signal(signal.SIGSTOP)
+            wait_until(lambda: state_of(process.pid) == "T")
         os.close(controller)
+        process.send_signal(signal.SIGCONT)
         _, errors = process.communicate(timeout=20)
     finally:
         process.kill()
