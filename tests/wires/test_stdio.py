@@ -231,7 +231,9 @@ def test_a_non_blocking_stdin_is_waited_for(tmp_path: Path) -> None:
     os.close(reading)
     try:
         lines = []
-        for id in (b"1", b"2"):
+        for id in (b"1", b"2", b"3", b"4"):
+            # There is nothing to read yet when the server waits.
+            wait_until(lambda: state_of(process.pid) == "S")
             os.write(writing, b'{"jsonrpc":"2.0","id":%b,"method":"ping"}\n' % id)
             assert process.stdout is not None
             assert select.select([process.stdout], [], [], 20)[0]
@@ -239,7 +241,7 @@ def test_a_non_blocking_stdin_is_waited_for(tmp_path: Path) -> None:
         os.close(writing)
 
         assert process.wait(20) == 0
-        assert [line["id"] for line in lines] == [1, 2]
+        assert [line["id"] for line in lines] == [1, 2, 3, 4]
     finally:
         process.kill()
         process.communicate()
