@@ -17,6 +17,7 @@ from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    Frame,
     Notification,
     Params,
     Request,
@@ -25,6 +26,7 @@ from .jsonrpc import (
     error_frame,
     is_batch,
     is_stateless,
+    joined,
     meta_of,
     parse,
     parse_batch,
@@ -57,7 +59,7 @@ class Connection:
         self,
         registry: Registry,
         engine: Engine,
-        send: Callable[[bytes], None],
+        send: Callable[[Frame], None],
         make_peer: Callable[[Id, Version, ClientCapabilities], McpPeer],
         on_response: Callable[[Response], None],
     ) -> None:
@@ -126,7 +128,7 @@ class Connection:
         if frame is not None:
             self._send(frame)
 
-    def _frame(self, request: Request, peer: McpPeer) -> bytes | None:
+    def _frame(self, request: Request, peer: McpPeer) -> Frame | None:
         """The response, or None for a request that was cancelled meanwhile."""
         try:
             frame = run_without_loop(self._engine.respond(request, peer))
@@ -197,11 +199,12 @@ class Connection:
         return texts
 
     def _answer_batch(self, texts: list[bytes]) -> None:
-        frames = [frame for text in texts if (frame := self._batch_frame(text)) is not None]
+        found = [frame for text in texts if (frame := self._batch_frame(text)) is not None]
+        frames = [joined(frame) for frame in found]
         if frames:
             self._send(b"[%b]" % b",".join(frames))
 
-    def _batch_frame(self, text: bytes) -> bytes | None:
+    def _batch_frame(self, text: bytes) -> Frame | None:
         """The response to one message of a batch, if it gets one."""
         try:
             message = parse(text)

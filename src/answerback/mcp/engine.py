@@ -20,12 +20,15 @@ from .completion import complete
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    LARGE_RESULT,
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
+    Frame,
     Params,
     Request,
     RpcError,
     error_frame,
+    large_result_frame,
     read_params,
     result_frame,
 )
@@ -41,7 +44,7 @@ if TYPE_CHECKING:
     from .signing import Signer
 
 _encode = msgspec.json.Encoder().encode
-_Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, bytes]]
+_Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
 
 
 class Engine:
@@ -87,14 +90,17 @@ class Engine:
         params = request.params
         return params.name.removeprefix(self._prefix) if isinstance(params, ToolCall) else ""
 
-    async def respond(self, request: Request, peer: McpPeer) -> bytes:
+    async def respond(self, request: Request, peer: McpPeer) -> Frame:
         """The frame that answers a request. It never raises; `peer.error` keeps an error."""
         try:
             found = self._methods.get(request.method)
             # A method without a capability is in every version.
             if found is None or (found[0] and not self.server_info.offers(found[0], peer.version)):
                 raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
-            return result_frame(request.id, await found[1](peer, request.params))
+            result = await found[1](peer, request.params)
+            if isinstance(result, bytes):
+                return result_frame(request.id, result)
+            return large_result_frame(request.id, result)
         except RpcError as error:
             # The frames of its traceback refer to the peer, which would be a reference cycle.
             peer.error = error.with_traceback(None)
@@ -113,7 +119,7 @@ class Engine:
     async def _discover(self, peer: McpPeer, raw: Params) -> bytes:
         return self.server_info.discover(peer.version)
 
-    async def _call_tool(self, peer: McpPeer, raw: Params) -> bytes:
+    async def _call_tool(self, peer: McpPeer, raw: Params) -> Frame:
         asked = raw if isinstance(raw, ToolCall) else read_params(raw, ToolCall)
         prefix = self._prefix
         if not asked.name.startswith(prefix):
@@ -137,7 +143,12 @@ class Engine:
             return reply
         server_info = self.server_info.json if version.stateless else b""
         contract = call.tool.contract
-        return dialect.write(reply, call.shape, contract, version, server_info=server_info)
+        pieces = dialect.write_in_pieces(
+            reply, call.shape, contract, version, server_info=server_info
+        )
+        encoded = reply.encoded
+        is_large = encoded is not None and len(encoded) >= LARGE_RESULT
+        return pieces if is_large else b"".join(pieces)
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
         """Give the peer the answers that its client sent, now and with earlier requests."""

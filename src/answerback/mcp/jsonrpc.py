@@ -29,6 +29,10 @@ MAX_BATCH = 1000
 Params: TypeAlias = msgspec.Raw | msgspec.Struct
 """The parameters of a request, as JSON text or already decoded: `read_params` takes both."""
 NO_PARAMS = msgspec.Raw(b"{}")
+Frame: TypeAlias = bytes | tuple[bytes, ...]
+"""A message that is sent; a large one is in pieces, because joining them would copy it."""
+LARGE_RESULT = 64 * 1024
+"""From this size on it is cheaper to send pieces than to join them."""
 
 
 class RpcError(Exception):
@@ -198,6 +202,15 @@ def _malformed(text: bytes, exc: Exception) -> RpcError:
 
 def result_frame(id: Id, result: bytes) -> bytes:
     return b"".join((b'{"jsonrpc":"2.0","id":', _encode(id), b',"result":', result, b"}"))
+
+
+def large_result_frame(id: Id, pieces: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """The pieces of the frame for the *pieces* of a result."""
+    return (b'{"jsonrpc":"2.0","id":%b,"result":' % _encode(id) + pieces[0], *pieces[1:], b"}")
+
+
+def joined(frame: Frame) -> bytes:
+    return frame if isinstance(frame, bytes) else b"".join(frame)
 
 
 def error_frame(id: Id | None, error: RpcError) -> bytes:
