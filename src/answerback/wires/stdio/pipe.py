@@ -55,7 +55,8 @@ class LineReader:
                 if not self._read_more():
                     return None
                 continue
-            line = bytes(self._buffer[:end])
+            with memoryview(self._buffer) as whole:
+                line = bytes(whole[:end])
             del self._buffer[: end + 1]
             self._searched = 0
             if self._is_first:
