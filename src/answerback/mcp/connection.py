@@ -12,7 +12,7 @@ from ..calls.failures import log_internal_error
 from ..calls.pipeline import run_without_loop
 from ..registry import Change, Registry
 from ..versions import LATEST_STATEFUL, STATELESS, Version
-from .engine import Engine
+from .engine import Engine, has_large_arguments
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -102,8 +102,10 @@ class Connection:
             return None
         if not self._engine.answers_at_once(request):
             name = self._engine.tool_name(request)
-            # Clients may send any number of names that no tool has, so those are not kept.
-            tool = name if name in self._registry.tools else ""
+            # Clients may send any number of names that no tool has, so those are not kept. A call
+            # with large arguments is not brief, whatever the last call of its tool was.
+            is_usual = name in self._registry.tools and not has_large_arguments(request)
+            tool = name if is_usual else ""
             return Job(partial(self._answer, request, peer), tool)
         self._answer(request, peer)
         return None

@@ -10,6 +10,7 @@ import msgspec
 from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.handlers import Handlers
+from ..calls.runners import LARGE_ARGUMENTS
 from ..dialects import mcp as dialect
 from ..dialects.mcp_blocks import project_block, write_block
 from ..registry import Registry
@@ -71,10 +72,13 @@ class Engine:
     def answers_at_once(self, request: Request) -> bool:
         """Whether no author's code runs for the request, or only an inline tool without Context.
 
-        Such a tool neither waits nor sends anything before its result.
+        Such a tool neither waits nor sends anything before its result. Decoding large arguments
+        takes long, even for an inline tool.
         """
         if request.method not in _RUN_AUTHORS_CODE:
             return True
+        if has_large_arguments(request):
+            return False
         tool = self._registry.tools.get(self.tool_name(request))
         return tool is not None and tool.inline and not _uses_peer(tool)
 
@@ -233,6 +237,11 @@ class Engine:
         asked = read_params(raw, Complete)
         result = {"completion": await complete(self._registry, self._handlers, asked, peer)}
         return self.server_info.encode_result(result, peer.version)
+
+
+def has_large_arguments(request: Request) -> bool:
+    params = request.params
+    return isinstance(params, ToolCall) and len(params.arguments) > LARGE_ARGUMENTS
 
 
 _RUN_AUTHORS_CODE = frozenset(
