@@ -126,6 +126,10 @@ def test_a_call_waits_less_than_its_bound_while_four_valid_megabytes_are_decoded
         ("figures", items("{}", "1", SMALL_SIZE), 400),
         ("models", items("{}", "{}", SMALL_SIZE), 200),
         ("models", items("{}", "1", SMALL_SIZE), 400),
+        ("model_batch", field("models", items("{}", "{}", SMALL_SIZE)), 200),
+        ("model_batch", field("models", items("{}", "1", SMALL_SIZE)), 400),
+        ("number_model", field("numbers", items("1.0", "1", SMALL_SIZE)), 200),
+        ("number_model", field("numbers", items("1", '""', SMALL_SIZE)), 400),
     ],
 )
 def test_a_call_waits_less_than_50_ms_while_256_kilobytes_are_decoded(
