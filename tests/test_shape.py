@@ -78,5 +78,6 @@ def test_bare_and_empty_schemas() -> None:
     assert BARE.wrap_schema({"type": "object"}) == {"type": "object"}
     assert EMPTY.wrap_schema({"type": "null"}) == {
         "type": "object",
+        "properties": {},
         "additionalProperties": False,
     }

@@ -218,12 +218,18 @@ def test_a_tool_error_keeps_its_message_code_and_details() -> None:
         ToolError("no", details=Opaque()),
         ToolError("no", details=[1]),
         ToolError("no\ud800"),
-        ToolError(ValueError("no")),  # type: ignore[arg-type]  # authors do
         ToolError("no", code=["no"]),  # type: ignore[arg-type]  # authors might
     ],
 )
 def test_a_tool_error_that_cannot_be_sent_whole_is_still_an_error(error: ToolError) -> None:
     assert raised(error)["error"]["message"].startswith("no")
+
+
+def test_an_exception_as_the_message_of_a_tool_error_is_logged_and_not_shown() -> None:
+    found = raised(ToolError(ValueError("hunter2")))  # type: ignore[arg-type]  # authors do
+
+    assert found["error"]["message"].startswith("Unknown error (reference ")
+    assert "hunter2" not in str(found)
 
 
 @pytest.mark.parametrize("error", [ValueError("password=hunter2"), SystemExit("password=hunter2")])

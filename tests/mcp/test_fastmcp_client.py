@@ -49,7 +49,7 @@ async def report(target: Any, mode: Any) -> ClientReport:
         resource = (await client.read_resource("test://note"))[0]
         prompt = (await client.get_prompt("review", {"what": "this"})).messages[0]
 
-        assert text.data.result == text_of(text.content[0])
+        assert text.data == text_of(text.content[0])
         assert (structured.data.total, structured.data.terms) == (5, [2, 3])
         assert isinstance(image, types.ImageContent)
         assert isinstance(resource, types.TextResourceContents)

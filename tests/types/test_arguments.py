@@ -150,7 +150,7 @@ def test_an_optional_argument_that_was_not_sent_is_left_out() -> None:
     arguments = Arguments(
         [
             Parameter(name="x", annotation=int),
-            Parameter(name="y", annotation=list[int], default=[1]),
+            Parameter(name="y", annotation=list[int], default=()),
         ]
     )
 

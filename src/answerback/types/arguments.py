@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,7 @@ from .describe import MAX_SHOWN, describe, describe_value, similar_names
 from .msgspec_types import MsgspecTypes
 from .nodes import Node
 from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyProblems
+from .validator_text import refusal
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +44,8 @@ class Arguments:
     def decode(self, raw: bytes) -> dict[str, Any]:
         """Return typed keyword arguments, without those that were not sent.
 
-        Raises InvalidJson, or InvalidArguments with all problems.
+        One that was not sent and has a mutable default gets a copy of it, so that calls do not
+        share it. Raises InvalidJson, or InvalidArguments with all problems.
         """
         # Two threads may both build a decoder; either one will do.
         decoder = self._decoder or self._build_decoder()
@@ -57,9 +59,12 @@ class Arguments:
                 values = msgspec.structs.asdict(decoder.decode(raw))
             except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
                 values = self._coerce(decoder, raw)
-        for name in decoder.optional:
+        for name, copy_default in decoder.optional.items():
             if values[name] is msgspec.UNSET:
-                del values[name]
+                if copy_default is None:
+                    del values[name]
+                else:
+                    values[name] = copy_default()
         return values
 
     def _build_decoder(self) -> _ArgumentsDecoder:
@@ -109,7 +114,10 @@ class _ArgumentsDecoder:
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self.nodes = {each.name: read_type(each.annotation, each.name) for each in parameters}
         self.required = [each.name for each in parameters if each.required]
-        self.optional = [each.name for each in parameters if not each.required]
+        # Each with the function that copies its default, or None if it cannot change.
+        self.optional = {
+            each.name: _copier(each.default) for each in parameters if not each.required
+        }
         fields = [(name, self.nodes[name], True) for name in self.required]
         fields += [(name, self.nodes[name], False) for name in self.optional]
         self._types = MsgspecTypes()
@@ -161,15 +169,28 @@ class _ArgumentsDecoder:
         except RecursionError:
             raise
         except msgspec.ValidationError as error:
-            raise InvalidArguments((_problem_from_msgspec(str(error)),)) from None
+            raise InvalidArguments((_problem_from_msgspec(error, coerced),)) from None
         except Exception as error:
-            message = f"refused by its class ({type(error).__name__})"
-            raise InvalidArguments((Problem(path="", message=message),)) from error
+            problem = Problem(path="", message=refusal(error, coerced))
+            raise InvalidArguments((problem,)) from error
         return msgspec.structs.asdict(made)
 
 
 # The value of an argument with a number out of range, whose problem is reported already.
 _OUT_OF_RANGE = object()
+
+
+def _copier(default: Any) -> Callable[[], Any] | None:
+    """Return a function that copies the default, or None if calls may share it."""
+    if default is None or isinstance(default, str | int | float | bytes):
+        return None
+    from copy import deepcopy
+
+    try:
+        is_shared = deepcopy(default) is default
+    except Exception:  # noqa: BLE001 - an object of any class may be a default
+        return None
+    return None if is_shared else lambda: deepcopy(default)
 
 
 def _load_object(raw: bytes, coercion: Coercion, has_records: bool) -> dict[str, Any]:
@@ -211,8 +232,11 @@ def _suggestion(name: str, known: dict[str, Node]) -> str | None:
     return f"did you mean {found[0]!r}?" if found else None
 
 
-def _problem_from_msgspec(message: str) -> Problem:
+def _problem_from_msgspec(error: msgspec.ValidationError, sent: dict[str, Any]) -> Problem:
+    message = str(error)
     text, _, path = message.rpartition(" - at `$")
+    path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text else ""
+    if error.__cause__ is not None:
+        return Problem(path=path, message=refusal(error.__cause__, sent))
     text = (text or message).replace("`", "")
-    path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text != message else ""
     return Problem(path=path, message=text[:1].lower() + text[1:])

@@ -19,6 +19,7 @@ from . import nodes
 from .describe import describe, describe_value, kind_name
 from .nodes import Node
 from .scalars import format_hint
+from .validator_text import is_secret_path
 
 MAX_PROBLEMS = 50
 # The key of a dict, as `dict_item` writes it.
@@ -142,7 +143,8 @@ class Coercion:
         self.lenient = lenient
         # Remove the keys that a record does not declare.
         self.prune = prune
-        # Callers may see the arguments that they sent, but a return value may be secret.
+        # Callers may see the arguments that they sent, except under the name of a secret. A
+        # return value may be secret.
         self.show_values = show_values
         # Checks many items of a long array at once. Not while a member of a union is tried,
         # because it does not count the differences.
@@ -160,7 +162,8 @@ class Coercion:
     def report_mismatch(self, node: Node, value: Any, path: str) -> Any:
         """Report that *node* does not accept *value*; returns *value*."""
         expected = describe(node)
-        got = describe_value(value) if self.show_values else kind_name(value)
+        is_shown = self.show_values and not is_secret_path(path)
+        got = describe_value(value) if is_shown else kind_name(value)
         message, hint = f"expected {expected}, got {got}", _format_hint(node, value)
         self.report(path, message, expected=expected, got=got, hint=hint)
         return value

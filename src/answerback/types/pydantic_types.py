@@ -19,6 +19,7 @@ from .json_text import ENCODER
 from .model_slices import build_in_slices, with_fail_fast
 from .nodes import Model
 from .problems import Coercion, InvalidOutput, dict_item, item, member
+from .validator_text import quotes_secret, refusal
 
 
 @cache
@@ -87,7 +88,7 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
         return coerce_model(node, repaired, path, coercion)
     if coercion.lenient:
         return _coerce_leniently(node, value, path, coercion)
-    _report(problems, path, coercion)
+    _report(problems, value, path, coercion)
     return value
 
 
@@ -96,7 +97,7 @@ def _errors(error: ValidationError) -> list[Any]:
     count = error.error_count()
     if count > _MAX_ERRORS:
         return [{"type": "", "loc": (), "msg": f"{count} values in it do not fit", "input": None}]
-    return error.errors(include_url=False, include_context=False)
+    return error.errors(include_url=False)
 
 
 def _repair(value: Any, problems: list[Any]) -> Any:
@@ -147,16 +148,26 @@ def _coerce_leniently(node: Model, value: Any, path: str, coercion: Coercion) ->
     try:
         typed = _validate(node, msgspec.json.encode(value), strict=False)
     except ValidationError as error:
-        _report(_errors(error), path, coercion)
+        _report(_errors(error), value, path, coercion)
         return value
     coercion.repairs += 1
     return to_jsonable_python(typed, by_alias=True)
 
 
-def _report(problems: list[Any], path: str, coercion: Coercion) -> None:
+def _report(problems: list[Any], sent: Any, path: str, coercion: Coercion) -> None:
     for problem in problems:
-        text = problem["msg"]
-        coercion.report(_path_of(path, problem["loc"]), text[:1].lower() + text[1:])
+        coercion.report(_path_of(path, problem["loc"]), _text_of(problem, sent, path))
+
+
+def _text_of(problem: Any, sent: Any, path: str) -> str:
+    """Return pydantic's message, without texts that are not for the caller."""
+    text: str = problem["msg"]
+    error = problem.get("ctx", {}).get("error")
+    if isinstance(error, BaseException):
+        text = refusal(error, sent, path)
+    elif problem["type"] not in _SAFE_ERRORS and quotes_secret(text, sent, path):
+        text = f"refused ({problem['type']})"
+    return text[:1].lower() + text[1:]
 
 
 def _path_of(path: str, loc: tuple[int | str, ...]) -> str:

@@ -36,6 +36,8 @@ class HttpPeer(McpPeer):
 
     on_disconnect: Callable[[], object] | None = None
     """Called when a request that takes a while has lost its client; None does not watch for it."""
+    cancel_on_disconnect = False
+    """Cancel a request that takes a while when it has lost its client."""
     key: tuple[bytes, Id] | None = None
     """The session and the id of a request that its client can cancel by a notification."""
     questions: PendingQuestions | None = None
@@ -152,18 +154,20 @@ class HttpPeer(McpPeer):
 
     async def _watch(self) -> None:
         """Keep a silent connection alive with a stream, and notice if the client disconnects."""
-        if self.on_disconnect is None:
+        # Read here: a peer that kept its own method would be a reference cycle.
+        on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
+        if on_disconnect is None:
             await asyncio.sleep(KEEP_ALIVE)
             self.begin_stream()
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(KEEP_ALIVE):
                 await disconnected(self._http.receive)
-            self.on_disconnect()
+            on_disconnect()
             return
         self.begin_stream()
         await disconnected(self._http.receive)
-        self.on_disconnect()
+        on_disconnect()
 
 
 class BatchPeer(HttpPeer):

@@ -96,7 +96,7 @@ class Stateless:
         peer = HttpPeer(request.id, version, client, http)
         peer.level = meta.level
         peer.progress_token = meta.token
-        peer.on_disconnect = peer.cancel
+        peer.cancel_on_disconnect = True
         return peer
 
     async def _subscribe(self, request: Request, http: HttpRequest) -> None:
