@@ -32,6 +32,8 @@ KINDS = {
 }
 TAKE_TEXT = ("length",)
 """The tools that take a text of the size; the others return something of the size."""
+LARGEST_ARGUMENT = 1_000_000
+"""The SDK refuses bodies of more than 4 MB over HTTP."""
 
 
 class SizeServer(NamedTuple):
@@ -67,6 +69,7 @@ def measure() -> list[Figure]:
             for wire, (ours, theirs) in servers.items()
             for tool, kind in KINDS.items()
             for shown, size in SIZES.items()
+            if tool not in TAKE_TEXT or size <= LARGEST_ARGUMENT
         ]
 
 

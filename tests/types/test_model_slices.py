@@ -88,7 +88,7 @@ def test_whole_floats_in_a_long_list_of_ints_are_accepted() -> None:
 
 
 def test_validators_of_a_model_see_its_whole_list() -> None:
-    sent = {"items": [{}] * LONG}
+    sent: dict[str, Any] = {"items": [{}] * LONG}
 
     assert decode(Counted, sent).count == LONG
     assert decode(Noted, sent).seen == LONG
