@@ -13,7 +13,7 @@ import msgspec
 from .problems import InvalidJson
 
 MAX_DEPTH = 200
-_LONG = 16_384
+LONG_TEXT = 16_384
 _TO_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 _RUN = re.compile(rb"\[+|\]+")
@@ -34,7 +34,7 @@ def is_too_deep(raw: bytes) -> bool:
 
 def occurs_more_often(raw: bytes, marks: tuple[bytes, ...], limit: int) -> bool:
     """Return whether the marks occur more than *limit* times in all."""
-    if len(raw) < _LONG:
+    if len(raw) < LONG_TEXT:
         return sum(map(raw.count, marks)) > limit
     # In a long text `find` is some thirty times as fast as `count`.
     for mark in marks:
