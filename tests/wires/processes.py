@@ -38,9 +38,14 @@ def workers_of(server: Any) -> set[int]:
 def is_running(pid: int) -> bool:
     """Whether the process runs; one that exited may stay as a zombie that nobody collects."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return state_of(pid) != "Z"
     except FileNotFoundError:
         return False
+
+
+def state_of(pid: int) -> str:
+    """The letter of the kernel for what a process does: T if it is stopped, Z for a zombie."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 class BackgroundCall(threading.Thread):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
@@ -40,6 +41,7 @@ class LineReader:
 
     def __init__(self, source: int) -> None:
         self._source = source
+        self._is_terminal = os.isatty(source)
         self._buffer = bytearray()
         self._searched = 0
         self._is_first = True
@@ -93,7 +95,11 @@ class LineReader:
     def _read_chunk(self) -> bytes:
         while True:
             try:
-                return os.read(self._source, 65536)
+                chunk = os.read(self._source, 65536)
+                if not chunk and self._is_terminal and not os.isatty(self._source):
+                    # Linux ends the input of a terminal that hung up as Ctrl-D does.
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                return chunk
             except BlockingIOError:
                 # Some parents, such as Node, pass a non-blocking pipe.
                 import select
