@@ -157,7 +157,7 @@ def _plain_kinds(node: Node) -> dict[str, type] | None:
     if not isinstance(node, nodes.Record) or node.style not in ("typeddict", "struct", "dataclass"):
         return None
     fields = {field.name: nodes.without_notes(field.node) for field in node.fields}
-    kinds = {
+    kinds: dict[str, type] = {
         name: each.kind
         for name, each in fields.items()
         if isinstance(each, nodes.Scalar)
