@@ -74,6 +74,16 @@ def source_of(fn: Callable[..., Any]) -> Source:
             raise TypeError(f"{fn!r} cannot be a tool; write a def that calls it")
 
 
+def is_generator(function: FunctionType) -> bool:
+    """Whether calling the function returns a generator, plain or async."""
+    return bool(function.__code__.co_flags & (_GENERATOR | _ASYNC_GENERATOR))
+
+
+def required_parameters(source: Source) -> list[str]:
+    """The names of the parameters without a default."""
+    return [name for name, default in _parameters(source) if default is msgspec.NODEFAULT]
+
+
 def check_callable(source: Source, name: str) -> None:
     """Raise TypeError for a function that cannot be called with named arguments."""
     code = source.function.__code__
@@ -160,7 +170,7 @@ def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
 
 
 def _is_context(annotation: Any) -> bool:
-    """Return True for `Context`, `Context | None` and `Annotated[Context, …]`."""
+    """Return True for `Context`, `Context[State]`, `Context | None` and `Annotated[Context, …]`."""
     if get_origin(annotation) in (Annotated, Union, UnionType):
         return any(map(_is_context, get_args(annotation)))
-    return annotation is Context
+    return annotation is Context or get_origin(annotation) is Context

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 from ..calls.failures import Interrupted
 from ..calls.handlers import tools_handler
 from ..calls.pipeline import run_without_loop
-from ..calls.runners import run_in_new_loop, run_in_place
 from ..dialects import HttpReply
 from ..errors import AnswerbackError
 from ..limits import MAX_BODY
@@ -161,7 +160,7 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
     """The response to the request that the environment describes."""
     request = CgiRequest(environ)
     content = body.read() if request.method == "POST" else b""
-    handle = tools_handler(registry, run_in_place(run_in_new_loop))
+    handle = tools_handler(registry)
     # The web server has removed the script's own path, so "/NAME" alone names a tool too.
     prefixes = dict.fromkeys((registry.contract.route, "/functions/", "/"))
     routes = Routes(
