@@ -30,6 +30,20 @@ class State:
 
 def make_app(kind: str, events: Events, **options: Any) -> App:
     """An app with a lifespan of a *kind*, and tools that return the name of their state's class."""
+    app = App("lifespan", lifespan=lifespans(events)[kind], **options)
+
+    @app.tool
+    async def on_the_loop(ctx: Context[State]) -> str:
+        return type(ctx.state).__name__
+
+    @app.tool
+    def in_a_thread(ctx: Context) -> str:
+        return type(ctx.state).__name__
+
+    return app
+
+
+def lifespans(events: Events) -> dict[str, Any]:
 
     @asynccontextmanager
     async def on_loop() -> AsyncIterator[State]:
@@ -71,24 +85,13 @@ def make_app(kind: str, events: Events, **options: Any) -> App:
         def __exit__(self, *exc_info: object) -> None:
             events.append("close")
 
-    functions: dict[str, Any] = {
+    return {
         "async": on_loop,
         "async with app": on_loop_with_app,
         "plain": plain,
         "class": Manager,
         "plain class": PlainManager,
     }
-    app = App("lifespan", lifespan=functions[kind], **options)
-
-    @app.tool
-    async def on_the_loop(ctx: Context[State]) -> str:
-        return type(ctx.state).__name__
-
-    @app.tool
-    def in_a_thread(ctx: Context) -> str:
-        return type(ctx.state).__name__
-
-    return app
 
 
 KINDS = ["async", "async with app", "plain", "class", "plain class"]

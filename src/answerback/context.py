@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overloa
 import msgspec
 
 from .peer import LEVELS, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
+from .request_info import RequestInfo
 
 T = TypeVar("T")
 
@@ -54,6 +55,8 @@ class RunningCall(Protocol):
     cancelled: bool
     is_disconnected: Callable[[], bool] | None
     tool: Any
+    request: Any
+    user: Any
 
 
 class Context(Generic[StateT]):
@@ -81,6 +84,20 @@ class Context(Generic[StateT]):
         lifespan: Any = getattr(getattr(self._call.tool, "home", None), "lifespan", None)
         state: Any = None if lifespan is None else lifespan.state
         return cast("StateT", state)
+
+    @property
+    def request(self) -> RequestInfo:
+        """The request: headers, client, session, address. A member is None where there is none."""
+        call = self._call
+        describe = getattr(call.request or call.peer, "describe_request", None)
+        found: RequestInfo = (describe or RequestInfo)(call.wire)
+        return found
+
+    @property
+    def user(self) -> Any:
+        """The user that the server or its middleware authenticated; None until something does."""
+        user = self._call.user
+        return self.request.user if user is None else user
 
     @property
     def cancelled(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from concurrent.futures import Future
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from .lifespan import Lifespan, LifespanFailed, Managers, failed, is_async
@@ -62,10 +62,9 @@ class LoopRun:
                     each.is_started = True
                 lifespan.is_started = True
                 self._started.set_result(None)
-                try:
+                # Cancelled when the loop ends without `stop`: close as at a shutdown.
+                with suppress(asyncio.CancelledError):
                     await self._ending.wait()
-                except asyncio.CancelledError:
-                    pass  # The loop ends: close as at a shutdown.
         except BaseException as exc:
             if not self._started.done():
                 self._started.set_exception(_start_failure(exc))

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..calls.failures import Interrupted
 from ..calls.handlers import tools_handler
@@ -19,6 +19,9 @@ from ..reply import Reply, failure
 from .http.refusals import refuse_encoding, too_large
 from .http.routes import Routes
 from .standard_streams import Stdout
+
+if TYPE_CHECKING:
+    from ..request_info import RequestInfo
 
 Environ: TypeAlias = Mapping[str, str]
 
@@ -53,6 +56,13 @@ class CgiRequest:
         self.accept = os.fsencode(environ.get("HTTP_ACCEPT", ""))
         self.content_type = os.fsencode(environ.get("CONTENT_TYPE", ""))
         self.caller = ""
+        self._environ = environ
+
+    def describe_request(self, wire: str) -> RequestInfo:
+        """The data of the request for `ctx.request`."""
+        from .http.http_request_info import CgiRequestInfo
+
+        return CgiRequestInfo(wire, self._environ)
 
 
 class RequestBody:

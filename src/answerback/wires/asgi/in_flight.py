@@ -21,6 +21,7 @@ from .sse import KEEP_ALIVE, EventStream, disconnected
 
 if TYPE_CHECKING:
     from ...mcp.engine import Engine
+    from ...request_info import RequestInfo
     from .pending_questions import PendingQuestions
 
 TICK = 0.1
@@ -67,6 +68,13 @@ class HttpPeer(McpPeer):
         if self._stream is None:
             self._stream = EventStream(self._loop)
         return self._stream
+
+    @property
+    def http_info(self) -> RequestInfo:
+        return self._http.describe_request("mcp")
+
+    def message_text(self) -> bytes:
+        return self._http.text
 
     def send(self, frame: bytes) -> None:
         """Send a notification; it is dropped if the client reads too slowly."""

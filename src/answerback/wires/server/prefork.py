@@ -77,7 +77,7 @@ class _Workers:
             threading.Thread(target=self._exit_with_parent, daemon=True).start()
             self._run(number, lambda: _write_pid(self._ready_writer, os.getpid()))
         except SystemExit as exit:
-            return int(exit.code == 1)
+            return int(exit.code in (1, True))
         except KeyboardInterrupt:
             return 0
         except AnswerbackError as exc:

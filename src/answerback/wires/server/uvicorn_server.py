@@ -120,6 +120,11 @@ class _Server(uvicorn.Server):
             os._exit(128 + sig)
         super().handle_exit(sig, frame)
 
+    def raise_failure(self) -> None:
+        """Raise LifespanFailed, if the lifespan did not start or end."""
+        if self.failure is not None:
+            raise self.failure
+
     def _flush_within_bound(self) -> None:
         flushing = threading.Thread(target=self._flush_records, daemon=True)
         flushing.start()
@@ -146,7 +151,7 @@ def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
             # Before it serves there is nothing to shut down.
             if not server.started:
                 os._exit(0)
-            sys.exit(0 if server.failure is None else 1)
+            sys.exit(server.failure is not None)
 
         signal.signal(signal.SIGTERM, on_sigterm)
         try:
@@ -154,8 +159,7 @@ def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
         finally:
             # A worker exits with os._exit, which runs no atexit functions.
             flush_records()
-        if server.failure is not None:
-            raise server.failure
+        server.raise_failure()
 
     def announce() -> None:
         _announce(registry, options, listener, application.key_is_temporary)
