@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .contract import Contract, contract_named
@@ -68,6 +69,19 @@ class App(Registry):
         from .wires.memory import call
 
         return await call(self.handlers, name, ENCODER.encode(arguments))
+
+    @contextmanager
+    def override(
+        self, dependency: Callable[..., Any], replacement: Callable[..., Any]
+    ) -> Iterator[None]:
+        """Use another function for a dependency meanwhile: `with app.override(get_pool, fake):`."""
+        before = dict(self.overrides)
+        self.overrides[dependency] = replacement
+        try:
+            yield
+        finally:
+            self.overrides.clear()
+            self.overrides.update(before)
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Start the lifespan and stop it at the end: `async with app.running():`, for tests."""

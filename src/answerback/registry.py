@@ -113,6 +113,10 @@ class Registry:
         self.limits = limits
         self.records: Recording | None = None
         self.lifespan: Lifespan | None = None
+        self.overrides: dict[Any, Callable[..., Any]] = {}
+        """For tests: the function to use instead of each dependency, by the dependency."""
+        self.run_async: Callable[[Any, Any], Any] | None = None
+        """Runs a coroutine for the thread of a plain tool, on a wire without an event loop."""
         self.tools: dict[str, Tool] = {}
         self.resources: dict[str, Resource] = {}
         self.prompts: dict[str, Prompt] = {}

@@ -297,10 +297,8 @@ def test_the_user_is_the_one_that_the_hosts_middleware_authenticated(
     body = {} if path != "/mcp" else rpc(1, "tools/call", name="show")
     (response,) = send(host, (path, body, headers))
 
-    found = response.json()
-    if path == "/mcp":
-        found = json.loads(found["result"]["content"][0]["text"])
-    assert found == {"result": user or "nobody"}
+    result = response.json()["result"]
+    assert (result if path != "/mcp" else result["content"][0]["text"]) == (user or "nobody")
 
 
 def test_headers_are_found_in_any_case_and_their_values_are_not_in_the_repr() -> None:

@@ -72,10 +72,11 @@ def one_call_handler(registry: Registry, run_async: AsyncRunner) -> Handler:
 
 def handlers_on_loop(registry: Registry) -> Handlers:
     """The handlers for a wire with an event loop; plain functions run in a thread pool."""
-    from .thread_pool import ThreadPool, decode_in_thread, run_on_loop
+    from .thread_pool import ThreadPool, decode_in_thread, run_async_for_thread, run_on_loop
 
     pool = ThreadPool(registry.limits.threads)
     registry.checks["threads"] = pool.check
+    registry.run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
     # A pool of its own, so that slow functions do not hold up the decoding of other calls.
     decoding = ThreadPool(_DECODING_THREADS)
     return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding))

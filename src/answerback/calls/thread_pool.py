@@ -22,7 +22,7 @@ from ..errors import Unavailable
 from ..registry import HealthState
 from ..tools.tool import Tool
 from .call import Call
-from .runners import LargeDecoder, Runner, with_timeout
+from .runners import AsyncRunner, LargeDecoder, Runner, with_timeout
 
 _Job: TypeAlias = "tuple[_LoopMailbox, asyncio.Future[Any], Context, Callable[..., Any], Any]"
 
@@ -40,6 +40,18 @@ def run_on_loop(pool: ThreadPool) -> Runner:
         if tool.timeout is None or not isinstance(running, CoroutineType):
             return running
         return with_timeout(tool, running)
+
+    return run
+
+
+def run_async_for_thread(pool: ThreadPool, otherwise: AsyncRunner) -> AsyncRunner:
+    """Let a function in a thread of the pool wait for a coroutine on the loop of its call."""
+
+    def run(steps: Coroutine[Any, Any, Any], call: Call) -> Any:
+        loop = pool.loop_of_thread()
+        if loop is None:
+            return otherwise(steps, call)
+        return asyncio.run_coroutine_threadsafe(steps, loop).result()
 
     return run
 
@@ -119,6 +131,11 @@ class ThreadPool:
         if len(mailbox.outgoing) == 1:
             loop.call_soon(self._send_out, mailbox)
         return future
+
+    def loop_of_thread(self) -> asyncio.AbstractEventLoop | None:
+        """The loop that waits for the function of the current thread; None in other threads."""
+        future = self._running.get(threading.get_ident())
+        return None if future is None else future.get_loop()
 
     def _count_nested(self, future: asyncio.Future[Any]) -> None:
         """A function makes a call: its thread does not count until the call is done."""

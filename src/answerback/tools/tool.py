@@ -38,6 +38,10 @@ class Home(Protocol):
 
     @property
     def lifespan(self) -> Any: ...
+    @property
+    def overrides(self) -> Mapping[Any, Callable[..., Any]]: ...
+    @property
+    def run_async(self) -> Callable[[Any, Any], Any] | None: ...
 
 
 class Tool:
@@ -73,6 +77,10 @@ class Tool:
         signature = read_signature(self.source, self.name)
         for parameter in signature.parameters:
             check_type(parameter.annotation, f"parameter {parameter.name!r} of tool {self.name!r}")
+        if signature.dependencies:
+            from .dependencies import with_dependencies
+
+            self.fn = with_dependencies(self, signature)
         return signature
 
     @cached_property
