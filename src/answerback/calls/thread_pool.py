@@ -48,10 +48,10 @@ def run_async_for_thread(pool: ThreadPool, otherwise: AsyncRunner) -> AsyncRunne
     """Let a function in a thread of the pool wait for a coroutine on the loop of its call."""
 
     def run(steps: Coroutine[Any, Any, Any], call: Call) -> Any:
-        loop = pool.loop_of_thread()
-        if loop is None:
+        future = pool._running.get(threading.get_ident())
+        if future is None:
             return otherwise(steps, call)
-        return asyncio.run_coroutine_threadsafe(steps, loop).result()
+        return asyncio.run_coroutine_threadsafe(steps, future.get_loop()).result()
 
     return run
 
@@ -131,11 +131,6 @@ class ThreadPool:
         if len(mailbox.outgoing) == 1:
             loop.call_soon(self._send_out, mailbox)
         return future
-
-    def loop_of_thread(self) -> asyncio.AbstractEventLoop | None:
-        """The loop that waits for the function of the current thread; None in other threads."""
-        future = self._running.get(threading.get_ident())
-        return None if future is None else future.get_loop()
 
     def _count_nested(self, future: asyncio.Future[Any]) -> None:
         """A function makes a call: its thread does not count until the call is done."""

@@ -39,7 +39,9 @@ class McpPeer:
     error: RpcError | None = None
     """The error response that the request got, if it got one."""
     text: bytes = b""
-    """The message of the request."""
+    """The message of the request; over HTTP it is in the HTTP request."""
+    http: Any = None
+    """The HTTP request that the message came by: a `wires.asgi.request.HttpRequest`."""
     session: Session | SessionId | None = None
     """The session of the request, in the stateful era."""
     _questions = 0
@@ -52,15 +54,6 @@ class McpPeer:
 
     def send(self, frame: bytes) -> None:
         """Send a notification. It never blocks for long, and any thread may call it."""
-
-    @property
-    def http_info(self) -> RequestInfo | None:
-        """The data of the HTTP request that the message came by."""
-        return None
-
-    def message_text(self) -> bytes:
-        """The JSON of the request, or of the batch that it is in."""
-        return self.text
 
     def describe_request(self, wire: str) -> RequestInfo:
         """The data of the request for `ctx.request`."""

@@ -32,9 +32,13 @@ class McpRequestInfo(RequestInfo):
     _source: McpPeer
 
     @cached_property
+    def _http(self) -> RequestInfo | None:
+        http = self._source.http
+        return None if http is None else http.describe_request(self.wire)
+
+    @cached_property
     def headers(self) -> RequestHeaders | None:
-        http = self._source.http_info
-        return None if http is None else http.headers
+        return None if self._http is None else self._http.headers
 
     @property
     def address(self) -> str | None:
@@ -63,21 +67,25 @@ class McpRequestInfo(RequestInfo):
 
     @cached_property
     def meta(self) -> Mapping[str, Any] | None:
-        text = self._source.message_text()
-        many = text.lstrip()[:1] == b"["
-        try:
-            messages = msgspec.json.decode(text, type=list[_Message] if many else _Message)
-        except msgspec.MsgspecError:
-            return None
-        for message in messages if isinstance(messages, list) else [messages]:
+        http = self._source.http
+        # A batch over HTTP is one text.
+        for message in _messages(self._source.text if http is None else http.text):
             if message.id == self.id and message.params is not None:
                 return message.params.meta
         return None
 
     @property
     def user(self) -> Any:
-        http = self._source.http_info
-        return None if http is None else http.user
+        return None if self._http is None else self._http.user
+
+
+def _messages(text: bytes) -> list[_Message]:
+    if not text.lstrip().startswith(b"["):
+        text = b"[%b]" % text
+    try:
+        return msgspec.json.decode(text, type=list[_Message])
+    except msgspec.MsgspecError:
+        return []
 
 
 def client_info(found: Any) -> ClientInfo | None:

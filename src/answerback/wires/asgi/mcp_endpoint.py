@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...calls.handlers import Handlers
 from ...mcp.engine import Engine
@@ -32,9 +32,6 @@ from .sessions import VERSION_HEADER
 from .stateful import Stateful
 from .stateless import Stateless
 from .worker_bus import RegistryChanged, WorkerBus, WorkerMessage
-
-if TYPE_CHECKING:
-    from ...request_info import RequestInfo
 
 _STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
 
@@ -146,21 +143,10 @@ class McpEndpoint:
             meta_of(request)
         except RpcError as error:
             return error_frame(request.id, error)
-        peer = _MessagePeer(request.id, LATEST_STATEFUL, ClientCapabilities())
+        peer = McpPeer(request.id, LATEST_STATEFUL, ClientCapabilities())
         peer.caller = http.caller
-        peer.text = http.text
         peer.http = http
         return await self._engine.respond(request, peer)
-
-
-class _MessagePeer(McpPeer):
-    """The peer of a request to `/message`."""
-
-    http: HttpRequest
-
-    @property
-    def http_info(self) -> RequestInfo:
-        return self.http.describe_request("mcp")
 
 
 def _raise_refusal(refused: Reply[Any] | bytes) -> None:
