@@ -12,6 +12,7 @@ thread, and starts no event loop.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import (
@@ -21,7 +22,7 @@ from contextlib import (
     asynccontextmanager,
     contextmanager,
 )
-from types import FunctionType
+from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .errors import AnswerbackError
@@ -38,6 +39,7 @@ LifespanFunction: TypeAlias = Callable[
 Managers: TypeAlias = "list[tuple[Lifespan, Any]]"
 """The context managers of one run, in the order in which they are entered."""
 
+_FUTURES = os.path.join(os.path.dirname(threading.__file__), "concurrent")
 _MOUNTED = (
     "the lifespan of app %r starts at its first call, because the host does not run it; "
     "give the host's application lifespan=app.lifespan"
@@ -201,8 +203,21 @@ def log_failure(error: LifespanFailed) -> None:
     """Log the failure with the traceback of the author's code."""
     import logging
 
-    message = "the lifespan failed" if error.__cause__ is not None else str(error)
-    logging.getLogger("answerback").error(message, exc_info=error.__cause__)
+    cause = error.__cause__
+    if cause is None:
+        logging.getLogger("answerback").error("%s", error)
+        return
+    shown = (type(cause), cause, _of_author(cause.__traceback__))
+    logging.getLogger("answerback").error("the lifespan failed", exc_info=shown)
+
+
+def _of_author(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the author's first frame on; those before it are ours and contextlib's."""
+    first = traceback
+    hidden = (os.path.dirname(__file__), contextmanager.__code__.co_filename, _FUTURES)
+    while first is not None and first.tb_frame.f_code.co_filename.startswith(hidden):
+        first = first.tb_next
+    return first or traceback
 
 
 class ThreadRun:
