@@ -17,6 +17,7 @@ from .tools.tool import Tool
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
 
 if TYPE_CHECKING:
+    from .lifespan import Lifespan
     from .tools.prompt import Prompt
     from .tools.resource import Resource, ResourceOptions
 
@@ -111,6 +112,11 @@ class Registry:
         self.lenient = lenient
         self.limits = limits
         self.records: Recording | None = None
+        self.lifespan: Lifespan | None = None
+        self.overrides: dict[Any, Callable[..., Any]] = {}
+        """For tests: the function to use instead of each dependency, by the dependency."""
+        self.run_async: Callable[[Any, Any], Any] | None = None
+        """Runs a coroutine for the thread of a plain tool, on a wire without an event loop."""
         self.tools: dict[str, Tool] = {}
         self.resources: dict[str, Resource] = {}
         self.prompts: dict[str, Prompt] = {}
@@ -141,6 +147,7 @@ class Registry:
             raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
         if self.contract.route == "/" and tool.name in RESERVED_ROUTES:
             raise ValueError(f"/{tool.name} is a route of the server's; give the tool another name")
+        tool.home = self
         self.tools[tool.name] = tool
         self.changes.publish(Change("tools"))
         return tool
@@ -163,7 +170,8 @@ class Registry:
         def register(fn: F) -> F:
             if uri in self.resources:
                 raise ValueError(f"there is a resource {uri!r} already")
-            self.resources[uri] = Resource(uri, fn, options, self.contract)
+            self.resources[uri] = resource = Resource(uri, fn, options, self.contract)
+            resource.home = self
             self.changes.publish(Change("resources"))
             return fn
 
@@ -194,6 +202,7 @@ class Registry:
         prompt = Prompt(fn, cast("CommonOptions", options), self.contract)
         if prompt.name in self.prompts:
             raise ValueError(f"there is a prompt {prompt.name!r} already")
+        prompt.home = self
         self.prompts[prompt.name] = prompt
         self.changes.publish(Change("prompts"))
         return fn
@@ -211,7 +220,9 @@ class Registry:
         """
 
         def register(fn: F) -> F:
-            self.completions[completion_key(of, argument)] = _completion_tool(fn, self.contract)
+            tool = _completion_tool(fn, self.contract)
+            tool.home = self
+            self.completions[completion_key(of, argument)] = tool
             return fn
 
         return register

@@ -9,7 +9,14 @@ import msgspec
 from ..registry import Recording, Registry
 from .call import Handler
 from .pipeline import pipeline
-from .runners import LargeDecoder, Runner, decode_in_place
+from .runners import (
+    AsyncRunner,
+    LargeDecoder,
+    Runner,
+    decode_in_place,
+    run_in_new_loop,
+    run_in_place,
+)
 
 if TYPE_CHECKING:
     from ..reply import Reply
@@ -39,21 +46,37 @@ def make_handlers(
         prompts=pipeline(registry.prompts, contract, run, _prompt_reply, **options),
         completions=pipeline(registry.completions, contract, run, **options),
     )
+    if registry.lifespan is not None:
+        from .started import started_handlers
+
+        handlers = started_handlers(handlers, registry, registry.lifespan)
     return handlers if registry.records is None else _recorded(handlers, registry.records)
 
 
-def tools_handler(registry: Registry, run: Runner) -> Handler:
+def tools_handler(registry: Registry) -> Handler:
     """The handler of the tools alone, for a process that makes one call."""
-    handle = pipeline(registry.tools, registry.contract, run, max_calls=registry.limits.calls)
+    if registry.lifespan is not None:
+        from .started import handler_in_lifespan
+
+        handle = handler_in_lifespan(registry, registry.lifespan)
+    else:
+        handle = one_call_handler(registry, run_in_new_loop)
     return handle if registry.records is None else registry.records.recorded(handle, "tool")
+
+
+def one_call_handler(registry: Registry, run_async: AsyncRunner) -> Handler:
+    """The handler of the tools, without an event loop; *run_async* runs the coroutines."""
+    run = run_in_place(run_async)
+    return pipeline(registry.tools, registry.contract, run, max_calls=registry.limits.calls)
 
 
 def handlers_on_loop(registry: Registry) -> Handlers:
     """The handlers for a wire with an event loop; plain functions run in a thread pool."""
-    from .thread_pool import ThreadPool, decode_in_thread, run_on_loop
+    from .thread_pool import ThreadPool, decode_in_thread, run_async_for_thread, run_on_loop
 
     pool = ThreadPool(registry.limits.threads)
     registry.checks["threads"] = pool.check
+    registry.run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
     # A pool of its own, so that slow functions do not hold up the decoding of other calls.
     decoding = ThreadPool(_DECODING_THREADS)
     return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding))
