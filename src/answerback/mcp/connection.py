@@ -101,7 +101,7 @@ class Connection:
         if not self._engine.answers_at_once(request):
             name = self._engine.tool_name(request)
             # Clients may send any number of names that no tool has, so those are not kept.
-            tool = name if name in self._registry.tools else ""
+            tool = name if self._registry.tools.get(name) else ""
             return Job(partial(self._answer, request, peer), tool)
         self._answer(request, peer)
         return None

@@ -39,6 +39,9 @@ class Tool:
     `settings` has all options, with their defaults.
     """
 
+    path: tuple[Any, ...] = ()
+    """The app that serves the tool, then the apps included on the way to the one that owns it."""
+
     def __init__(
         self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
     ) -> None:
