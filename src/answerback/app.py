@@ -118,8 +118,10 @@ def _records(records: Sink | Records) -> Records:
 
 
 def only_app(namespace: Mapping[str, Any], where: str) -> App:
-    """The one App among a module's names."""
+    """The one App among a module's names; an App that another one includes is not counted."""
     apps = {id(value): value for value in namespace.values() if isinstance(value, App)}
+    inner = {id(each) for app in apps.values() for each in app.apps() if each is not app}
+    apps = {key: app for key, app in apps.items() if key not in inner}
     if len(apps) != 1:
         names = [name for name, value in namespace.items() if isinstance(value, App)]
         found = f"these: {', '.join(names)}; add :NAME" if names else "none"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import AnswerbackError
 from ..limits import MAX_BODY
 from ..wires.http.options import ServeOptions, WebOptions
-from .program import Program, positive_int, write_stderr
+from .program import Program, add_tag_options, positive_int, write_stderr
 
 if TYPE_CHECKING:
     from ..records import Records, Sink
@@ -32,7 +32,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         only_addresses=True,
     )
     server = ServeOptions(host=options.host, port=options.port, workers=options.workers, web=web)
-    app = program.load(options.target)
+    app = program.load_tagged(options.target, options)
     if options.audit is not None:
         app.records = _open_records(options.audit, options.audit_keep)
     from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
@@ -92,6 +92,7 @@ def _parser(program: Program) -> ArgumentParser:
         choices=("arguments", "content"),
         help="record these as well, with secrets masked",
     )
+    add_tag_options(parser)
     return parser
 
 

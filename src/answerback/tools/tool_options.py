@@ -122,8 +122,10 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "meta": ("a dict", lambda value: isinstance(value, dict)),
     "tags": (
         "a set of str, such as {'read'}",
-        lambda value: isinstance(value, set | frozenset | list | tuple)
-        and all(isinstance(tag, str) and tag for tag in value),
+        lambda value: (
+            isinstance(value, set | frozenset | list | tuple)
+            and all(isinstance(tag, str) and tag for tag in value)
+        ),
     ),
     "examples": (
         "a list of argument objects, such as [{'x': 7}]",
