@@ -11,6 +11,7 @@ from .registry import Registry
 from .tools.tool_options import check_options
 
 if TYPE_CHECKING:
+    from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
     from .records import Records, Sink
     from .reply import Reply
@@ -33,6 +34,10 @@ class AppOptions(TypedDict, total=False):
     """How many calls and threads may run at a time, and for how long."""
     records: Sink | Records | None
     """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
+    middleware: Sequence[Middleware]
+    """Functions around each run: `async def timing(call, next)`; the first is outermost."""
+    observers: Sequence[Observer]
+    """Functions that see each outcome, refusals too: `def count(seen)`."""
 
 
 class App(Registry):
@@ -51,6 +56,14 @@ class App(Registry):
         )
         if (records := options.get("records")) is not None:
             self.records = _records(records)
+        if middleware := options.get("middleware"):
+            from .calls.around import checked_middleware
+
+            self.middleware = checked_middleware(middleware)
+        if observers := options.get("observers"):
+            from .calls.around import checked_observers
+
+            self.observers = checked_observers(observers)
         self._handlers: Handlers | None = None
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:

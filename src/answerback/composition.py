@@ -320,6 +320,12 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
         made.name = key
     made.contract = app.contract
     made.path = (app, *entry.path)
+    made.around = (*app.middleware, *entry.around)
+    if app.runs_plain and (entry.around or any(each.observers for each in entry.path)):
+        raise ValueError(
+            f"{entry.path[-1].name!r} has middleware or observers; "
+            f"include it before {app.name!r} is served or called"
+        )
     # As at registration: refuse a return type that the contract of *app* cannot have.
     with suppress(NameError):
         _ = made.returns

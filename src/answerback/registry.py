@@ -156,6 +156,12 @@ class Registry:
         self.resources: Table[Resource] = Table()
         self.prompts: Table[Prompt] = Table()
         self.completions: Table[Tool] = Table()
+        self.middleware: tuple[Any, ...] = ()
+        """Functions around each run of a tool, resource or prompt."""
+        self.observers: tuple[Callable[[Any], object], ...] = ()
+        """Functions that see each outcome."""
+        self.runs_plain = False
+        """Whether this is served without the code that middleware and observers need."""
         self.composition: Composition | None = None
         """The apps that belong together and what is enabled; None while this is not used."""
         self.changes = ChangeFeed()
@@ -294,6 +300,7 @@ class Registry:
 def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
     entry.path = (registry,)
+    entry.around = registry.middleware
     if registry.composition is None:
         table.own[name] = entry
     else:

@@ -23,7 +23,9 @@ class CannotRecord(AnswerbackError):
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    options = _parser(program).parse_args(arguments)
+    parser = _parser(program)
+    add_tag_options(parser)
+    options = parser.parse_args(arguments)
     web = WebOptions(
         max_body=options.max_body,
         hosts=(*options.allow_host,),
@@ -92,7 +94,6 @@ def _parser(program: Program) -> ArgumentParser:
         choices=("arguments", "content"),
         help="record these as well, with secrets masked",
     )
-    add_tag_options(parser)
     return parser
 
 

@@ -41,6 +41,8 @@ class Tool:
 
     path: tuple[Any, ...] = ()
     """The app that serves the tool, then the apps included on the way to the one that owns it."""
+    around: tuple[Any, ...] = ()
+    """The middleware around its run: that of the apps in `path`, in this order."""
 
     def __init__(
         self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract

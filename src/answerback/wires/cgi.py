@@ -161,7 +161,7 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
     """The response to the request that the environment describes."""
     request = CgiRequest(environ)
     content = body.read() if request.method == "POST" else b""
-    handle = tools_handler(registry, run_in_place(run_in_new_loop))
+    handle = tools_handler(registry, run_in_place(run_in_new_loop), run_in_new_loop)
     # The web server has removed the script's own path, so "/NAME" alone names a tool too.
     prefixes = dict.fromkeys((registry.contract.route, "/functions/", "/"))
     routes = Routes(

@@ -14,5 +14,5 @@ from ..reply import Reply
 
 def call_once(registry: Registry, call: Call) -> Reply[Any]:
     """Call a tool and wait for its reply."""
-    handle = tools_handler(registry, run_in_place(run_in_new_loop))
+    handle = tools_handler(registry, run_in_place(run_in_new_loop), run_in_new_loop)
     return reply_or_refusal(run_without_loop(handle(call)))

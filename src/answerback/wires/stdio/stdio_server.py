@@ -44,8 +44,9 @@ class StdioServer:
         self._ended = threading.Event()
         self._pipe = pipe = Pipe(source, out, self._ended.set)
         limits = registry.limits
-        run = run_within(ThreadLimit(limits.threads), _LoopThread().run)
-        engine = Engine(registry, make_handlers(registry, run), _signer)
+        run_async = _LoopThread().run
+        run = run_within(ThreadLimit(limits.threads), run_async)
+        engine = Engine(registry, make_handlers(registry, run, run_async=run_async), _signer)
         self._connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
         self._readers = Readers(
             pipe.read_line, self._connection.receive, self._ended, max_idle=limits.threads
