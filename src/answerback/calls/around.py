@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from time import perf_counter
 from types import CoroutineType
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
@@ -61,8 +61,12 @@ class Invocation:
         return run(self._tool, kwargs, self._call)
 
 
-Next: TypeAlias = Callable[[Invocation], Coroutine[Any, Any, Any]]
-"""Runs the rest: the middleware that follows, then the function. Returns what it returned."""
+class Next(Protocol):
+    """Runs the rest: the middleware that follows, then the function; returns its result."""
+
+    def __call__(self, call: Invocation, /) -> Coroutine[Any, Any, Any]: ...
+
+
 Middleware: TypeAlias = Callable[[Invocation, Next], Any]
 
 
