@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from .context import take_peer
 from .contract import Contract, contract_named
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
@@ -67,11 +68,15 @@ class App(Registry):
         self._handlers: Handlers | None = None
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
-        """Call a tool in memory, through the whole pipeline."""
+        """Call a tool in memory, through the whole pipeline.
+
+        A Context among the arguments gets the progress, the log messages and the questions.
+        """
         from .types.json_text import ENCODER
         from .wires.memory import call
 
-        return await call(self.handlers, name, ENCODER.encode(arguments))
+        peer = take_peer(arguments)
+        return await call(self.handlers, name, ENCODER.encode(arguments), peer)
 
     @property
     def handlers(self) -> Handlers:

@@ -16,7 +16,7 @@ from typing import Any, Protocol, TypeVar, overload
 
 import msgspec
 
-from .peer import LEVELS, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
+from .peer import LEVELS, NO_PEER, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
 
 T = TypeVar("T")
 
@@ -149,6 +149,15 @@ class Context:
         if open_questions:
             raise NeedsInput(open_questions)
         return tuple(answers)
+
+
+def take_peer(arguments: dict[str, Any]) -> Peer:
+    """Remove the Context from the arguments of a call in memory, and return its peer."""
+    for name, value in arguments.items():
+        if isinstance(value, Context):
+            del arguments[name]
+            return value._call.peer
+    return NO_PEER
 
 
 _MAX_FLOAT = 1.7976931348623157e308
