@@ -14,6 +14,7 @@ from .tools.tool_options import check_options
 if TYPE_CHECKING:
     from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
+    from .content import Icon
     from .records import Records, Sink
     from .reply import Reply
     from .wires.asgi.application import AsgiApp
@@ -35,6 +36,9 @@ class AppOptions(TypedDict, total=False):
     """How many calls and threads may run at a time, and for how long."""
     records: Sink | Records | None
     """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
+    icons: Sequence[Icon]
+    website_url: str
+    """Shown by MCP hosts beside the name of the server."""
     middleware: Sequence[Middleware]
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
@@ -57,6 +61,8 @@ class App(Registry):
         )
         if (records := options.get("records")) is not None:
             self.records = _records(records)
+        self.icons = tuple(options.get("icons", ()))
+        self.website_url = options.get("website_url", "")
         if middleware := options.get("middleware"):
             from .calls.around import checked_middleware
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_values
 
     from .composition import Composition, Switch
+    from .content import Icon
     from .tools.prompt import Prompt
     from .tools.resource import Resource, ResourceOptions
 
@@ -156,6 +157,8 @@ class Registry:
         self.resources: Table[Resource] = Table()
         self.prompts: Table[Prompt] = Table()
         self.completions: Table[Tool] = Table()
+        self.icons: tuple[Icon, ...] = ()
+        self.website_url = ""
         self.middleware: tuple[Any, ...] = ()
         """Functions around each run of a tool, resource or prompt."""
         self.observers: tuple[Callable[[Any], object], ...] = ()

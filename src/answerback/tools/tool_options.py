@@ -119,6 +119,10 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "title": ("a str", lambda value: isinstance(value, str)),
     "description": ("a str", lambda value: isinstance(value, str)),
     "icons": ("a list of Icon", lambda value: _are_all(value, lambda one: isinstance(one, Icon))),
+    "website_url": (
+        "a URL, such as 'https://example.com'",
+        lambda value: isinstance(value, str) and value.startswith(("https://", "http://")),
+    ),
     "meta": ("a dict", lambda value: isinstance(value, dict)),
     "tags": (
         "a set of str, such as {'read'}",
