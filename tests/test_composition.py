@@ -84,6 +84,18 @@ def test_a_tool_removed_later_from_the_included_app_is_gone() -> None:
     assert seen == [Change("tools")]
 
 
+def test_a_tool_of_an_included_app_is_removed_in_its_own_app() -> None:
+    app, other = App("office"), jira()
+    app.include(other, prefix="jira_")
+
+    with pytest.raises(ValueError, match="'jira_search' belongs to the included app 'jira'"):
+        app.remove_tool("jira_search")
+    with pytest.raises(KeyError):
+        app.remove_tool("unknown")
+
+    assert list(app.tools) == ["jira_search", "jira_create"]
+
+
 def test_a_changed_resource_of_an_included_app_reaches_the_clients_of_the_including_app() -> None:
     root, app, other = App("root"), App("office"), jira()
     app.include(other)

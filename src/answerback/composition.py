@@ -86,6 +86,11 @@ class Composition:
 
     def remove(self, table: Table[Any], name: str) -> None:
         with _lock:
+            if name not in table.own and (entry := table.get(name)) is not None:
+                owner = entry.path[-1].name
+                raise ValueError(
+                    f"{name!r} belongs to the included app {owner!r}; remove it there, or disable it"
+                )
             del table.own[name]
             self.change(lambda: None)
 
