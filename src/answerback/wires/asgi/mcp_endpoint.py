@@ -9,6 +9,7 @@ from ...composition import apply_switch
 from ...mcp.engine import Engine
 from ...mcp.jsonrpc import (
     INVALID_REQUEST,
+    Frame,
     Request,
     RpcError,
     error_frame,
@@ -134,7 +135,7 @@ class McpEndpoint:
         else:
             await http.respond(202, (), b"")
 
-    async def _message_frame(self, request: Request, http: HttpRequest) -> bytes:
+    async def _message_frame(self, request: Request, http: HttpRequest) -> Frame:
         try:
             if request.method == "ping":
                 return result_frame(request.id, b"{}")
