@@ -89,7 +89,7 @@ class Composition:
             if name not in table.own and (entry := table.get(name)) is not None:
                 owner = entry.path[-1].name
                 raise ValueError(
-                    f"{name!r} belongs to the included app {owner!r}; remove it there, or disable it"
+                    f"{name!r} belongs to the included app {owner!r}; remove it there or disable it"
                 )
             del table.own[name]
             self.change(lambda: None)
