@@ -131,6 +131,22 @@ def test_an_unexpected_exception_of_middleware_is_masked() -> None:
     assert "swordfish" not in reply.error.message
 
 
+def test_middleware_that_forgets_to_return_the_result_is_named_in_the_log_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def forgetful(call: Invocation, next: Next) -> Any:
+        await next(call)
+
+    app = app_with(forgetful)
+    replies = [asyncio.run(app.call("add", x=1, y=2)) for _ in range(2)]
+
+    warnings = [each.getMessage() for each in caplog.records if each.levelno == logging.WARNING]
+    assert all(reply.error is not None for reply in replies)
+    assert len(warnings) == 1
+    assert "'forgetful' returned None" in warnings[0].replace('"', "'")
+    assert "return await next(call)" in warnings[0]
+
+
 def test_middleware_can_try_a_tool_again() -> None:
     app = App("app", middleware=[retry])
     attempts: list[int] = []
@@ -243,6 +259,8 @@ def test_an_app_with_middleware_cannot_be_included_in_one_that_was_called_withou
     [
         ({"middleware": [3]}, "middleware has 3; write functions"),
         ({"middleware": [Invocation]}, "write functions"),
+        ({"middleware": retry}, r"middleware is a list: middleware=\[retry\]"),
+        ({"observers": print}, r"observers is a list: observers=\[print\]"),
         ({"observers": [retry]}, "write plain functions"),
     ],
 )

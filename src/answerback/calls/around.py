@@ -27,10 +27,12 @@ Kind: TypeAlias = Literal["tool", "resource", "prompt"]
 class Invocation:
     """The call that middleware wraps; `arguments` may be changed, and are not checked again."""
 
-    __slots__ = ("_call", "_context", "_tool", "arguments", "kind")
+    __slots__ = ("_call", "_context", "_tool", "arguments", "has_result", "kind")
 
     def __init__(self, kind: Kind, tool: Tool, arguments: dict[str, Any], call: Call) -> None:
         self.kind: Kind = kind
+        self.has_result = False
+        """Whether the function has returned something else than None."""
         self._tool = tool
         self._call = call
         parameter = tool.signature.context
@@ -88,6 +90,7 @@ Observer: TypeAlias = Callable[[Observation], object]
 
 def checked_middleware(given: Sequence[Any]) -> tuple[Middleware, ...]:
     """The middleware of an App; raises TypeError for an entry that cannot be called."""
+    _require_list("middleware", given)
     for each in given:
         if not callable(each) or isinstance(each, type):
             raise TypeError(
@@ -97,11 +100,19 @@ def checked_middleware(given: Sequence[Any]) -> tuple[Middleware, ...]:
 
 
 def checked_observers(given: Sequence[Any]) -> tuple[Observer, ...]:
+    """The observers of an App; raises TypeError for an entry that is not a plain function."""
+    _require_list("observers", given)
     for each in given:
         code = getattr(each, "__code__", None)
         if not callable(each) or isinstance(each, type) or (code and code.co_flags & _ASYNC):
             raise TypeError(f"observers has {each!r}; write plain functions: def count(seen)")
     return tuple(given)
+
+
+def _require_list(option: str, given: Any) -> None:
+    if callable(given):
+        name = getattr(given, "__name__", "…")
+        raise TypeError(f"{option} is a list: {option}=[{name}]")
 
 
 _ASYNC = 0x80
@@ -175,7 +186,10 @@ class _Chains:
 
         async def run_function(call: Invocation) -> Any:
             value = call.run_by(run)
-            return await value if isinstance(value, CoroutineType) else value
+            if isinstance(value, CoroutineType):
+                value = await value
+            call.has_result = value is not None
+            return value
 
         chain: Next = run_function
         for middleware in reversed(around):
@@ -185,14 +199,27 @@ class _Chains:
 
 
 def _link(middleware: Middleware, following: Next) -> Next:
+    warned: list[bool] = []
+
     async def step(call: Invocation) -> Any:
         value = middleware(call, following)
         # A plain function returns the coroutine of `next(call)`, or an answer of its own.
         while isinstance(value, CoroutineType):
             value = await value
+        if value is None and call.has_result and not warned:
+            warned.append(True)
+            _warn_of_lost_result(middleware, call)
         return value
 
     return step
+
+
+def _warn_of_lost_result(middleware: Middleware, call: Invocation) -> None:
+    import logging
+
+    name = getattr(middleware, "__name__", type(middleware).__name__)
+    message = "middleware %r returned None, but %s %r had a result; write: return await next(call)"
+    logging.getLogger("answerback").warning(message, name, call.kind, call.name)
 
 
 def observed(registry: Registry, handle: Handler, kind: Kind) -> Handler:
