@@ -296,6 +296,22 @@ def test_prompts_and_resources_can_be_disabled() -> None:
     assert list(app.prompts) == list(app.resources) == []
 
 
+def test_prompts_and_resources_have_tags() -> None:
+    app = App("app")
+
+    @app.prompt(tags={"beta"})
+    def draft() -> str:
+        return ""
+
+    @app.resource("note://one", tags=["beta"])
+    def note() -> str:
+        return ""
+
+    assert (list(app.prompts), list(app.resources)) == (["draft"], ["note://one"])
+    app.disable(tag="beta")
+    assert (list(app.prompts), list(app.resources)) == ([], [])
+
+
 def test_a_disabled_name_cannot_be_taken() -> None:
     app = jira()
     app.disable("search")

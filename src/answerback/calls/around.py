@@ -27,11 +27,11 @@ Kind: TypeAlias = Literal["tool", "resource", "prompt"]
 class Invocation:
     """The call that middleware wraps; `arguments` may be changed, and are not checked again."""
 
-    __slots__ = ("_call", "_context", "_tool", "arguments", "has_result", "kind")
+    __slots__ = ("_call", "_context", "_tool", "arguments", "_has_result", "kind")
 
     def __init__(self, kind: Kind, tool: Tool, arguments: dict[str, Any], call: Call) -> None:
         self.kind: Kind = kind
-        self.has_result = False
+        self._has_result = False
         """Whether the function has returned something else than None."""
         self._tool = tool
         self._call = call
@@ -55,7 +55,7 @@ class Invocation:
             self._context = Context(self._call)
         return self._context
 
-    def run_by(self, run: Runner) -> Any:
+    def _run_by(self, run: Runner) -> Any:
         """Run the function; a second time, if middleware tries it again."""
         kwargs = dict(self.arguments)
         if (parameter := self._tool.signature.context) is not None:
@@ -185,10 +185,10 @@ class _Chains:
         run = self._run
 
         async def run_function(call: Invocation) -> Any:
-            value = call.run_by(run)
+            value = call._run_by(run)
             if isinstance(value, CoroutineType):
                 value = await value
-            call.has_result = value is not None
+            call._has_result = value is not None
             return value
 
         chain: Next = run_function
@@ -206,7 +206,7 @@ def _link(middleware: Middleware, following: Next) -> Next:
         # A plain function returns the coroutine of `next(call)`, or an answer of its own.
         while isinstance(value, CoroutineType):
             value = await value
-        if value is None and call.has_result and not warned:
+        if value is None and call._has_result and not warned:
             warned.append(True)
             _warn_of_lost_result(middleware, call)
         return value
