@@ -27,7 +27,7 @@ Kind: TypeAlias = Literal["tool", "resource", "prompt"]
 class Invocation:
     """The call that middleware wraps; `arguments` may be changed, and are not checked again."""
 
-    __slots__ = ("_call", "_context", "_tool", "arguments", "_has_result", "kind")
+    __slots__ = ("_call", "_context", "_has_result", "_tool", "arguments", "kind")
 
     def __init__(self, kind: Kind, tool: Tool, arguments: dict[str, Any], call: Call) -> None:
         self.kind: Kind = kind
@@ -41,7 +41,7 @@ class Invocation:
 
     @property
     def name(self) -> str:
-        """The name of the tool or prompt, or the URI of the resource."""
+        """The name of the tool or prompt, or the URI or URI template of the resource."""
         return self._call.name
 
     @property
