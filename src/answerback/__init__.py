@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import App
+    from .calls.around import Invocation, Next, Observation
     from .content import Annotations, Audio, Embedded, Icon, Image, Link, Text
     from .context import Context
     from .contract import Contract
@@ -47,10 +48,13 @@ _HOME = {
     "Icon": "content",
     "Image": "content",
     "InvalidInput": "errors",
+    "Invocation": "calls.around",
     "Limits": "limits",
     "Link": "content",
     "Message": "tools.prompt",
+    "Next": "calls.around",
     "NotFound": "errors",
+    "Observation": "calls.around",
     "RateLimited": "errors",
     "Reply": "reply",
     "Text": "content",
@@ -81,10 +85,13 @@ __all__ = [
     "Icon",
     "Image",
     "InvalidInput",
+    "Invocation",
     "Limits",
     "Link",
     "Message",
+    "Next",
     "NotFound",
+    "Observation",
     "RateLimited",
     "Reply",
     "Text",

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+from .context import take_peer
 from .contract import Contract, contract_named
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
@@ -14,7 +15,9 @@ from .tools.tool_options import check_options
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
+    from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
+    from .content import Icon
     from .lifespan import LifespanFunction
     from .records import Records, Sink
     from .reply import Reply
@@ -39,6 +42,13 @@ class AppOptions(TypedDict, total=False):
     """A context manager function, async or plain; a tool gets what it yields as `ctx.state`."""
     records: Sink | Records | None
     """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
+    icons: Sequence[Icon]
+    website_url: str
+    """Shown by MCP hosts beside the name of the server."""
+    middleware: Sequence[Middleware]
+    """Functions around each run: `async def timing(call, next)`; the first is outermost."""
+    observers: Sequence[Observer]
+    """Functions that see each outcome, refusals too: `def count(seen)`."""
 
 
 class App(Registry):
@@ -61,14 +71,28 @@ class App(Registry):
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
+        self.icons = tuple(options.get("icons", ()))
+        self.website_url = options.get("website_url", "")
+        if middleware := options.get("middleware"):
+            from .calls.around import checked_middleware
+
+            self.middleware = checked_middleware(middleware)
+        if observers := options.get("observers"):
+            from .calls.around import checked_observers
+
+            self.observers = checked_observers(observers)
         self._handlers: Handlers | None = None
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
-        """Call a tool in memory, through the whole pipeline."""
+        """Call a tool in memory, through the whole pipeline.
+
+        A Context among the arguments gets the progress, the log messages and the questions.
+        """
         from .types.json_text import ENCODER
         from .wires.memory import call
 
-        return await call(self.handlers, name, ENCODER.encode(arguments))
+        peer = take_peer(arguments)
+        return await call(self.handlers, name, ENCODER.encode(arguments), peer)
 
     @contextmanager
     def override(
@@ -152,8 +176,10 @@ def _records(records: Sink | Records) -> Records:
 
 
 def only_app(namespace: Mapping[str, Any], where: str) -> App:
-    """The one App among a module's names."""
+    """The one App among a module's names; an App that another one includes is not counted."""
     apps = {id(value): value for value in namespace.values() if isinstance(value, App)}
+    inner = {id(each) for app in apps.values() for each in app.apps() if each is not app}
+    apps = {key: app for key, app in apps.items() if key not in inner}
     if len(apps) != 1:
         names = [name for name, value in namespace.items() if isinstance(value, App)]
         found = f"these: {', '.join(names)}; add :NAME" if names else "none"

@@ -16,8 +16,11 @@ from answerback import (
     Depends,
     Embedded,
     Image,
+    Invocation,
     Link,
+    Next,
     NotFound,
+    Observation,
     Reply,
     Text,
     ToolError,
@@ -160,3 +163,18 @@ success("a", 5, (Text("b"),))  # type: ignore[call-overload]  # likewise
 
 if __name__ == "__main__":
     app.run()
+
+
+async def timing(call: Invocation, next: Next) -> object:
+    call.arguments["x"] = call.name
+    return await next(call)
+
+
+def count(seen: Observation) -> None:
+    assert_type(seen.seconds, float)
+
+
+office = App("office", middleware=[timing], observers=[count])
+office.include(app, prefix="calc_")
+office.disable("calc_add")
+office.enable(tag="read")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -18,6 +18,7 @@ from ..wires.standard_streams import Stdout, take_stdin, take_stdout
 from .call_arguments import read_arguments
 from .program import (
     Program,
+    add_tag_options,
     printable,
     printable_json,
     write_json,
@@ -53,7 +54,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         parser.error("name the file of the tool first, such as calculator.py")
     # Before the author's module is loaded: it may print and read as well.
     out, stdin = take_stdout(), take_stdin()
-    app = program.app or _load(program, target or "", words)
+    app = _load(program, target, words, options)
     if not words or ("=" in words[0] and words[0] not in app.tools):
         return _print_tools(app)
     name, *pairs = words
@@ -72,18 +73,18 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     return _print_reply(app, name, reply, options.dialect, out)
 
 
-def _load(program: Program, target: str, words: Sequence[str]) -> App:
+def _load(program: Program, target: str | None, words: Sequence[str], options: Namespace) -> App:
     from .target import NoSuchModule
 
     try:
-        return program.load(target)
+        return program.load_tagged(target, options)
     except NoSuchModule as exc:
         if words and "=" not in words[0]:
             raise
         # The user gave the name of a tool where the target belongs.
         import shlex
 
-        line = program.command_line("call", shlex.join(["calculator.py", target, *words]))
+        line = program.command_line("call", shlex.join(["calculator.py", target or "", *words]))
         raise NoSuchModule(f"{exc}; name the file of the tool first: {line}") from None
 
 
@@ -96,6 +97,7 @@ def _parser(program: Program) -> ArgumentParser:
     parser.add_argument(
         "--dialect", choices=get_args(Dialect), help="print JSON in this dialect (piped: rest)"
     )
+    add_tag_options(parser)
     return parser
 
 

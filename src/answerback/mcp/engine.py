@@ -257,12 +257,12 @@ def _unknown_tool(name: str) -> RpcError:
 
 
 def _uses_peer(tool: Tool) -> bool:
-    """Whether the tool can send to the client or ask its user."""
+    """Whether the tool, or middleware around it, can send to the client or ask its user."""
     try:
         signature = tool.signature
     except (NameError, TypeError):
         return True  # The call will report the fault in the signature.
-    return signature.context is not None or bool(signature.questions)
+    return signature.context is not None or bool(signature.questions or tool.around)
 
 
 def _binding(kind: str, call: Call) -> bytes:

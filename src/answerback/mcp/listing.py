@@ -22,7 +22,8 @@ from .params import Page
 
 T = TypeVar("T")
 
-PAGE_SIZE = 100
+PAGE_SIZE = 1000
+"""The entries in one page: most clients read one page only, so that a shorter one hides tools."""
 _Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
 
 

@@ -6,7 +6,7 @@ if a value can be wrong, a row of `_CHECKS`. Options of resources alone are in `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypedDict
 
 import msgspec
@@ -23,6 +23,8 @@ class CommonOptions(TypedDict, total=False):
     description: str
     icons: Sequence[Icon]
     meta: dict[str, Any]
+    tags: Collection[str]
+    """Words such as "read"; `--tag` and `app.disable(tag=…)` select by them."""
 
 
 class ToolOptions(CommonOptions, total=False):
@@ -55,6 +57,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     description: str | None = None
     icons: Sequence[Icon] = ()
     meta: dict[str, Any] | None = None
+    tags: Collection[str] = ()
     examples: Sequence[Mapping[str, Any]] = ()
     raises: Sequence[type[ToolError]] = ()
     input_schema: dict[str, Any] | None = None
@@ -116,7 +119,18 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "title": ("a str", lambda value: isinstance(value, str)),
     "description": ("a str", lambda value: isinstance(value, str)),
     "icons": ("a list of Icon", lambda value: _are_all(value, lambda one: isinstance(one, Icon))),
+    "website_url": (
+        "a URL, such as 'https://example.com'",
+        lambda value: isinstance(value, str) and value.startswith(("https://", "http://")),
+    ),
     "meta": ("a dict", lambda value: isinstance(value, dict)),
+    "tags": (
+        "a set of str, such as {'read'}",
+        lambda value: (
+            isinstance(value, set | frozenset | list | tuple)
+            and all(isinstance(tag, str) and tag for tag in value)
+        ),
+    ),
     "examples": (
         "a list of argument objects, such as [{'x': 7}]",
         lambda value: _are_all(value, lambda one: isinstance(one, Mapping)),
