@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from . import around, mcp_http, mcp_stdio, records, rest, rules, sessions, sizes, startup
+from . import around, features, mcp_http, mcp_stdio, records, rest, rules, sessions, sizes, startup
 from .report import show
 
 PARTS = {
@@ -17,6 +17,7 @@ PARTS = {
     "sessions": sessions.measure,
     "records": records.measure,
     "sizes": sizes.measure,
+    "features": features.measure,
 }
 
 

@@ -39,8 +39,8 @@ DESIGNED = {
 # Designed, but not built yet: it comes with the client.
 LATER = {"read"}
 # Names that MCP's features need (questions and their refusal, headers, icons, prompt messages),
-# and the limits of an App.
-MORE = {"Ask", "Declined", "Header", "Icon", "Limits", "Message"}
+# the limits of an App, and the dependencies of its tools.
+MORE = {"Ask", "Declined", "Depends", "Header", "Icon", "Limits", "Message"}
 # The types that middleware around calls and observers are written with.
 AROUND = {"Invocation", "Next", "Observation"}
 

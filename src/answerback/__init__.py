@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .records import audit
     from .reply import Reply, failure, success
     from .rules import validate
-    from .tools.markers import Ask, Header
+    from .tools.markers import Ask, Depends, Header
     from .tools.prompt import Message
     from .wrapping import wrap
 
@@ -41,6 +41,7 @@ _HOME = {
     "Context": "context",
     "Contract": "contract",
     "Declined": "elicitation",
+    "Depends": "tools.markers",
     "Embedded": "content",
     "Forbidden": "errors",
     "Header": "tools.markers",
@@ -77,6 +78,7 @@ __all__ = [
     "Context",
     "Contract",
     "Declined",
+    "Depends",
     "Embedded",
     "Forbidden",
     "Header",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .context import take_peer
@@ -12,9 +13,12 @@ from .registry import Registry
 from .tools.tool_options import check_options
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
     from .content import Icon
+    from .lifespan import LifespanFunction
     from .records import Records, Sink
     from .reply import Reply
     from .wires.asgi.application import AsgiApp
@@ -34,6 +38,8 @@ class AppOptions(TypedDict, total=False):
     """Accept "7" for 7 and JSON in a string."""
     limits: Limits
     """How many calls and threads may run at a time, and for how long."""
+    lifespan: LifespanFunction
+    """A context manager function, async or plain; a tool gets what it yields as `ctx.state`."""
     records: Sink | Records | None
     """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
     icons: Sequence[Icon]
@@ -71,6 +77,10 @@ class App(Registry):
             from .calls.around import checked_observers
 
             self.observers = checked_observers(observers)
+        if (function := options.get("lifespan")) is not None:
+            from .lifespan import Lifespan
+
+            self.lifespan = Lifespan(function, self)
         self._handlers: Handlers | None = None
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
@@ -83,6 +93,27 @@ class App(Registry):
 
         peer = take_peer(arguments)
         return await call(self.handlers, name, ENCODER.encode(arguments), peer)
+
+    @contextmanager
+    def override(
+        self, dependency: Callable[..., Any], replacement: Callable[..., Any]
+    ) -> Iterator[None]:
+        """Use another function for a dependency meanwhile: `with app.override(get_pool, fake):`."""
+        before = dict(self.overrides)
+        self.overrides[dependency] = replacement
+        try:
+            yield
+        finally:
+            self.overrides.clear()
+            self.overrides.update(before)
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Start the lifespan and stop it at the end: `async with app.running():`, for tests."""
+        if self.lifespan is not None:
+            return self.lifespan()
+        from contextlib import nullcontext
+
+        return nullcontext()
 
     @property
     def handlers(self) -> Handlers:

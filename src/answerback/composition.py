@@ -200,9 +200,26 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
         if is_first:
             theirs.parents.append(ref(app))
             _forward_changes(app, other)
+        _join_lifespans(mine)
     for kind in _LISTED:
         if theirs.merged[kind].served:
             app.changes.publish(Change(kind))
+
+
+def _join_lifespans(composition: Composition) -> None:
+    """Let the lifespan of an app, and of those that include it, run those of the included apps."""
+    waiting = [composition]
+    while waiting:
+        each = waiting.pop(0)
+        app = each.app
+        inner = [child.lifespan for child, _ in each.included if child.lifespan is not None]
+        if inner:
+            from .lifespan import Lifespan
+
+            if app.lifespan is None:
+                app.lifespan = Lifespan(None, app)
+            app.lifespan.included = list(dict.fromkeys(inner))
+        waiting += each._including()
 
 
 def _forward_changes(app: Registry, other: Registry) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from .composition import Composition, Switch
     from .content import Icon
+    from .lifespan import Lifespan
     from .tools.prompt import Prompt
     from .tools.resource import Resource, ResourceOptions
 
@@ -153,6 +154,11 @@ class Registry:
         self.lenient = lenient
         self.limits = limits
         self.records: Recording | None = None
+        self.lifespan: Lifespan | None = None
+        self.overrides: dict[Any, Callable[..., Any]] = {}
+        """For tests: the function to use instead of each dependency, by the dependency."""
+        self.run_async: Callable[[Any, Any], Any] | None = None
+        """Runs a coroutine for the thread of a plain tool, on a wire without an event loop."""
         self.tools: Table[Tool] = Table()
         self.resources: Table[Resource] = Table()
         self.prompts: Table[Prompt] = Table()
@@ -302,6 +308,7 @@ class Registry:
 
 def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
+    entry.home = registry
     entry.path = (registry,)
     entry.around = registry.middleware
     if registry.composition is None:

@@ -1,7 +1,11 @@
 """Uses the API as users do. Type-checked, not run."""
 
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, assert_type
+
+from fastapi import FastAPI
 
 from answerback import (
     Annotations,
@@ -9,6 +13,7 @@ from answerback import (
     Audio,
     Context,
     Contract,
+    Depends,
     Embedded,
     Image,
     Invocation,
@@ -107,6 +112,49 @@ async def call() -> None:
         assert_type(reply.error.message, str)
     assert_type(await plain(1), dict[str, Any])
     await plain("1")  # type: ignore[arg-type]  # the wrapped function takes an int
+
+
+@dataclass
+class State:
+    pool: list[str]
+
+
+@asynccontextmanager
+async def lifespan(app: App) -> AsyncIterator[State]:
+    yield State([app.name])
+
+
+@contextmanager
+def plain_lifespan() -> Iterator[State]:
+    yield State([])
+
+
+with_state = App("state", lifespan=lifespan)
+App("plain state", lifespan=plain_lifespan)
+FastAPI(lifespan=with_state.lifespan)
+
+
+def get_pool(ctx: Context[State]) -> list[str]:
+    assert_type(ctx.state, State)
+    return ctx.state.pool
+
+
+@with_state.tool
+def pool_size(pool: Annotated[list[str], Depends(get_pool)], ctx: Context) -> int:
+    assert_type(ctx.state, Any)
+    if ctx.request.headers is not None:
+        assert_type(ctx.request.headers["x-tenant"], str)
+    if ctx.request.client is not None:
+        assert_type(ctx.request.client.name, str)
+    assert_type(ctx.request.session, str | None)
+    return len(pool)
+
+
+async def in_tests() -> None:
+    async with with_state.running():
+        with with_state.override(get_pool, lambda: ["fake"]):
+            await with_state.call("pool_size")
+    with_state.overrides[get_pool] = lambda: ["fake"]
 
 
 app.tool(nmae="x")  # type: ignore[call-overload]  # there is no such option

@@ -10,7 +10,14 @@ import msgspec
 from ..registry import Recording, Registry
 from .call import Handler
 from .pipeline import pipeline
-from .runners import AsyncRunner, LargeDecoder, Runner, decode_in_place
+from .runners import (
+    AsyncRunner,
+    LargeDecoder,
+    Runner,
+    decode_in_place,
+    run_in_new_loop,
+    run_in_place,
+)
 
 if TYPE_CHECKING:
     from ..reply import Reply
@@ -48,15 +55,23 @@ def make_handlers(
         prompts=pipeline(registry.prompts, contract, wrap("prompt"), _prompt_reply, **options),
         completions=pipeline(registry.completions, contract, run, **options),
     )
+    if registry.lifespan is not None:
+        from .started import started_handlers
+
+        handlers = started_handlers(handlers, registry, registry.lifespan)
     if not registry.runs_plain:
         handlers = _observed(handlers, registry)
     return handlers if registry.records is None else _recorded(handlers, registry.records)
 
 
-def tools_handler(registry: Registry, run: Runner, run_async: AsyncRunner) -> Handler:
+def tools_handler(registry: Registry) -> Handler:
     """The handler of the tools alone, for a process that makes one call."""
-    run = _wrapper(registry, run, run_async)("tool")
-    handle = pipeline(registry.tools, registry.contract, run, max_calls=registry.limits.calls)
+    if registry.lifespan is not None:
+        from .started import handler_in_lifespan
+
+        handle = handler_in_lifespan(registry, registry.lifespan)
+    else:
+        handle = one_call_handler(registry, run_in_new_loop)
     if not registry.runs_plain:
         from .around import observed
 
@@ -64,12 +79,21 @@ def tools_handler(registry: Registry, run: Runner, run_async: AsyncRunner) -> Ha
     return handle if registry.records is None else registry.records.recorded(handle, "tool")
 
 
+def one_call_handler(registry: Registry, run_async: AsyncRunner) -> Handler:
+    """The handler of the tools, without an event loop; *run_async* runs the coroutines."""
+    run = _wrapper(registry, run_in_place(run_async), run_async)("tool")
+    return pipeline(registry.tools, registry.contract, run, max_calls=registry.limits.calls)
+
+
 def handlers_on_loop(registry: Registry) -> Handlers:
     """The handlers for a wire with an event loop; plain functions run in a thread pool."""
-    from .thread_pool import ThreadPool, decode_in_thread, run_on_loop
+    from .thread_pool import ThreadPool, decode_in_thread, run_async_for_thread, run_on_loop
 
     pool = ThreadPool(registry.limits.threads)
     registry.checks["threads"] = pool.check
+    run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
+    for app in registry.apps():
+        app.run_async = run_async
     # A pool of its own, so that slow functions do not hold up the decoding of other calls.
     decoding = ThreadPool(_DECODING_THREADS)
     return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding))

@@ -80,7 +80,10 @@ class Engine:
         if has_large_arguments(request):
             return False
         tool = self._registry.tools.get(self.tool_name(request))
-        return tool is not None and tool.inline and not _uses_peer(tool)
+        if tool is None or not tool.inline or _uses_peer(tool):
+            return False
+        lifespan = self._registry.lifespan
+        return lifespan is None or lifespan.is_started
 
     def may_ask(self, request: Request) -> bool:
         """Whether the request runs an author's code that can ask the client."""

@@ -12,6 +12,7 @@ from ..registry import Registry
 from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, Version
 from .jsonrpc import Params, read_params
 from .listing import icons_of
+from .mcp_request_info import client_info
 from .params import Initialize
 from .session import ClientCapabilities, Session
 
@@ -34,7 +35,8 @@ class ServerInfo:
             "serverInfo": self._whole_info(version),
         }
         client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
-        return Session(version, client), _encode(result | self._instructions())
+        session = Session(version, client, client_info(asked.info))
+        return session, _encode(result | self._instructions())
 
     def discover(self, version: Version) -> bytes:
         """The result of `server/discover`."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -33,12 +33,25 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.-]{1,128}")
 
 
+class Home(Protocol):
+    """The part of a Registry that a running tool needs; tools are below it."""
+
+    @property
+    def lifespan(self) -> Any: ...
+    @property
+    def overrides(self) -> Mapping[Any, Callable[..., Any]]: ...
+    @property
+    def run_async(self) -> Callable[[Any, Any], Any] | None: ...
+
+
 class Tool:
     """Registering a tool is cheap: decoders are built at the first call, schemas when listed.
 
     `settings` has all options, with their defaults.
     """
 
+    home: Home | None = None
+    """The app that the tool was registered with."""
     path: tuple[Any, ...] = ()
     """The app that serves the tool, then the apps included on the way to the one that owns it."""
     around: tuple[Any, ...] = ()
@@ -68,6 +81,10 @@ class Tool:
         signature = read_signature(self.source, self.name)
         for parameter in signature.parameters:
             check_type(parameter.annotation, f"parameter {parameter.name!r} of tool {self.name!r}")
+        if signature.dependencies:
+            from .dependencies import with_dependencies
+
+            self.fn = with_dependencies(self, signature)
         return signature
 
     @cached_property

@@ -6,12 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..calls.failures import Interrupted
 from ..calls.handlers import tools_handler
 from ..calls.pipeline import run_without_loop
-from ..calls.runners import run_in_new_loop, run_in_place
 from ..dialects import HttpReply
 from ..errors import AnswerbackError
 from ..limits import MAX_BODY
@@ -20,6 +19,9 @@ from ..reply import Reply, failure
 from .http.refusals import refuse_encoding, too_large
 from .http.routes import Routes
 from .standard_streams import Stdout
+
+if TYPE_CHECKING:
+    from ..request_info import RequestInfo
 
 Environ: TypeAlias = Mapping[str, str]
 
@@ -54,6 +56,13 @@ class CgiRequest:
         self.accept = os.fsencode(environ.get("HTTP_ACCEPT", ""))
         self.content_type = os.fsencode(environ.get("CONTENT_TYPE", ""))
         self.caller = ""
+        self._environ = environ
+
+    def describe_request(self, wire: str) -> RequestInfo:
+        """The data of the request for `ctx.request`."""
+        from .http.http_request_info import CgiRequestInfo
+
+        return CgiRequestInfo(wire, self._environ)
 
 
 class RequestBody:
@@ -161,7 +170,7 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
     """The response to the request that the environment describes."""
     request = CgiRequest(environ)
     content = body.read() if request.method == "POST" else b""
-    handle = tools_handler(registry, run_in_place(run_in_new_loop), run_in_new_loop)
+    handle = tools_handler(registry)
     # The web server has removed the script's own path, so "/NAME" alone names a tool too.
     prefixes = dict.fromkeys((registry.contract.route, "/functions/", "/"))
     routes = Routes(

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from ...composition import Switch
+    from ...lifespan import LifespanFailed
     from ..http.forwarded import TrustedProxies
     from .mcp_endpoint import McpEndpoint
 
@@ -142,6 +143,18 @@ class AsgiApp:
         if "_mcp" in self.__dict__:
             self._mcp.close()
 
+    async def start(self) -> LifespanFailed | None:
+        """Start the lifespan of the app; a failure is logged and returned."""
+        if self._registry.lifespan is None:
+            return None
+        return await self._registry.lifespan.try_to_start()
+
+    async def stop(self) -> LifespanFailed | None:
+        """End the lifespan of the app; a failure is logged and returned."""
+        if self._registry.lifespan is None:
+            return None
+        return await self._registry.lifespan.try_to_stop()
+
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
         body: bytes | Reply[Any] = b""
@@ -194,8 +207,14 @@ class AsgiApp:
         while (message := await receive())["type"] != "lifespan.shutdown":
             if message["type"] == "lifespan.startup":
                 self.open()
+                if (error := await self.start()) is not None:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
                 await send({"type": "lifespan.startup.complete"})
         self._shut_down()
+        if (error := await self.stop()) is not None:
+            await send({"type": "lifespan.shutdown.failed", "message": str(error)})
+            return
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer_preflight(

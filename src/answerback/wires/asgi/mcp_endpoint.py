@@ -89,6 +89,7 @@ class McpEndpoint:
         self._stateless.close()
 
     async def _post(self, body: bytes, http: HttpRequest) -> None:
+        http.text = body
         _check_accept(http.accept)
         stateless = _names_stateless_version(http)
         try:
@@ -126,6 +127,7 @@ class McpEndpoint:
 
     async def _message(self, body: bytes, http: HttpRequest) -> None:
         """Answer one JSON-RPC request in plain JSON, without a handshake or a session."""
+        http.text = body
         try:
             message = parse(body)
         except RpcError as error:
@@ -147,6 +149,7 @@ class McpEndpoint:
             return error_frame(request.id, error)
         peer = McpPeer(request.id, LATEST_STATEFUL, ClientCapabilities())
         peer.caller = http.caller
+        peer.http = http
         return await self._engine.respond(request, peer)
 
 

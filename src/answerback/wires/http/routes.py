@@ -80,6 +80,7 @@ class Routes:
             return self.refuse(body, request)
         call = Call(name, body or b"{}", wire=self._wire, caller=request.caller)
         call.is_disconnected = request.is_disconnected
+        call.request = request
         outcome = await self._handle(call)
         reply = outcome if isinstance(outcome, Reply) else reply_or_refusal(outcome)
         return self._write(reply, request, call.shape)
