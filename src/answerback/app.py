@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
-from .contract import Contract, contract_named
+from .contract import Contract, Dialect, contract_named
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
 from .tools.tool_options import check_options
@@ -29,6 +29,9 @@ class AppOptions(TypedDict, total=False):
     """How replies look: a preset's name or a Contract; "standard" by default."""
     lenient: bool
     """Accept "7" for 7 and JSON in a string."""
+    returns: Literal["reply", "value"]
+    nan: Literal["refuse", "null"]
+    """Defaults of the options of the same names in `@app.tool`."""
     limits: Limits
     """How many calls and threads may run at a time, and for how long."""
     records: Sink | Records | None
@@ -49,6 +52,10 @@ class App(Registry):
             lenient=options.get("lenient", False),
             limits=options.get("limits", DEFAULT_LIMITS),
         )
+        if "returns" in options:
+            self.tool_defaults["returns"] = options["returns"]
+        if "nan" in options:
+            self.tool_defaults["nan"] = options["nan"]
         if (records := options.get("records")) is not None:
             self.records = _records(records)
         self._handlers: Handlers | None = None
@@ -58,7 +65,14 @@ class App(Registry):
         from .types.json_text import ENCODER
         from .wires.memory import call
 
-        return await call(self.handlers, name, ENCODER.encode(arguments))
+        encoded = ENCODER.encode(arguments)
+        return await call(self.handlers, name, encoded, contract=self.contract)
+
+    def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
+        """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
+        from .dialects import as_sent
+
+        return as_sent(reply, dialect or self.contract.http, self.contract)
 
     @property
     def handlers(self) -> Handlers:

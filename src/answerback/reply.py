@@ -10,7 +10,9 @@ from typing import Any, Generic, TypeVar, overload
 import msgspec
 
 from .content import Block, Text
+from .contract import Contract, Dialect
 from .errors import UNKNOWN_ERROR, Code, ToolError, find_code
+from .shape import Shape
 
 T = TypeVar("T")
 
@@ -54,13 +56,27 @@ class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     timestamp: datetime = msgspec.field(default_factory=partial(datetime.now, UTC))
     encoded: bytes | None = None
     """The checked JSON of `data`; dialects insert it without encoding the data again."""
+    shape: Shape | None = None
+    """How the data is wrapped, where the return annotation does not say it."""
+    contract: Contract | None = None
+    """The contract of the app that was called; only `app.call` sets it."""
 
     @property
     def ok(self) -> bool:
         return self.error is None
 
+    def to(self, dialect: Dialect = "mcp") -> dict[str, Any]:
+        """Return the JSON object that *dialect* sends for this reply.
+
+        The contract is that of the app that was called; for a reply that no app made it is
+        `envelope` for the envelope and `standard` for the others.
+        """
+        from .dialects import as_sent
+
+        return as_sent(self, dialect)
+
     def __eq__(self, other: object) -> bool:
-        """Compare all fields but `encoded`."""
+        """Compare what the reply says: all fields up to `timestamp`."""
         if not isinstance(other, Reply):
             return NotImplemented
         return (self.content, self.data, self.error, self.meta, self.timestamp) == (

@@ -20,8 +20,9 @@ from .problems import Coercion, InvalidOutput, TooManyProblems
 class Output:
     """Encodes the return values of one function; the check is built at the first call."""
 
-    def __init__(self, annotation: Any) -> None:
+    def __init__(self, annotation: Any, nan: str = "refuse") -> None:
         self._annotation = annotation
+        self._nan = nan
         self._run: Callable[[Any], tuple[bytes, Any]] | None = None
 
     def encode(self, value: Any) -> tuple[bytes, Any]:
