@@ -14,6 +14,7 @@ from ..contract import Contract
 from ..shape import Shape
 from ..types.annotation_reader import check_type
 from ..types.arguments import Arguments, Parameter
+from ..types.nan_as_null import with_nan_as_null
 from ..types.output import Output
 from .return_type import ReturnType, of_wrapped_function, read_return_type
 from .signature import (
@@ -79,6 +80,9 @@ class Tool:
                 f"the return value of tool {self.name!r}",
                 finished=finished,
             )
+        if self.settings.nan == "null":
+            nullable = with_nan_as_null(returns.data_type)
+            returns = msgspec.structs.replace(returns, data_type=nullable)
         is_wrapped = finished and getattr(self.fn, "returns_envelope", False)
         return of_wrapped_function(returns) if is_wrapped else returns
 
@@ -100,7 +104,7 @@ class Tool:
     @cached_property
     def output(self) -> Output:
         """The encoder of the return value, which also checks it."""
-        return Output(self.returns.data_type, nan=self.settings.nan)
+        return Output(self.returns.data_type)
 
     @cached_property
     def docstring(self) -> Docstring:

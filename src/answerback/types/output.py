@@ -13,6 +13,7 @@ from .annotation_reader import read_type
 from .coerce import coerce
 from .json_text import ENCODER, MAX_DEPTH, is_too_deep
 from .msgspec_types import MsgspecTypes
+from .nan_as_null import has_nan_as_null
 from .nodes import Node
 from .problems import Coercion, InvalidOutput, TooManyProblems
 
@@ -20,9 +21,8 @@ from .problems import Coercion, InvalidOutput, TooManyProblems
 class Output:
     """Encodes the return values of one function; the check is built at the first call."""
 
-    def __init__(self, annotation: Any, nan: str = "refuse") -> None:
+    def __init__(self, annotation: Any) -> None:
         self._annotation = annotation
-        self._nan = nan
         self._run: Callable[[Any], tuple[bytes, Any]] | None = None
 
     def encode(self, value: Any) -> tuple[bytes, Any]:
@@ -40,7 +40,8 @@ class Output:
 
             self._run = ModelOutputCheck(node).run
         else:
-            self._run = OutputCheck(node).run
+            nan_is_null = has_nan_as_null(self._annotation)
+            self._run = OutputCheck(node, nan_is_null=nan_is_null).run
         return self._run
 
 
@@ -50,9 +51,10 @@ class OutputCheck:
     msgspec does not check the fields of an object that exists already.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, *, nan_is_null: bool = False) -> None:
         below = list(nodes.reachable(node))
         self.node = node
+        self._nan_is_null = nan_is_null
         self._types = MsgspecTypes(canonical=True)
         self._type = self._types.type_of(node)
         self.encode = ENCODER.encode
@@ -80,7 +82,7 @@ class OutputCheck:
     def find_hidden_faults(self, value: Any, encoded: bytes, checked: Any) -> tuple[bytes, Any]:
         """Look for faults that decoding does not find: NaN, depth, undeclared keys."""
         if self.may_hide_nan and may_be_not_finite(encoded):
-            refuse_unencodable(value)
+            refuse_unencodable(value, nan_is_null=self._nan_is_null)
         if self.may_be_deep and is_too_deep(encoded):
             raise InvalidOutput("", f"nested deeper than {MAX_DEPTH} levels")
         if self.may_differ and self.encode(checked) != encoded:
@@ -89,7 +91,7 @@ class OutputCheck:
 
     def explain_refusal(self, value: Any) -> tuple[bytes, Any]:
         """Raise the reason why *value* was refused, or accept it, as `1.0` for an int."""
-        refuse_unencodable(value)
+        refuse_unencodable(value, nan_is_null=self._nan_is_null)
         try:
             encoded = self.encode(value)
         except Exception as error:
@@ -121,11 +123,11 @@ def may_be_not_finite(encoded: bytes) -> bool:
     return b"null" in encoded or b"NaN" in encoded or b"Infinity" in encoded
 
 
-def refuse_unencodable(value: Any) -> None:
+def refuse_unencodable(value: Any, *, nan_is_null: bool = False) -> None:
     """Raise InvalidOutput for NaN, a reference cycle or a class that JSON does not know."""
     from .unencodable import find_fault
 
-    fault = find_fault(value)
+    fault = find_fault(value, nan_is_null=nan_is_null)
     if fault is not None:
         raise fault
 
