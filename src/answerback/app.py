@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from .contract import Contract, Dialect, contract_named
+from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
 from .tools.tool_options import check_options
@@ -32,6 +33,8 @@ class AppOptions(TypedDict, total=False):
     returns: Literal["reply", "value"]
     nan: Literal["refuse", "null"]
     """Defaults of the options of the same names in `@app.tool`."""
+    codes: Mapping[str, int | Code]
+    """Error codes of your own and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
     """How many calls and threads may run at a time, and for how long."""
     records: Sink | Records | None
@@ -52,6 +55,7 @@ class App(Registry):
             lenient=options.get("lenient", False),
             limits=options.get("limits", DEFAULT_LIMITS),
         )
+        add_codes(options.get("codes", {}))
         if "returns" in options:
             self.tool_defaults["returns"] = options["returns"]
         if "nan" in options:

@@ -11,7 +11,7 @@ import msgspec
 
 from .content import Block, Text
 from .contract import Contract, Dialect
-from .errors import UNKNOWN_ERROR, Code, ToolError, find_code
+from .errors import CODES, UNKNOWN_ERROR, Code, ToolError, find_code
 from .shape import Shape
 
 T = TypeVar("T")
@@ -37,7 +37,8 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
         argument = exc.args[0] if len(exc.args) == 1 else None
         is_chained = not exc.message and isinstance(argument, BaseException)
         message: Any = argument if is_chained else exc.message or str(exc) or exc.code
-        kind = exc.kind if exc.kind != exc.code else None
+        # Every error without a kind has that of UNKNOWN_ERROR.
+        kind = exc.kind if exc.kind not in (exc.code, UNKNOWN_ERROR) else None
         return cls(exc.code, message, exc.details, exc.retryable, exc.hint, kind)
 
     @property
@@ -130,7 +131,18 @@ def failure(
     details: Any = None,
     retryable: bool | None = None,
     hint: str | None = None,
+    kind: str | type[ToolError] | None = None,
     meta: dict[str, Any] | None = None,
 ) -> Reply[Any]:
-    """Make a reply with an error; *message* is written for the caller."""
-    return Reply(error=Error(code, message, details, retryable, hint), meta=meta or {})
+    """Make a reply with an error; *message* is written for the caller.
+
+    *kind* is the class or the code whose status an error with a *code* of its own has.
+    """
+    if isinstance(kind, type):
+        kind = kind.kind
+    if kind is not None and kind not in CODES:
+        raise ValueError(f"kind={kind!r} should be a code such as 'NOT_FOUND', or a class")
+    if code == UNKNOWN_ERROR and kind is not None:
+        code = kind
+    own_kind = None if kind == code else kind
+    return Reply(error=Error(code, message, details, retryable, hint, own_kind), meta=meta or {})

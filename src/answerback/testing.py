@@ -93,14 +93,10 @@ def _as_sent(reply: Any) -> dict[str, Any]:
     """The decoded JSON of a reply; a `Reply` is written as an MCP result first."""
     import msgspec
 
-    from .contract import STANDARD
-    from .dialects import write
     from .reply import Reply
-    from .shape import BARE, RESULT
 
     if isinstance(reply, Reply):
-        bare = isinstance(reply.data, dict) or reply.data is msgspec.UNSET
-        reply = write(reply, "mcp", BARE if bare else RESULT, STANDARD).body
+        return reply.to("mcp")
     found: Any = msgspec.json.decode(reply) if isinstance(reply, bytes | str) else reply
     if not isinstance(found, dict):
         raise AssertionError(f"a reply must be an object, not {type(found).__name__}")

@@ -123,8 +123,16 @@ def write_error(error: Error) -> dict[str, Any]:
     `retryable: false` is written only for codes that the table calls retryable.
     """
     again = is_retryable(error) or (False if error.row.retryable else None)
-    members = without_none(details=error.details, retryable=again, hint=error.hint, kind=error.kind)
+    details = details_object(error.details)
+    members = without_none(details=details, retryable=again, hint=error.hint, kind=error.kind)
     return {"code": error.code, "message": error.message, **members}
+
+
+def details_object(details: Any) -> Any:
+    """Return the details of an error as the envelope has them, which is an object."""
+    if details is None or isinstance(details, dict) or encode(details).startswith(b"{"):
+        return details
+    return {"details": details}
 
 
 def read_error(found: dict[str, Any], message: str) -> Error:

@@ -23,6 +23,7 @@ from .common import (
     build_block,
     data_as_received,
     decode_object,
+    details_object,
     encode,
     encoded_data,
     project_error,
@@ -87,10 +88,15 @@ def project(
     return Reply(
         content=tuple(project_block(block, LATEST_STATEFUL) for block in content),
         data=data_as_received(reply, shape) if reply.error is None else msgspec.UNSET,
-        error=None if reply.error is None else project_error(reply.error),
+        error=None if reply.error is None else _project_error(reply.error),
         meta=as_received(author_meta(reply.meta)),
         timestamp=to_utc(reply.timestamp),
     )
+
+
+def _project_error(error: Error) -> Error:
+    projected = project_error(error)
+    return msgspec.structs.replace(projected, details=details_object(projected.details))
 
 
 def write_block(block: Block) -> dict[str, Any]:

@@ -29,7 +29,12 @@ from .common import (
     without_none,
     write_error,
 )
-from .contract_text import content_with_text, message_from_text
+from .contract_text import (
+    content_with_text,
+    message_from_text,
+    text_with_hint,
+    text_without_hint,
+)
 from .mcp_blocks import project_block, read_block, write_block
 
 ERROR = META_PREFIX + "error"
@@ -174,7 +179,8 @@ def _envelope_members(reply: Reply[Any], data: msgspec.Raw | None) -> dict[str, 
 
 def _write_error(error: Error, content: tuple[Block, ...]) -> dict[str, Any]:
     """Return the error for `_meta`; its message is left out if it equals the first text."""
-    message = None if _first_text(content) == error.message else error.message
+    shown = (error.message, text_with_hint(error.message, error.hint))
+    message = None if _first_text(content) in shown else error.message
     more = without_none(message=message, details=error.details, hint=error.hint, kind=error.kind)
     return {"code": error.code, "retryable": is_retryable(error), **more}
 
@@ -218,6 +224,6 @@ def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Con
     error = answerback_meta(found.get("_meta"), "error")
     text = _first_text(content)
     if error:
-        return read_error(error, text or "")
+        return read_error(error, text_without_hint(text or "", error.get("hint")))
     message = "Unknown error" if text is None else message_from_text(text, contract.error_text)
     return Error(UNKNOWN_ERROR, message, found.get("structuredContent"))
