@@ -86,7 +86,7 @@ def add_codes(codes: Mapping[str, int | Code]) -> None:
     """
     for name, value in codes.items():
         row = value if isinstance(value, Code) else _row_for_status(name, value)
-        if not isinstance(name, str) or not _CODE_NAME.fullmatch(name):
+        if not _CODE_NAME.fullmatch(str(name)):
             raise ValueError(f"{name!r} should be a code in capitals, such as 'CITY_UNKNOWN'")
         if name in BUILT_IN:
             raise ValueError(f"{name!r} is a code of Answerback's own; choose another name")

@@ -138,11 +138,12 @@ def test_returns_value_sends_a_finished_reply_as_data() -> None:
 
 
 def test_an_mcp_result_is_sent_with_its_content_and_its_data() -> None:
+    blocks = [
+        {"type": "text", "text": "Oslo is cold"},
+        {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
+    ]
     value = {
-        "content": [
-            {"type": "text", "text": "Oslo is cold"},
-            {"type": "image", "data": "aGVsbG8=", "mimeType": "image/png"},
-        ],
+        "content": blocks,
         "structuredContent": {"celsius": -3},
         "isError": False,
         "_meta": {"example/trace": "t1"},
@@ -150,7 +151,7 @@ def test_an_mcp_result_is_sent_with_its_content_and_its_data() -> None:
 
     sent = answer(value).to("mcp")
 
-    assert sent["content"] == [*value["content"], {"type": "text", "text": '{"celsius":-3}'}]
+    assert sent["content"] == [*blocks, {"type": "text", "text": '{"celsius":-3}'}]
     assert sent["structuredContent"] == {"celsius": -3}
     assert sent["_meta"] == {"example/trace": "t1"}
 
@@ -242,15 +243,14 @@ def test_a_wrapped_function_is_a_tool_that_fails_as_the_function_does(
 
     reply = asyncio.run(app.call("missing"))
 
+    assert reply.error is not None
     assert (reply.error.code, reply.error.message) == ("CITY_UNKNOWN", "no such city")
     assert caplog.records == []
 
 
 @pytest.mark.parametrize("contract", CONTRACTS)
 @pytest.mark.parametrize("fn", [count, nothing, place])
-def test_a_wrapped_function_sends_the_data_that_the_function_sends(
-    fn: Any, contract: str
-) -> None:
+def test_a_wrapped_function_sends_the_data_that_the_function_sends(fn: Any, contract: str) -> None:
     plain, wrapped = App("test", contract=contract), App("test", contract=contract)
     plain.add_tool(fn)
     wrapped.add_tool(wrap(fn))

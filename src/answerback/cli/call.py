@@ -94,7 +94,9 @@ def _parser(program: Program) -> ArgumentParser:
     parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
     parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
     parser.add_argument(
-        "--dialect", choices=get_args(Dialect), help="print JSON in this dialect (piped: the contract's)"
+        "--dialect",
+        choices=get_args(Dialect),
+        help="print JSON in this dialect (piped: the contract's)",
     )
     return parser
 

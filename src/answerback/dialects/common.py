@@ -129,10 +129,20 @@ def write_error(error: Error) -> dict[str, Any]:
 
 
 def details_object(details: Any) -> Any:
-    """Return the details of an error as the envelope has them, which is an object."""
-    if details is None or isinstance(details, dict) or encode(details).startswith(b"{"):
-        return details
-    return {"details": details}
+    """Return the details of an error as the envelope has them, which is an object.
+
+    Details that are not an object become one with the member `details` alone. So do details
+    that look like that already, so that `details_from_object` gives them back.
+    """
+    found = details if isinstance(details, dict) else as_received(details)
+    is_object = isinstance(found, dict) and found.keys() != {"details"}
+    return details if found is None or is_object else {"details": details}
+
+
+def details_from_object(details: Any) -> Any:
+    """Return the details that `details_object` made an object of."""
+    is_made = isinstance(details, dict) and details.keys() == {"details"}
+    return details["details"] if is_made else details
 
 
 def read_error(found: dict[str, Any], message: str) -> Error:

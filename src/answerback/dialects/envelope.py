@@ -23,7 +23,7 @@ from .common import (
     build_block,
     data_as_received,
     decode_object,
-    details_object,
+    details_from_object,
     encode,
     encoded_data,
     project_error,
@@ -88,15 +88,10 @@ def project(
     return Reply(
         content=tuple(project_block(block, LATEST_STATEFUL) for block in content),
         data=data_as_received(reply, shape) if reply.error is None else msgspec.UNSET,
-        error=None if reply.error is None else _project_error(reply.error),
+        error=None if reply.error is None else project_error(reply.error),
         meta=as_received(author_meta(reply.meta)),
         timestamp=to_utc(reply.timestamp),
     )
-
-
-def _project_error(error: Error) -> Error:
-    projected = project_error(error)
-    return msgspec.structs.replace(projected, details=details_object(projected.details))
 
 
 def write_block(block: Block) -> dict[str, Any]:
@@ -209,4 +204,6 @@ def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Con
         message = error
     members = without_none(**error) if isinstance(error, dict) else {}
     default = message if isinstance(message, str) else "Unknown error"
-    return project_error(read_error(members, default))
+    found_error = read_error(members, default)
+    details = details_from_object(found_error.details)
+    return project_error(msgspec.structs.replace(found_error, details=details))
