@@ -28,18 +28,21 @@ class Shape(msgspec.Struct, frozen=True):
 
     def wrap(self, encoded: bytes) -> bytes:
         """Return the wrapped JSON of *encoded* data."""
+        return b"".join(self.wrap_in_pieces(encoded))
+
+    def wrap_in_pieces(self, encoded: bytes) -> tuple[bytes, bytes, bytes]:
+        """Return the wrapped JSON in three pieces: large data is the second, not copied."""
         match self.wrapping:
             case "result":
-                # Joining copies a large text once; `%` would copy it in steps.
-                return b"".join((b'{"result":', encoded, b"}"))
+                return (b'{"result":', encoded, b"}")
             case "bare":
-                return encoded
+                return (b"", encoded, b"")
             case "empty":
-                return b"{}"
+                return (b"", b"{}", b"")
             case "spread":
                 items = [] if encoded == b"null" else _decode_items(encoded)
-                names = self._names(len(items))
-                return msgspec.json.encode(dict(zip(names, items, strict=False)))
+                spread = dict(zip(self._names(len(items)), items, strict=False))
+                return (b"", msgspec.json.encode(spread), b"")
 
     def unwrap(self, sent: Any) -> Any:
         """Return the data in *sent*; a value that is not wrapped in this shape is returned."""

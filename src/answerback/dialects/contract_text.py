@@ -73,22 +73,12 @@ def error_text(error: Error, style: ErrorStyle) -> str:
             return error.message
 
 
-def text_with_hint(text: str, hint: str | None) -> str:
-    """Return an error's text with its hint in a line of its own."""
-    return text if hint is None else f"{text}{_HINT}{hint}"
-
-
-def text_without_hint(text: str, hint: Any) -> str:
-    """Return an error's text without the line that `text_with_hint` adds."""
-    return text.removesuffix(f"{_HINT}{hint}") if isinstance(hint, str) else text
-
-
 def _error_text(error: Error, contract: Contract) -> str:
     style = contract.error_text
     text = error_text(error, style)
     # The other styles are texts that a program may parse.
     has_hint = contract.hint_in_text and style in ("message", "prefixed")
-    return text_with_hint(text, error.hint) if has_hint else text
+    return f"{text}{_HINT}{error.hint}" if has_hint and error.hint else text
 
 
 def message_from_text(text: str, style: ErrorStyle) -> str:

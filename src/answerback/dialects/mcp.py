@@ -29,12 +29,7 @@ from .common import (
     without_none,
     write_error,
 )
-from .contract_text import (
-    content_with_text,
-    message_from_text,
-    text_with_hint,
-    text_without_hint,
-)
+from .contract_text import content_with_text, message_from_text
 from .mcp_blocks import project_block, read_block, write_block
 
 ERROR = META_PREFIX + "error"
@@ -64,23 +59,34 @@ def write(
 
     *server_info* is the JSON of the server's name and version, for the result's `_meta`.
     """
+    return b"".join(write_in_pieces(reply, shape, contract, version, server_info=server_info))
+
+
+def write_in_pieces(
+    reply: Reply[Any],
+    shape: Shape,
+    contract: Contract,
+    version: Version | None = None,
+    *,
+    server_info: bytes = b"",
+) -> tuple[bytes, ...]:
+    """Return the pieces of the result; large ones can be sent without a copy of them."""
     # This runs for every call. Without calls into other modules than `shape` it is faster.
     version = version or LATEST_STATEFUL
     if _holds_data_alone(reply, contract) and version.structured and shape.structured:
         encoded = encode(reply.data) if reply.encoded is None else reply.encoded
-        wrapped = shape.wrap(encoded)
-        if wrapped.startswith(b"{"):
+        wrapped = opening, data, closing = shape.wrap_in_pieces(encoded)
+        if opening or data.startswith(b"{"):
             # With the text style "json" a string is its own text.
             is_text = encoded.startswith(b'"') and contract.text == "json"
-            text = encoded if is_text else encode(wrapped.decode())
+            text = encoded if is_text else encode(b"".join(wrapped).decode())
             meta = _SERVER_INFO_META % server_info if server_info else b""
             end = _STATELESS if version.stateless else _STATEFUL
-            # Joining copies a large text once; `%` would copy it in steps.
-            return b"".join((_TEXT, text, _STRUCTURED, wrapped, end, meta, b"}"))
+            return (_TEXT, text, _STRUCTURED + opening, data, closing + end + meta + b"}")
     result = _result(reply, shape, contract, version)
     if server_info:
         result.setdefault("_meta", {})[SERVER_INFO] = msgspec.Raw(server_info)
-    return encode(result)
+    return (encode(result),)
 
 
 def read(
@@ -179,8 +185,7 @@ def _envelope_members(reply: Reply[Any], data: msgspec.Raw | None) -> dict[str, 
 
 def _write_error(error: Error, content: tuple[Block, ...]) -> dict[str, Any]:
     """Return the error for `_meta`; its message is left out if it equals the first text."""
-    shown = (error.message, text_with_hint(error.message, error.hint))
-    message = None if _first_text(content) in shown else error.message
+    message = None if _first_text(content) == error.message else error.message
     more = without_none(message=message, details=error.details, hint=error.hint, kind=error.kind)
     return {"code": error.code, "retryable": is_retryable(error), **more}
 
@@ -224,6 +229,6 @@ def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Con
     error = answerback_meta(found.get("_meta"), "error")
     text = _first_text(content)
     if error:
-        return read_error(error, text_without_hint(text or "", error.get("hint")))
+        return read_error(error, text or "")
     message = "Unknown error" if text is None else message_from_text(text, contract.error_text)
     return Error(UNKNOWN_ERROR, message, found.get("structuredContent"))

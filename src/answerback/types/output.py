@@ -40,8 +40,8 @@ class Output:
 
             self._run = ModelOutputCheck(node).run
         else:
-            nan_is_null = has_nan_as_null(self._annotation)
-            self._run = OutputCheck(node, nan_is_null=nan_is_null).run
+            check = TextCheck if nodes.accepts_any_text(node) else OutputCheck
+            self._run = check(node, nan_is_null=has_nan_as_null(self._annotation)).run
         return self._run
 
 
@@ -113,6 +113,22 @@ class OutputCheck:
         except Exception as error:
             raise InvalidOutput("", "refused by its own type") from error
         raise InvalidOutput(coercion.problems[0].path, coercion.problems[0].message)
+
+
+class TextCheck(OutputCheck):
+    """Encodes texts without limits: any `str` that can be encoded is what the type declares.
+
+    It is not decoded again, because for a text of megabytes that takes longer than the rest.
+    """
+
+    def run(self, value: Any) -> tuple[bytes, Any]:
+        if type(value) is not str:
+            return super().run(value)
+        try:
+            return self.encode(value), value
+        except UnicodeEncodeError:
+            pass
+        return self.explain_refusal(value)
 
 
 def may_be_not_finite(encoded: bytes) -> bool:
