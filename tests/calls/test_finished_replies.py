@@ -208,7 +208,7 @@ def test_a_finished_reply_passes_the_checks_of_every_reply(
 def test_a_finished_reply_is_logged_once_for_each_tool(caplog: pytest.LogCaptureFixture) -> None:
     app = app_returning({"error": "gone"})
 
-    with caplog.at_level(logging.WARNING, "answerback"):
+    with caplog.at_level(logging.INFO, "answerback"):
         asyncio.run(app.call("tool"))
         asyncio.run(app.call("tool"))
 

@@ -168,4 +168,5 @@ def _log_once(tool: Tool, kind: str) -> None:
         "tool %r returned %s, which is sent as the reply and not as data; to send it as data, "
         "declare a return type or write returns='value'"
     )
-    logging.getLogger("answerback").warning(message, tool.name, kind)
+    # Not a warning: `call` and CGI, which run one call, would print it each time.
+    logging.getLogger("answerback").info(message, tool.name, kind)
