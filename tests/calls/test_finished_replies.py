@@ -7,6 +7,7 @@ import logging
 from typing import Any, TypedDict
 
 import pytest
+from mcp_types import CallToolResult, TextContent
 
 from answerback import App, NotFound, Text, validate, wrap
 from answerback.calls.call import Call
@@ -234,12 +235,24 @@ def missing() -> int:
     raise NotFound("no such city", code="CITY_UNKNOWN")
 
 
+@pytest.mark.parametrize("annotation", [Any, CallToolResult])
+def test_a_result_of_the_sdk_is_sent_as_that_result(annotation: Any) -> None:
+    blocks: list[Any] = [TextContent(type="text", text="gone")]
+
+    failed = answer(CallToolResult(content=blocks, is_error=True), annotation)
+    told = answer(CallToolResult(content=blocks, structured_content={"a": 1}), annotation)
+
+    assert failed.error.message == "gone"
+    assert (told.data, told.content[0]) == ({"a": 1}, Text("gone"))
+
+
 @pytest.mark.parametrize("contract", ["standard", "envelope", "aligned"])
 def test_a_wrapped_function_is_a_tool_that_fails_as_the_function_does(
     contract: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     app = App("test", contract=contract)
     app.add_tool(wrap(missing))
+    caplog.set_level(logging.INFO, "answerback")
 
     reply = asyncio.run(app.call("missing"))
 

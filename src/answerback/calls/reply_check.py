@@ -14,7 +14,7 @@ from ..content import BLOCKS, Audio, Block, Image, Text
 from ..dialects.detect import FINISHED_MARKS
 from ..reply import Error, Reply
 from ..shape import EMPTY, Shape
-from ..tools.return_type import shape_of_value
+from ..tools.return_type import is_result_class, shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output
 from ..types.problems import InvalidOutput
@@ -52,6 +52,8 @@ def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
         return _checked(tool, Reply(content=blocks))
     if returns.blocks_only:
         raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
+    if returns.finished and is_result_class(type(value)):
+        value = value.model_dump(by_alias=True, mode="json", exclude_none=True)
     if returns.finished and isinstance(value, dict) and not FINISHED_MARKS.isdisjoint(value):
         # Imported here, because few tools return finished replies.
         from .finished_reply import finished_reply

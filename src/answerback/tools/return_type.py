@@ -44,6 +44,8 @@ def read_return_type(
 
     Raises UnservableType, which names *where*, if the data cannot be written as JSON.
     """
+    if finished and is_result_class(_without_metadata(annotation)):
+        annotation = Any
     members = [_data_type(member) for member in _members(annotation)]
     if all(map(_is_block, members)):
         return ReturnType(blocks_only=True)
@@ -67,6 +69,15 @@ def read_return_type(
     else:
         shape = _shape(data, contract)
     return ReturnType(data_type=data, shape=shape, declared=declared, is_data=declared)
+
+
+def is_result_class(kind: Any) -> bool:
+    """Return whether this is the class of a result in the MCP SDK, which is not imported."""
+    return (
+        getattr(kind, "__name__", "") == "CallToolResult"
+        and kind.__module__.partition(".")[0] in ("mcp", "mcp_types")
+        and hasattr(kind, "model_dump")
+    )
 
 
 def of_wrapped_function(returns: ReturnType) -> ReturnType:
