@@ -61,6 +61,12 @@ FAILURES: list[tuple[Any, str, str]] = [
     ({"success": False, "error": {"code": "A", "message": "gone"}}, "A", "gone"),
     ({"success": False, "message": "gone"}, "UNKNOWN_ERROR", "gone"),
     ({"success": False}, "UNKNOWN_ERROR", "Unknown error"),
+    ({"success": False, "error": {"message": "gone", "hint": 3}}, "UNKNOWN_ERROR", "gone"),
+    (
+        {"isError": True, "content": [{"type": "image"}], "message": "gone"},
+        "UNKNOWN_ERROR",
+        "gone",
+    ),
     ({"error": "Location not found"}, "UNKNOWN_ERROR", "Location not found"),
     ({"error": {"message": "gone", "code": "A"}}, "A", "gone"),
     ({"error": {"detail": "gone"}}, "UNKNOWN_ERROR", "gone"),
@@ -110,6 +116,8 @@ NOT_FAILURES: list[Any] = [
     {"content": [{"text": "no type"}]},
     {"content": [{"type": "text", "text": "a"}], "pages": 3},
     {"content": []},
+    {"content": [{"type": "image"}]},
+    {"content": [{"type": "image"}], "isError": False},
 ]
 
 
@@ -190,9 +198,9 @@ def test_members_that_an_envelope_has_no_place_for_are_kept_in_meta() -> None:
 
 
 def test_members_beside_an_error_are_kept_in_its_details() -> None:
-    reply = answer({"success": False, "message": "gone", "available": ["a"]})
+    reply = answer({"success": False, "message": "gone", "available": ["a"], "data": {"b": 1}})
 
-    assert reply.error.details == {"available": ["a"]}
+    assert reply.error.details == {"available": ["a"], "data": {"b": 1}}
 
 
 def test_a_finished_reply_passes_the_checks_of_every_reply(

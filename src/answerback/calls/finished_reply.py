@@ -22,6 +22,10 @@ from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.output import Output
 
+_KNOWN_MEMBERS = (
+    *("success", "timestamp", "content", "data", "error", "message", "meta"),
+    *("isError", "structuredContent", "_meta", "resultType"),
+)
 _KINDS = {"mcp": "an MCP result", "envelope": "an envelope or an error object"}
 
 
@@ -36,9 +40,24 @@ def finished_reply(tool: Tool, value: dict[str, Any]) -> Reply[Any] | None:
     try:
         reply = _read_result(tool, value) if dialect == "mcp" else _read_envelope(tool, value)
     except MalformedReply:
-        return None
+        if not _says_that_it_failed(value):
+            return None
+        reply = Reply(error=_least_error(value))
     _log_once(tool, _KINDS[dialect])
     return _without_repeated_text(tool, reply)
+
+
+def _says_that_it_failed(value: dict[str, Any]) -> bool:
+    only_an_error = value.keys() == {"error"}
+    return only_an_error or value.get("isError") is True or value.get("success") is False
+
+
+def _least_error(value: dict[str, Any]) -> Error:
+    """The code and the message of a failure whose other members cannot be read."""
+    from ..wrapping import complete_envelope
+
+    found = complete_envelope(value)["error"]
+    return Error(found["code"], found["message"])
 
 
 def _read_result(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
@@ -76,8 +95,9 @@ def _read_envelope(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
         found.setdefault("message", found.pop("content"))
     complete = _plain(complete_envelope(found), envelope.write_block)
     reply = envelope.read(complete)
-    others = {name: each for name, each in complete.items() if name not in _ENVELOPE_MEMBERS}
+    others = {name: each for name, each in complete.items() if name not in _KNOWN_MEMBERS}
     if reply.error is not None:
+        others |= {"data": complete["data"]} if complete.get("data") else {}
         return Reply(
             content=_without_message(reply.content, reply.error),
             error=_with_details(reply.error, complete, others),
@@ -92,12 +112,6 @@ def _read_envelope(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
         data=_unwrapped(tool, reply.data),
         meta=others | reply.meta,
     )
-
-
-_ENVELOPE_MEMBERS = (
-    *("success", "timestamp", "content", "data", "error", "message", "meta"),
-    *("isError", "structuredContent", "_meta", "resultType"),
-)
 
 
 def _unwrapped(tool: Tool, data: Any) -> Any:
