@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from .context import take_peer
-from .contract import Contract, contract_named
+from .contract import Contract, Dialect, contract_named
+from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
 from .tools.tool_options import check_options
@@ -36,6 +37,11 @@ class AppOptions(TypedDict, total=False):
     """How replies look: a preset's name or a Contract; "standard" by default."""
     lenient: bool
     """Accept "7" for 7 and JSON in a string."""
+    returns: Literal["reply", "value"]
+    nan: Literal["refuse", "null"]
+    """Defaults of the options of the same names in `@app.tool`."""
+    codes: Mapping[str, int | Code]
+    """Error codes of your own and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
     """How many calls and threads may run at a time, and for how long."""
     lifespan: LifespanFunction
@@ -65,6 +71,11 @@ class App(Registry):
             lenient=options.get("lenient", False),
             limits=options.get("limits", DEFAULT_LIMITS),
         )
+        add_codes(options.get("codes", {}))
+        if "returns" in options:
+            self.tool_defaults["returns"] = options["returns"]
+        if "nan" in options:
+            self.tool_defaults["nan"] = options["nan"]
         if (records := options.get("records")) is not None:
             self.records = _records(records)
         if (function := options.get("lifespan")) is not None:
@@ -92,7 +103,14 @@ class App(Registry):
         from .wires.memory import call
 
         peer = take_peer(arguments)
-        return await call(self.handlers, name, ENCODER.encode(arguments), peer)
+        encoded = ENCODER.encode(arguments)
+        return await call(self.handlers, name, encoded, peer, contract=self.contract)
+
+    def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
+        """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
+        from .dialects import as_sent
+
+        return as_sent(reply, dialect or self.contract.http, self.contract)
 
     @contextmanager
     def override(

@@ -153,6 +153,8 @@ class Registry:
         self.contract = contract
         self.lenient = lenient
         self.limits = limits
+        self.tool_defaults: ToolOptions = {}
+        """The options of a tool that gives none of its own."""
         self.records: Recording | None = None
         self.lifespan: Lifespan | None = None
         self.overrides: dict[Any, Callable[..., Any]] = {}
@@ -195,7 +197,8 @@ class Registry:
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
         check_options(options, ToolOptions)
-        merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds, **options}
+        merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds}
+        merged = {**merged, **self.tool_defaults, **options}
         tool = Tool(fn, merged, self.contract)
         if tool.name in self.tools.own:
             raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
@@ -332,7 +335,7 @@ def completion_key(owner: str, argument: str) -> str:
 
 def _completion_tool(fn: Callable[..., Any], contract: Contract) -> Tool:
     """The author's function; refused if it has parameters that a completion does not get."""
-    tool = Tool(fn, {}, contract)
+    tool = Tool(fn, {"returns": "value"}, contract)
     unknown = {parameter.name for parameter in tool.signature.parameters} - {"value", "arguments"}
     if unknown:
         raise TypeError(

@@ -14,8 +14,9 @@ from ..contract import Contract
 from ..shape import Shape
 from ..types.annotation_reader import check_type
 from ..types.arguments import Arguments, Parameter
+from ..types.nan_as_null import with_nan_as_null
 from ..types.output import Output
-from .return_type import ReturnType, read_return_type
+from .return_type import ReturnType, of_wrapped_function, read_return_type
 from .signature import (
     Signature,
     Source,
@@ -57,6 +58,9 @@ class Tool:
         self.timeout = settings.timeout
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
+        # What `wrap` returns is a reply by intention, so that it is not logged.
+        self.told_finished = bool(getattr(fn, "returns_envelope", False))
+        """A finished reply of this tool was logged, which is done once."""
         check_callable(self.source, self.name)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
         # yet: those are read at the first call.
@@ -77,14 +81,29 @@ class Tool:
     @cached_property
     def returns(self) -> ReturnType:
         annotation = self.signature.returns
+        finished = self.settings.returns == "reply"
         with explain_undefined_names(self.name, self.source):
-            return read_return_type(
-                annotation, self.contract, f"the return value of tool {self.name!r}"
+            returns = read_return_type(
+                annotation,
+                self.contract,
+                f"the return value of tool {self.name!r}",
+                finished=finished,
             )
+        if self.settings.nan == "null":
+            nullable = with_nan_as_null(returns.data_type)
+            returns = msgspec.structs.replace(returns, data_type=nullable)
+        is_wrapped = finished and getattr(self.fn, "returns_envelope", False)
+        return of_wrapped_function(returns) if is_wrapped else returns
 
     @cached_property
     def shape(self) -> Shape:
-        return self.returns.shape
+        return self.sent_shape(self.returns.shape)
+
+    def sent_shape(self, shape: Shape) -> Shape:
+        """Return *shape* as this tool sends it, which may be without structuredContent."""
+        if self.settings.structured:
+            return shape
+        return msgspec.structs.replace(shape, structured=False)
 
     @cached_property
     def arguments(self) -> Arguments:

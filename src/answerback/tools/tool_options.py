@@ -7,7 +7,7 @@ if a value can be wrong, a row of `_CHECKS`. Options of resources alone are in `
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import msgspec
 
@@ -42,6 +42,12 @@ class ToolOptions(CommonOptions, total=False):
     """The seconds that a call may take."""
     lenient: bool
     """Accept "7" for 7 and JSON in a string, which models send."""
+    returns: Literal["reply", "value"]
+    """Where no type is declared: "reply" takes a finished reply for one, "value" for data."""
+    structured: bool
+    """False: MCP sends the text alone, without outputSchema and structuredContent."""
+    nan: Literal["refuse", "null"]
+    """"null" sends a float that is not finite as null; "refuse" answers INVALID_OUTPUT."""
     read_only: bool
     destructive: bool
     idempotent: bool
@@ -64,6 +70,9 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     inline: bool = False
     timeout: float | None = None
     lenient: bool = False
+    returns: Literal["reply", "value"] = "reply"
+    structured: bool = True
+    nan: Literal["refuse", "null"] = "refuse"
     read_only: bool | None = None
     destructive: bool | None = None
     idempotent: bool | None = None
@@ -140,6 +149,9 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: _are_all(value, _is_error_class),
     ),
     "timeout": ("a number of seconds greater than 0", _is_duration),
+    "returns": ("'reply' or 'value'", lambda value: value in ("reply", "value")),
+    "structured": ("True or False", lambda value: isinstance(value, bool)),
+    "nan": ("'refuse' or 'null'", lambda value: value in ("refuse", "null")),
     "input_schema": (
         "a JSON Schema with 'type': 'object'",
         lambda value: isinstance(value, dict) and value.get("type") == "object",

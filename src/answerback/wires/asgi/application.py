@@ -75,7 +75,7 @@ class AsgiApp:
                 allow_origins=options.origins,
                 allow_methods=["GET", "POST", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=["X-Error-Code", "Mcp-Session-Id"],
+                expose_headers=["X-Error-Code", "X-Error-Hint", "Mcp-Session-Id"],
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
