@@ -15,6 +15,8 @@ import msgspec
 from ..context import Context
 from ..errors import UndefinedAnnotation
 from ..types.arguments import Parameter
+from ..types.field_info import read_parameter, refuse_shared_names
+from .foreign_markers import refuse_foreign_marker
 from .markers import ask_of, header_of
 
 # Bits of a code object's `co_flags`.
@@ -96,6 +98,8 @@ def read_signature(source: Source, name: str) -> Signature:
     questions: list[Parameter] = []
     parameters: list[Parameter] = []
     for parameter, default in _parameters(source):
+        where = f"parameter {parameter!r} of tool {name!r}"
+        refuse_foreign_marker(parameter, hints.get(parameter), default, where)
         if parameter not in hints:
             raise TypeError(_missing_type_message(parameter, name))
         annotation = hints[parameter]
@@ -103,9 +107,10 @@ def read_signature(source: Source, name: str) -> Signature:
             contexts.append(parameter)
             continue
         group = questions if ask_of(annotation) else parameters
-        group.append(Parameter(name=parameter, annotation=annotation, default=default))
+        group.append(read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
         raise TypeError(f"tool {name!r} takes more than one Context; one is enough")
+    refuse_shared_names(parameters, f"tool {name!r}")
     return Signature(
         parameters=tuple(parameters),
         context=contexts[0] if contexts else None,

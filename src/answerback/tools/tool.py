@@ -12,8 +12,8 @@ import msgspec
 
 from ..contract import Contract
 from ..shape import Shape
-from ..types.annotation_reader import check_type
 from ..types.arguments import Arguments, Parameter
+from ..types.default_check import check_parameter
 from ..types.output import Output
 from .return_type import ReturnType, read_return_type
 from .signature import (
@@ -62,7 +62,7 @@ class Tool:
     def signature(self) -> Signature:
         signature = read_signature(self.source, self.name)
         for parameter in signature.parameters:
-            check_type(parameter.annotation, f"parameter {parameter.name!r} of tool {self.name!r}")
+            check_parameter(parameter, f"parameter {parameter.target!r} of tool {self.name!r}")
         return signature
 
     @cached_property
@@ -102,7 +102,7 @@ class Tool:
         """The arguments with their descriptions from the docstring, for listings."""
         descriptions = self.docstring.arguments
         return tuple(
-            msgspec.structs.replace(parameter, description=descriptions.get(parameter.name))
+            msgspec.structs.replace(parameter, description=descriptions.get(parameter.target))
             for parameter in self.signature.parameters
         )
 

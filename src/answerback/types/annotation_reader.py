@@ -21,7 +21,7 @@ from .annotated import Metadata, read_metadata
 from .nodes import NO_LIMITS, NO_NOTES, Node, ValueLimits
 from .patterns import find_pattern_problem
 from .problems import UnservableType
-from .record_fields import read_fields, start_record, style_of
+from .record_fields import read_fields, refuse_field_defaults, start_record, style_of
 from .unservable import explain_unservable, name_of
 
 _SCALARS = frozenset(
@@ -237,6 +237,7 @@ class _Reader:
         try:
             fields = read_fields(record, lambda hint, name: self.read(hint, f"{where}.{name}"))
             record.fields = tuple(fields)
+            refuse_field_defaults(record, where)
         except (TypeError, NotImplementedError) as error:
             if isinstance(error, UnservableType):
                 raise

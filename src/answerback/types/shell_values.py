@@ -34,9 +34,10 @@ def from_strings(
     trees = {
         each.name: nodes.without_notes(read_type(each.annotation, each.name)) for each in parameters
     }
+    first_names = {other: each.name for each in parameters for other in each.other_names}
     values_by_name: dict[str, list[str | bytes]] = {}
     for name, value in pairs:
-        values_by_name.setdefault(name, []).append(value)
+        values_by_name.setdefault(first_names.get(name, name), []).append(value)
     problems = [
         Problem(path=name, message=message)
         for name, values in values_by_name.items()
