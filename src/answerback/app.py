@@ -28,7 +28,7 @@ class AppOptions(TypedDict, total=False):
     contract: str | Contract
     """How replies look: a preset's name or a Contract; "standard" by default."""
     lenient: bool
-    """Accept "7" for 7 and JSON in a string."""
+    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
     limits: Limits
     """How many calls and threads may run at a time, and for how long."""
     records: Sink | Records | None
@@ -46,7 +46,7 @@ class App(Registry):
             title=options.get("title", ""),
             description=options.get("description", ""),
             contract=contract_named(options.get("contract", "standard")),
-            lenient=options.get("lenient", False),
+            lenient=options.get("lenient", True),
             limits=options.get("limits", DEFAULT_LIMITS),
         )
         if (records := options.get("records")) is not None:

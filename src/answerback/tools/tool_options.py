@@ -39,7 +39,7 @@ class ToolOptions(CommonOptions, total=False):
     timeout: float | None
     """The seconds that a call may take."""
     lenient: bool
-    """Accept "7" for 7 and JSON in a string, which models send."""
+    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
     read_only: bool
     destructive: bool
     idempotent: bool
@@ -60,7 +60,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     input_schema: dict[str, Any] | None = None
     inline: bool = False
     timeout: float | None = None
-    lenient: bool = False
+    lenient: bool = True
     read_only: bool | None = None
     destructive: bool | None = None
     idempotent: bool | None = None

@@ -126,7 +126,7 @@ class Coercion:
 
     __slots__ = (
         *("lenient", "problems", "prune", "repair", "show_values", "stopped_early"),
-        *("key_differences", "repairs", "steps", "union_attempts"),
+        *("key_differences", "repairs", "steps", "union_attempts", "unpacked"),
     )
 
     def __init__(
@@ -158,6 +158,8 @@ class Coercion:
         # Results by the ids of union and value, and by `lenient`. Without them, nested unions
         # of recursive types would take exponential time.
         self.union_attempts: dict[tuple[int, int, bool], MemberAttempt] = {}
+        # The arrays and objects that were found in strings, by the id of the string.
+        self.unpacked: dict[int, tuple[str, Any]] = {}
 
     def report_mismatch(self, node: Node, value: Any, path: str) -> Any:
         """Report that *node* does not accept *value*; returns *value*."""
@@ -185,6 +187,7 @@ class Coercion:
             repair=self.repair, lenient=lenient, prune=self.prune, show_values=self.show_values
         )
         fork.union_attempts = self.union_attempts
+        fork.unpacked = self.unpacked
         return fork
 
 

@@ -5,6 +5,7 @@ A value that cannot be read stays a string, so that decoding reports the problem
 
 from __future__ import annotations
 
+import math
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ import msgspec
 from . import nodes
 from .annotation_reader import read_type
 from .arguments import Parameter
-from .coerce import fits, parse_text
+from .coerce import fits
 from .json_text import load
 from .nodes import Node
 from .problems import InvalidArguments, Problem
@@ -144,10 +145,22 @@ def _scalar(node: nodes.Scalar, text: str) -> Any:
         word = text.strip().lower()
         return True if word in _YES else False if word in _NO else text
     if node.kind in (int, float):
-        number = parse_text(node.kind, text)
+        number = _number(node.kind, text)
         return text if number is None else number
     # A file may end with a line break, which only text keeps.
     return text if node.kind is str else text.strip()
+
+
+def _number(kind: type, text: str) -> int | float | None:
+    """Return the number that *text* is as Python reads it, which takes `+7` and `1_000` too."""
+    text = text.strip()
+    try:
+        if kind is int:
+            number = float(text) if "." in text or "e" in text.lower() else int(text)
+            return int(number) if number == int(number) else None
+        return float(text) if math.isfinite(float(text)) else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _null(node: nodes.Null, text: str) -> Any:
