@@ -40,7 +40,10 @@ DESIGNED = {
 LATER = {"read"}
 # Names that MCP's features need (questions and their refusal, headers, icons, prompt messages),
 # and the limits of an App.
-MORE = {"Ask", "Declined", "Header", "Icon", "Limits", "Message"}
+MORE = {"Ask", "Declined", "Header", "Icon", "Limits", "Message"} | {
+    # The hook for an author's own type.
+    "register_type",
+}
 
 
 def test_the_public_names_are_those_of_the_design() -> None:

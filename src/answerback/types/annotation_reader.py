@@ -18,6 +18,7 @@ import msgspec
 
 from . import nodes
 from .annotated import Metadata, read_metadata
+from .codecs import codec_for
 from .nodes import NO_LIMITS, NO_NOTES, Node, ValueLimits
 from .patterns import find_pattern_problem
 from .problems import UnservableType
@@ -185,6 +186,8 @@ class _Reader:
             return self._record(bare, origin, style, where)
         if plain := _PLAIN_NODES.get(bare):
             return plain
+        if codec := codec_for(origin):
+            return nodes.Custom(origin, codec)
         raise UnservableType(where, explain_unservable(bare))
 
     def _type_var(self, var: Any, where: str) -> Node:

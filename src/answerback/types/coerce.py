@@ -233,6 +233,18 @@ def _model(node: nodes.Model, value: Any, path: str, coercion: Coercion) -> Any:
     return coerce_model(node, value, path, coercion)
 
 
+def _custom(node: nodes.Custom, value: Any, path: str, coercion: Coercion) -> Any:
+    if node.codec.decode is None:
+        return value
+    wanted = {"array": list, "object": dict}.get(node.codec.schema.get("type", ""))
+    value = value if wanted is None else _unpack(value, wanted, coercion)
+    try:
+        node.codec.decode(value)
+    except Exception:  # noqa: BLE001 - an author's function may raise any exception
+        return coercion.report_mismatch(node, value, path)
+    return value
+
+
 def choose_member(node: nodes.Union, value: Any, coercion: Coercion) -> Node | None:
     """Return the member that fits *value* best, or None if no member fits."""
     return _attempt_union(node, value, "", coercion).member
@@ -296,5 +308,6 @@ _COERCE: dict[type[Node], Callable[[Any, Any, str, Coercion], Any]] = {
     nodes.Record: _record,
     nodes.Union: _union,
     nodes.Model: _model,
+    nodes.Custom: _custom,
     nodes.Noted: lambda node, value, path, coercion: coerce(node.inner, value, path, coercion),
 }

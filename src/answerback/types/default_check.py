@@ -31,10 +31,19 @@ def check_parameter(parameter: Parameter, where: str) -> None:
         node = read_type(parameter.annotation, where)
     except NameError:
         return
+    _refuse_results(node, where)
     default = parameter.default
     if default is msgspec.NODEFAULT or default is msgspec.UNSET or _fits(node, default):
         return
     raise UnservableType(where, _advice(parameter, default))
+
+
+def _refuse_results(node: Node, where: str) -> None:
+    for each in nodes.reachable(node):
+        if isinstance(each, nodes.Custom) and each.codec.decode is None:
+            name = each.cls.__name__
+            problem = f"{name} is registered without decode, for results only; give it one"
+            raise UnservableType(where, problem)
 
 
 def _advice(parameter: Parameter, default: Any) -> str:
@@ -134,5 +143,6 @@ _FITS: dict[type[Node], Callable[[Any, Any], bool]] = {
     nodes.Record: _record,
     nodes.Union: lambda node, value: any(_fits(each, value) for each in node.members),
     nodes.Model: _model,
+    nodes.Custom: lambda node, value: isinstance(value, node.cls),
     nodes.Noted: lambda node, value: _fits(node.inner, value),
 }

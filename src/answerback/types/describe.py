@@ -85,6 +85,8 @@ def _describe_class(node: Node) -> str:
             return str(getattr(annotation, "__name__", annotation))
         case nodes.Null():
             return "null"
+        case nodes.Custom(cls=cls):
+            return cls.__name__
     return "any value"
 
 

@@ -196,6 +196,8 @@ def _format_hint(node: Node, value: Any) -> str | None:
     node = nodes.without_notes(node)
     if isinstance(node, nodes.Union):
         return next((hint for each in node.members if (hint := _format_hint(each, value))), None)
+    if isinstance(node, nodes.Custom) and node.codec.example is not None:
+        return f"write it like {node.codec.example}"
     return format_hint(node, value) if isinstance(node, nodes.Scalar) else None
 
 

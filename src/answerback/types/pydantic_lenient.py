@@ -23,9 +23,8 @@ def with_texts_read(value: Any, problems: list[Any]) -> Any:
     readable = [each for each in found if each[2] is not _UNREAD]
     if not readable:
         return value
-    loc, text, read = readable[0]
-    if text is value or (value == text and isinstance(value, str)):
-        return read
+    if isinstance(value, str):
+        return readable[0][2]
     encoded = msgspec.json.encode(value)
     if len(encoded) > _LONG_JSON:
         return value

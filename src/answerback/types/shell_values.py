@@ -114,7 +114,7 @@ def _read(node: Node, value: str | bytes) -> Any:
     if isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray):
         return b64encode(value if isinstance(value, bytes) else value.encode()).decode()
     text = _as_text(value)
-    if not isinstance(value, bytes) or isinstance(node, nodes.Scalar | nodes.Choice):
+    if not isinstance(value, bytes) or isinstance(node, nodes.Scalar | nodes.Choice | nodes.Custom):
         return _READ[type(node)](node, text)
     if isinstance(node, nodes.Array | nodes.Fixed):
         return _items_of_file(node, value)
@@ -214,6 +214,10 @@ def _anything(node: nodes.Anything | nodes.Model, text: str) -> Any:
     return _json(text)
 
 
+def _custom(node: nodes.Custom, text: str) -> Any:
+    return text.strip() if nodes.kinds(node) == {"string"} else _json(text)
+
+
 def _union(node: nodes.Union, value: str | bytes) -> Any:
     for member in _readable_members(node):
         read = _read(member, value)
@@ -240,4 +244,5 @@ _READ: dict[type[Node], Callable[[Any, str], Any]] = {
     nodes.Mapping: _object,
     nodes.Record: _record,
     nodes.Model: _anything,
+    nodes.Custom: _custom,
 }

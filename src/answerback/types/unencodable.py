@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from .codecs import codec_of_value
 from .json_text import ENCODER, MAX_DEPTH, UnencodableType
 from .problems import InvalidOutput, dict_item, item, member
 
@@ -24,6 +25,11 @@ def _fault(path: str, message: str, cause: Exception | None = None) -> InvalidOu
 
 def _find(value: Any, path: str, containers: tuple[int, ...]) -> InvalidOutput | None:
     """Look for a fault at *path*; *containers* has the ids of the values around *value*."""
+    try:
+        if (codec := codec_of_value(value)) is not None:
+            value = codec.encode(value)
+    except Exception as error:  # noqa: BLE001 - an author's function may raise any exception
+        return _fault(path, f"{type(value).__name__} cannot be encoded", error)
     if isinstance(value, float | Decimal) and not math.isfinite(value):
         return _fault(path, "a number that is not finite")
     try:
