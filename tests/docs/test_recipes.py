@@ -49,6 +49,10 @@ class Frame:
         return self.rows
 
 
+class PolarsFrame(Frame):
+    pass
+
+
 class Scalar:
     def __init__(self, number: float) -> None:
         self.number = number
@@ -72,7 +76,7 @@ class Picture:
 
 STAND_INS: dict[str, dict[str, Any]] = {
     "pandas": {"DataFrame": Frame},
-    "polars": {"DataFrame": type("DataFrame", (Frame,), {}), "from_dicts": Frame},
+    "polars": {"DataFrame": PolarsFrame, "from_dicts": PolarsFrame},
     "numpy": {"ndarray": Array, "generic": Scalar, "asarray": Array},
     "PIL": {},
     "PIL.Image": {"Image": Picture},
