@@ -234,6 +234,24 @@ def test_a_registered_type_has_its_own_schema(registered: None) -> None:
     assert app.tools["echo"].input_schema["properties"]["value"] == schema
 
 
+def test_a_value_of_another_kind_than_the_schema_s_never_reaches_decode() -> None:
+    class Rows:
+        pass
+
+    before = dict(codecs._REGISTERED)
+    seen: list[Any] = []
+    register_type(Rows, encode=list, decode=seen.append, schema={"type": "array"})
+    try:
+        reply = _call(Rows, "x")
+    finally:
+        codecs._REGISTERED.clear()
+        codecs._REGISTERED.update(before)
+
+    assert seen == []
+    assert reply.error is not None
+    assert reply.error.message == "Invalid arguments: value: expected Rows, got str 'x'"
+
+
 def test_a_value_that_decode_refuses_is_an_invalid_argument(registered: None) -> None:
     reply = _call(Money, {"euros": 5})
 

@@ -234,12 +234,14 @@ def _model(node: nodes.Model, value: Any, path: str, coercion: Coercion) -> Any:
 
 
 def _custom(node: nodes.Custom, value: Any, path: str, coercion: Coercion) -> Any:
-    if node.codec.decode is None:
-        return value
-    wanted = {"array": list, "object": dict}.get(node.codec.schema.get("type", ""))
-    value = value if wanted is None else _unpack(value, wanted, coercion)
+    kinds = nodes.kinds(node)
+    if kinds in ({"array"}, {"object"}):
+        value = _unpack(value, list if kinds == {"array"} else dict, coercion)
+    if nodes.kind_of(value) not in kinds:
+        return coercion.report_mismatch(node, value, path)
     try:
-        node.codec.decode(value)
+        if node.codec.decode is not None:
+            node.codec.decode(value)
     except Exception:  # noqa: BLE001 - an author's function may raise any exception
         return coercion.report_mismatch(node, value, path)
     return value

@@ -383,6 +383,8 @@ def _build_model(node: nodes.Model, value: Any) -> Any:
 def _build_custom(node: nodes.Custom, value: Any) -> Any:
     # Without `decode` the type is for results only, which are checked as JSON.
     decode = node.codec.decode
+    if nodes.kind_of(value) not in nodes.kinds(node):
+        raise ValueError("not of the type in its schema")
     return value if decode is None else decode(value)
 
 
