@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Never, NoReturn, TypedDict, Unpack
 
 from .contract import Contract, contract_named
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
@@ -104,11 +104,21 @@ class App(Registry):
         )
         return asgi(self, self.handlers, options)
 
-    def run(self, arguments: Sequence[str] | None = None) -> None:
+    def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
         """Be a command-line program: `python calculator.py COMMAND`."""
+        if unknown or isinstance(arguments, str):
+            _refuse_run(arguments, unknown)
         from .cli import run_app
 
         run_app(self, arguments)
+
+
+def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
+    from .other_frameworks import refuse_run_options, refuse_text
+
+    if isinstance(arguments, str):
+        refuse_text(arguments)
+    refuse_run_options({**unknown})
 
 
 def _records(records: Sink | Records) -> Records:

@@ -12,7 +12,7 @@ here, so that it is the same on every wire:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, overload
 
 import msgspec
 
@@ -54,6 +54,14 @@ class Context:
 
     def __init__(self, call: RunningCall) -> None:
         self._call = call
+
+    # Hidden from type checkers, so that they still find a wrong name.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from .other_frameworks import missing_context_member
+
+            raise missing_context_member(name)
 
     @property
     def tool(self) -> str:

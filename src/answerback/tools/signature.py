@@ -76,32 +76,35 @@ def source_of(fn: Callable[..., Any]) -> Source:
             raise TypeError(f"{fn!r} cannot be a tool; write a def that calls it")
 
 
-def check_callable(source: Source, name: str) -> None:
-    """Raise TypeError for a function that cannot be called with named arguments."""
+def check_callable(source: Source, owner: str) -> None:
+    """Raise TypeError for a function that cannot be called with named arguments.
+
+    *owner* names the function in messages, such as `tool 'add'`.
+    """
     code = source.function.__code__
     if code.co_flags & (_GENERATOR | _ASYNC_GENERATOR):
-        raise TypeError(f"tool {name!r} is a generator; return a list instead of yielding")
+        raise TypeError(f"{owner} is a generator; return a list instead of yielding")
     if code.co_flags & _VARARGS:
-        raise TypeError(f"tool {name!r} takes *args; name each argument, or take one list")
+        raise TypeError(f"{owner} takes *args; name each argument, or take one list")
     if code.co_flags & _VARKEYWORDS:
-        raise TypeError(f"tool {name!r} takes **kwargs; name each argument, or take one dict")
+        raise TypeError(f"{owner} takes **kwargs; name each argument, or take one dict")
     if code.co_posonlyargcount > source.bound:
-        raise TypeError(f"tool {name!r} has positional-only parameters; remove the '/'")
+        raise TypeError(f"{owner} has positional-only parameters; remove the '/'")
 
 
-def read_signature(source: Source, name: str) -> Signature:
+def read_signature(source: Source, owner: str) -> Signature:
     """Resolve the annotations; raises NameError while a name in them is not defined yet."""
-    with explain_undefined_names(name, source):
+    with explain_undefined_names(owner, source):
         hints = get_type_hints(source.function, include_extras=True)
     returns = hints.pop("return", Any)
     contexts: list[str] = []
     questions: list[Parameter] = []
     parameters: list[Parameter] = []
     for parameter, default in _parameters(source):
-        where = f"parameter {parameter!r} of tool {name!r}"
+        where = f"parameter {parameter!r} of {owner}"
         refuse_foreign_marker(parameter, hints.get(parameter), default, where)
         if parameter not in hints:
-            raise TypeError(_missing_type_message(parameter, name))
+            raise TypeError(_missing_type_message(parameter, owner, source))
         annotation = hints[parameter]
         if _is_context(annotation):
             contexts.append(parameter)
@@ -109,8 +112,8 @@ def read_signature(source: Source, name: str) -> Signature:
         group = questions if ask_of(annotation) else parameters
         group.append(read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
-        raise TypeError(f"tool {name!r} takes more than one Context; one is enough")
-    refuse_shared_names(parameters, f"tool {name!r}")
+        raise TypeError(f"{owner} takes more than one Context; one is enough")
+    refuse_shared_names(parameters, owner)
     return Signature(
         parameters=tuple(parameters),
         context=contexts[0] if contexts else None,
@@ -129,7 +132,7 @@ def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str
 
 
 @contextmanager
-def explain_undefined_names(tool: str, source: Source) -> Iterator[None]:
+def explain_undefined_names(owner: str, source: Source) -> Iterator[None]:
     """Turn a NameError in an annotation into UndefinedAnnotation, which names the tool."""
     try:
         yield
@@ -137,15 +140,20 @@ def explain_undefined_names(tool: str, source: Source) -> Iterator[None]:
         raise
     except NameError as exc:
         raise UndefinedAnnotation(
-            f"tool {tool!r} is annotated with a type that is not defined: {exc}; "
+            f"{owner} is annotated with a type that is not defined: {exc}; "
             f"define or import it at the top level of {source.function.__module__}"
         ) from exc
 
 
-def _missing_type_message(parameter: str, tool: str) -> str:
+def _missing_type_message(parameter: str, owner: str, source: Source) -> str:
+    function: Any = source.function  # mypy takes the field for a method
     if parameter in ("self", "cls"):
-        return f"tool {tool!r} is a method; register it of an object: app.add_tool(thing.{tool})"
-    return f"parameter {parameter!r} of tool {tool!r} has no type; write {parameter}: str"
+        name = function.__name__
+        return f"{owner} is a method; register it of an object: app.add_tool(thing.{name})"
+    from ..other_frameworks import missing_type_hint
+
+    hint = missing_type_hint(parameter, function.__name__)
+    return f"parameter {parameter!r} of {owner} has no type; {hint}"
 
 
 def _parameters(source: Source) -> Iterator[tuple[str, Any]]:

@@ -39,6 +39,8 @@ class Tool:
     `settings` has all options, with their defaults.
     """
 
+    noun = "tool"
+
     def __init__(
         self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
     ) -> None:
@@ -46,32 +48,40 @@ class Tool:
         self.contract = contract
         self.settings = settings = resolve_options(options)
         self.source = source_of(fn)
-        self.name = _check_name(settings.name or _name_of(fn, self.source))
+        self.name = self._check_name(settings.name or _name_of(fn, self.source))
         self.title = settings.title
         self.lenient = settings.lenient
         self.timeout = settings.timeout
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
-        check_callable(self.source, self.name)
+        check_callable(self.source, self.owner)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
         # yet: those are read at the first call.
         with suppress(NameError):
             _ = self.returns
 
+    @property
+    def owner(self) -> str:
+        """The tool in messages, such as `tool 'add'`."""
+        return f"{self.noun} {self.name!r}"
+
+    @staticmethod
+    def _check_name(name: object) -> str:
+        """Return the name; raises ValueError for one that MCP or a URL does not allow."""
+        return check_tool_name(name)
+
     @cached_property
     def signature(self) -> Signature:
-        signature = read_signature(self.source, self.name)
+        signature = read_signature(self.source, self.owner)
         for parameter in signature.parameters:
-            check_parameter(parameter, f"parameter {parameter.target!r} of tool {self.name!r}")
+            check_parameter(parameter, f"parameter {parameter.target!r} of {self.owner}")
         return signature
 
     @cached_property
     def returns(self) -> ReturnType:
         annotation = self.signature.returns
-        with explain_undefined_names(self.name, self.source):
-            return read_return_type(
-                annotation, self.contract, f"the return value of tool {self.name!r}"
-            )
+        with explain_undefined_names(self.owner, self.source):
+            return read_return_type(annotation, self.contract, f"the return value of {self.owner}")
 
     @cached_property
     def shape(self) -> Shape:
@@ -120,13 +130,28 @@ class Tool:
         return make_output_schema(self)
 
 
+def _refuse_lambda(name: object) -> None:
+    if name == "<lambda>":
+        raise ValueError("a lambda has no name and no types; write a def, or give a name=")
+
+
+def check_free_name(name: object) -> str:
+    """Return the name of a resource or a prompt, for which MCP allows any text."""
+    _refuse_lambda(name)
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise ValueError(f"{name!r} cannot be a name; write text without control characters")
+    return name
+
+
 def _name_of(fn: Callable[..., Any], source: Source) -> str:
     """Return the name of a function, or the class name of a callable object."""
     name = source.function.__name__
     return type(fn).__name__ if name == "__call__" else name
 
 
-def _check_name(name: object) -> str:
+def check_tool_name(name: object) -> str:
+    """Return the name of a tool; raises ValueError for one that MCP or a URL does not allow."""
+    _refuse_lambda(name)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(
             f"{name!r} cannot be the name of a tool; "

@@ -92,8 +92,12 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
     """Raise TypeError for an option that *known* does not have, or for a wrong value."""
     if unknown := options.keys() - known.__annotations__.keys():
+        from ..other_frameworks import option_hint
+
+        name = min(unknown)
         names = ", ".join(sorted(known.__annotations__))
-        raise TypeError(f"no option is named {min(unknown)!r}; there are {names}")
+        hint = option_hint(name) or f"there are {names}"
+        raise TypeError(f"no option is named {name!r}; {hint}")
     for name, (expected, is_valid) in _CHECKS.items():
         value = options.get(name)
         if value is not None and not is_valid(value):

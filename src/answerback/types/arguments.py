@@ -259,9 +259,17 @@ def _load_each(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     return sent
 
 
+# A message lists no more of the arguments than these.
+_MAX_NAMES = 20
+
+
 def _suggestion(name: str, known: dict[str, Node]) -> str | None:
     found = similar_names(name[:MAX_SHOWN], known)
-    return f"did you mean {found[0]!r}?" if found else None
+    if found:
+        return f"did you mean {found[0]!r}?"
+    names = ", ".join(list(known)[:_MAX_NAMES])
+    more = ", …" if len(known) > _MAX_NAMES else ""
+    return f"the arguments are {names}{more}" if known else "it takes no arguments"
 
 
 def _problem_from_msgspec(error: msgspec.ValidationError, sent: dict[str, Any]) -> Problem:

@@ -44,9 +44,10 @@ def register_type(
     results only. *schema* is the JSON Schema of the JSON; without it the schema allows any JSON.
     Register a type before the tools that use it. A subclass is encoded as its base class.
     """
-    if not isinstance(cls, type):
+    given: tuple[Any, ...] = (cls, encode, decode or encode)
+    if not isinstance(given[0], type):
         raise TypeError(f"register_type takes a class, not {cls!r}")
-    if not callable(encode) or not (decode is None or callable(decode)):
+    if not all(map(callable, given)):
         raise TypeError(f"encode and decode of {cls.__name__} should be functions")
     if cls in _REGISTERED:
         raise ValueError(f"{cls.__name__} is registered already")

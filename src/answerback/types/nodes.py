@@ -268,6 +268,6 @@ def kinds(node: Node) -> frozenset[str]:
         case Noted(inner=inner):
             return kinds(inner)
         case Custom(codec=codec):
-            kind = str(codec.schema.get("type")).replace("integer", "number")
-            return frozenset({kind}) if kind in ALL_KINDS else ALL_KINDS
+            name = str(codec.schema.get("type")).replace("integer", "number")
+            return frozenset({name}) if name in ALL_KINDS else ALL_KINDS
     return ALL_KINDS

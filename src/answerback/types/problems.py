@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Protocol
 import msgspec
 
 from . import nodes
-from .describe import describe, describe_value, kind_name
+from .describe import describe, describe_length, describe_value, kind_name
 from .nodes import Node
 from .scalars import format_hint
 from .validator_text import is_secret_path
@@ -166,6 +166,7 @@ class Coercion:
         expected = describe(node)
         is_shown = self.show_values and not is_secret_path(path)
         got = describe_value(value) if is_shown else kind_name(value)
+        got += describe_length(node, value)
         message, hint = f"expected {expected}, got {got}", _format_hint(node, value)
         self.report(path, message, expected=expected, got=got, hint=hint)
         return value
