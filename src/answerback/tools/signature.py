@@ -15,8 +15,6 @@ import msgspec
 from ..context import Context
 from ..errors import UndefinedAnnotation
 from ..types.arguments import Parameter
-from ..types.field_info import read_parameter, refuse_shared_names
-from .foreign_markers import refuse_foreign_marker
 from .markers import ask_of, header_of
 
 # Bits of a code object's `co_flags`.
@@ -101,19 +99,25 @@ def read_signature(source: Source, owner: str) -> Signature:
     questions: list[Parameter] = []
     parameters: list[Parameter] = []
     for parameter, default in _parameters(source):
+        annotation = hints.get(parameter)
+        if _is_plain(annotation, default):
+            parameters.append(Parameter(name=parameter, annotation=annotation, default=default))
+            continue
         where = f"parameter {parameter!r} of {owner}"
-        refuse_foreign_marker(parameter, hints.get(parameter), default, where)
+        _refuse_foreign_marker(parameter, annotation, default, where)
         if parameter not in hints:
             raise TypeError(_missing_type_message(parameter, owner, source))
-        annotation = hints[parameter]
         if _is_context(annotation):
             contexts.append(parameter)
             continue
         group = questions if ask_of(annotation) else parameters
-        group.append(read_parameter(parameter, annotation, default, where))
+        group.append(_read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
         raise TypeError(f"{owner} takes more than one Context; one is enough")
-    refuse_shared_names(parameters, owner)
+    if any(each.keyword for each in parameters):
+        from ..types.field_info import refuse_shared_names
+
+        refuse_shared_names(parameters, owner)
     return Signature(
         parameters=tuple(parameters),
         context=contexts[0] if contexts else None,
@@ -121,6 +125,28 @@ def read_signature(source: Source, owner: str) -> Signature:
         header_params=_header_params(parameters),
         returns=returns,
     )
+
+
+def _is_plain(annotation: Any, default: Any) -> bool:
+    """Return whether the parameter is an int, a str or the like, without markers of any kind."""
+    if type(annotation) is not type or annotation.__module__ != "builtins":
+        return False
+    return default is msgspec.NODEFAULT or type(default) is annotation
+
+
+# Both are imported at the first parameter that is not plain.
+
+
+def _read_parameter(name: str, annotation: Any, default: Any, where: str) -> Parameter:
+    from ..types.field_info import read_parameter
+
+    return read_parameter(name, annotation, default, where)
+
+
+def _refuse_foreign_marker(name: str, annotation: Any, default: Any, where: str) -> None:
+    from .foreign_markers import refuse_foreign_marker
+
+    refuse_foreign_marker(name, annotation, default, where)
 
 
 def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str]:

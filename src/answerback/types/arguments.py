@@ -136,11 +136,12 @@ class _ArgumentsDecoder:
         self._targets = {each.name: each.target for each in parameters}
         self._other_names = {other: each.name for each in parameters for other in each.other_names}
         fields = [(each.target, self.nodes[each.name], each.required) for each in parameters]
+        renamed = {target: name for name, target in self._targets.items()}
         self._types = MsgspecTypes()
         self._struct = self._types.struct(
             "Arguments",
             fields,
-            rename={target: name for name, target in self._targets.items()},
+            rename=renamed,
             forbid_unknown_fields=True,
             kw_only=True,
         )
