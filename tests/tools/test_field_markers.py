@@ -212,6 +212,19 @@ def test_the_limits_of_fastapi_markers_are_enforced(wrong: dict[str, Any]) -> No
     assert error.code == "INVALID_ARGUMENTS"
 
 
+def test_a_field_keeps_its_title_examples_and_deprecation_in_the_schema() -> None:
+    def old(
+        a: int = Field(default=1, title="T", examples=[2], deprecated=True),
+        b: Annotated[int, fastapi.Query(deprecated=True, json_schema_extra={"x-unit": "km"})] = 1,
+    ) -> int:
+        return a + b
+
+    assert _schema(old)["properties"] == {
+        "a": {"type": "integer", "title": "T", "examples": [2], "deprecated": True, "default": 1},
+        "b": {"type": "integer", "deprecated": True, "x-unit": "km", "default": 1},
+    }
+
+
 def test_a_required_query_of_fastapi_s_is_required() -> None:
     def read(item: int = fastapi.Query(...)) -> int:
         return item

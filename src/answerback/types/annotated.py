@@ -79,8 +79,9 @@ def _read_item(item: Any, metadata: Metadata) -> None:
     elif isinstance(item, str):
         metadata.notes = msgspec.structs.replace(metadata.notes, description=item)
     elif is_field_info(item):
-        extra = item.json_schema_extra
-        _add_notes(metadata, item, extra if isinstance(extra, dict) else None)
+        extra = item.json_schema_extra if isinstance(item.json_schema_extra, dict) else {}
+        deprecated = {"deprecated": True} if getattr(item, "deprecated", None) else {}
+        _add_notes(metadata, item, {**deprecated, **extra})
     elif type(item).__name__ == "Doc":
         metadata.notes = msgspec.structs.replace(metadata.notes, description=item.documentation)
     elif _library_of(item) == "annotated_types":

@@ -14,7 +14,8 @@ import msgspec
 from .json_text import load
 from .problems import Coercion, InvalidJson
 
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+# Not compiled here, because only a string in the place of a number needs it.
+_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _BOOLEANS = {"true": True, "false": False}
 # Longer numbers are no numbers that anybody means, and take long to read.
 _MAX_DIGITS = 400
@@ -25,7 +26,7 @@ def read_text(kind: type, text: str) -> bool | int | float | None:
     text = text.strip()
     if kind is bool:
         return _BOOLEANS.get(text.lower())
-    if kind not in (int, float) or len(text) > _MAX_DIGITS or not _NUMBER.fullmatch(text):
+    if kind not in (int, float) or len(text) > _MAX_DIGITS or not re.fullmatch(_NUMBER, text):
         return None
     if kind is int and text.lstrip("-").isdigit():
         return int(text)
