@@ -30,6 +30,8 @@ STATE = {
     # The encoders of values without a declared type, built at first use.
     "calls/reply_check.py: _any_output",
     "wrapping.py: _any_output",
+    # The JSON forms of authors' classes, which all apps of the process share.
+    "types/codecs.py: _REGISTERED",
     # The large texts that are being decoded: the garbage collector is paused meanwhile.
     "types/large_text.py: _lock",
     "types/large_text.py: _pauses",

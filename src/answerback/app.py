@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
 
 from .context import take_peer
 from .contract import Contract, Dialect, contract_named
@@ -36,7 +36,7 @@ class AppOptions(TypedDict, total=False):
     contract: str | Contract
     """How replies look: a preset's name or a Contract; "standard" by default."""
     lenient: bool
-    """Accept "7" for 7 and JSON in a string."""
+    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
     returns: Literal["reply", "value"]
     nan: Literal["refuse", "null"]
     """Defaults of the options of the same names in `@app.tool`."""
@@ -68,7 +68,7 @@ class App(Registry):
             title=options.get("title", ""),
             description=options.get("description", ""),
             contract=contract_named(options.get("contract", "standard")),
-            lenient=options.get("lenient", False),
+            lenient=options.get("lenient", True),
             limits=options.get("limits", DEFAULT_LIMITS),
         )
         add_codes(options.get("codes", {}))
@@ -180,11 +180,21 @@ class App(Registry):
         warn_of_several_workers(has_secret=not application.key_is_temporary)
         return application
 
-    def run(self, arguments: Sequence[str] | None = None) -> None:
+    def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
         """Be a command-line program: `python calculator.py COMMAND`."""
+        if unknown or isinstance(arguments, str):
+            _refuse_run(arguments, unknown)
         from .cli import run_app
 
         run_app(self, arguments)
+
+
+def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
+    from .other_frameworks import refuse_run_options, refuse_text
+
+    if isinstance(arguments, str):
+        refuse_text(arguments)
+    refuse_run_options({**unknown})
 
 
 def _records(records: Sink | Records) -> Records:

@@ -12,7 +12,7 @@ here, so that it is the same on every wire:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
 
 import msgspec
 
@@ -69,6 +69,14 @@ class Context(Generic[StateT]):
 
     def __init__(self, call: RunningCall) -> None:
         self._call = call
+
+    # Hidden from type checkers, so that they still find a wrong name.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from .other_frameworks import missing_context_member
+
+            raise missing_context_member(name)
 
     @property
     def tool(self) -> str:

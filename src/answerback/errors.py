@@ -138,9 +138,9 @@ class ToolError(AnswerbackError):
     def __init__(
         self,
         message: str,
-        *,
         code: str | None = None,
         details: Any = None,
+        *,
         retryable: bool | None = None,
         hint: str | None = None,
     ) -> None:

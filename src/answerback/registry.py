@@ -143,7 +143,7 @@ class Registry:
         title: str,
         description: str,
         contract: Contract,
-        lenient: bool = False,
+        lenient: bool = True,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.name = name

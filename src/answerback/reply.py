@@ -94,30 +94,30 @@ class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 @overload
 def success(
-    text: str | None = None, *, content: Sequence[Block] = (), meta: dict[str, Any] | None = None
+    text: str | None = None, *, meta: dict[str, Any] | None = None, content: Sequence[Block] = ()
 ) -> Reply[Any]: ...
 @overload
 def success(
     text: str | None,
     data: T,
+    meta: dict[str, Any] | None = None,
     *,
     content: Sequence[Block] = (),
-    meta: dict[str, Any] | None = None,
 ) -> Reply[T]: ...
 @overload
 def success(
     text: str | None = None,
     *,
     data: T,
-    content: Sequence[Block] = (),
     meta: dict[str, Any] | None = None,
+    content: Sequence[Block] = (),
 ) -> Reply[T]: ...
 def success(
     text: str | None = None,
     data: Any = msgspec.UNSET,
+    meta: dict[str, Any] | None = None,
     *,
     content: Sequence[Block] = (),
-    meta: dict[str, Any] | None = None,
 ) -> Reply[Any]:
     """Make a successful reply of *text*, *data* or both; *content* follows the text."""
     texts = () if text is None else (Text(text),)
@@ -126,9 +126,9 @@ def success(
 
 def failure(
     message: str,
-    *,
     code: str = UNKNOWN_ERROR,
     details: Any = None,
+    *,
     retryable: bool | None = None,
     hint: str | None = None,
     kind: str | type[ToolError] | None = None,

@@ -103,7 +103,8 @@ def _invalid_output(exc: InvalidOutput, name: str) -> Error:
 
 def _masked(exc: BaseException, name: str, masked: str) -> Error:
     reference = os.urandom(6).hex()
-    _log(name, f"failed, reference {reference}", exc)
+    advice = "the caller sees a masked text; raise ToolError(...) to show a message"
+    _log(name, f"failed, reference {reference}; {advice}", exc)
     message = f"{masked} (reference {reference})"
     return Error(TOOL_EXECUTION_ERROR, message, {"reference": reference})
 

@@ -13,7 +13,7 @@ from ..contract import Contract
 from ..reply import Reply
 from ..types.output import Output
 from ..types.problems import InvalidOutput
-from .tool import Tool
+from .tool import Tool, check_free_name
 from .tool_options import CommonOptions
 from .uri_template import UriTemplate
 
@@ -30,6 +30,9 @@ class ResourceOptions(CommonOptions, total=False):
 
 class Resource(Tool):
     """A function that returns the contents of a URI: text, bytes, or data for JSON."""
+
+    noun = "resource"
+    _check_name = staticmethod(check_free_name)
 
     def __init__(
         self, uri: str, fn: Callable[..., Any], options: ResourceOptions, contract: Contract

@@ -41,7 +41,7 @@ class ToolOptions(CommonOptions, total=False):
     timeout: float | None
     """The seconds that a call may take."""
     lenient: bool
-    """Accept "7" for 7 and JSON in a string, which models send."""
+    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
     returns: Literal["reply", "value"]
     """Where no type is declared: "reply" takes a finished reply for one, "value" for data."""
     structured: bool
@@ -69,7 +69,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     input_schema: dict[str, Any] | None = None
     inline: bool = False
     timeout: float | None = None
-    lenient: bool = False
+    lenient: bool = True
     returns: Literal["reply", "value"] = "reply"
     structured: bool = True
     nan: Literal["refuse", "null"] = "refuse"
@@ -104,8 +104,12 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
     """Raise TypeError for an option that *known* does not have, or for a wrong value."""
     if unknown := options.keys() - known.__annotations__.keys():
+        from ..other_frameworks import option_hint
+
+        name = min(unknown)
         names = ", ".join(sorted(known.__annotations__))
-        raise TypeError(f"no option is named {min(unknown)!r}; there are {names}")
+        hint = option_hint(name) or f"there are {names}"
+        raise TypeError(f"no option is named {name!r}; {hint}")
     for name, (expected, is_valid) in _CHECKS.items():
         value = options.get(name)
         if value is not None and not is_valid(value):

@@ -63,8 +63,12 @@ class OutputCheck:
         self.encode = ENCODER.encode
         self.decode = self._types.decoder(self._type).decode
         # msgspec writes NaN as null, so it goes unnoticed only where null is accepted.
-        self.may_hide_nan = any(isinstance(each, nodes.Null | nodes.Anything) for each in below)
-        self.may_be_deep = any(isinstance(each, nodes.Record | nodes.Anything) for each in below)
+        self.may_hide_nan = any(
+            isinstance(each, nodes.Null | nodes.Anything | nodes.Custom) for each in below
+        )
+        self.may_be_deep = any(
+            isinstance(each, nodes.Record | nodes.Anything | nodes.Custom) for each in below
+        )
         self.may_differ = any(map(_may_differ, below))
         self._plain_kinds = _plain_kinds(node)
         self.is_simple = not (self.may_hide_nan or self.may_be_deep or self.may_differ)

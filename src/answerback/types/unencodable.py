@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from .codecs import codec_of_value
 from .json_text import ENCODER, MAX_DEPTH, UnencodableType
 from .problems import InvalidOutput, dict_item, item, member
 
@@ -30,6 +31,11 @@ def _find(value: Any, path: str, containers: tuple[int, ...], finite: Any) -> In
 
     Numbers of the types *finite* must be finite.
     """
+    try:
+        if (codec := codec_of_value(value)) is not None:
+            value = codec.encode(value)
+    except Exception as error:  # noqa: BLE001 - an author's function may raise any exception
+        return _fault(path, f"{type(value).__name__} cannot be encoded", error)
     if isinstance(value, finite) and not math.isfinite(value):
         return _fault(path, "a number that is not finite")
     try:
