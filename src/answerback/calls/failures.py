@@ -23,8 +23,11 @@ from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
 from .reply_check import checked_error
 
 
-def error_for(exc: BaseException, name: str, masked: str) -> Error:
-    """The error to send when the tool *name* raised *exc*; *masked* replaces a hidden message."""
+def error_for(exc: BaseException, name: str, masked: str | None) -> Error:
+    """The error to send when the tool *name* raised *exc*.
+
+    *masked* replaces a hidden message; None shows the message, as `serve --debug` does.
+    """
     try:
         error = _error_for_caller(exc, name)
     # The properties of an author's exception are the author's code, and may raise too.
@@ -101,11 +104,24 @@ def _invalid_output(exc: InvalidOutput, name: str) -> Error:
     return Error(INVALID_OUTPUT, message, {"reference": reference})
 
 
-def _masked(exc: BaseException, name: str, masked: str) -> Error:
+def _masked(exc: BaseException, name: str, masked: str | None) -> Error:
     reference = os.urandom(6).hex()
     _log(name, f"failed, reference {reference}", exc)
+    if masked is None:
+        masked = _description(exc)
     message = f"{masked} (reference {reference})"
     return Error(TOOL_EXECUTION_ERROR, message, {"reference": reference})
+
+
+def _description(exc: BaseException) -> str:
+    """The exception as a traceback shows it, with the line that raised it."""
+    import traceback
+
+    text = "".join(traceback.format_exception_only(exc)).strip()
+    frames = traceback.extract_tb(exc.__traceback__)
+    if not frames:
+        return text
+    return f"{text}, in {frames[-1].name} at {frames[-1].filename}:{frames[-1].lineno}"
 
 
 def _log(name: str, event: str, exc: BaseException | None) -> None:

@@ -28,11 +28,19 @@ class Handlers(msgspec.Struct, frozen=True):
 
 
 def make_handlers(
-    registry: Registry, run: Runner, decode_large: LargeDecoder = decode_in_place
+    registry: Registry,
+    run: Runner,
+    decode_large: LargeDecoder = decode_in_place,
+    *,
+    debug: bool = False,
 ) -> Handlers:
     """The handlers of *registry*; *run* runs the functions."""
     contract = registry.contract
-    options: Any = {"max_calls": registry.limits.calls, "decode_large": decode_large}
+    options: Any = {
+        "max_calls": registry.limits.calls,
+        "decode_large": decode_large,
+        "debug": debug,
+    }
     handlers = Handlers(
         tools=pipeline(registry.tools, contract, run, **options),
         resources=pipeline(registry.resources, contract, run, **options),
@@ -48,7 +56,7 @@ def tools_handler(registry: Registry, run: Runner) -> Handler:
     return handle if registry.records is None else registry.records.recorded(handle, "tool")
 
 
-def handlers_on_loop(registry: Registry) -> Handlers:
+def handlers_on_loop(registry: Registry, *, debug: bool = False) -> Handlers:
     """The handlers for a wire with an event loop; plain functions run in a thread pool."""
     from .thread_pool import ThreadPool, decode_in_thread, run_on_loop
 
@@ -56,7 +64,7 @@ def handlers_on_loop(registry: Registry) -> Handlers:
     registry.checks["threads"] = pool.check
     # A pool of its own, so that slow functions do not hold up the decoding of other calls.
     decoding = ThreadPool(_DECODING_THREADS)
-    return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding))
+    return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding), debug=debug)
 
 
 # Each thread that decodes makes every other one wait longer for its turn.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from contextvars import ContextVar
@@ -96,6 +97,22 @@ class Program:
         from .target import load
 
         return load(target or "")
+
+
+def program_name(started: str) -> str:
+    """How to type the program that runs its own App; *started* is `sys.argv[0]`.
+
+    That is `mytool` for a console script, its path if it is not on the PATH, `python -m tools` or
+    `python calculator.py`.
+    """
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None:
+        return f"python -m {spec.name.removesuffix('.__main__')}"
+    if started.endswith(".py") or not os.access(started, os.X_OK):
+        return f"python {started}"
+    folder, name = os.path.split(os.path.abspath(started))
+    is_on_path = folder in os.environ.get("PATH", "").split(os.pathsep)
+    return name.removesuffix(".exe") if is_on_path else started
 
 
 _TARGET_HELP = """\

@@ -36,6 +36,28 @@ def load(target: str) -> App:
     return _app_named(module, name, target) if name else _only_app(module, where)
 
 
+def program_folder(app: App | None, target: str | None) -> str:
+    """The folder with the source of the program; raises CannotLoad if there is no such file."""
+    if app is None:
+        where, _ = _split_target(target or "")
+        if not _is_file(where):
+            return os.getcwd()
+        if not os.path.isfile(where):
+            raise CannotLoad(f"there is no file {where!r}")
+        return os.path.dirname(os.path.abspath(where))
+    main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    # A console script is not the author's file: the module that has the App is.
+    file = main if main.endswith(".py") else _file_with(app) or main
+    return os.path.dirname(os.path.abspath(file))
+
+
+def _file_with(app: App) -> str | None:
+    for module in list(sys.modules.values()):
+        if any(value is app for value in vars(module).values()):
+            return getattr(module, "__file__", None)
+    return None
+
+
 def _split_target(target: str) -> tuple[str, str]:
     """The module and the name in it; the colon of a drive letter (`C:\\x.py`) splits nothing."""
     where, colon, name = target.rpartition(":")

@@ -75,11 +75,17 @@ class UvicornProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        if self.client is None and self.server is not None and self.server[1] is None:
+            # The clients of a unix socket are on this machine, as those of loopback are.
+            self.client, self.server = ("127.0.0.1", 0), ("127.0.0.1", 0)
         self._restart_timer()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]  # uvicorn returns nothing
         """Keep the connection open (True) while a client that sends nothing more is answered."""
         cycle: Any = self.cycle
+        if self.scheme == "https":
+            # TLS cannot be closed in one direction only.
+            return None
         earlier = self._earlier_response_pending
         if earlier or (cycle is not None and not (cycle.more_body or cycle.response_started)):
             # An incomplete request after the complete ones is dropped.
