@@ -23,6 +23,8 @@ COMMANDS = {
     "list": "list the tools and their arguments",
     "openapi": "print the OpenAPI 3.1 document",
     "cgi": "answer one CGI request of a web server",
+    "install": "add the server to Claude Desktop, Claude Code, Cursor or VS Code",
+    "new": "write a small project with a server and its tests",
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
@@ -30,12 +32,14 @@ COMMANDS = {
 }
 
 WITHOUT_TARGET = {
+    "install": "claude calculator.py",
+    "new": "my-notes",
     "lint": "replies.jsonl",
     "rule": "AB101",
     "schema": "mcp",
     "audit": "stats audit.db",
 }
-"""The commands that need no App, each with an example of its arguments."""
+"""The commands whose first argument is no target, each with an example of its arguments."""
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
 """True while a command imports its target: an `app.run()` in that module then does nothing."""

@@ -51,6 +51,20 @@ def program_folder(app: App | None, target: str | None) -> str:
     return os.path.dirname(os.path.abspath(file))
 
 
+def absolute_target(target: str) -> tuple[str, str | None]:
+    """The target as it is found from any folder, and the folder that its module needs for that."""
+    where, name = _split_target(target)
+    colon = f":{name}" if name else ""
+    if _is_file(where):
+        return os.path.abspath(where) + colon, None
+    from importlib.machinery import PathFinder
+
+    here = os.getcwd()
+    elsewhere = [path for path in sys.path if path not in ("", here)]
+    is_installed = PathFinder.find_spec(where.partition(".")[0], elsewhere) is not None
+    return target, None if is_installed else here
+
+
 def _file_with(app: App) -> str | None:
     for module in list(sys.modules.values()):
         if any(value is app for value in vars(module).values()):
