@@ -23,11 +23,12 @@ from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
 from .reply_check import checked_error
 
 
-def error_for(exc: BaseException, name: str, masked: str | None) -> Error:
-    """The error to send when the tool *name* raised *exc*.
+SHOW_EXCEPTION = "(the exception itself)"
+"""As the masked text of a contract, this very object shows the exception: `serve --debug`."""
 
-    *masked* replaces a hidden message; None shows the message, as `serve --debug` does.
-    """
+
+def error_for(exc: BaseException, name: str, masked: str) -> Error:
+    """The error to send when the tool *name* raised *exc*; *masked* replaces a hidden message."""
     try:
         error = _error_for_caller(exc, name)
     # The properties of an author's exception are the author's code, and may raise too.
@@ -104,10 +105,10 @@ def _invalid_output(exc: InvalidOutput, name: str) -> Error:
     return Error(INVALID_OUTPUT, message, {"reference": reference})
 
 
-def _masked(exc: BaseException, name: str, masked: str | None) -> Error:
+def _masked(exc: BaseException, name: str, masked: str) -> Error:
     reference = os.urandom(6).hex()
     _log(name, f"failed, reference {reference}", exc)
-    if masked is None:
+    if masked is SHOW_EXCEPTION:
         masked = _description(exc)
     message = f"{masked} (reference {reference})"
     return Error(TOOL_EXECUTION_ERROR, message, {"reference": reference})

@@ -8,6 +8,7 @@ import msgspec
 
 from ..registry import Recording, Registry
 from .call import Handler
+from .failures import SHOW_EXCEPTION
 from .pipeline import pipeline
 from .runners import LargeDecoder, Runner, decode_in_place
 
@@ -36,11 +37,9 @@ def make_handlers(
 ) -> Handlers:
     """The handlers of *registry*; *run* runs the functions."""
     contract = registry.contract
-    options: Any = {
-        "max_calls": registry.limits.calls,
-        "decode_large": decode_large,
-        "debug": debug,
-    }
+    if debug:
+        contract = contract.derive(masked=SHOW_EXCEPTION)
+    options: Any = {"max_calls": registry.limits.calls, "decode_large": decode_large}
     handlers = Handlers(
         tools=pipeline(registry.tools, contract, run, **options),
         resources=pipeline(registry.resources, contract, run, **options),
@@ -57,7 +56,10 @@ def tools_handler(registry: Registry, run: Runner) -> Handler:
 
 
 def handlers_on_loop(registry: Registry, *, debug: bool = False) -> Handlers:
-    """The handlers for a wire with an event loop; plain functions run in a thread pool."""
+    """The handlers for a wire with an event loop; plain functions run in a thread pool.
+
+    *debug* sends the text of unexpected exceptions to the caller.
+    """
     from .thread_pool import ThreadPool, decode_in_thread, run_on_loop
 
     pool = ThreadPool(registry.limits.threads)

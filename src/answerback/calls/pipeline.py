@@ -30,13 +30,8 @@ def pipeline(
     *,
     max_calls: int,
     decode_large: LargeDecoder = decode_in_place,
-    debug: bool = False,
 ) -> Handler:
-    """The path of a call to one of *tools*; at most *max_calls* run at a time.
-
-    *debug* sends the text of unexpected exceptions to the caller.
-    """
-    masked = None if debug else contract.masked
+    """The path of a call to one of *tools*; at most *max_calls* run at a time."""
     # A set, because stdio runs the pipeline on several threads, and `add` and `discard` are atomic.
     running: set[Call] = set()
     max_in_place = _max_in_place(decode_large)
@@ -69,7 +64,7 @@ def pipeline(
             call.cancelled = True
             if must_propagate(exc, call.wire):
                 raise
-            return Reply(error=error_for(exc, call.name, masked))
+            return Reply(error=error_for(exc, call.name, contract.masked))
         finally:
             running.discard(call)
 
