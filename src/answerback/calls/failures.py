@@ -22,7 +22,6 @@ from ..reply import Error
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
 from .reply_check import checked_error
 
-
 SHOW_EXCEPTION = "(the exception itself)"
 """As the masked text of a contract, this very object shows the exception: `serve --debug`."""
 

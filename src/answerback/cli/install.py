@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DECLINED = 1
+# uv keeps the environments of `uvx` in such folders of its cache.
+_UVX_FOLDER = re.compile(r"[/\\]uv[/\\](?:cache[/\\])?[a-z]+-v\d+[/\\]")
 
 
 class CannotInstall(AnswerbackError):
@@ -111,8 +113,21 @@ def _own_command() -> list[str]:
     if spec is not None:
         return [sys.executable, "-m", spec.name.removesuffix(".__main__")]
     started = os.path.abspath(sys.argv[0])
-    is_script = not started.endswith(".py") and os.access(started, os.X_OK)
-    return [started] if is_script else [sys.executable, started]
+    if started.endswith(".py") or not os.access(started, os.X_OK):
+        return [sys.executable, started]
+    return _uvx_command(started) if _UVX_FOLDER.search(started) else [started]
+
+
+def _uvx_command(started: str) -> list[str]:
+    """The command of a script that `uvx` started; its own path may be removed from uv's cache."""
+    from importlib.metadata import entry_points
+
+    script = os.path.basename(started).removesuffix(".exe")
+    found = [
+        each.dist.name for each in entry_points(group="console_scripts", name=script) if each.dist
+    ]
+    package = found[0] if found else script
+    return ["uvx", script] if package == script else ["uvx", "--from", package, script]
 
 
 def _snippet(host: HostConfig, name: str, entry: dict[str, Any]) -> str:
