@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Never, TypedDict, Unpack
 
 from .contract import Contract, contract_named
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
@@ -104,10 +104,16 @@ class App(Registry):
         )
         return asgi(self, self.handlers, options)
 
-    def run(self, arguments: Sequence[str] | None = None) -> None:
+    def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
         """Be a command-line program: `python calculator.py COMMAND`."""
         from .cli import run_app
 
+        if unknown or isinstance(arguments, str):
+            from .tools.habits import advice_for_run
+
+            if unknown:
+                raise TypeError(advice_for_run(unknown))
+            raise TypeError(f"app.run takes a list of words: app.run([{arguments!r}])")
         run_app(self, arguments)
 
 
