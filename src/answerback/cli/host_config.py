@@ -18,7 +18,7 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True):
     has_type: bool = False
     """Whether an entry says that the server is on stdio."""
     afterwards: str
-    """What a user does so that the host starts the server."""
+    """The step of the user after which the host starts the server."""
 
     def entry(self, command: list[str], env: Mapping[str, str]) -> dict[str, Any]:
         """The configuration of a server on stdio."""

@@ -50,7 +50,7 @@ _CONTEXTS = ("ctx", "context")
 
 
 def advice_for_option(name: str) -> str | None:
-    """What to write in place of an option of `App` or of a tool that does not exist."""
+    """The advice about an option that `App` and tools do not have; None if there is none."""
     return _OPTIONS.get(name)
 
 
