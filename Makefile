@@ -61,11 +61,11 @@ fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty
 attack: $(READY)  ## send CASES hostile frames and requests over every wire, in at most SECONDS
 	CASES=$(CASES) SECONDS=$(SECONDS) $(BIN)/python -m tests.attack
 
-clients: $(READY)  ## call one app with the clients of others, each in its own environment
-	$(BIN)/python -m tests.clients
+clients: $(READY)  ## call one app with the clients of others, each in its own environment; ONLY=NAME for one
+	$(BIN)/python -m tests.clients $(if $(ONLY),--only "$(ONLY)")
 
 soak: $(READY)  ## many calls over every wire, by clients that disconnect and abandon sessions
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)
 
 clean:
-	rm -rf .venv node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv node_modules .clients build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

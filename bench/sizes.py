@@ -1,4 +1,4 @@
-"""CPU time of a call by the size of its result, compared with the official SDK in the same run."""
+"""CPU time of a call by the size of its result or argument, compared with the official SDK."""
 
 from __future__ import annotations
 
@@ -16,11 +16,24 @@ from .mcp_http import stateful
 from .mcp_stdio import Client
 from .report import Figure
 from .rest import UVICORNS, running
+from .sizes_values import repeated
 
 SIZES = {"1 KB": 1_000, "10 KB": 10_000, "100 KB": 100_000, "1 MB": 1_000_000, "10 MB": 10_000_000}
 ROUNDS = 3
 BYTES_PER_ROUND = 4_000_000
 """How much is returned in a round of calls of one size, but at least one call."""
+
+
+KINDS = {
+    "text": "a text",
+    "note": "a record with a text",
+    "records": "typed records",
+    "length": "a text argument",
+}
+TAKE_TEXT = ("length",)
+"""The tools that take a text of the size; the others return something of the size."""
+LARGEST_ARGUMENT = 1_000_000
+"""The SDK refuses bodies of more than 4 MB over HTTP."""
 
 
 class SizeServer(NamedTuple):
@@ -37,7 +50,7 @@ class SizeServer(NamedTuple):
         start = self.cpu()
         for _ in range(calls):
             # A text holds characters that JSON escapes, so it never gets shorter.
-            if len(self.call(tool, size)) < size * 0.8:
+            if len(self.call(tool, size)) < (0 if tool in TAKE_TEXT else size * 0.8):
                 raise RuntimeError(f"the result of {tool} is too short")
         return (self.cpu() - start) / calls
 
@@ -54,8 +67,9 @@ def measure() -> list[Figure]:
         return [
             _figure(f"{wire}, {kind} of {shown}, times mcp", ours, theirs, tool, size)
             for wire, (ours, theirs) in servers.items()
-            for tool, kind in (("text", "a text"), ("records", "typed records"))
+            for tool, kind in KINDS.items()
             for shown, size in SIZES.items()
+            if tool not in TAKE_TEXT or size <= LARGEST_ARGUMENT
         ]
 
 
@@ -70,12 +84,17 @@ def _figure(what: str, ours: SizeServer, theirs: SizeServer, tool: str, size: in
     return Figure(what, other / mine, 1, False, detail)
 
 
+def _params(tool: str, size: int) -> dict[str, object]:
+    arguments = {"text": repeated(size)} if tool in TAKE_TEXT else {"size": size}
+    return {"name": tool, "arguments": arguments}
+
+
 @contextmanager
 def _stdio(name: str) -> Iterator[SizeServer]:
     client = Client(name)
 
     def call(tool: str, size: int) -> bytes:
-        return client.ask("tools/call", {"name": tool, "arguments": {"size": size}})
+        return client.ask("tools/call", _params(tool, size))
 
     try:
         yield SizeServer(client.process.pid, call)
@@ -86,6 +105,7 @@ def _stdio(name: str) -> Iterator[SizeServer]:
 @contextmanager
 def _ours_http() -> Iterator[SizeServer]:
     command = [sys.executable, "-m", "answerback", "serve", "bench/sizes_app.py", "--port", "0"]
+    command += ["--max-body", "20000000"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     try:
@@ -113,8 +133,12 @@ def _http_call(port: int) -> Callable[[str, int], bytes]:
     def call(tool: str, size: int) -> bytes:
         if not headers:
             headers.update(stateful(port, tool)[3], **{"Content-Type": "application/json"})
-        params = {"name": tool, "arguments": {"size": size}}
-        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+        message = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "tools/call",
+            "params": _params(tool, size),
+        }
         try:
             connection.request("POST", "/mcp", json.dumps(message), headers)
             return connection.getresponse().read()

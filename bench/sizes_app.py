@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from answerback import App
-from bench.sizes_values import RECORD_BYTES, TEXT, fields
+from bench.sizes_values import RECORD_BYTES, fields, repeated
 
 app = App("bench")
 
@@ -18,10 +18,28 @@ class Record:
     price: float
 
 
+@dataclass
+class Note:
+    id: int
+    text: str
+
+
 @app.tool
 def text(size: int) -> str:
     """Return a text of *size* bytes."""
-    return TEXT * (size // len(TEXT))
+    return repeated(size)
+
+
+@app.tool
+def note(size: int) -> Note:
+    """Return a record with a text of *size* bytes."""
+    return Note(1, repeated(size))
+
+
+@app.tool
+def length(text: str) -> int:
+    """Return the length of *text*."""
+    return len(text)
 
 
 @app.tool

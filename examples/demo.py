@@ -110,7 +110,9 @@ def over_mcp_http(call: ToolCall, url: str) -> WireReply:
 def _from_mcp(wire: str, request: str, response: bytes, seconds: float) -> WireReply:
     result = msgspec.json.decode(response)["result"]
     status = "isError" if result["isError"] else "ok"
-    return WireReply(wire, request, status, result["content"][0]["text"], seconds)
+    # The hint of an error is in a second line.
+    text = result["content"][0]["text"].splitlines()[0]
+    return WireReply(wire, request, status, text, seconds)
 
 
 def compare(call: ToolCall, url: str, columns: Sequence[str]) -> bool:

@@ -34,6 +34,7 @@ STATE = {
     # Caches whose values depend on their keys alone.
     "types/pydantic_types.py: _cached_adapter",
     "types/pydantic_types.py: _cached_fail_fast_validator",
+    "types/model_slices.py: _slicers",
     "types/scalars.py: _compiled",
     "types/patterns.py: _category",
     "types/patterns.py: is_simple",
@@ -42,6 +43,7 @@ STATE = {
     "rules/checks/ab32_output_schema.py: _compiled",
     "rules/detectors/failure_text.py: _phrase_pattern",
     "mcp/jsonrpc.py: _decoder",
+    "mcp/jsonrpc.py: _batch_decoder",
     # The key with which this process signs tokens.
     "wires/stdio/stdio_server.py: _signer",
     # The status line and headers of responses, in a bounded cache: few differ.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mcp.server.mcpserver import MCPServer
 
-from ..sizes_values import RECORD_BYTES, TEXT, fields
+from ..sizes_values import RECORD_BYTES, fields, repeated
 
 server = MCPServer("bench")
 
@@ -20,10 +20,28 @@ class Record:
     price: float
 
 
+@dataclass
+class Note:
+    id: int
+    text: str
+
+
 @server.tool()
 def text(size: int) -> str:
     """Return a text of *size* bytes."""
-    return TEXT * (size // len(TEXT))
+    return repeated(size)
+
+
+@server.tool()
+def note(size: int) -> Note:
+    """Return a record with a text of *size* bytes."""
+    return Note(1, repeated(size))
+
+
+@server.tool()
+def length(text: str) -> int:
+    """Return the length of *text*."""
+    return len(text)
 
 
 @server.tool()

@@ -88,12 +88,13 @@ class App(Registry):
         max_body: int = MAX_BODY,
         trusted_proxies: Sequence[str] = (),
     ) -> AsgiApp:
-        """A plain ASGI application; it also mounts in any Starlette or FastAPI app.
+        """A plain ASGI application; other frameworks can mount it.
 
         It answers to the host names *hosts*, and pages of *origins* may call it. The forwarded
         headers of *trusted_proxies*, which are addresses or networks, count.
         """
         from .wires.asgi import asgi
+        from .wires.asgi.other_server import warn_of_several_workers
         from .wires.http.options import WebOptions
 
         options = WebOptions(
@@ -102,7 +103,9 @@ class App(Registry):
             origins=tuple(origins),
             trusted_proxies=tuple(trusted_proxies),
         )
-        return asgi(self, self.handlers, options)
+        application = asgi(self, self.handlers, options)
+        warn_of_several_workers(has_secret=not application.key_is_temporary)
+        return application
 
     def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
         """Be a command-line program: `python calculator.py COMMAND`."""

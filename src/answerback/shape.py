@@ -21,17 +21,21 @@ class Shape(msgspec.Struct, frozen=True):
 
     def wrap(self, encoded: bytes) -> bytes:
         """Return the wrapped JSON of *encoded* data."""
+        return b"".join(self.wrap_in_pieces(encoded))
+
+    def wrap_in_pieces(self, encoded: bytes) -> tuple[bytes, bytes, bytes]:
+        """Return the wrapped JSON in three pieces: large data is the second, not copied."""
         match self.wrapping:
             case "result":
-                # Joining copies a large text once; `%` would copy it in steps.
-                return b"".join((b'{"result":', encoded, b"}"))
+                return (b'{"result":', encoded, b"}")
             case "bare":
-                return encoded
+                return (b"", encoded, b"")
             case "empty":
-                return b"{}"
+                return (b"", b"{}", b"")
             case "spread":
                 items = _decode_items(encoded)
-                return msgspec.json.encode({f"result{i}": item for i, item in enumerate(items)})
+                spread = {f"result{i}": item for i, item in enumerate(items)}
+                return (b"", msgspec.json.encode(spread), b"")
 
     def unwrap(self, sent: Any) -> Any:
         """Return the data in *sent*; a value that is not wrapped in this shape is returned."""

@@ -38,6 +38,10 @@ class ModelBatch(pydantic.BaseModel):
     models: list[Model]
 
 
+class Numbers(pydantic.BaseModel):
+    numbers: list[int]
+
+
 @app.tool
 def quick() -> int:
     return 1
@@ -46,6 +50,11 @@ def quick() -> int:
 @app.tool
 def numbers(x: list[int]) -> int:
     return len(x)
+
+
+@app.tool(inline=True)
+def inline_number(x: int) -> int:
+    return x
 
 
 @app.tool
@@ -91,6 +100,11 @@ def models(x: list[Model]) -> int:
 @app.tool
 def model_batch(x: ModelBatch) -> int:
     return len(x.models)
+
+
+@app.tool
+def number_model(x: Numbers) -> int:
+    return len(x.numbers)
 
 
 if __name__ == "__main__":

@@ -8,37 +8,39 @@ import random
 import subprocess
 import sys
 
+import msgspec
 from tests.attack.hostile_messages import Generator
 from tests.attack.report import Plan, WireReport
 from tests.fuzz.frames import VERSIONS
 from tests.fuzz.stdio_client import HOSTILE, SECRETS, TIMEOUT, refuse_constant
 
 _CGI = {"REQUEST_METHOD": "POST", "PATH_INFO": "/add", "CONTENT_TYPE": "application/json"}
-ODD_VARIABLES: list[dict[str, str]] = [
-    {"CONTENT_LENGTH": "-1"},
-    {"CONTENT_LENGTH": "9" * 30},
-    {"CONTENT_LENGTH": "1000000"},
-    {"CONTENT_LENGTH": "x"},
-    {"CONTENT_LENGTH": ""},
-    {"REQUEST_METHOD": "GET"},
-    {"REQUEST_METHOD": "\udcff"},
-    {"REQUEST_METHOD": ""},
-    {"PATH_INFO": ""},
-    {"PATH_INFO": "/none"},
-    {"PATH_INFO": "/../add"},
-    {"PATH_INFO": "/raise_interrupt"},
-    {"PATH_INFO": "/exit_async"},
-    {"PATH_INFO": "/" + "a" * 5000},
-    {"PATH_INFO": "/\udcff"},
-    {"CONTENT_TYPE": "text/plain"},
-    {"CONTENT_TYPE": "\udcff"},
-    {"HTTP_ACCEPT": "application/problem+json"},
-    {"HTTP_ACCEPT": "," * 2000},
-    {"HTTP_HOST": "evil.example"},
-    {"SCRIPT_NAME": "/\udcff"},
-    {"HTTP_PROXY": "http://evil.example"},
-    {"SERVER_PROTOCOL": "HTTP/0.9"},
+ODD_VARIABLES: list[tuple[dict[str, str], set[int]]] = [
+    ({"CONTENT_LENGTH": "-1"}, {400}),
+    ({"CONTENT_LENGTH": "9" * 30}, {413}),
+    ({"CONTENT_LENGTH": "1000000"}, {400}),
+    ({"CONTENT_LENGTH": "x"}, {400}),
+    ({"CONTENT_LENGTH": ""}, {400}),
+    ({"REQUEST_METHOD": "GET"}, {405}),
+    ({"REQUEST_METHOD": "\udcff"}, {405}),
+    ({"REQUEST_METHOD": ""}, {405}),
+    ({"PATH_INFO": ""}, {404}),
+    ({"PATH_INFO": "/none"}, {404}),
+    ({"PATH_INFO": "/../add"}, {404}),
+    ({"PATH_INFO": "/raise_interrupt"}, {400, 500}),
+    ({"PATH_INFO": "/exit_async"}, {400, 500}),
+    ({"PATH_INFO": "/" + "a" * 5000}, {404}),
+    ({"PATH_INFO": "/\udcff"}, {404}),
+    ({"CONTENT_TYPE": "text/plain"}, {415}),
+    ({"CONTENT_TYPE": "\udcff"}, {415}),
+    ({"HTTP_ACCEPT": "application/problem+json"}, set()),
+    ({"HTTP_ACCEPT": "," * 2000}, set()),
+    ({"HTTP_HOST": "evil.example"}, set()),
+    ({"SCRIPT_NAME": "/\udcff"}, set()),
+    ({"HTTP_PROXY": "http://evil.example"}, set()),
+    ({"SERVER_PROTOCOL": "HTTP/0.9"}, set()),
 ]
+"""Variables and the statuses that they lead to; without one, the body decides."""
 ODD_ARGUMENTS: list[list[str]] = [
     [],
     ["none"],
@@ -71,11 +73,14 @@ def attack_cgi(plan: Plan) -> WireReport:
             break
         body = generator.arguments() if chance.random() < 0.9 else b"[" * 100_000
         variables = {**_CGI, "CONTENT_LENGTH": str(len(body))}
+        statuses = {200} if _fits_add(body) else {400}
         if number % 3:
-            variables |= ODD_VARIABLES[number % len(ODD_VARIABLES)]
+            odd, its_statuses = ODD_VARIABLES[number % len(ODD_VARIABLES)]
+            variables |= odd
+            statuses = its_statuses or statuses
         report.cases += 1
         with report.caught(f"CGI {variables} {body[:100]!r}"):
-            _check_cgi(_run(["cgi"], body, variables))
+            check_cgi(_run(["cgi"], body, variables), statuses)
     return report
 
 
@@ -108,7 +113,25 @@ def _run(
     )
 
 
-def _check_cgi(done: subprocess.CompletedProcess[bytes]) -> None:
+def _fits_add(body: bytes) -> bool:
+    """Whether the body holds the arguments of `add`: two ints, or floats that are whole."""
+    try:
+        found = msgspec.json.decode(body or b"{}")
+        body.decode()
+    except (ValueError, RecursionError):
+        return False
+    if not isinstance(found, dict) or found.keys() != {"x", "y"}:
+        return False
+    return all(_is_whole(value) for value in found.values())
+
+
+def _is_whole(value: object) -> bool:
+    if isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def check_cgi(done: subprocess.CompletedProcess[bytes], statuses: set[int]) -> None:
     head, blank, body = done.stdout.partition(b"\r\n\r\n")
     if not blank:
         head, blank, body = done.stdout.partition(b"\n\n")
@@ -117,6 +140,9 @@ def _check_cgi(done: subprocess.CompletedProcess[bytes]) -> None:
         assert secret not in done.stdout, f"the response contains {secret!r}"
     headers = dict(line.split(b": ", 1) for line in head.splitlines())
     assert b"Content-Type" in headers or b"Content-type" in headers, head
+    # A CGI program that names no status has the status 200.
+    status = int(headers.get(b"Status", b"200").split()[0])
+    assert status in statuses, f"status {status}, expected one of {sorted(statuses)}"
     json.loads(body, parse_constant=refuse_constant)
 
 

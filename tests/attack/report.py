@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-LONGEST_WAIT = 1.0
+LONGEST_WAIT = 0.75
 """Seconds that a call may wait while the server works on an attack."""
 SHOWN = 10
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 
 import pytest
 from tests.attack.hostile_messages import Generator
 from tests.attack.http_attack import attack_mcp_over_http, attack_raw_http, attack_rest
 from tests.attack.pipeline import RawResponse
-from tests.attack.process_attack import attack_cgi, attack_command_line
+from tests.attack.process_attack import attack_cgi, attack_command_line, check_cgi
 from tests.attack.report import Plan, WireReport, table
 from tests.attack.stdio_attack import attack_stdio
 
@@ -87,3 +88,12 @@ def test_an_unexpected_exception_is_not_taken_for_a_failure_of_the_server() -> N
         _ = 1 // 0
 
     assert report.failures == []
+
+
+def test_a_response_of_cgi_with_another_status_is_noticed() -> None:
+    output = b"Status: 200 OK\r\nContent-Type: application/json\r\n\r\n{}"
+    done = subprocess.CompletedProcess(["cgi"], 0, stdout=output, stderr=b"")
+
+    check_cgi(done, {200})
+    with pytest.raises(AssertionError, match="status 200"):
+        check_cgi(done, {400})

@@ -1,126 +1,157 @@
-"""`python -m tests.clients [NAME…]` calls one app with many clients, and prints a table.
+"""`python -m tests.clients` calls one app with many clients of others, and prints a table.
 
 Each client is installed in an environment of its own, in the folder `.clients`.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import re
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from tests.clients.calls import CALLS, SECRET
+from tests.clients.calls import CALLS, faults
+from tests.clients.packages import Client, read_clients
 from tests.fuzz.http_client import served_app
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 APP = HERE / "app.py"
 ENVIRONMENTS = ROOT / ".clients"
-SECONDS = 240
+SECONDS = 600
+INSTALL_SECONDS = 900
+# MCP clients start a server without most variables, so the command sets this one itself.
+STDIO = ["env", f"PYTHONPATH={ROOT / 'src'}", sys.executable, str(APP), "mcp"]
 
 
-def main(names: list[str]) -> int:
-    clients = tomllib.loads((HERE / "packages.toml").read_text())["client"]
-    chosen = [each for each in clients if not names or any(name in each["name"] for name in names)]
-    failed = 0
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.clients", description=__doc__)
+    parser.add_argument(
+        "--only", metavar="NAME", action="append", help="a part of a client's name; may be repeated"
+    )
+    parser.add_argument("--list", action="store_true", help="list the clients and end")
+    arguments = parser.parse_args()
+    wanted = arguments.only or [""]
+    clients = [each for each in read_clients() if any(part in each.name for part in wanted)]
+    if not clients:
+        parser.error(f"no client is called {' or '.join(wanted)}; --list lists them")
+    if arguments.list:
+        sys.stdout.write("".join(f"{each.name}\n" for each in clients))
+        return 0
+    return _run_all(clients)
+
+
+def _run_all(clients: list[Client]) -> int:
+    rows, broken = [], 0
     with served_app(APP) as served:
-        url = f"http://127.0.0.1:{served.port}"
-        for client in chosen:
-            folder = _install(client)
-            cells = []
-            for wire in ("stdio", "http"):
-                wanted = wire in client.get("wires", ("stdio", "http"))
-                faults = _faults(client, folder, wire, url) if wanted else None
-                cells.append(_cell(faults))
-                failed += bool(faults)
-                for fault in dict.fromkeys(faults or ()):
-                    sys.stdout.write(f"  {wire}: {fault}\n")
-            sys.stdout.write(f"{client['name']:<50} stdio {cells[0]:<8} HTTP {cells[1]}\n")
-            sys.stdout.flush()
-    return min(1, failed)
+        for client in clients:
+            found = _try(client, f"http://127.0.0.1:{served.port}")
+            broken += sum(map(bool, found.values()))
+            for wire, lines in found.items():
+                for line in dict.fromkeys(lines):
+                    sys.stderr.write(f"  {client.name} {wire}: {line}\n")
+            rows.append(client.row({wire: _cell(client, lines) for wire, lines in found.items()}))
+            sys.stderr.write(rows[-1])
+            sys.stderr.flush()
+    head = "| client | stdio | HTTP | does not show |\n|---|---|---|---|\n"
+    sys.stdout.write("\n" + head + "".join(rows))
+    sys.stdout.write(f"\n{broken} broken\n")
+    return min(1, broken)
 
 
-def _cell(faults: list[str] | None) -> str:
-    if faults is None:
-        return "-"
-    return f"{len(CALLS) - len(faults)}/{len(CALLS)}"
+def _cell(client: Client, lines: list[str]) -> str:
+    if client.judge:
+        return "broken" if lines else "ok"
+    return f"{len(CALLS) - len(lines)}/{len(CALLS)}"
 
 
-def _install(client: dict[str, Any]) -> Path:
+def _try(client: Client, url: str) -> dict[str, list[str]]:
+    """What is wrong, by wire; nothing if all is well."""
+    try:
+        folder = _install(client)
+    except subprocess.SubprocessError as exc:
+        output = getattr(exc, "stderr", None) or str(exc)
+        last = "not installed: " + output.strip().splitlines()[-1][:300]
+        return {wire: [last] * len(CALLS) for wire in client.wires}
+    return {wire: _drive(client, folder, wire, url) for wire in client.wires}
+
+
+def _install(client: Client) -> Path:
     """The folder of the client's environment, which is made if it is missing or out of date."""
-    folder = ENVIRONMENTS / re.sub(r"[^\w.-]+", "-", client["name"]).strip("-")
+    folder = ENVIRONMENTS / re.sub(r"[^\w.-]+", "-", client.name).strip("-")
     ready = folder / "ready.json"
-    packages = json.dumps([client.get("pip"), client.get("npm")])
+    packages = json.dumps([client.pip, client.npm])
     if ready.exists() and ready.read_text() == packages:
         return folder
     folder.mkdir(parents=True, exist_ok=True)
-    if "pip" in client:
+    if client.pip:
         _run([sys.executable, "-m", "venv", str(folder)])
         pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "-q"]
-        _run([*pip, "--disable-pip-version-check", *client["pip"]])
+        _run([*pip, "--disable-pip-version-check", *client.pip])
     else:
         (folder / "package.json").write_text('{"private": true, "type": "module"}')
         npm = ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]
-        _run([*npm, *client["npm"]], folder)
+        _run([*npm, *client.npm], folder)
     ready.write_text(packages)
     return folder
 
 
 def _run(command: list[str], folder: Path = ROOT) -> None:
-    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL, timeout=600)
+    subprocess.run(
+        command, cwd=folder, check=True, capture_output=True, text=True, timeout=INSTALL_SECONDS
+    )
 
 
-def _faults(client: dict[str, Any], folder: Path, wire: str, url: str) -> list[str]:
-    """The calls that were answered otherwise than expected; all of them if the driver failed."""
-    with _driver(client, folder) as command:
-        variables = {
-            "CLIENTS_URL": url,
-            "CLIENTS_COMMAND": json.dumps([sys.executable, str(APP), "mcp"]),
-            "CLIENTS_CALLS": json.dumps([[*call] for call in CALLS]),
-            "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
-        }
-        try:
-            done = subprocess.run(
-                [*command, wire],
-                cwd=folder,
-                env=os.environ | variables,
-                capture_output=True,
-                text=True,
-                timeout=SECONDS,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
-            return [f"no answers in {SECONDS} seconds"] * len(CALLS)
+def _drive(client: Client, folder: Path, wire: str, url: str) -> list[str]:
+    """One line for each call with a wrong answer; for every call if the driver failed."""
+    variables = {
+        "CLIENTS_URL": url,
+        "CLIENTS_COMMAND": json.dumps(STDIO),
+        "CLIENTS_CALLS": json.dumps([[call.tool, call.arguments] for call in CALLS]),
+        "PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}",
+    }
+    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    try:
+        done = subprocess.run(
+            [*_command(client, folder), wire],
+            cwd=folder,
+            env=own | variables,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return [f"no answers in {SECONDS} seconds"] * len(CALLS)
+    if client.judge:
+        return done.stdout.splitlines()[-20:] if done.returncode else []
     line = next((each for each in done.stdout.splitlines() if each.startswith("ANSWERS ")), None)
     if line is None:
         last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]
         return [last[:300]] * len(CALLS)
-    answers: list[str] = json.loads(line.removeprefix("ANSWERS "))
+    return _wrong(client, json.loads(line.removeprefix("ANSWERS ")))
+
+
+def _wrong(client: Client, answers: list[dict[str, object]]) -> list[str]:
     return [
-        f"{call.tool} {call.arguments}: {answer[:200]}"
+        f"{call.tool} {call.arguments}: {', '.join(parts)} in {str(answer)[:300]}"
         for call, answer in zip(CALLS, answers, strict=True)
-        if SECRET in answer or not all(text in answer for text in call.expected)
+        if (parts := faults(call, answer, client.lacks))
     ]
 
 
-@contextmanager
-def _driver(client: dict[str, Any], folder: Path) -> Iterator[list[str]]:
-    """The command that runs the driver. Node finds packages only in folders above a script."""
-    source = HERE / "drivers" / client["driver"]
-    if "pip" in client:
-        yield [str(folder / "bin" / "python"), str(source)]
-        return
+def _command(client: Client, folder: Path) -> list[str]:
+    """The command of the driver. Node finds packages only in folders above a script."""
+    source = HERE / "drivers" / client.driver
+    if client.pip:
+        return [str(folder / "bin" / "python"), str(source)]
     for each in source.parent.glob("*.mjs"):
         (folder / each.name).write_text(each.read_text())
-    yield ["node", str(folder / source.name)]
+    return ["node", str(folder / source.name)]
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import time
 from dataclasses import dataclass
 from datetime import date
@@ -17,6 +18,8 @@ PIXEL = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
     "1f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
 )
+PIXEL_BASE64 = base64.b64encode(PIXEL).decode()
+REPORT = "https://example.com/report"
 
 
 @dataclass
@@ -119,7 +122,7 @@ def picture() -> Image:
 @app.tool
 def report() -> list[Text | Link]:
     """Return a text and a link."""
-    return [Text("See the report."), Link("https://example.com/report", "report")]
+    return [Text("See the report."), Link(REPORT, "report")]
 
 
 @app.tool

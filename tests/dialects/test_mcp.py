@@ -138,9 +138,22 @@ def test_the_code_details_and_hint_of_an_error_are_in_the_meta() -> None:
         "code": "RATE_LIMITED",
         "details": {"limit": 5},
         "hint": "in a minute",
+        "message": "wait",
         "retryable": True,
     }
     assert "structuredContent" not in found
+
+
+def test_a_model_reads_the_hint_of_an_error_in_its_text() -> None:
+    """Most clients show a model the text alone."""
+    reply = failure("no product none", hint="try A1")
+
+    (block,) = written(reply)["content"]
+    error = mcp.read(mcp.write(reply, BARE, STANDARD)).error
+
+    assert block["text"] == "no product none\nhint: try A1"
+    assert error is not None
+    assert (error.message, error.hint) == ("no product none", "try A1")
 
 
 def test_an_error_that_is_not_retryable_is_marked_so() -> None:

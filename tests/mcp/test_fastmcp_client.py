@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from typing import Any, Literal
 from uuid import uuid4
@@ -11,6 +12,7 @@ import mcp_types as types
 import pytest
 from fastmcp import Client
 from fastmcp.client.transports import StdioTransport
+from tests.conftest import EVERYTHING
 from tests.mcp.client_report import ANSWER, ClientReport, Era, expected
 from tests.mcp.official_tools import FOR_CLIENTS
 
@@ -83,3 +85,14 @@ def test_the_fastmcp_client_reads_every_kind_of_result(
     found = asyncio.run(report(target, mode))
 
     assert found == expected(era)
+
+
+async def sum_read_by_client() -> Any:
+    transport = StdioTransport(sys.executable, [str(EVERYTHING), "mcp"], env=dict(os.environ))
+    async with Client(transport, timeout=20) as client:
+        return (await client.call_tool("add", {"x": 7, "y": 3})).data
+
+
+def test_the_fastmcp_client_reads_a_number_as_a_number() -> None:
+    """It unwraps `{"result": …}` only if the schema tells it to."""
+    assert asyncio.run(asyncio.wait_for(sum_read_by_client(), 40)) == 10

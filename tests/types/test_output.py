@@ -370,3 +370,19 @@ def test_the_message_about_an_invalid_model_does_not_contain_the_value(
         Output(Shop).encode(value)
 
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("annotation", [str, str | None, Any])
+def test_a_text_is_encoded_without_a_copy_for_the_check(annotation: Any) -> None:
+    text = "ä\n" * 1000
+
+    encoded, checked = Output(annotation).encode(text)
+
+    assert msgspec.json.decode(encoded) == text
+    assert checked is text
+
+
+@pytest.mark.parametrize("annotation", [str, str | None, Any])
+def test_a_text_with_half_a_surrogate_pair_is_refused(annotation: Any) -> None:
+    with pytest.raises(InvalidOutput):
+        Output(annotation).encode("\ud800")

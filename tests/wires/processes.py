@@ -38,9 +38,14 @@ def workers_of(server: Any) -> set[int]:
 def is_running(pid: int) -> bool:
     """Whether the process runs; one that exited may stay as a zombie that nobody collects."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return state_of(pid) != "Z"
     except FileNotFoundError:
         return False
+
+
+def state_of(pid: int) -> str:
+    """The letter of the kernel for what a process does: T if it is stopped, Z for a zombie."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 class BackgroundCall(threading.Thread):
@@ -57,3 +62,26 @@ class BackgroundCall(threading.Thread):
             self.result = self._call()
         except Exception as exc:  # noqa: BLE001 -- the test looks at the result
             self.result = exc
+
+
+def cpu_seconds(pid: int) -> float:
+    """The CPU time of all threads of a process, also of those that have ended (Linux only)."""
+    # The clock that clock_getcpuclockid(3) returns for the process.
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+class Stopwatch:
+    """Measures how long a server keeps a client waiting, on a machine that does other work too.
+
+    A server that keeps a call waiting because it works on another call uses the CPU meanwhile.
+    Time in which the system runs other processes instead does not count.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._used = cpu_seconds(pid)
+        self._began = time.perf_counter()
+
+    def seconds(self) -> float:
+        passed = time.perf_counter() - self._began
+        return min(passed, cpu_seconds(self._pid) - self._used)

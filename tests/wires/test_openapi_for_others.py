@@ -242,3 +242,12 @@ def test_an_image_of_a_url_is_json_whatever_is_accepted() -> None:
 
     assert sent.headers["content-type"] == "application/json"
     assert list(response(app.openapi(), "either", 200)["content"])[:2] == ["image/*", "audio/*"]
+
+
+@pytest.mark.parametrize("dialects", [False, True])
+def test_no_component_has_a_title_beside_its_name(dialects: bool) -> None:
+    """Openapi-python-client names a class by the title, and then two classes share a name."""
+    components = document(rich(), dialects=dialects)["components"]["schemas"]
+
+    assert {"Tree", "Person", "Address", "AnswerbackContent"} <= set(components)
+    assert {name: each["title"] for name, each in components.items() if "title" in each} == {}

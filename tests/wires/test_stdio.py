@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.wires.processes import wait_until
+from tests.wires.processes import state_of, wait_until
 
 FILE = """
 import threading, time
@@ -231,7 +231,9 @@ def test_a_non_blocking_stdin_is_waited_for(tmp_path: Path) -> None:
     os.close(reading)
     try:
         lines = []
-        for id in (b"1", b"2"):
+        for id in (b"1", b"2", b"3", b"4"):
+            # There is nothing to read yet when the server waits.
+            wait_until(lambda: state_of(process.pid) == "S")
             os.write(writing, b'{"jsonrpc":"2.0","id":%b,"method":"ping"}\n' % id)
             assert process.stdout is not None
             assert select.select([process.stdout], [], [], 20)[0]
@@ -239,7 +241,7 @@ def test_a_non_blocking_stdin_is_waited_for(tmp_path: Path) -> None:
         os.close(writing)
 
         assert process.wait(20) == 0
-        assert [line["id"] for line in lines] == [1, 2]
+        assert [line["id"] for line in lines] == [1, 2, 3, 4]
     finally:
         process.kill()
         process.communicate()
@@ -257,7 +259,11 @@ def test_a_stdin_that_cannot_be_read_ends_the_server_with_the_reason(tmp_path: P
     assert done.returncode == 2
 
 
-def test_a_terminal_that_hangs_up_ends_the_server_with_the_reason(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_reading", [True, False])
+def test_a_terminal_that_hangs_up_ends_the_server_with_the_reason(
+    tmp_path: Path, is_reading: bool
+) -> None:
+    """Linux fails a read that waits, but returns an empty one if it begins after the end."""
     file = tmp_path / "wait.py"
     file.write_text(FILE)
     controller, terminal = pty.openpty()
@@ -273,7 +279,11 @@ def test_a_terminal_that_hangs_up_ends_the_server_with_the_reason(tmp_path: Path
         os.write(controller, b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
         assert process.stdout is not None
         assert select.select([process.stdout], [], [], 20)[0]
+        if not is_reading:
+            process.send_signal(signal.SIGSTOP)
+            wait_until(lambda: state_of(process.pid) == "T")
         os.close(controller)
+        process.send_signal(signal.SIGCONT)
         _, errors = process.communicate(timeout=20)
     finally:
         process.kill()

@@ -64,7 +64,8 @@ def error_text(error: Error, style: ErrorStyle) -> str:
             details = "" if error.details is None else f" ({encode(error.details).decode()})"
             return f"{error.code}: {error.message}{details}"
         case _:
-            return error.message
+            # Models read the text alone, and the hint is written for them too.
+            return error.message if error.hint is None else f"{error.message}\nhint: {error.hint}"
 
 
 def message_from_text(text: str, style: ErrorStyle) -> str:

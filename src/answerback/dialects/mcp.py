@@ -59,23 +59,34 @@ def write(
 
     *server_info* is the JSON of the server's name and version, for the result's `_meta`.
     """
+    return b"".join(write_in_pieces(reply, shape, contract, version, server_info=server_info))
+
+
+def write_in_pieces(
+    reply: Reply[Any],
+    shape: Shape,
+    contract: Contract,
+    version: Version | None = None,
+    *,
+    server_info: bytes = b"",
+) -> tuple[bytes, ...]:
+    """Return the pieces of the result; large ones can be sent without a copy of them."""
     # This runs for every call. Without calls into other modules than `shape` it is faster.
     version = version or LATEST_STATEFUL
     if _holds_data_alone(reply, contract) and version.structured:
         encoded = encode(reply.data) if reply.encoded is None else reply.encoded
-        wrapped = shape.wrap(encoded)
-        if wrapped.startswith(b"{"):
+        wrapped = opening, data, closing = shape.wrap_in_pieces(encoded)
+        if opening or data.startswith(b"{"):
             # With the text style "json" a string is its own text.
             is_text = encoded.startswith(b'"') and contract.text == "json"
-            text = encoded if is_text else encode(wrapped.decode())
+            text = encoded if is_text else encode(b"".join(wrapped).decode())
             meta = _SERVER_INFO_META % server_info if server_info else b""
             end = _STATELESS if version.stateless else _STATEFUL
-            # Joining copies a large text once; `%` would copy it in steps.
-            return b"".join((_TEXT, text, _STRUCTURED, wrapped, end, meta, b"}"))
+            return (_TEXT, text, _STRUCTURED + opening, data, closing + end + meta + b"}")
     result = _result(reply, shape, contract, version)
     if server_info:
         result.setdefault("_meta", {})[SERVER_INFO] = msgspec.Raw(server_info)
-    return encode(result)
+    return (encode(result),)
 
 
 def read(

@@ -12,11 +12,12 @@ from ..calls.failures import log_internal_error
 from ..calls.pipeline import run_without_loop
 from ..registry import Change, Registry
 from ..versions import LATEST_STATEFUL, STATELESS, Version
-from .engine import Engine
+from .engine import Engine, has_large_arguments
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
+    Frame,
     Notification,
     Params,
     Request,
@@ -25,6 +26,7 @@ from .jsonrpc import (
     error_frame,
     is_batch,
     is_stateless,
+    joined,
     meta_of,
     parse,
     parse_batch,
@@ -57,7 +59,7 @@ class Connection:
         self,
         registry: Registry,
         engine: Engine,
-        send: Callable[[bytes], None],
+        send: Callable[[Frame], None],
         make_peer: Callable[[Id, Version, ClientCapabilities], McpPeer],
         on_response: Callable[[Response], None],
     ) -> None:
@@ -100,8 +102,10 @@ class Connection:
             return None
         if not self._engine.answers_at_once(request):
             name = self._engine.tool_name(request)
-            # Clients may send any number of names that no tool has, so those are not kept.
-            tool = name if name in self._registry.tools else ""
+            # Clients may send any number of names that no tool has, so those are not kept. A call
+            # with large arguments is not brief, whatever the last call of its tool was.
+            is_usual = name in self._registry.tools and not has_large_arguments(request)
+            tool = name if is_usual else ""
             return Job(partial(self._answer, request, peer), tool)
         self._answer(request, peer)
         return None
@@ -126,7 +130,7 @@ class Connection:
         if frame is not None:
             self._send(frame)
 
-    def _frame(self, request: Request, peer: McpPeer) -> bytes | None:
+    def _frame(self, request: Request, peer: McpPeer) -> Frame | None:
         """The response, or None for a request that was cancelled meanwhile."""
         try:
             frame = run_without_loop(self._engine.respond(request, peer))
@@ -197,11 +201,12 @@ class Connection:
         return texts
 
     def _answer_batch(self, texts: list[bytes]) -> None:
-        frames = [frame for text in texts if (frame := self._batch_frame(text)) is not None]
+        found = [frame for text in texts if (frame := self._batch_frame(text)) is not None]
+        frames = [joined(frame) for frame in found]
         if frames:
             self._send(b"[%b]" % b",".join(frames))
 
-    def _batch_frame(self, text: bytes) -> bytes | None:
+    def _batch_frame(self, text: bytes) -> Frame | None:
         """The response to one message of a batch, if it gets one."""
         try:
             message = parse(text)

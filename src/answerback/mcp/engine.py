@@ -10,6 +10,7 @@ import msgspec
 from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.handlers import Handlers
+from ..calls.runners import LARGE_ARGUMENTS
 from ..dialects import mcp as dialect
 from ..dialects.mcp_blocks import project_block, write_block
 from ..registry import Registry
@@ -20,12 +21,15 @@ from .completion import complete
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    LARGE_RESULT,
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
+    Frame,
     Params,
     Request,
     RpcError,
     error_frame,
+    large_result_frame,
     read_params,
     result_frame,
 )
@@ -41,7 +45,7 @@ if TYPE_CHECKING:
     from .signing import Signer
 
 _encode = msgspec.json.Encoder().encode
-_Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, bytes]]
+_Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
 
 
 class Engine:
@@ -68,10 +72,13 @@ class Engine:
     def answers_at_once(self, request: Request) -> bool:
         """Whether no author's code runs for the request, or only an inline tool without Context.
 
-        Such a tool neither waits nor sends anything before its result.
+        Such a tool neither waits nor sends anything before its result. Decoding large arguments
+        takes long, even for an inline tool.
         """
         if request.method not in _RUN_AUTHORS_CODE:
             return True
+        if has_large_arguments(request):
+            return False
         tool = self._registry.tools.get(self.tool_name(request))
         return tool is not None and tool.inline and not _uses_peer(tool)
 
@@ -87,14 +94,17 @@ class Engine:
         params = request.params
         return params.name.removeprefix(self._prefix) if isinstance(params, ToolCall) else ""
 
-    async def respond(self, request: Request, peer: McpPeer) -> bytes:
+    async def respond(self, request: Request, peer: McpPeer) -> Frame:
         """The frame that answers a request. It never raises; `peer.error` keeps an error."""
         try:
             found = self._methods.get(request.method)
             # A method without a capability is in every version.
             if found is None or (found[0] and not self.server_info.offers(found[0], peer.version)):
                 raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
-            return result_frame(request.id, await found[1](peer, request.params))
+            result = await found[1](peer, request.params)
+            if isinstance(result, bytes):
+                return result_frame(request.id, result)
+            return large_result_frame(request.id, result)
         except RpcError as error:
             # The frames of its traceback refer to the peer, which would be a reference cycle.
             peer.error = error.with_traceback(None)
@@ -113,7 +123,7 @@ class Engine:
     async def _discover(self, peer: McpPeer, raw: Params) -> bytes:
         return self.server_info.discover(peer.version)
 
-    async def _call_tool(self, peer: McpPeer, raw: Params) -> bytes:
+    async def _call_tool(self, peer: McpPeer, raw: Params) -> Frame:
         asked = raw if isinstance(raw, ToolCall) else read_params(raw, ToolCall)
         prefix = self._prefix
         if not asked.name.startswith(prefix):
@@ -137,7 +147,12 @@ class Engine:
             return reply
         server_info = self.server_info.json if version.stateless else b""
         contract = call.tool.contract
-        return dialect.write(reply, call.shape, contract, version, server_info=server_info)
+        pieces = dialect.write_in_pieces(
+            reply, call.shape, contract, version, server_info=server_info
+        )
+        encoded = reply.encoded
+        is_large = encoded is not None and len(encoded) >= LARGE_RESULT
+        return pieces if is_large else b"".join(pieces)
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
         """Give the peer the answers that its client sent, now and with earlier requests."""
@@ -222,6 +237,11 @@ class Engine:
         asked = read_params(raw, Complete)
         result = {"completion": await complete(self._registry, self._handlers, asked, peer)}
         return self.server_info.encode_result(result, peer.version)
+
+
+def has_large_arguments(request: Request) -> bool:
+    params = request.params
+    return isinstance(params, ToolCall) and len(params.arguments) > LARGE_ARGUMENTS
 
 
 _RUN_AUTHORS_CODE = frozenset(

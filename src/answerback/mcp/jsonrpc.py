@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from ..types.json_text import MAX_DEPTH, refuse_bad_text
+from ..types.json_text import LONG_TEXT, MAX_DEPTH, refuse_bad_text
 from ..types.problems import InvalidJson
 from .params import Common, Id, Meta, ToolCall
 
@@ -29,6 +29,10 @@ MAX_BATCH = 1000
 Params: TypeAlias = msgspec.Raw | msgspec.Struct
 """The parameters of a request, as JSON text or already decoded: `read_params` takes both."""
 NO_PARAMS = msgspec.Raw(b"{}")
+Frame: TypeAlias = bytes | tuple[bytes, ...]
+"""A message that is sent; a large one is in pieces, because joining them would copy it."""
+LARGE_RESULT = 64 * 1024
+"""From this size on it is cheaper to send pieces than to join them."""
 
 
 class RpcError(Exception):
@@ -93,15 +97,16 @@ class _IdOnly(msgspec.Struct):
 _calls = msgspec.json.Decoder(_CallFrame)
 _ids = msgspec.json.Decoder(_IdOnly)
 _frames = msgspec.json.Decoder(_Frame)
-_batches = msgspec.json.Decoder(list[msgspec.Raw])
 _encode = msgspec.json.Encoder().encode
 
 
 def parse(text: bytes) -> Message:
     """The one message in *text*; raises RpcError, with the id where it can be read."""
     try:
-        # A text with few brackets cannot nest too deep, and ASCII is UTF-8.
-        if text.count(b"{") + text.count(b"[") > MAX_DEPTH or not text.isascii():
+        # A text with few brackets cannot nest too deep, and ASCII is UTF-8. In a long text
+        # counting takes long.
+        is_long = len(text) > LONG_TEXT
+        if is_long or text.count(b"{") + text.count(b"[") > MAX_DEPTH or not text.isascii():
             refuse_bad_text(text)
         if b'"tools/call"' in text:
             try:
@@ -125,12 +130,25 @@ def parse_batch(text: bytes) -> list[bytes]:
     """The texts of the messages in a JSON array; raises RpcError."""
     try:
         refuse_bad_text(text)
-        parts = _batches.decode(text)
-        if len(parts) > MAX_BATCH:
-            raise RpcError(INVALID_REQUEST, f"A batch of more than {MAX_BATCH} messages")
-        return [bytes(part) for part in parts]
+        parts = msgspec.structs.astuple(_batch_decoder().decode(text))
+        return [bytes(part) for part in parts if part]
+    except msgspec.ValidationError:
+        too_many = f"A batch of more than {MAX_BATCH} messages"
+        raise RpcError(INVALID_REQUEST, too_many) from None
     except (ValueError, RecursionError) as exc:
         raise RpcError(PARSE_ERROR, f"Parse error: {exc}") from None
+
+
+@cache
+def _batch_decoder() -> msgspec.json.Decoder[Any]:
+    """A decoder of an array that stops where the array has one message too many.
+
+    A list would be decoded to its end first, which takes long for millions of messages.
+    """
+    fields = [(f"message{n}", msgspec.Raw, msgspec.Raw()) for n in range(MAX_BATCH)]
+    return msgspec.json.Decoder(
+        msgspec.defstruct("Batch", fields, array_like=True, forbid_unknown_fields=True)
+    )
 
 
 def read_params(params: Params, type: type[T]) -> T:
@@ -198,6 +216,15 @@ def _malformed(text: bytes, exc: Exception) -> RpcError:
 
 def result_frame(id: Id, result: bytes) -> bytes:
     return b"".join((b'{"jsonrpc":"2.0","id":', _encode(id), b',"result":', result, b"}"))
+
+
+def large_result_frame(id: Id, pieces: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """The pieces of the frame for the *pieces* of a result."""
+    return (b'{"jsonrpc":"2.0","id":%b,"result":' % _encode(id) + pieces[0], *pieces[1:], b"}")
+
+
+def joined(frame: Frame) -> bytes:
+    return frame if isinstance(frame, bytes) else b"".join(frame)
 
 
 def error_frame(id: Id | None, error: RpcError) -> bytes:

@@ -73,7 +73,7 @@ class Arguments:
 
     def _decode_in_steps(self, decoder: _ArgumentsDecoder, raw: bytes) -> dict[str, Any]:
         """Decode large text so that other threads can run in between."""
-        with large_text.collector_paused():
+        with large_text.other_threads_first():
             try:
                 if large_text.are_quick(raw, decoder.nodes.values()):
                     return msgspec.structs.asdict(decoder.decode(raw))

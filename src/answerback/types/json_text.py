@@ -13,6 +13,7 @@ import msgspec
 from .problems import InvalidJson
 
 MAX_DEPTH = 200
+LONG_TEXT = 16_384
 _TO_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 _RUN = re.compile(rb"\[+|\]+")
@@ -20,8 +21,8 @@ _RUN = re.compile(rb"\[+|\]+")
 
 def is_too_deep(raw: bytes) -> bool:
     """Return whether the text is nested deeper than MAX_DEPTH, in time linear in its length."""
-    # The count of opening brackets is an upper bound of the depth, and is quick.
-    if len(raw) <= MAX_DEPTH or raw.count(b"[") + raw.count(b"{") <= MAX_DEPTH:
+    # The number of opening brackets is an upper bound of the depth.
+    if len(raw) <= MAX_DEPTH or not occurs_more_often(raw, (b"[", b"{"), MAX_DEPTH):
         return False
     brackets, levels = _brackets(raw), 0
     # Each round removes the innermost level. The loop ends when a round would remove less
@@ -29,6 +30,21 @@ def is_too_deep(raw: bytes) -> bool:
     while len(fewer := brackets.replace(b"[]", b"")) * 16 < len(brackets) * 15:
         brackets, levels = fewer, levels + 1
     return _is_deeper(brackets, MAX_DEPTH - levels)
+
+
+def occurs_more_often(raw: bytes, marks: tuple[bytes, ...], limit: int) -> bool:
+    """Return whether the marks occur more than *limit* times in all."""
+    if len(raw) < LONG_TEXT:
+        return sum(map(raw.count, marks)) > limit
+    # In a long text `find` is some thirty times as fast as `count`.
+    for mark in marks:
+        at = raw.find(mark)
+        while at >= 0:
+            limit -= 1
+            if limit < 0:
+                return True
+            at = raw.find(mark, at + 1)
+    return False
 
 
 def _is_deeper(brackets: bytes, limit: int) -> bool:

@@ -8,6 +8,7 @@ the interpreter lets another thread run.
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import Any
 
 from . import nodes
 from .coerce import STEP, length_fits
-from .json_text import load
+from .json_text import load, occurs_more_often
 from .msgspec_types import MsgspecTypes, StandIn, make_record
 from .nodes import Node
 
@@ -24,32 +25,46 @@ from .nodes import Node
 LARGE = 65_536
 # About the number of values that msgspec decodes in 20 milliseconds.
 _MANY_VALUES = 50_000
+# So many are found sooner than all are counted, which takes long in a text of megabytes.
+_FEW_VALUES = 2_000
 
 
 def has_many_values(raw: bytes) -> bool:
     """Return whether msgspec would need long for the text; one long string is quick to decode."""
-    if len(raw) <= LARGE:
+    if len(raw) <= LARGE or not occurs_more_often(raw, (b",", b":", b"["), _FEW_VALUES):
         return False
     return raw.count(b",") + raw.count(b":") + raw.count(b"[") > _MANY_VALUES
 
 
 _lock = threading.Lock()
-_pauses: list[bool] = []
+# Whether the collector was enabled, and the switch interval, before each text that is decoded now.
+_pauses: list[tuple[bool, float]] = []
+_SHORT_INTERVAL = 0.0005
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
-    """Pause the garbage collector: decoded JSON has no reference cycles to look for."""
+def other_threads_first() -> Iterator[None]:
+    """Let other threads run often, and pause the garbage collector.
+
+    Decoded JSON has no reference cycles to look for. A call needs the interpreter several times,
+    and each time it waits for the switch interval, which is 5 milliseconds in Python.
+    """
     with _lock:
-        _pauses.append(gc.isenabled())
+        interval = sys.getswitchinterval()
+        _pauses.append((gc.isenabled(), interval))
         gc.disable()
+        sys.setswitchinterval(min(interval, _SHORT_INTERVAL))
     try:
         yield
     finally:
         with _lock:
-            was_enabled = _pauses.pop()
-            if was_enabled and not _pauses:
-                gc.enable()
+            # The settings of the first text are restored, whichever text is done last.
+            is_last = len(_pauses) == 1
+            was_enabled, interval = _pauses.pop()
+            if is_last:
+                sys.setswitchinterval(interval)
+                if was_enabled:
+                    gc.enable()
 
 
 def discard(values: list[Any]) -> None:

@@ -210,6 +210,18 @@ def has_models(node: Node) -> bool:
 _LOOSE_IN_MSGSPEC = frozenset({UUID, timedelta, Decimal})
 
 
+def accepts_any_text(node: Node) -> bool:
+    """Return whether every `str` fits and stays what it is: for `str`, `str | None` and `Any`."""
+    match without_notes(node):
+        case Anything():
+            return True
+        case Scalar(kind=kind, limits=limits):
+            return kind is str and limits == NO_LIMITS
+        case Union(members=(member, Null())):
+            return accepts_any_text(member)
+    return False
+
+
 def is_loose_in_msgspec(node: Scalar) -> bool:
     """Return whether msgspec accepts strings for *node* that its JSON Schema refuses."""
     if node.kind in _LOOSE_IN_MSGSPEC:

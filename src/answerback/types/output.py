@@ -38,6 +38,8 @@ class Output:
             from .pydantic_output import ModelOutputCheck
 
             self._run = ModelOutputCheck(node).run
+        elif nodes.accepts_any_text(node):
+            self._run = TextCheck(node).run
         else:
             self._run = OutputCheck(node).run
         return self._run
@@ -110,6 +112,22 @@ class OutputCheck:
         except Exception as error:
             raise InvalidOutput("", "refused by its own type") from error
         raise InvalidOutput(coercion.problems[0].path, coercion.problems[0].message)
+
+
+class TextCheck(OutputCheck):
+    """Encodes texts without limits: any `str` that can be encoded is what the type declares.
+
+    It is not decoded again, because for a text of megabytes that takes longer than the rest.
+    """
+
+    def run(self, value: Any) -> tuple[bytes, Any]:
+        if type(value) is not str:
+            return super().run(value)
+        try:
+            return self.encode(value), value
+        except UnicodeEncodeError:
+            pass
+        return self.explain_refusal(value)
 
 
 def may_be_not_finite(encoded: bytes) -> bool:

@@ -1,6 +1,6 @@
 """Types that pydantic validates and serialises.
 
-Only this module imports pydantic, and it is loaded when a tool uses such a type.
+Only this module and `model_slices` import pydantic; they are loaded when a tool uses such a type.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pydantic_core.core_schema import ErrorType
 
 from .describe import describe
 from .json_text import ENCODER
+from .model_slices import build_in_slices, with_fail_fast
 from .nodes import Model
 from .problems import Coercion, InvalidOutput, dict_item, item, member
 from .validator_text import quotes_secret, refusal
@@ -44,7 +45,7 @@ _MAX_ERRORS = 10_000
 
 @cache
 def _cached_fail_fast_validator(annotation: Any) -> SchemaValidator:
-    schema = _with_fail_fast(_cached_adapter(annotation).core_schema)
+    schema = with_fail_fast(_cached_adapter(annotation).core_schema)
     # By default pydantic would use the validators of the classes, which do not fail fast.
     return SchemaValidator(schema, _use_prebuilt=False)
 
@@ -58,27 +59,14 @@ def _fail_fast_validator(node: Model) -> SchemaValidator | TypeAdapter[Any]:
         return adapter(node)
 
 
-def _with_fail_fast(schema: Any) -> Any:
-    if isinstance(schema, list | tuple):
-        return type(schema)(map(_with_fail_fast, schema))
-    if not isinstance(schema, dict):
-        return schema
-    copied = {
-        key: part if key in _NOT_SCHEMAS else _with_fail_fast(part) for key, part in schema.items()
-    }
-    if copied.get("type") in _CONTAINERS:
-        copied["fail_fast"] = True
-    return copied
-
-
-# Keys of a core schema whose values are not schemas and may contain an author's objects.
-_NOT_SCHEMAS = frozenset({"default", "expected", "metadata", "serialization"})
-_CONTAINERS = frozenset({"list", "tuple", "set", "frozenset", "dict"})
-
-
 def build_model(node: Model, value: Any) -> Any:
     """Return the typed value of decoded JSON; raises ValueError."""
-    return _validate(node, msgspec.json.encode(value), strict=True)
+    encoded = msgspec.json.encode(value)
+    if len(encoded) > _LONG_JSON:
+        made = build_in_slices(node.annotation, value, _fail_fast_validator(node))
+        if made is not None:
+            return made
+    return _validate(node, encoded, strict=True)
 
 
 def _validate(node: Model, encoded: bytes, *, strict: bool) -> Any:

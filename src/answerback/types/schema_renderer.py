@@ -37,7 +37,7 @@ class Renderer:
     ) -> None:
         self.mode = mode
         # Every pydantic model becomes a definition, not only those inside others.
-        self._name_models = name_models
+        self.name_models = name_models
         self.definitions: dict[str, Schema] = {}
         self._ref_template = ref_template
         self._names = definition_names
@@ -90,13 +90,19 @@ class Renderer:
         names = {name: self._name_for(name, definitions[name]) for name in definitions}
         refs = {f"#/$defs/{old}": self.ref(new)["$ref"] for old, new in names.items()}
         for old, new in names.items():
-            self.definitions[new] = rename_refs(definitions[old], refs)
+            self.definitions[new] = self._untitled(rename_refs(definitions[old], refs), old)
         renamed: Schema = rename_refs(schema, refs)
-        if self._name_models and isinstance(node.annotation, type) and "title" in schema:
+        if self.name_models and isinstance(node.annotation, type) and "title" in schema:
             name = self._name_for(clean_name(node.annotation.__name__), schema)
-            self.definitions[name] = renamed
+            self.definitions[name] = self._untitled(renamed, node.annotation.__name__)
             return self.ref(name)
         return renamed
+
+    def _untitled(self, schema: Schema, name: str) -> Schema:
+        """Return the schema without a title that only repeats the name of its class."""
+        if self.name_models and name.endswith(schema.get("title", " ")):
+            return {key: value for key, value in schema.items() if key != "title"}
+        return schema
 
     def _name_for(self, name: str, schema: Schema) -> str:
         number, unused = 1, name
@@ -274,8 +280,9 @@ def _record(renderer: Renderer, node: nodes.Record) -> Schema:
     schema = _array_record(renderer, node) if node.array else _object(renderer, node)
     description = _class_description(node.cls)
     notes = {} if description is None else {"description": description}
-    # Clients name the classes that they generate by it.
-    return {"title": node.cls.__name__, **notes, **schema}
+    # Clients name the classes that they generate by it; a component has a name already.
+    title = {} if renderer.name_models else {"title": node.cls.__name__}
+    return {**title, **notes, **schema}
 
 
 def _class_description(cls: Any) -> str | None:

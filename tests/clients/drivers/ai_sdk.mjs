@@ -1,7 +1,7 @@
 // The MCP client of the AI SDK.
 import { experimental_createMCPClient as createMCPClient } from '@ai-sdk/mcp';
 import { Experimental_StdioMCPTransport as StdioTransport } from '@ai-sdk/mcp/mcp-stdio';
-import { COMMAND, URL_, WIRE, answers } from './driving.mjs';
+import { COMMAND, URL_, WIRE, answers, ofResult } from './driving.mjs';
 
 const client = await createMCPClient({
   transport: WIRE === 'stdio'
@@ -9,4 +9,6 @@ const client = await createMCPClient({
     : { type: 'http', url: `${URL_}/mcp` },
 });
 const tools = await client.tools();
-await answers((name, args) => tools[name].execute(args, { messages: [], toolCallId: '1' }));
+await answers(async (name, args) => ofResult(
+  await tools[name].execute(args, { messages: [], toolCallId: '1' }),
+));

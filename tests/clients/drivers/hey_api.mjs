@@ -18,8 +18,8 @@ export async function call(tool: string, body: object) {
   await typed();
   const name = 'functions_' + tool;
   const camel = name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
-  const { data, error } = await (api as any)[camel]({ body });
-  return data ?? error;
+  const { data, error, response } = await (api as any)[camel]({ body });
+  return [response, data ?? error];
 }
 `,
 );

@@ -10,4 +10,18 @@ const client = new MultiServerMCPClient({
   },
 });
 const tools = Object.fromEntries((await client.getTools()).map(tool => [tool.name, tool]));
-await answers((name, args) => tools[name].invoke(args));
+await answers(async (name, args) => {
+  const message = await tools[name].invoke({ name, args, id: '1', type: 'tool_call' });
+  const answer = { error: message.status === 'error' };
+  const data = message.artifact.find(each => each.type === 'mcp_structured_content');
+  if (data !== undefined) answer.data = data.data;
+  // The content of one text and structured content is a JSON text that has both.
+  const { content } = message;
+  const blocks = typeof content === 'string' ? [JSON.parse(content)] : content;
+  answer.text = blocks.filter(each => each.type === 'text').map(each => each.text).join('\n');
+  for (const block of blocks) {
+    if (block.type === 'image_url') answer.image = block.image_url.url.split(',')[1];
+    if (block.type === 'file') answer.link = block.url;
+  }
+  return answer;
+});

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from driving import COMMAND, URL, WIRE, answers
+from driving import COMMAND, URL, WIRE, answers, of_result
 from llama_index.tools.mcp import BasicMCPClient
 
 
@@ -13,7 +13,11 @@ async def main() -> None:
         else BasicMCPClient(URL + "/mcp")
     )
     await client.list_tools()
-    await answers(client.call_tool)
+
+    async def call(tool: str, arguments: dict) -> dict:
+        return of_result(await client.call_tool(tool, arguments))
+
+    await answers(call)
 
 
 asyncio.run(main())

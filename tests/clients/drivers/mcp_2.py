@@ -1,16 +1,22 @@
-"""The official Python SDK, version 2."""
+"""The official Python SDK, version 2, in the newest version of the protocol."""
 
 import asyncio
+from typing import Any
 
-from driving import COMMAND, URL, WIRE, answers
+from driving import COMMAND, URL, WIRE, answers, of_result
 from mcp import Client, StdioServerParameters
 
 
-async def main() -> None:
+async def main(mode: Any = "auto") -> None:
     stdio = StdioServerParameters(command=COMMAND[0], args=COMMAND[1:])
-    async with Client(stdio if WIRE == "stdio" else URL + "/mcp") as client:
+    async with Client(stdio if WIRE == "stdio" else URL + "/mcp", mode=mode) as client:
         await client.list_tools()
-        await answers(client.call_tool)
+
+        async def call(tool: str, arguments: dict) -> dict:
+            return of_result(await client.call_tool(tool, arguments))
+
+        await answers(call)
 
 
-asyncio.run(main())
+if __name__ == "__main__":
+    asyncio.run(main())

@@ -3,7 +3,7 @@
 import asyncio
 
 from agents.mcp import MCPServerStdio, MCPServerStreamableHttp
-from driving import COMMAND, URL, WIRE, answers
+from driving import COMMAND, URL, WIRE, answers, of_result
 
 
 async def main() -> None:
@@ -15,7 +15,11 @@ async def main() -> None:
     )
     async with server:
         await server.list_tools()
-        await answers(server.call_tool)
+
+        async def call(tool: str, arguments: dict) -> dict:
+            return of_result(await server.call_tool(tool, arguments))
+
+        await answers(call)
 
 
 asyncio.run(main())

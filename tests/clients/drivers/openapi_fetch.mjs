@@ -15,8 +15,8 @@ export async function typed(): Promise<[string, number]> {
 }
 export async function call(tool: string, body: object) {
   await typed();
-  const { data, error } = await (client as any).POST('/functions/' + tool, { body });
-  return data ?? error;
+  const { data, error, response } = await (client as any).POST('/functions/' + tool, { body });
+  return [response, data ?? error];
 }
 `,
 );

@@ -8,7 +8,7 @@ import sys
 import urllib.request
 from pathlib import Path
 
-from driving import URL, answers
+from driving import URL, answers, of_blocks
 
 document, made = Path("openapi.json"), Path("made")
 with urllib.request.urlopen(URL + "/openapi.json") as response:
@@ -27,11 +27,15 @@ made_client = importlib.import_module("made").Client(
 )
 
 
-async def call(tool: str, arguments: dict) -> object:
+async def call(tool: str, arguments: dict) -> dict:
     module = importlib.import_module(f"made.api.functions.functions_{tool}")
     body = next(value for name, value in vars(module).items() if name.endswith("Body"))
     answer = await module.asyncio_detailed(client=made_client, body=body.from_dict(arguments))
-    return answer.parsed.to_dict() if hasattr(answer.parsed, "to_dict") else repr(answer.parsed)
+    assert answer.parsed is not None, f"status {answer.status_code} is not in the document"
+    body = answer.parsed.to_dict()
+    if answer.status_code != 200:
+        return {"error": True, "text": body["error"], "code": answer.headers["x-error-code"]}
+    return of_blocks(body["content"]) if "content" in body else {"data": body}
 
 
 asyncio.run(answers(call))

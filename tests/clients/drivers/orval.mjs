@@ -23,7 +23,8 @@ export async function call(tool: string, body: object) {
   await typed();
   const name = 'functions_' + tool;
   const camel = name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());
-  return (await (api as any)[camel](body, options)).data;
+  const { data, status, headers } = await (api as any)[camel](body, options);
+  return [{ ok: status === 200, headers }, data];
 }
 `,
 );

@@ -2,8 +2,9 @@
 
 import asyncio
 
-from driving import COMMAND, URL, WIRE, answers
+from driving import COMMAND, URL, WIRE, answers, of_png
 from fastmcp.client.transports import StdioTransport
+from pydantic_ai import BinaryContent
 from pydantic_ai.mcp import MCPToolset
 
 
@@ -12,7 +13,18 @@ async def main() -> None:
     toolset = MCPToolset(target)
     async with toolset:
         await toolset.list_tools()
-        await answers(toolset.direct_call_tool)
+
+        async def call(tool: str, arguments: dict) -> dict:
+            answer = await toolset.direct_call_tool(tool, arguments)
+            if isinstance(answer, BinaryContent):
+                return of_png(answer.data)
+            if tool == "report":
+                text, link = answer
+                return {"text": text, "link": link}
+            # The toolset unwraps `{"result": …}`.
+            return {"data": answer if isinstance(answer, dict) else {"result": answer}}
+
+        await answers(call)
 
 
 asyncio.run(main())

@@ -17,7 +17,7 @@ from ..http.guard import FORWARDED_HOST, Guard
 from ..http.options import WebOptions, networks
 from ..http.refusals import refuse_encoding
 from ..http.routes import Routes
-from .other_server import DisconnectWatch, warn_of_several_workers
+from .other_server import DisconnectWatch, call_before_shutdown
 from .request import (
     FAST_PATH,
     ClientDisconnected,
@@ -75,11 +75,21 @@ class AsgiApp:
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._is_new:
-            self._start()
         if scope["type"] != "http":
             await self._answer_other(scope, receive, send)
-            return
+        elif self.under_other_server:
+            if self._is_new:
+                self._is_new = False
+                call_before_shutdown(self._shut_down)
+            try:
+                await self._answer_http(scope, receive, send)
+            finally:
+                if self._is_closing:
+                    self._write_records()
+        else:
+            await self._answer_http(scope, receive, send)
+
+    async def _answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._proxies is not None:
             scope = _behind_proxy(scope, self._proxies)
         if self._cors is not None:
@@ -159,11 +169,14 @@ class AsgiApp:
             if watch is not None:
                 watch.stop()
 
-    def _start(self) -> None:
-        """Run once in each process, at the first event of the server."""
-        self._is_new = False
-        if self.under_other_server and self.key_is_temporary:
-            warn_of_several_workers()
+    def _shut_down(self) -> None:
+        """Another server is about to end, perhaps without another word to this application."""
+        self.close()
+        self._write_records()
+
+    def _write_records(self) -> None:
+        if self._registry.records is not None:
+            self._registry.records.close()
 
     async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the lifespan events of the server, and refuse a WebSocket."""
@@ -175,7 +188,7 @@ class AsgiApp:
             if message["type"] == "lifespan.startup":
                 self.open()
                 await send({"type": "lifespan.startup.complete"})
-        self.close()
+        self._shut_down()
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer_preflight(

@@ -11,7 +11,7 @@ import msgspec
 
 from ...calls.failures import log_internal_error
 from ...elicitation import Declined
-from ...mcp.jsonrpc import INVALID_REQUEST, Request, RpcError, error_frame
+from ...mcp.jsonrpc import INVALID_REQUEST, Frame, Request, RpcError, error_frame, joined
 from ...mcp.mcp_peer import McpPeer
 from ...mcp.params import Id
 from ...mcp.session import ClientCapabilities
@@ -95,7 +95,7 @@ class HttpPeer(McpPeer):
             writing = self.stream.write_to(self._http.send, start=0, prime=self.prime)
             self._writing = self._loop.create_task(writing)
 
-    async def finish(self, frame: bytes | None, status: int = 200) -> None:
+    async def finish(self, frame: Frame | None, status: int = 200) -> None:
         """Send the last frame: as plain JSON, or as the last event if the stream has begun."""
         if self._detached:
             self._finish_detached(frame)
@@ -106,7 +106,7 @@ class HttpPeer(McpPeer):
             await self._http.respond(status, JSON_HEADERS, frame)
             return
         if frame is not None:
-            self.stream.append(frame)
+            self.stream.append(joined(frame))
         self.begin_stream()
         self._closed = True
         self.stream.end()
@@ -130,10 +130,10 @@ class HttpPeer(McpPeer):
         """Whether no client can read the stream any more."""
         return self._detached and self.stream.id is None
 
-    def _finish_detached(self, frame: bytes | None) -> None:
+    def _finish_detached(self, frame: Frame | None) -> None:
         self._closed = True
         if frame is not None and not self._is_unreadable():
-            self.stream.append(frame)
+            self.stream.append(joined(frame))
         self.stream.end()
 
     async def _end_response(self) -> None:
@@ -251,7 +251,7 @@ class InFlight:
         if not task.cancelled() and (failure := task.exception()) is not None:
             log_internal_error("a call without a client", failure)
 
-    async def run(self, engine: Engine, request: Request, peer: HttpPeer) -> bytes | None:
+    async def run(self, engine: Engine, request: Request, peer: HttpPeer) -> Frame | None:
         """The response to a request; None if it was cancelled."""
         task = asyncio.current_task()
         assert task is not None

@@ -8,6 +8,7 @@ from ...calls.handlers import Handlers
 from ...mcp.engine import Engine
 from ...mcp.jsonrpc import (
     INVALID_REQUEST,
+    Frame,
     Request,
     RpcError,
     error_frame,
@@ -131,7 +132,7 @@ class McpEndpoint:
         else:
             await http.respond(202, (), b"")
 
-    async def _message_frame(self, request: Request, http: HttpRequest) -> bytes:
+    async def _message_frame(self, request: Request, http: HttpRequest) -> Frame:
         try:
             if request.method == "ping":
                 return result_frame(request.id, b"{}")

@@ -1,20 +1,31 @@
-"""Makes up for what other ASGI servers than ours do not tell: disconnects, and other workers."""
+"""Makes up for what other ASGI servers than ours do not tell: disconnects, workers, shutdown."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
+import threading
+from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
+from typing import Any, TypeAlias
 
 from .in_flight import TICK
 from .request import Receive
 from .sse import disconnected
 
-_SEVERAL_WORKERS = (
-    "this process seems to be one of several workers, and ANSWERBACK_SECRET is not set: an MCP "
-    "session of one worker is unknown to the others. Set it to the same value for all of them. "
-    "Questions to users in sessions then need sticky sessions; `serve --workers` needs neither"
+_Handler: TypeAlias = Callable[[int, FrameType | None], Any]
+_SEVERAL_WORKERS = "this process seems to be one of several workers. "
+_NO_SECRET = (
+    "ANSWERBACK_SECRET is not set: an MCP session of one worker is unknown to the others. Set it "
+    "to the same value for all of them. "
+)
+_NOT_SHARED = (
+    "The workers do not share what changes in an MCP session: the answers to questions, "
+    "cancellations, log levels, subscriptions and the end of a session need sticky sessions. "
+    "Clients of 2026-07-28 and `serve --workers` do not need them"
 )
 
 
@@ -48,19 +59,86 @@ class DisconnectWatch:
         self._is_disconnected = True
 
 
-def warn_of_several_workers() -> None:
-    """Log a warning if this process looks like one of several workers of another server."""
-    if not _looks_like_a_worker():
+def warn_of_several_workers(*, has_secret: bool) -> None:
+    """Log what does not work if this process looks like one of several workers of a server."""
+    if not _looks_like_one_of_several():
         return
     import logging
 
-    logging.getLogger("answerback").warning(_SEVERAL_WORKERS)
+    text = _SEVERAL_WORKERS + ("" if has_secret else _NO_SECRET) + _NOT_SHARED
+    logging.getLogger("answerback").warning(text)
 
 
-def _looks_like_a_worker() -> bool:
-    concurrency = os.environ.get("WEB_CONCURRENCY", "")
-    if "gunicorn.arbiter" in sys.modules or concurrency not in ("", "1"):
+def _looks_like_one_of_several() -> bool:
+    count = _worker_count()
+    if count is not None and count > 1:
         return True
-    # uvicorn, hypercorn and granian start their workers with it.
+    is_worker = _is_child() or "gunicorn.arbiter" in sys.modules
+    # A file with settings may give the number, which is not known here then.
+    return is_worker and count is None and "--reload" not in sys.argv
+
+
+def _is_child() -> bool:
+    """Whether multiprocessing made this process, as uvicorn, hypercorn and granian do."""
     multiprocessing = sys.modules.get("multiprocessing")
     return multiprocessing is not None and multiprocessing.parent_process() is not None
+
+
+def _worker_count() -> int | None:
+    """The number of workers in the arguments or the environment of the server, if it is there."""
+    arguments = sys.argv[1:]
+    values = [os.environ.get("WEB_CONCURRENCY", ""), os.environ.get("GRANIAN_WORKERS", "")]
+    for index, argument in enumerate(arguments):
+        name, _, value = argument.partition("=")
+        if name in ("-w", "--workers"):
+            values.append(value or "".join(arguments[index + 1 : index + 2]))
+    counts = [int(value) for value in values if value.isdecimal()]
+    return counts[-1] if counts else None
+
+
+def call_before_shutdown(close: Callable[[], None]) -> None:
+    """Call *close* in the event loop as soon as a signal tells the server to end.
+
+    Servers wait for the end of all responses before they tell the application that they shut
+    down, and they tell a mounted application nothing. A stream would keep them from ending.
+    Many servers then end the process in a way that skips `atexit`.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    loop = asyncio.get_running_loop()
+    handlers = {each: signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM)}
+    if handlers[signal.SIGTERM] is signal.SIG_DFL and _is_child():
+        signal.signal(signal.SIGTERM, _exit_while_running(loop))
+        return
+    # A process that does not handle SIGTERM is not a server that waits.
+    if not callable(handlers[signal.SIGTERM]):
+        return
+
+    def close_soon() -> None:
+        with suppress(RuntimeError):  # The loop is closed.
+            loop.call_soon_threadsafe(close)
+
+    for number, handler in handlers.items():
+        if callable(handler):
+            signal.signal(number, _preceded_by(close_soon, handler))
+
+
+def _preceded_by(first: Callable[[], None], handler: _Handler) -> _Handler:
+    def handle(number: int, frame: FrameType | None) -> Any:
+        first()
+        return handler(number, frame)
+
+    return handle
+
+
+def _exit_while_running(loop: asyncio.AbstractEventLoop) -> _Handler:
+    """A handler for a worker of hypercorn, which sends SIGTERM to workers that already end.
+
+    Without a handler the signal would end the process before its records are written.
+    """
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        if loop.is_running():
+            sys.exit(128 + number)
+
+    return handle

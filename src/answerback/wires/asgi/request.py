@@ -19,6 +19,8 @@ Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 Headers: TypeAlias = Mapping[bytes, bytes]
 HeaderPairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
+Body: TypeAlias = bytes | tuple[bytes, ...]
+"""The body of a response; a large one is in pieces, because joining them would copy it."""
 
 FAST_PATH = "answerback.fast_path"
 """The key of the `FastPath` in a scope, if the server is ours."""
@@ -34,7 +36,7 @@ class FastPath(Protocol):
     def body(self) -> bytes | None:
         """The body, if all of it has arrived."""
 
-    def respond(self, head: bytes, body: bytes) -> bool:
+    def respond(self, head: bytes, body: Body) -> bool:
         """Write a response; *head* lacks the length. False if the client must read first."""
 
     def is_disconnected(self) -> bool: ...
@@ -103,13 +105,14 @@ class HttpRequest:
             )
         return whole if len(whole) <= limit else too_large(limit, _MAX_BODY_HINT)
 
-    async def respond(self, status: int, headers: HeaderPairs, body: bytes) -> None:
+    async def respond(self, status: int, headers: HeaderPairs, body: Body) -> None:
         """Send the whole response; *headers* lack the length."""
         if self._fast_path is not None and status != 204:
             is_ok_json = status == 200 and headers is JSON_HEADERS
             head = _OK_JSON if is_ok_json else _head(status, headers)
             if self._fast_path.respond(head, body):
                 return
+        body = body if isinstance(body, bytes) else b"".join(body)
         # A 204 may have neither a body nor a length.
         length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
         start = {"type": "http.response.start", "status": status, "headers": [*headers, *length]}

@@ -149,6 +149,8 @@ class SseWriter(Subscriber):
 
     async def write(self, number: int, *, prime: bool) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
+        # daphne sends the head of a response with the first part of its body.
+        await self._send_chunk(b"")
         if prime:
             await self._send_chunk(b"id: %b-0\nretry: %d\ndata: \n\n" % (self._id, RETRY_MS))
         while not self.closed:

@@ -7,12 +7,14 @@ import asyncio
 from ...mcp.engine import Engine
 from ...mcp.jsonrpc import (
     INVALID_REQUEST,
+    Frame,
     Message,
     Notification,
     Request,
     Response,
     RpcError,
     error_frame,
+    joined,
     meta_of,
     parse,
     result_frame,
@@ -112,7 +114,7 @@ class Stateful:
         self, messages: list[Message | RpcError], client: HttpClient, batch: HttpPeer
     ) -> None:
         responses = [await self._answer_part(each, client, batch) for each in messages]
-        frames = [frame for frame in responses if frame is not None]
+        frames = [joined(frame) for frame in responses if frame is not None]
         await batch.finish(b"[%b]" % b",".join(frames) if frames else None)
 
     async def get(self, http: HttpRequest) -> None:
@@ -191,7 +193,7 @@ class Stateful:
 
     async def _answer_part(
         self, message: Message | RpcError, client: HttpClient, batch: HttpPeer
-    ) -> bytes | None:
+    ) -> Frame | None:
         """The response to one message of a batch, if it gets one."""
         if isinstance(message, RpcError):
             return error_frame(message.id, message)

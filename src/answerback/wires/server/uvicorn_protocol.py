@@ -40,7 +40,7 @@ import select
 from typing import Any
 
 from ...errors import needs_extra
-from ..asgi.request import FAST_PATH
+from ..asgi.request import FAST_PATH, Body
 
 with needs_extra("serve"):
     import httptools
@@ -314,7 +314,7 @@ class _FastPath:
     def is_disconnected(self) -> bool:
         return self._cycle.disconnected
 
-    def respond(self, head: bytes, body: bytes) -> bool:
+    def respond(self, head: bytes, body: Body) -> bool:
         cycle = self._cycle
         if cycle.flow.write_paused or cycle.access_log or cycle.scope["method"] == "HEAD":
             return False
@@ -327,12 +327,13 @@ class _FastPath:
         lines += [b"%b: %b\r\n" % header for header in cycle.default_headers]
         if not cycle.keep_alive:
             lines.append(b"connection: close\r\n")
-        lines.append(b"content-length: %d\r\n\r\n" % len(body))
-        if len(body) < _LARGE_BODY:
-            lines.append(body)
-            cycle.transport.write(b"".join(lines))
+        pieces = (body,) if isinstance(body, bytes) else body
+        length = sum(map(len, pieces))
+        lines.append(b"content-length: %d\r\n\r\n" % length)
+        if length < _LARGE_BODY:
+            cycle.transport.write(b"".join((*lines, *pieces)))
         else:
-            cycle.transport.writelines((b"".join(lines), body))
+            cycle.transport.writelines((b"".join(lines), *pieces))
         cycle.response_complete = True
         cycle.message_event.set()
         if not cycle.keep_alive:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Callable
@@ -11,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...mcp.jsonrpc import INVALID_REQUEST, Response, RpcError, error_frame, request_frame
+from ...mcp.jsonrpc import (
+    INVALID_REQUEST,
+    LARGE_RESULT,
+    Frame,
+    Response,
+    RpcError,
+    error_frame,
+    request_frame,
+)
 from ...mcp.mcp_peer import McpPeer
 from ...mcp.params import Id
 from ...mcp.session import ClientCapabilities
@@ -25,8 +34,6 @@ MAX_MESSAGE = 10 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_SENDING = 64
 """When so many frames wait for the client to read them, the server stops reading."""
-_LARGE_FRAME = 64 * 1024
-"""From this size on it is cheaper to write the line break by itself than to copy the frame."""
 
 
 class LineReader:
@@ -34,6 +41,7 @@ class LineReader:
 
     def __init__(self, source: int) -> None:
         self._source = source
+        self._is_terminal = os.isatty(source)
         self._buffer = bytearray()
         self._searched = 0
         self._is_first = True
@@ -49,7 +57,8 @@ class LineReader:
                 if not self._read_more():
                     return None
                 continue
-            line = bytes(self._buffer[:end])
+            with memoryview(self._buffer) as whole:
+                line = bytes(whole[:end])
             del self._buffer[: end + 1]
             self._searched = 0
             if self._is_first:
@@ -86,7 +95,11 @@ class LineReader:
     def _read_chunk(self) -> bytes:
         while True:
             try:
-                return os.read(self._source, 65536)
+                chunk = os.read(self._source, 65536)
+                if not chunk and self._is_terminal and not os.isatty(self._source):
+                    # Linux ends the input of a terminal that hung up as Ctrl-D does.
+                    raise OSError(errno.EIO, os.strerror(errno.EIO))
+                return chunk
             except BlockingIOError:
                 # Some parents, such as Node, pass a non-blocking pipe.
                 import select
@@ -107,16 +120,18 @@ class Pipe:
         self._last_request = 0
         self._closed = False
 
-    def send(self, frame: bytes) -> None:
+    def send(self, frame: Frame) -> None:
         """Send a frame. It blocks while the client does not read."""
         self._sending += 1
         try:
             with self._lock:
-                if len(frame) < _LARGE_FRAME:
+                if isinstance(frame, bytes) and len(frame) < LARGE_RESULT:
                     self._out.write(frame + b"\n")
                 else:
-                    self._out.write(frame)
-                    self._out.write(b"\n")
+                    # Writing the line break by itself is cheaper than copying the frame.
+                    pieces = (frame,) if isinstance(frame, bytes) else frame
+                    for piece in (*pieces, b"\n"):
+                        self._out.write(piece)
         except OSError:
             self._on_broken()
         finally:

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from driving import COMMAND, URL, WIRE, answers
+from driving import COMMAND, URL, WIRE, answers, of_blocks
 from langchain_mcp_adapters.client import MultiServerMCPClient
 from langchain_mcp_adapters.tools import load_mcp_tools
 
@@ -14,9 +14,14 @@ async def main() -> None:
     async with client.session("app") as session:
         tools = {tool.name: tool for tool in await load_mcp_tools(session)}
 
-        async def call(tool: str, arguments: dict) -> object:
+        async def call(tool: str, arguments: dict) -> dict:
             assert isinstance(tools[tool].args, dict)
-            return await tools[tool].ainvoke(arguments)
+            call = {"name": tool, "args": arguments, "id": "1", "type": "tool_call"}
+            message = await tools[tool].ainvoke(call)
+            answer = of_blocks(message.content) | {"error": message.status == "error"}
+            if message.artifact is not None and "structured_content" in message.artifact:
+                answer["data"] = message.artifact["structured_content"]
+            return answer
 
         await answers(call)
 
