@@ -14,12 +14,13 @@ from ...dialects import write
 from ...reply import failure
 from ...shape import RESULT
 from ..asgi.request import FAST_PATH, HttpRequest, Message, Receive, Scope, Send, joined_headers
-from ..http.forwarded import TrustedProxies
 from ..http.guard import is_loopback
 from ..http.options import ServeOptions, networks
 
 if TYPE_CHECKING:
     from logging import Logger
+
+    from ..http.forwarded import TrustedProxies
 
 Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
 
@@ -33,6 +34,8 @@ def add_layers(application: Application, options: ServeOptions) -> Application:
     if options.root_path:
         application = _below_prefix(application, options.root_path)
     if options.access_log:
+        from ..http.forwarded import TrustedProxies
+
         proxies = TrustedProxies(networks(options.web.trusted_proxies))
         application = _logged(application, proxies)
     return application
