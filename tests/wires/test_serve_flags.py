@@ -385,6 +385,13 @@ def test_a_malformed_port_in_the_environment_is_refused(failing: Path, port: str
     )
 
 
+def test_a_host_of_the_environment_that_cannot_be_used_is_refused(failing: Path) -> None:
+    message = refused(failing, HOST="no.such.host.invalid")
+
+    assert message.startswith("error: cannot listen on no.such.host.invalid:8000: ")
+    assert message.endswith("; try another --host, or another HOST in the environment\n")
+
+
 @pytest.mark.parametrize(
     "flags", [("--uds", "x", "--port", "1"), ("--reload", "--workers", "2")], ids=str
 )

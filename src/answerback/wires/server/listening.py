@@ -88,11 +88,20 @@ def _bind_tcp(options: ServeOptions) -> socket.socket:
     except (OSError, OverflowError) as exc:
         listener.close()
         reason = getattr(exc, "strerror", None) or exc
-        flag = "--host" if getattr(exc, "errno", None) in _WRONG_HOST else "--port"
+        is_host = getattr(exc, "errno", None) in _WRONG_HOST
+        advice = _another("HOST", options.host) if is_host else _another("PORT", str(options.port))
         raise CannotListen(
-            f"cannot listen on {options.host}:{options.port}: {reason}; try another {flag}"
+            f"cannot listen on {options.host}:{options.port}: {reason}; try another {advice}"
         ) from None
     return listener
+
+
+def _another(variable: str, value: str) -> str:
+    """The flag to change, and the variable of the environment if it has this value."""
+    flag = f"--{variable.lower()}"
+    if os.environ.get(variable) != value:
+        return flag
+    return f"{flag}, or another {variable} in the environment"
 
 
 def _bind_unix(path: str) -> socket.socket:
