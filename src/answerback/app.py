@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Never, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from .contract import Contract, contract_named
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
@@ -107,16 +107,10 @@ class App(Registry):
         warn_of_several_workers(has_secret=not application.key_is_temporary)
         return application
 
-    def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
+    def run(self, arguments: Sequence[str] | None = None) -> None:
         """Be a command-line program: `python calculator.py COMMAND`."""
         from .cli import run_app
 
-        if unknown or isinstance(arguments, str):
-            from .tools.habits import advice_for_run
-
-            if unknown:
-                raise TypeError(advice_for_run(unknown))
-            raise TypeError(f"app.run takes a list of words: app.run([{arguments!r}])")
         run_app(self, arguments)
 
 

@@ -12,7 +12,7 @@ here, so that it is the same on every wire:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from typing import Any, Protocol, TypeVar, overload
 
 import msgspec
 
@@ -47,37 +47,7 @@ class RunningCall(Protocol):
     is_disconnected: Callable[[], bool] | None
 
 
-_LOGGED = 'write ctx.log(message, "{}"), without await'
-_FORMER_NAMES = {
-    **{level: _LOGGED.format(level) for level in ("debug", "info", "warning", "error")},
-    "report_progress": "write ctx.progress(done, total, message), without await",
-    "request_context": "write ctx.request for the request, ctx.state for what the lifespan yielded",
-    "lifespan_context": "write ctx.state",
-    "request_id": "write ctx.request.id",
-    "session_id": "write ctx.request.session",
-    "client_id": "write ctx.request.client",
-    "get_state": "keep values in the lifespan's state (ctx.state), or in a dependency (Depends)",
-    "set_state": "keep values in the lifespan's state (ctx.state), or in a dependency (Depends)",
-    "list_roots": "write await ctx.roots()",
-    "read_resource": "call the function of the resource",
-    "get_prompt": "call the function of the prompt",
-    "transport": "write ctx.wire",
-}
-
-
-class _FormerNames:
-    """Says what to write for a member that the Context of FastMCP or the SDK has."""
-
-    __slots__ = ()
-
-    if not TYPE_CHECKING:  # A type checker would take every name for a member.
-
-        def __getattr__(self, name: str) -> Any:
-            advice = f"; {_FORMER_NAMES[name]}" if name in _FORMER_NAMES else ""
-            raise AttributeError(f"a Context has no {name!r}{advice}", name=name, obj=self)
-
-
-class Context(_FormerNames):
+class Context:
     """Injected into a parameter with this annotation; it is not part of the schema."""
 
     __slots__ = ("_call",)

@@ -140,10 +140,7 @@ def explain_undefined_names(tool: str, source: Source) -> Iterator[None]:
 def _missing_type_message(parameter: str, tool: str) -> str:
     if parameter in ("self", "cls"):
         return f"tool {tool!r} is a method; register it of an object: app.add_tool(thing.{tool})"
-    from .habits import type_to_write
-
-    written = f"{parameter}: {type_to_write(parameter)}"
-    return f"parameter {parameter!r} of tool {tool!r} has no type; write {written}"
+    return f"parameter {parameter!r} of tool {tool!r} has no type; write {parameter}: str"
 
 
 def _parameters(source: Source) -> Iterator[tuple[str, Any]]:

@@ -92,10 +92,6 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
     """Raise TypeError for an option that *known* does not have, or for a wrong value."""
     if unknown := options.keys() - known.__annotations__.keys():
-        from .habits import advice_for_option
-
-        if advice := advice_for_option(min(unknown)):
-            raise TypeError(f"no option is named {min(unknown)!r}; {advice}")
         names = ", ".join(sorted(known.__annotations__))
         raise TypeError(f"no option is named {min(unknown)!r}; there are {names}")
     for name, (expected, is_valid) in _CHECKS.items():
