@@ -77,18 +77,19 @@ class _Supervisor:
         self._pipe, self._own_end = os.pipe()
         self._started = 0
         self._received = 0
+        # Before the child reads them, so that no change is missed.
+        self._files = python_files(folder)
         self._child = self._start()
 
     def run(self) -> int:
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, self._stop)
-        files = python_files(self._folder)
         end_was_reported = False
         while not self._received:
             start = time.monotonic()
             now = python_files(self._folder)
-            if now != files:
-                files, changed = self._settled(files, now)
+            if now != self._files:
+                changed = self._settle(now)
                 end_was_reported = not self._replace_child(changed) and end_was_reported
             elif not end_was_reported and (status := self._child.poll()) is not None:
                 end_was_reported = True
@@ -97,12 +98,13 @@ class _Supervisor:
         self._child.wait()
         return 128 + self._received if self._received == signal.SIGINT else 0
 
-    def _settled(self, before: Files, now: Files) -> tuple[Files, list[str]]:
-        """The files once they no longer change, and the names of those that changed."""
+    def _settle(self, now: Files) -> list[str]:
+        """Wait until the files no longer change, and return the names of those that changed."""
         while (later := _again(self._folder)) != now and not self._received:
             now = later
+        before, self._files = self._files, now
         changed = [path for path in before.keys() | now.keys() if before.get(path) != now.get(path)]
-        return now, sorted(changed)
+        return sorted(changed)
 
     def _replace_child(self, changed: list[str]) -> bool:
         """Start another child, unless a file has a syntax error; tells whether it did."""
