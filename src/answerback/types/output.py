@@ -16,6 +16,9 @@ from .msgspec_types import MsgspecTypes
 from .nodes import Node
 from .problems import Coercion, InvalidOutput, TooManyProblems
 
+# Larger results are checked and written with fewer copies.
+LARGE_RESULT = 65_536
+
 
 class Output:
     """Encodes the return values of one function; the check is built at the first call."""
@@ -62,12 +65,15 @@ class OutputCheck:
         self.may_hide_nan = any(isinstance(each, nodes.Null | nodes.Anything) for each in below)
         self.may_be_deep = any(isinstance(each, nodes.Record | nodes.Anything) for each in below)
         self.may_differ = any(map(_may_differ, below))
+        self._plain_kinds = _plain_kinds(node)
         self.is_simple = not (self.may_hide_nan or self.may_be_deep or self.may_differ)
 
     def run(self, value: Any) -> tuple[bytes, Any]:
         """Return the text of *value*, and the checked value."""
         try:
             encoded = self.encode(value)
+            if len(encoded) >= LARGE_RESULT and self._is_plain(value):
+                return encoded, value
             checked = self.decode(encoded)
         except Exception:  # noqa: BLE001 - an author's property or class may raise any exception
             pass
@@ -87,6 +93,22 @@ class OutputCheck:
         if self.may_differ and self.encode(checked) != encoded:
             return self.coerce(encoded)
         return encoded, checked
+
+    def _is_plain(self, value: Any) -> bool:
+        """Return whether *value* is a record of plain texts and numbers, as it is declared.
+
+        Decoding megabytes again would tell that too, but takes longer than the rest.
+        """
+        kinds, node = self._plain_kinds, self.node
+        if kinds is None or not isinstance(node, nodes.Record):
+            return False
+        if type(value) is not (dict if node.style == "typeddict" else node.cls):
+            return False
+        if type(value) is dict:
+            return value.keys() == kinds.keys() and all(
+                type(value[name]) is kind for name, kind in kinds.items()
+            )
+        return all(type(getattr(value, name)) is kind for name, kind in kinds.items())
 
     def explain_refusal(self, value: Any) -> tuple[bytes, Any]:
         """Raise the reason why *value* was refused, or accept it, as `1.0` for an int."""
@@ -128,6 +150,21 @@ class TextCheck(OutputCheck):
         except UnicodeEncodeError:
             pass
         return self.explain_refusal(value)
+
+
+def _plain_kinds(node: Node) -> dict[str, type] | None:
+    """Return the types of a record's fields by name, if a look at them tells that they fit."""
+    if not isinstance(node, nodes.Record) or node.style not in ("typeddict", "struct", "dataclass"):
+        return None
+    fields = {field.name: nodes.without_notes(field.node) for field in node.fields}
+    kinds: dict[str, type] = {
+        name: each.kind
+        for name, each in fields.items()
+        if isinstance(each, nodes.Scalar)
+        and each.kind in (str, int, bool)
+        and each.limits is nodes.NO_LIMITS
+    }
+    return kinds if kinds.keys() == fields.keys() else None
 
 
 def may_be_not_finite(encoded: bytes) -> bool:
