@@ -9,6 +9,7 @@ import msgspec
 
 from ..registry import Recording, Registry
 from .call import Handler
+from .failures import SHOW_EXCEPTION
 from .pipeline import pipeline
 from .runners import (
     AsyncRunner,
@@ -41,12 +42,16 @@ def make_handlers(
     run: Runner,
     decode_large: LargeDecoder = decode_in_place,
     run_async: AsyncRunner | None = None,
+    *,
+    debug: bool = False,
 ) -> Handlers:
     """The handlers of *registry*; *run* runs the functions.
 
     A wire without an event loop gives *run_async*, which runs middleware that may wait.
     """
     contract = registry.contract
+    if debug:
+        contract = contract.derive(masked=SHOW_EXCEPTION)
     options: Any = {"max_calls": registry.limits.calls, "decode_large": decode_large}
     wrap = _wrapper(registry, run, run_async)
     handlers = Handlers(
@@ -85,8 +90,11 @@ def one_call_handler(registry: Registry, run_async: AsyncRunner) -> Handler:
     return pipeline(registry.tools, registry.contract, run, max_calls=registry.limits.calls)
 
 
-def handlers_on_loop(registry: Registry) -> Handlers:
-    """The handlers for a wire with an event loop; plain functions run in a thread pool."""
+def handlers_on_loop(registry: Registry, *, debug: bool = False) -> Handlers:
+    """The handlers for a wire with an event loop; plain functions run in a thread pool.
+
+    *debug* sends the text of unexpected exceptions to the caller.
+    """
     from .thread_pool import ThreadPool, decode_in_thread, run_async_for_thread, run_on_loop
 
     pool = ThreadPool(registry.limits.threads)
@@ -94,7 +102,7 @@ def handlers_on_loop(registry: Registry) -> Handlers:
     registry.run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
     # A pool of its own, so that slow functions do not hold up the decoding of other calls.
     decoding = ThreadPool(_DECODING_THREADS)
-    return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding))
+    return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding), debug=debug)
 
 
 # Each thread that decodes makes every other one wait longer for its turn.
