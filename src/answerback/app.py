@@ -71,7 +71,8 @@ class App(Registry):
             lenient=options.get("lenient", True),
             limits=options.get("limits", DEFAULT_LIMITS),
         )
-        add_codes(options.get("codes", {}))
+        if "codes" in options:
+            add_codes(options["codes"])
         if "returns" in options:
             self.tool_defaults["returns"] = options["returns"]
         if "nan" in options:
