@@ -101,11 +101,8 @@ class Composition:
         """
         try:
             planned: dict[Composition, dict[Kind, _Merged]] = {}
-            waiting = [self]
-            while waiting:
-                each = waiting.pop(0)
+            for each in self.all_including():
                 planned[each] = each._merge(planned)
-                waiting += each._including()
         except BaseException:
             undo()
             raise
@@ -119,10 +116,19 @@ class Composition:
             for kind, entries in merged.items():
                 _table(composition.app, kind).serve(entries.served)
 
-    def _including(self) -> Iterator[Composition]:
+    def including(self) -> Iterator[Composition]:
+        """Those of the apps that include this one."""
         for parent in self.parents:
             if (app := parent()) is not None and app.composition is not None:
                 yield app.composition
+
+    def all_including(self) -> Iterator[Composition]:
+        """This one and all above it, each after those that it includes; some come twice."""
+        waiting = [self]
+        while waiting:
+            each = waiting.pop(0)
+            yield each
+            waiting += each.including()
 
     def _merge(self, planned: Mapping[Composition, dict[Kind, _Merged]]) -> dict[Kind, _Merged]:
         merged: dict[Kind, _Merged] = {}
@@ -195,31 +201,44 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
         if any(each is other and known == prefix for each, known in mine.included):
             raise ValueError(f"{app.name!r} includes {other.name!r} already; give a prefix")
         is_first = all(each is not other for each, _ in mine.included)
+        for each in mine.all_including():
+            _check_not_too_late(each.app, other)
         mine.included.append((other, prefix))
         mine.change(mine.included.pop)
         if is_first:
             theirs.parents.append(ref(app))
             _forward_changes(app, other)
-        _join_lifespans(mine)
+        for each in mine.all_including():
+            _join_lifespans(each)
     for kind in _LISTED:
         if theirs.merged[kind].served:
             app.changes.publish(Change(kind))
 
 
-def _join_lifespans(composition: Composition) -> None:
-    """Let the lifespan of an app, and of those that include it, run those of the included apps."""
-    waiting = [composition]
-    while waiting:
-        each = waiting.pop(0)
-        app = each.app
-        inner = [child.lifespan for child, _ in each.included if child.lifespan is not None]
-        if inner:
-            from .lifespan import Lifespan
+def _check_not_too_late(app: Registry, other: Registry) -> None:
+    """Raise ValueError if *app* is served already without what *other* needs."""
+    has_lifespan = any(each.lifespan is not None for each in other.apps())
+    is_wrapped = any(each.middleware or each.observers for each in other.apps())
+    if (app.served_as and has_lifespan) or (app.served_as == "plain" and is_wrapped):
+        raise ValueError(
+            f"{other.name!r} has a lifespan, middleware or observers; "
+            f"include it before {app.name!r} is served or called"
+        )
 
-            if app.lifespan is None:
-                app.lifespan = Lifespan(None, app)
-            app.lifespan.included = list(dict.fromkeys(inner))
-        waiting += each._including()
+
+def _join_lifespans(composition: Composition) -> None:
+    """Let the lifespan of an app run those of the apps that it includes, before its own."""
+    app = composition.app
+    inner = [child.lifespan for child, _ in composition.included if child.lifespan is not None]
+    if inner:
+        from .lifespan import Lifespan
+
+        if app.lifespan is None:
+            app.lifespan = Lifespan(None, app)
+        app.lifespan.included = list(dict.fromkeys(inner))
+    if app.run_async is not None:
+        for each in app.apps():
+            each.run_async = app.run_async
 
 
 def _forward_changes(app: Registry, other: Registry) -> None:
@@ -289,7 +308,7 @@ def _forward_switch(
         number = next(number for number, each in enumerate(root.apps()) if each is app)
         forward(Switch(number, what, value, on))
     if root.composition is not None:
-        for each in root.composition._including():
+        for each in root.composition.including():
             _forward_switch(app, each.app, what, value, on)
 
 
@@ -343,11 +362,6 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     made.contract = app.contract
     made.path = (app, *entry.path)
     made.around = (*app.middleware, *entry.around)
-    if app.runs_plain and (entry.around or any(each.observers for each in entry.path)):
-        raise ValueError(
-            f"{entry.path[-1].name!r} has middleware or observers; "
-            f"include it before {app.name!r} is served or called"
-        )
     # As at registration: refuse a return type that the contract of *app* cannot have.
     with suppress(NameError):
         _ = made.returns

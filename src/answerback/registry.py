@@ -169,8 +169,8 @@ class Registry:
         """Functions around each run of a tool, resource or prompt."""
         self.observers: tuple[Callable[[Any], object], ...] = ()
         """Functions that see each outcome."""
-        self.runs_plain = False
-        """Whether this is served without the code that middleware and observers need."""
+        self.served_as: Literal["", "plain", "wrapped"] = ""
+        """Set when this is served; "plain" is without the code that middleware needs."""
         self.composition: Composition | None = None
         """The apps that belong together and what is enabled; None while this is not used."""
         self.changes = ChangeFeed()

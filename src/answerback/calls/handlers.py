@@ -59,7 +59,7 @@ def make_handlers(
         from .started import started_handlers
 
         handlers = started_handlers(handlers, registry, registry.lifespan)
-    if not registry.runs_plain:
+    if registry.served_as == "wrapped":
         handlers = _observed(handlers, registry)
     return handlers if registry.records is None else _recorded(handlers, registry.records)
 
@@ -72,7 +72,7 @@ def tools_handler(registry: Registry) -> Handler:
         handle = handler_in_lifespan(registry, registry.lifespan)
     else:
         handle = one_call_handler(registry, run_in_new_loop)
-    if not registry.runs_plain:
+    if registry.served_as == "wrapped":
         from .around import observed
 
         handle = observed(registry, handle, "tool")
@@ -108,16 +108,16 @@ def _wrapper(
 ) -> Callable[[Kind], Runner]:
     """Puts middleware around *run*, if an app of *registry* may have some."""
     if registry.composition is None and not registry.middleware and not registry.observers:
-        registry.runs_plain = True
+        registry.served_as = "plain"
         return lambda kind: run
     # Imported here, so that other apps do not pay for it.
-    from .around import with_middleware, with_middleware_in_place
+    from .around import runner_on_loop, with_middleware, with_middleware_in_place
 
-    registry.runs_plain = False
+    registry.served_as = "wrapped"
     if run_async is None:
         return lambda kind: with_middleware(kind, run)
-    threads = registry.limits.threads
-    return lambda kind: with_middleware_in_place(kind, run, run_async, threads)
+    get_runner = runner_on_loop(registry, run_async)
+    return lambda kind: with_middleware_in_place(kind, run, run_async, get_runner)
 
 
 def _observed(handlers: Handlers, registry: Registry) -> Handlers:
