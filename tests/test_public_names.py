@@ -40,7 +40,10 @@ DESIGNED = {
 LATER = {"read"}
 # Names that MCP's features need (questions and their refusal, headers, icons, prompt messages),
 # the limits of an App, and the dependencies of its tools.
-MORE = {"Ask", "Declined", "Depends", "Header", "Icon", "Limits", "Message"}
+MORE = {"Ask", "Declined", "Depends", "Header", "Icon", "Limits", "Message"} | {
+    # The hook for an author's own type.
+    "register_type",
+}
 # The types that middleware around calls and observers are written with.
 AROUND = {"Invocation", "Next", "Observation"}
 

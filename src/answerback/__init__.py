@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .rules import validate
     from .tools.markers import Ask, Depends, Header
     from .tools.prompt import Message
+    from .types.codecs import register_type
     from .wrapping import wrap
 
 __version__ = "0.1.0"
@@ -64,6 +65,7 @@ _HOME = {
     "Unavailable": "errors",
     "audit": "records",
     "failure": "reply",
+    "register_type": "types.codecs",
     "success": "reply",
     "validate": "rules",
     "wrap": "wrapping",
@@ -101,6 +103,7 @@ __all__ = [
     "Unavailable",
     "audit",
     "failure",
+    "register_type",
     "success",
     "validate",
     "wrap",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
 
 from .context import take_peer
-from .contract import Contract, contract_named
+from .contract import Contract, Dialect, contract_named
+from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
 from .tools.tool_options import check_options
@@ -35,7 +36,12 @@ class AppOptions(TypedDict, total=False):
     contract: str | Contract
     """How replies look: a preset's name or a Contract; "standard" by default."""
     lenient: bool
-    """Accept "7" for 7 and JSON in a string."""
+    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
+    returns: Literal["reply", "value"]
+    nan: Literal["refuse", "null"]
+    """Defaults of the options of the same names in `@app.tool`."""
+    codes: Mapping[str, int | Code]
+    """Error codes of your own and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
     """How many calls and threads may run at a time, and for how long."""
     lifespan: LifespanFunction
@@ -62,11 +68,20 @@ class App(Registry):
             title=options.get("title", ""),
             description=options.get("description", ""),
             contract=contract_named(options.get("contract", "standard")),
-            lenient=options.get("lenient", False),
+            lenient=options.get("lenient", True),
             limits=options.get("limits", DEFAULT_LIMITS),
         )
+        add_codes(options.get("codes", {}))
+        if "returns" in options:
+            self.tool_defaults["returns"] = options["returns"]
+        if "nan" in options:
+            self.tool_defaults["nan"] = options["nan"]
         if (records := options.get("records")) is not None:
             self.records = _records(records)
+        if (function := options.get("lifespan")) is not None:
+            from .lifespan import Lifespan
+
+            self.lifespan = Lifespan(function, self)
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
         if middleware := options.get("middleware"):
@@ -77,10 +92,6 @@ class App(Registry):
             from .calls.around import checked_observers
 
             self.observers = checked_observers(observers)
-        if (function := options.get("lifespan")) is not None:
-            from .lifespan import Lifespan
-
-            self.lifespan = Lifespan(function, self)
         self._handlers: Handlers | None = None
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
@@ -92,7 +103,14 @@ class App(Registry):
         from .wires.memory import call
 
         peer = take_peer(arguments)
-        return await call(self.handlers, name, ENCODER.encode(arguments), peer)
+        encoded = ENCODER.encode(arguments)
+        return await call(self.handlers, name, encoded, peer, contract=self.contract)
+
+    def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
+        """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
+        from .dialects import as_sent
+
+        return as_sent(reply, dialect or self.contract.http, self.contract)
 
     @contextmanager
     def override(
@@ -162,11 +180,21 @@ class App(Registry):
         warn_of_several_workers(has_secret=not application.key_is_temporary)
         return application
 
-    def run(self, arguments: Sequence[str] | None = None) -> None:
+    def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:
         """Be a command-line program: `python calculator.py COMMAND`."""
+        if unknown or isinstance(arguments, str):
+            _refuse_run(arguments, unknown)
         from .cli import run_app
 
         run_app(self, arguments)
+
+
+def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
+    from .other_frameworks import refuse_run_options, refuse_text
+
+    if isinstance(arguments, str):
+        refuse_text(arguments)
+    refuse_run_options({**unknown})
 
 
 def _records(records: Sink | Records) -> Records:

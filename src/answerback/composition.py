@@ -101,8 +101,11 @@ class Composition:
         """
         try:
             planned: dict[Composition, dict[Kind, _Merged]] = {}
-            for each in self.all_including():
+            waiting = [self]
+            while waiting:
+                each = waiting.pop(0)
                 planned[each] = each._merge(planned)
+                waiting += each._including()
         except BaseException:
             undo()
             raise
@@ -116,19 +119,10 @@ class Composition:
             for kind, entries in merged.items():
                 _table(composition.app, kind).serve(entries.served)
 
-    def including(self) -> Iterator[Composition]:
-        """Those of the apps that include this one."""
+    def _including(self) -> Iterator[Composition]:
         for parent in self.parents:
             if (app := parent()) is not None and app.composition is not None:
                 yield app.composition
-
-    def all_including(self) -> Iterator[Composition]:
-        """This one and all above it, each after those that it includes; some come twice."""
-        waiting = [self]
-        while waiting:
-            each = waiting.pop(0)
-            yield each
-            waiting += each.including()
 
     def _merge(self, planned: Mapping[Composition, dict[Kind, _Merged]]) -> dict[Kind, _Merged]:
         merged: dict[Kind, _Merged] = {}
@@ -201,44 +195,43 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
         if any(each is other and known == prefix for each, known in mine.included):
             raise ValueError(f"{app.name!r} includes {other.name!r} already; give a prefix")
         is_first = all(each is not other for each, _ in mine.included)
-        for each in mine.all_including():
-            _check_not_too_late(each.app, other)
+        if is_first and other.lifespan is not None:
+            _require_unserved(mine, other)
         mine.included.append((other, prefix))
         mine.change(mine.included.pop)
         if is_first:
             theirs.parents.append(ref(app))
             _forward_changes(app, other)
-        for each in mine.all_including():
-            _join_lifespans(each)
+            _join_lifespans(mine, other)
     for kind in _LISTED:
         if theirs.merged[kind].served:
             app.changes.publish(Change(kind))
 
 
-def _check_not_too_late(app: Registry, other: Registry) -> None:
-    """Raise ValueError if *app* is served already without what *other* needs."""
-    has_lifespan = any(each.lifespan is not None for each in other.apps())
-    is_wrapped = any(each.middleware or each.observers for each in other.apps())
-    if (app.served_as and has_lifespan) or (app.served_as == "plain" and is_wrapped):
+def _require_unserved(composition: Composition, other: Registry) -> None:
+    """Refuse a lifespan that nothing would start any more."""
+    if composition.app.is_served:
         raise ValueError(
-            f"{other.name!r} has a lifespan, middleware or observers; "
-            f"include it before {app.name!r} is served or called"
+            f"{other.name!r} has a lifespan; "
+            f"include it before {composition.app.name!r} is served or called"
         )
+    for each in composition._including():
+        _require_unserved(each, other)
 
 
-def _join_lifespans(composition: Composition) -> None:
-    """Let the lifespan of an app run those of the apps that it includes, before its own."""
+def _join_lifespans(composition: Composition, other: Registry) -> None:
+    """Start and stop the lifespan of *other* with that of the app, and of those above it."""
+    if other.lifespan is None:
+        return
     app = composition.app
-    inner = [child.lifespan for child, _ in composition.included if child.lifespan is not None]
-    if inner:
+    if app.lifespan is None:
         from .lifespan import Lifespan
 
-        if app.lifespan is None:
-            app.lifespan = Lifespan(None, app)
-        app.lifespan.included = list(dict.fromkeys(inner))
-    if app.run_async is not None:
-        for each in app.apps():
-            each.run_async = app.run_async
+        app.lifespan = Lifespan(None, app)
+    if other.lifespan not in app.lifespan.included:
+        app.lifespan.included.append(other.lifespan)
+    for each in composition._including():
+        _join_lifespans(each, app)
 
 
 def _forward_changes(app: Registry, other: Registry) -> None:
@@ -308,7 +301,7 @@ def _forward_switch(
         number = next(number for number, each in enumerate(root.apps()) if each is app)
         forward(Switch(number, what, value, on))
     if root.composition is not None:
-        for each in root.composition.including():
+        for each in root.composition._including():
             _forward_switch(app, each.app, what, value, on)
 
 
@@ -362,6 +355,11 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     made.contract = app.contract
     made.path = (app, *entry.path)
     made.around = (*app.middleware, *entry.around)
+    if app.runs_plain and (entry.around or any(each.observers for each in entry.path)):
+        raise ValueError(
+            f"{entry.path[-1].name!r} has middleware or observers; "
+            f"include it before {app.name!r} is served or called"
+        )
     # As at registration: refuse a return type that the contract of *app* cannot have.
     with suppress(NameError):
         _ = made.returns

@@ -12,7 +12,7 @@ here, so that it is the same on every wire:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
 
 import msgspec
 
@@ -70,6 +70,14 @@ class Context(Generic[StateT]):
     def __init__(self, call: RunningCall) -> None:
         self._call = call
 
+    # Hidden from type checkers, so that they still find a wrong name.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from .other_frameworks import missing_context_member
+
+            raise missing_context_member(name)
+
     @property
     def tool(self) -> str:
         return self._call.name
@@ -81,7 +89,9 @@ class Context(Generic[StateT]):
     @property
     def state(self) -> StateT:
         """The value that the lifespan of the tool's app yielded; None without a lifespan."""
-        lifespan: Any = getattr(getattr(self._call.tool, "home", None), "lifespan", None)
+        # The last app on the path is the one that the tool was registered with.
+        path = getattr(self._call.tool, "path", ())
+        lifespan: Any = path[-1].lifespan if path else None
         state: Any = None if lifespan is None else lifespan.state
         return cast("StateT", state)
 

@@ -143,7 +143,7 @@ class Registry:
         title: str,
         description: str,
         contract: Contract,
-        lenient: bool = False,
+        lenient: bool = True,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.name = name
@@ -153,6 +153,8 @@ class Registry:
         self.contract = contract
         self.lenient = lenient
         self.limits = limits
+        self.tool_defaults: ToolOptions = {}
+        """The options of a tool that gives none of its own."""
         self.records: Recording | None = None
         self.lifespan: Lifespan | None = None
         self.overrides: dict[Any, Callable[..., Any]] = {}
@@ -169,8 +171,10 @@ class Registry:
         """Functions around each run of a tool, resource or prompt."""
         self.observers: tuple[Callable[[Any], object], ...] = ()
         """Functions that see each outcome."""
-        self.served_as: Literal["", "plain", "wrapped"] = ""
-        """Set when this is served; "plain" is without the code that middleware needs."""
+        self.is_served = False
+        """Whether this was served or called, so that its lifespan may have started."""
+        self.runs_plain = False
+        """Whether this is served without the code that middleware and observers need."""
         self.composition: Composition | None = None
         """The apps that belong together and what is enabled; None while this is not used."""
         self.changes = ChangeFeed()
@@ -193,7 +197,8 @@ class Registry:
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
         check_options(options, ToolOptions)
-        merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds, **options}
+        merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds}
+        merged = {**merged, **self.tool_defaults, **options}
         tool = Tool(fn, merged, self.contract)
         if tool.name in self.tools.own:
             raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
@@ -308,7 +313,6 @@ class Registry:
 
 def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
-    entry.home = registry
     entry.path = (registry,)
     entry.around = registry.middleware
     if registry.composition is None:
@@ -331,7 +335,7 @@ def completion_key(owner: str, argument: str) -> str:
 
 def _completion_tool(fn: Callable[..., Any], contract: Contract) -> Tool:
     """The author's function; refused if it has parameters that a completion does not get."""
-    tool = Tool(fn, {}, contract)
+    tool = Tool(fn, {"returns": "value"}, contract)
     unknown = {parameter.name for parameter in tool.signature.parameters} - {"value", "arguments"}
     if unknown:
         raise TypeError(

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from .contract import Contract, Dialect
     from .reply import Error, Reply
     from .rules import Finding
-    from .shape import Shape
 
 __all__ = ["DisplayClient", "TestContext", "assert_valid_reply"]
 
@@ -64,21 +63,17 @@ class DisplayClient:
 
     def process_response(self, response: Any) -> None:
         """Display a reply; raises MalformedReply if it cannot be read."""
-        self._display(response, None)
+        contract = None if self._app is None else self._app.contract
+        self._displayed = _as_sent(_as_json(response), contract)
+        self._error = _decode(self._displayed).error
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
         """Call a tool of the app and display its reply."""
         if self._app is None:
             raise AssertionError("this client has no app to call; write DisplayClient(app)")
         reply = await self._app.call(name, **arguments)
-        tool = self._app.tools.get(name)
-        self._display(reply, None if tool is None or reply.encoded is None else tool.shape)
+        self.process_response(reply)
         return reply
-
-    def _display(self, response: Any, shape: Shape | None) -> None:
-        contract = None if self._app is None else self._app.contract
-        self._displayed = _as_sent(_as_json(response), contract, shape)
-        self._error = _decode(self._displayed).error
 
     @property
     def displayed_text(self) -> str:
@@ -127,22 +122,17 @@ def _as_json(reply: Any) -> Any:
     return dump(by_alias=True, mode="json", exclude_none=True) if callable(dump) else reply
 
 
-def _as_sent(reply: Any, contract: Contract | None, shape: Shape | None) -> dict[str, Any]:
+def _as_sent(reply: Any, contract: Contract | None) -> dict[str, Any]:
     """The decoded JSON of a reply; a `Reply` is written as an MCP result or an envelope first."""
     import msgspec
 
-    from .contract import STANDARD
-    from .dialects import write
     from .reply import Reply
-    from .shape import BARE, RESULT
 
     if isinstance(reply, Reply):
-        contract = contract or STANDARD
-        if shape is None:
-            is_object = isinstance(reply.data, dict) and not contract.wrap_objects
-            shape = BARE if is_object or reply.data is msgspec.UNSET else RESULT
-        dialect: Dialect = "envelope" if contract.http == "envelope" else "mcp"
-        reply = write(reply, dialect, shape, contract).body
+        from .dialects import as_sent
+
+        is_envelope = contract is not None and contract.http == "envelope"
+        return as_sent(reply, "envelope" if is_envelope else "mcp", contract)
     found: Any = msgspec.json.decode(reply) if isinstance(reply, bytes | str) else reply
     if not isinstance(found, dict):
         raise AssertionError(f"a reply must be an object, not {type(found).__name__}")

@@ -140,8 +140,7 @@ def runner_on_loop(registry: Registry, run_async: AsyncRunner) -> Callable[[], R
         from .thread_pool import ThreadPool, run_async_for_thread, run_on_loop
 
         pool = ThreadPool(registry.limits.threads)
-        for app in registry.apps():
-            app.run_async = run_async_for_thread(pool, app.run_async or run_async)
+        registry.run_async = run_async_for_thread(pool, registry.run_async or run_async)
         return run_on_loop(pool)
 
     return make

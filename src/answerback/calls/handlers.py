@@ -9,6 +9,7 @@ import msgspec
 
 from ..registry import Recording, Registry
 from .call import Handler
+from .failures import SHOW_EXCEPTION
 from .pipeline import pipeline
 from .runners import (
     AsyncRunner,
@@ -41,12 +42,16 @@ def make_handlers(
     run: Runner,
     decode_large: LargeDecoder = decode_in_place,
     run_async: AsyncRunner | None = None,
+    *,
+    debug: bool = False,
 ) -> Handlers:
     """The handlers of *registry*; *run* runs the functions.
 
     A wire without an event loop gives *run_async*, which runs middleware that may wait.
     """
     contract = registry.contract
+    if debug:
+        contract = contract.derive(masked=SHOW_EXCEPTION)
     options: Any = {"max_calls": registry.limits.calls, "decode_large": decode_large}
     wrap = _wrapper(registry, run, run_async)
     handlers = Handlers(
@@ -59,7 +64,7 @@ def make_handlers(
         from .started import started_handlers
 
         handlers = started_handlers(handlers, registry, registry.lifespan)
-    if registry.served_as == "wrapped":
+    if not registry.runs_plain:
         handlers = _observed(handlers, registry)
     return handlers if registry.records is None else _recorded(handlers, registry.records)
 
@@ -72,7 +77,7 @@ def tools_handler(registry: Registry) -> Handler:
         handle = handler_in_lifespan(registry, registry.lifespan)
     else:
         handle = one_call_handler(registry, run_in_new_loop)
-    if registry.served_as == "wrapped":
+    if not registry.runs_plain:
         from .around import observed
 
         handle = observed(registry, handle, "tool")
@@ -85,18 +90,19 @@ def one_call_handler(registry: Registry, run_async: AsyncRunner) -> Handler:
     return pipeline(registry.tools, registry.contract, run, max_calls=registry.limits.calls)
 
 
-def handlers_on_loop(registry: Registry) -> Handlers:
-    """The handlers for a wire with an event loop; plain functions run in a thread pool."""
+def handlers_on_loop(registry: Registry, *, debug: bool = False) -> Handlers:
+    """The handlers for a wire with an event loop; plain functions run in a thread pool.
+
+    *debug* sends the text of unexpected exceptions to the caller.
+    """
     from .thread_pool import ThreadPool, decode_in_thread, run_async_for_thread, run_on_loop
 
     pool = ThreadPool(registry.limits.threads)
     registry.checks["threads"] = pool.check
-    run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
-    for app in registry.apps():
-        app.run_async = run_async
+    registry.run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
     # A pool of its own, so that slow functions do not hold up the decoding of other calls.
     decoding = ThreadPool(_DECODING_THREADS)
-    return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding))
+    return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding), debug=debug)
 
 
 # Each thread that decodes makes every other one wait longer for its turn.
@@ -107,13 +113,14 @@ def _wrapper(
     registry: Registry, run: Runner, run_async: AsyncRunner | None
 ) -> Callable[[Kind], Runner]:
     """Puts middleware around *run*, if an app of *registry* may have some."""
+    registry.is_served = True
     if registry.composition is None and not registry.middleware and not registry.observers:
-        registry.served_as = "plain"
+        registry.runs_plain = True
         return lambda kind: run
     # Imported here, so that other apps do not pay for it.
     from .around import runner_on_loop, with_middleware, with_middleware_in_place
 
-    registry.served_as = "wrapped"
+    registry.runs_plain = False
     if run_async is None:
         return lambda kind: with_middleware(kind, run)
     get_runner = runner_on_loop(registry, run_async)

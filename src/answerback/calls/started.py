@@ -51,8 +51,7 @@ def _not_started(exc: Exception) -> Outcome:
 def handler_in_lifespan(registry: Registry, lifespan: Lifespan) -> Handler:
     """The handler for a process that makes one call: the lifespan runs around that call."""
     run = SingleRun(lifespan)
-    for app in registry.apps():
-        app.run_async = run.run_async
+    registry.run_async = run.run_async
     handle = one_call_handler(registry, run.run_async)
 
     async def handle_in_lifespan(call: Call) -> Outcome:

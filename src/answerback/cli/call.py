@@ -95,7 +95,9 @@ def _parser(program: Program) -> ArgumentParser:
     parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
     parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
     parser.add_argument(
-        "--dialect", choices=get_args(Dialect), help="print JSON in this dialect (piped: rest)"
+        "--dialect",
+        choices=get_args(Dialect),
+        help="print JSON in this dialect (piped: the contract's)",
     )
     add_tag_options(parser)
     return parser
@@ -126,8 +128,8 @@ def _print_reply(
     app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: Stdout
 ) -> int:
     """Print text on a terminal; print JSON to a pipe, or where a dialect is asked for."""
-    shape = app.tools[name].shape
-    written = write(reply, dialect or "rest", shape, app.contract)
+    shape = reply.shape or app.tools[name].shape
+    written = write(reply, dialect or app.contract.http, shape, app.contract)
     is_raw = not written.media_type.endswith("json")
     if out.is_terminal and (is_raw or dialect is None):
         from .readable_reply import reply_text
@@ -149,8 +151,9 @@ def _print_error(
 
         write_stderr(error_text(error, advice))
         return error.row.exit
-    body = write(reply, dialect or "rest", RESULT, app.contract).body
-    if dialect is None and app.contract.error_text != "json":
+    body = write(reply, dialect or app.contract.http, RESULT, app.contract).body
+    is_rest = dialect is None and app.contract.http == "rest"
+    if is_rest and app.contract.error_text != "json":
         # A pipe has no HTTP status, which the rest dialect relies on, so the code is added; but
         # a contract with errors in JSON defines all members of that JSON.
         members = {**msgspec.json.decode(body), "code": error.code}

@@ -52,6 +52,42 @@ def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> Non
     select_tags(app, only, without)
 
 
+def program_folder(app: App | None, target: str | None) -> str:
+    """The folder with the source of the program; raises CannotLoad if there is no such file."""
+    if app is None:
+        where, _ = _split_target(target or "")
+        if not _is_file(where):
+            return os.getcwd()
+        if not os.path.isfile(where):
+            raise CannotLoad(f"there is no file {where!r}")
+        return os.path.dirname(os.path.abspath(where))
+    main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    # A console script is not the author's file: the module that has the App is.
+    file = main if main.endswith(".py") else _file_with(app) or main
+    return os.path.dirname(os.path.abspath(file))
+
+
+def absolute_target(target: str) -> tuple[str, str | None]:
+    """The target as it is found from any folder, and the folder that its module needs for that."""
+    where, name = _split_target(target)
+    colon = f":{name}" if name else ""
+    if _is_file(where):
+        return os.path.abspath(where) + colon, None
+    from importlib.machinery import PathFinder
+
+    here = os.getcwd()
+    elsewhere = [path for path in sys.path if path not in ("", here)]
+    is_installed = PathFinder.find_spec(where.partition(".")[0], elsewhere) is not None
+    return target, None if is_installed else here
+
+
+def _file_with(app: App) -> str | None:
+    for module in list(sys.modules.values()):
+        if any(value is app for value in vars(module).values()):
+            return getattr(module, "__file__", None)
+    return None
+
+
 def _split_target(target: str) -> tuple[str, str]:
     """The module and the name in it; the colon of a drive letter (`C:\\x.py`) splits nothing."""
     where, colon, name = target.rpartition(":")

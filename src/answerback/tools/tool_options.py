@@ -7,7 +7,7 @@ if a value can be wrong, a row of `_CHECKS`. Options of resources alone are in `
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import msgspec
 
@@ -41,7 +41,13 @@ class ToolOptions(CommonOptions, total=False):
     timeout: float | None
     """The seconds that a call may take."""
     lenient: bool
-    """Accept "7" for 7 and JSON in a string, which models send."""
+    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
+    returns: Literal["reply", "value"]
+    """Where no type is declared: "reply" takes a finished reply for one, "value" for data."""
+    structured: bool
+    """False: MCP sends the text alone, without outputSchema and structuredContent."""
+    nan: Literal["refuse", "null"]
+    """"null" sends a float that is not finite as null; "refuse" answers INVALID_OUTPUT."""
     read_only: bool
     destructive: bool
     idempotent: bool
@@ -63,7 +69,10 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     input_schema: dict[str, Any] | None = None
     inline: bool = False
     timeout: float | None = None
-    lenient: bool = False
+    lenient: bool = True
+    returns: Literal["reply", "value"] = "reply"
+    structured: bool = True
+    nan: Literal["refuse", "null"] = "refuse"
     read_only: bool | None = None
     destructive: bool | None = None
     idempotent: bool | None = None
@@ -95,8 +104,12 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
     """Raise TypeError for an option that *known* does not have, or for a wrong value."""
     if unknown := options.keys() - known.__annotations__.keys():
+        from ..other_frameworks import option_hint
+
+        name = min(unknown)
         names = ", ".join(sorted(known.__annotations__))
-        raise TypeError(f"no option is named {min(unknown)!r}; there are {names}")
+        hint = option_hint(name) or f"there are {names}"
+        raise TypeError(f"no option is named {name!r}; {hint}")
     for name, (expected, is_valid) in _CHECKS.items():
         value = options.get(name)
         if value is not None and not is_valid(value):
@@ -140,6 +153,9 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: _are_all(value, _is_error_class),
     ),
     "timeout": ("a number of seconds greater than 0", _is_duration),
+    "returns": ("'reply' or 'value'", lambda value: value in ("reply", "value")),
+    "structured": ("True or False", lambda value: isinstance(value, bool)),
+    "nan": ("'refuse' or 'null'", lambda value: value in ("refuse", "null")),
     "input_schema": (
         "a JSON Schema with 'type': 'object'",
         lambda value: isinstance(value, dict) and value.get("type") == "object",

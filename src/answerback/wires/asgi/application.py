@@ -75,7 +75,7 @@ class AsgiApp:
                 allow_origins=options.origins,
                 allow_methods=["GET", "POST", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=["X-Error-Code", "Mcp-Session-Id"],
+                expose_headers=["X-Error-Code", "X-Error-Hint", "Mcp-Session-Id"],
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -273,7 +273,7 @@ def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
         changed["scheme"] = forwarded.scheme
     if forwarded.host is not None:
         changed[FORWARDED_HOST] = forwarded.host
-    if forwarded.prefix:
+    if forwarded.prefix and forwarded.prefix != scope.get("root_path"):
         # The path is the whole path in ASGI, and the proxy has removed the prefix.
         changed["root_path"] = forwarded.prefix + scope.get("root_path", "")
         changed["path"] = forwarded.prefix + scope["path"]

@@ -47,8 +47,7 @@ class StdioServer:
         limits = registry.limits
         loop = _LoopThread()
         run = run_within(ThreadLimit(limits.threads), loop.run)
-        for app in registry.apps():
-            app.run_async = loop.run
+        registry.run_async = loop.run
         self._lifespan: ThreadRun | None = None
         if registry.lifespan is not None:
             from ...lifespan import ThreadRun

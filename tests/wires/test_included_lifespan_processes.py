@@ -1,4 +1,4 @@
-"""Included apps with lifespans: each runs once, and tools see the state of their own app."""
+"""Included apps with lifespans, in processes: each runs once, and tools see their own state."""
 
 from __future__ import annotations
 
