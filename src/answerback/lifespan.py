@@ -25,7 +25,7 @@ from contextlib import (
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .errors import AnswerbackError
+from .errors import AnswerbackError, ToolError
 from .tools.signature import is_generator, required_parameters, source_of
 
 if TYPE_CHECKING:
@@ -248,10 +248,14 @@ class ThreadRun:
         threading.Thread(target=self._work, name="answerback-lifespan", daemon=True).start()
 
     def wait(self, is_cancelled: Callable[[], bool]) -> None:
-        """Block until the lifespan has started; raises LifespanFailed if it could not."""
-        while not self._started.wait(0.05):
-            if is_cancelled():
-                return  # The client does not wait; the call's own checks end it.
+        """Block until the lifespan has started; raises LifespanFailed if it could not.
+
+        Raises ToolError if the client stops to wait for the call.
+        """
+        while not (self._started.wait(0.05) or is_cancelled()):
+            pass
+        if is_cancelled():
+            raise ToolError("The call was cancelled", code="CANCELLED")
         if not self._lifespan.is_started:
             raise self.failure or LifespanFailed("the server is shutting down")
 
