@@ -23,11 +23,15 @@ STATE = {
     "calls/thread_pool.py: _POOLS",
     # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
+    # The table of error codes, to which `App(codes=…)` adds: an error is looked up without its app.
+    "errors.py: CODES",
     # The module of each dialect, imported at first use.
     "dialects/__init__.py: _load",
     # The encoders of values without a declared type, built at first use.
     "calls/reply_check.py: _any_output",
     "wrapping.py: _any_output",
+    # The JSON forms of authors' classes, which all apps of the process share.
+    "types/codecs.py: _REGISTERED",
     # The large texts that are being decoded: the garbage collector is paused meanwhile.
     "types/large_text.py: _lock",
     "types/large_text.py: _pauses",

@@ -65,7 +65,7 @@ def test_media_with_both_bytes_and_a_url_or_neither_are_refused(
         kind(**given)
 
 
-@pytest.mark.parametrize("data", ["base64==", bytearray(b"x"), None, 5])
+@pytest.mark.parametrize("data", [bytearray(b"x"), None, 5])
 def test_media_data_other_than_bytes_are_refused(data: Any) -> None:
     with pytest.raises(TypeError, match=f"Image data must be bytes, not {type(data).__name__}"):
         Image(data, "image/png")

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import App
+    from .calls.around import Invocation, Next, Observation
     from .content import Annotations, Audio, Embedded, Icon, Image, Link, Text
     from .context import Context
     from .contract import Contract
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from .rules import validate
     from .tools.markers import Ask, Depends, Header
     from .tools.prompt import Message
+    from .types.codecs import register_type
     from .wrapping import wrap
 
 __version__ = "0.1.0"
@@ -47,10 +49,13 @@ _HOME = {
     "Icon": "content",
     "Image": "content",
     "InvalidInput": "errors",
+    "Invocation": "calls.around",
     "Limits": "limits",
     "Link": "content",
     "Message": "tools.prompt",
+    "Next": "calls.around",
     "NotFound": "errors",
+    "Observation": "calls.around",
     "RateLimited": "errors",
     "Reply": "reply",
     "Text": "content",
@@ -60,6 +65,7 @@ _HOME = {
     "Unavailable": "errors",
     "audit": "records",
     "failure": "reply",
+    "register_type": "types.codecs",
     "success": "reply",
     "validate": "rules",
     "wrap": "wrapping",
@@ -81,10 +87,13 @@ __all__ = [
     "Icon",
     "Image",
     "InvalidInput",
+    "Invocation",
     "Limits",
     "Link",
     "Message",
+    "Next",
     "NotFound",
+    "Observation",
     "RateLimited",
     "Reply",
     "Text",
@@ -94,6 +103,7 @@ __all__ = [
     "Unavailable",
     "audit",
     "failure",
+    "register_type",
     "success",
     "validate",
     "wrap",

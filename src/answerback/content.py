@@ -54,7 +54,7 @@ class _Media(_Bytes, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         name = type(self).__name__
         if not isinstance(self.data, bytes):
-            raise TypeError(f"{name} data must be bytes, not {type(self.data).__name__}")
+            msgspec.structs.force_setattr(self, "data", _bytes_of(self.data, name))
         if self.url is not None and self.data:
             raise ValueError(f"{name} needs either data or url, not both")
         if self.url is None and "/" not in self.mime:
@@ -70,6 +70,20 @@ class _Media(_Bytes, frozen=True, kw_only=True):
         if mime is None:
             raise ValueError(f"no media type is known for {str(path)!r}; give data and mime")
         return cls(Path(path).read_bytes(), mime, **more)
+
+
+def _bytes_of(data: object, name: str) -> bytes:
+    """Return the bytes of base64 text, as protocols and many libraries give it."""
+    if not isinstance(data, str):
+        raise TypeError(f"{name} data must be bytes, not {type(data).__name__}")
+    from base64 import b64decode
+
+    try:
+        return b64decode(data, validate=True)
+    except ValueError:
+        raise ValueError(
+            f"{name} data is a str that is not base64; give bytes, {name}.open(path) or url="
+        ) from None
 
 
 class Image(_Media, frozen=True):
@@ -116,7 +130,7 @@ class Embedded(msgspec.Struct, frozen=True):
 
 
 class Icon(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An icon of a tool, resource or prompt; `src` is an https or data URL."""
+    """An icon of a tool, resource, prompt or app; `src` is an https or data URL."""
 
     src: str
     mime: str | None = msgspec.field(default=None, name="mimeType")

@@ -12,11 +12,11 @@ here, so that it is the same on every wire:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
 
 import msgspec
 
-from .peer import LEVELS, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
+from .peer import LEVELS, NO_PEER, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
 from .request_info import RequestInfo
 
 T = TypeVar("T")
@@ -70,6 +70,14 @@ class Context(Generic[StateT]):
     def __init__(self, call: RunningCall) -> None:
         self._call = call
 
+    # Hidden from type checkers, so that they still find a wrong name.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from .other_frameworks import missing_context_member
+
+            raise missing_context_member(name)
+
     @property
     def tool(self) -> str:
         return self._call.name
@@ -81,7 +89,9 @@ class Context(Generic[StateT]):
     @property
     def state(self) -> StateT:
         """The value that the lifespan of the tool's app yielded; None without a lifespan."""
-        lifespan: Any = getattr(getattr(self._call.tool, "home", None), "lifespan", None)
+        # The last app on the path is the one that the tool was registered with.
+        path = getattr(self._call.tool, "path", ())
+        lifespan: Any = path[-1].lifespan if path else None
         state: Any = None if lifespan is None else lifespan.state
         return cast("StateT", state)
 
@@ -185,6 +195,15 @@ class Context(Generic[StateT]):
         if open_questions:
             raise NeedsInput(open_questions)
         return tuple(answers)
+
+
+def take_peer(arguments: dict[str, Any]) -> Peer:
+    """Remove the Context from the arguments of a call in memory, and return its peer."""
+    for name, value in arguments.items():
+        if isinstance(value, Context):
+            del arguments[name]
+            return value._call.peer
+    return NO_PEER
 
 
 _MAX_FLOAT = 1.7976931348623157e308

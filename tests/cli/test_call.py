@@ -418,7 +418,7 @@ def test_a_terminal_gets_text_and_not_json(on_a_terminal: Run) -> None:
         (
             ("add", "x=a", "z=1"),
             "\nerror: Invalid arguments (INVALID_ARGUMENTS)\n"
-            "  x: expected int, got str 'a'\n  z: unknown argument\n",
+            "  x: expected int, got str 'a'\n  z: unknown argument; the arguments are x, y\n",
         ),
         (
             ("add", "x=a"),

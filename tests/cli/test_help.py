@@ -98,3 +98,59 @@ def test_a_cgi_program_ignores_the_command_line(tools: Path, arguments: tuple[st
 
     assert done.returncode == 0
     assert done.stdout.endswith("\n\n{}")
+
+
+@pytest.fixture
+def console_script(tools: Path) -> Path:
+    """The script that an installer makes of an entry point `mytool = "tools:app.run"`."""
+    script = tools.parent / "bin" / "mytool"
+    script.parent.mkdir()
+    script.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(tools.parent)!r})\n"
+        "from tools import app\nsys.exit(app.run())\n"
+    )
+    script.chmod(0o755)
+    return script
+
+
+@pytest.mark.parametrize(
+    ("arguments", "usage"),
+    [
+        ((), "usage: mytool COMMAND [options]"),
+        (("call", "--help"), "usage: mytool call NAME"),
+        (("call", "add", "--help"), "usage: mytool call add x=INTEGER"),
+        (("list", "--help"), "usage: mytool list [options]"),
+    ],
+)
+def test_the_help_of_a_console_script_has_the_name_of_the_script(
+    console_script: Path, arguments: tuple[str, ...], usage: str
+) -> None:
+    environ = os.environ | {"PATH": f"{console_script.parent}{os.pathsep}{os.environ['PATH']}"}
+
+    done = subprocess.run(
+        ["mytool", *arguments], capture_output=True, env=environ, text=True, timeout=20, check=True
+    )
+
+    assert usage in done.stdout
+    assert "python" not in done.stdout.replace("calculator.py", "")
+
+
+def test_the_help_of_a_script_outside_the_path_has_its_path(console_script: Path) -> None:
+    done = subprocess.run(
+        [str(console_script)], capture_output=True, text=True, timeout=20, check=True
+    )
+
+    assert f"usage: {console_script} COMMAND [options]" in done.stdout
+
+
+def test_the_help_of_a_module_has_the_name_of_the_module(tools: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tools"],
+        capture_output=True,
+        cwd=tools.parent,
+        text=True,
+        timeout=20,
+        check=True,
+    )
+
+    assert "usage: python -m tools COMMAND [options]" in done.stdout

@@ -12,7 +12,7 @@ import pytest
 
 from answerback.cli.program import COMMANDS
 from answerback.contract import PRESETS, Contract
-from answerback.errors import CODES
+from answerback.errors import BUILT_IN, CODES
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -43,6 +43,7 @@ def test_the_page_on_replies_has_the_table_of_error_codes() -> None:
             "yes" if code.retryable else "no",
         ]
         for name, code in CODES.items()
+        if name in BUILT_IN
     ]
 
 
@@ -55,7 +56,12 @@ def test_the_page_on_wires_has_every_flag_of_serve() -> None:
     shown = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
 
     flags = set(re.findall(r"--[a-z-]+", shown)) - {"--help"}
-    assert {row[0] for row in rows(DOCS / "wires.md", "flag")} == flags
+    shown_flags = {flag for row in rows(DOCS / "wires.md", "flag") for flag in _flags(row[0])}
+    assert shown_flags == flags
+
+
+def _flags(cell: str) -> list[str]:
+    return re.findall(r"--[a-z-]+", cell)
 
 
 def test_the_page_on_contracts_has_every_preset_and_member() -> None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 import enum
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import annotated_types
@@ -268,3 +268,52 @@ def test_a_datetime_with_an_offset_has_the_format_and_no_pattern() -> None:
     # RFC 3339 requires an offset, so the format would refuse what these types accept.
     assert "format" not in _schema(datetime)
     assert "format" not in _schema(Annotated[datetime, msgspec.Meta(tz=False)])
+
+
+@pytest.mark.parametrize(
+    ("annotation", "schema"),
+    [
+        (Annotated[time, msgspec.Meta(tz=True)], {"type": "string", "format": "time"}),
+        (timedelta, {"type": "string", "format": "duration"}),
+        (
+            datetime,
+            {
+                "type": "string",
+                "description": "ISO 8601 date and time, with or without an offset",
+            },
+        ),
+        (
+            Annotated[datetime, msgspec.Meta(tz=False)],
+            {"type": "string", "description": "ISO 8601 date and time without an offset"},
+        ),
+        (
+            time,
+            {"type": "string", "description": "ISO 8601 time, with or without an offset"},
+        ),
+        (
+            Annotated[datetime, "Its start."],
+            {
+                "type": "string",
+                "description": "Its start. (ISO 8601 date and time, with or without an offset)",
+            },
+        ),
+    ],
+)
+def test_a_time_is_a_format_or_a_few_words_and_never_a_pattern(
+    annotation: Any, schema: dict[str, Any]
+) -> None:
+    assert _schema(annotation) == schema
+
+
+def test_a_duration_in_a_result_has_no_format_because_it_may_have_fractions() -> None:
+    assert output_schema(timedelta) == {"type": "string", "description": "ISO 8601 duration"}
+
+
+def test_the_docstring_of_an_argument_stands_before_the_words_for_its_time() -> None:
+    parameter = Parameter(name="at", annotation=datetime, description="The start.")
+
+    schema = arguments_schema([parameter])["properties"]["at"]
+
+    assert schema["description"] == (
+        "The start. (ISO 8601 date and time, with or without an offset)"
+    )

@@ -4,7 +4,7 @@ import dataclasses
 import enum
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import (
@@ -36,8 +36,10 @@ from jsonschema import (  # type: ignore[import-untyped]
 
 from answerback.types.arguments import Arguments, Parameter
 from answerback.types.json_schema import arguments_schema, output_schema
+from answerback.types.nodes import Scalar, ValueLimits
 from answerback.types.output import Output
 from answerback.types.problems import InvalidArguments, InvalidOutput
+from answerback.types.scalars import format_keyword, pattern_of
 
 T = TypeVar("T")
 UserId = NewType("UserId", int)
@@ -363,6 +365,10 @@ def _strings(schema: dict[str, Any]) -> st.SearchStrategy[str]:
     match schema:
         case {"pattern": pattern}:
             return st.from_regex(pattern)
+        case {"description": text} if text in TIME_PATTERNS:
+            return st.from_regex(TIME_PATTERNS[text])
+        case {"format": ("date-time" | "time" | "duration") as name}:
+            return st.from_regex(TIME_PATTERNS[name])
         case {"format": "date"}:
             return st.dates().map(str)
         case {"format": "uuid"}:
@@ -392,12 +398,39 @@ def _ecma_pattern(_: Any, pattern: str, value: Any, __: Any) -> Iterator[Validat
         yield ValidationError("pattern")
 
 
-Validator = validators.extend(Draft202012Validator, {"pattern": _ecma_pattern})
+def _time_words(_: Any, text: Any, value: Any, schema: Any) -> Iterator[ValidationError]:
+    # The words of a type have a fixed meaning, and the decoder has to agree with it.
+    if text in TIME_PATTERNS:
+        yield from _ecma_pattern(None, TIME_PATTERNS[text], value, schema)
+
+
+def _time_format(name: str) -> Callable[[Any], bool]:
+    return lambda value: not list(_ecma_pattern(None, TIME_PATTERNS[name], value, None))
+
+
+def _time_patterns() -> dict[str, str]:
+    """The patterns of times, by the keyword in the schema: a description or a format."""
+    limits = [(kind, ValueLimits(tz=tz)) for kind in (datetime, time) for tz in (None, True, False)]
+    found = {}
+    for mode in ("validation", "serialization"):
+        for kind, limit in [*limits, (timedelta, ValueLimits())]:
+            (keyword,) = format_keyword(Scalar(kind, limit), mode).values()
+            found[keyword] = str(pattern_of(kind, limit))
+    return found
+
+
+TIME_PATTERNS = _time_patterns()
+FORMATS = FormatChecker()
+for _name in ("date-time", "time", "duration"):
+    FORMATS.checks(_name)(_time_format(_name))
+Validator = validators.extend(
+    Draft202012Validator, {"pattern": _ecma_pattern, "description": _time_words}
+)
 
 
 def _validator(schema: dict[str, Any]) -> Any:
     Draft202012Validator.check_schema(schema)
-    return Validator(schema, format_checker=FormatChecker())
+    return Validator(schema, format_checker=FORMATS)
 
 
 # msgspec rounds to microseconds, so the last half microsecond of this day does not fit a datetime,
@@ -493,7 +526,7 @@ def test_the_datetime_pattern_accepts_only_dates_of_the_calendar(
     year: int, month: int, day: int
 ) -> None:
     parameter = Parameter(name="when", annotation=datetime)
-    pattern = arguments_schema([parameter])["properties"]["when"]["pattern"]
+    pattern = str(pattern_of(datetime, ValueLimits()))
     text = f"{year:04}-{month:02}-{day:02}T12:00:00"
 
     try:

@@ -4,7 +4,7 @@ import collections
 import dataclasses
 import enum
 import io
-import pathlib
+import threading
 import typing
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import IO, Annotated, Any, NamedTuple, TypedDict, TypeVar
@@ -102,7 +102,7 @@ def _is_servable(annotation: Any) -> bool:
         (typing.Generator[int, None, None], "list"),
         (IO[bytes], "bytes"),
         (io.StringIO, "bytes or str"),
-        (pathlib.Path, "str"),
+        (threading.Event, "register_type"),
         (dict[tuple[int, int], str], "dict[str, ...]"),
         (dict[float, str], "dict[str, ...]"),
         (collections.deque[int], "list"),

@@ -16,8 +16,11 @@ from answerback import (
     Depends,
     Embedded,
     Image,
+    Invocation,
     Link,
+    Next,
     NotFound,
+    Observation,
     Reply,
     Text,
     ToolError,
@@ -107,6 +110,8 @@ async def call() -> None:
     if reply.error is not None:
         assert_type(reply.error.code, str)
         assert_type(reply.error.message, str)
+    assert_type(reply.to("envelope"), dict[str, Any])
+    assert_type(app.write(reply), dict[str, Any])
     assert_type(await plain(1), dict[str, Any])
     await plain("1")  # type: ignore[arg-type]  # the wrapped function takes an int
 
@@ -154,9 +159,27 @@ async def in_tests() -> None:
     with_state.overrides[get_pool] = lambda: ["fake"]
 
 
+App("a", returns="value", nan="null", codes={"CITY_UNKNOWN": 404})
+App("a", nan="zero")  # type: ignore[arg-type]  # there is no such value
+failure("gone", code="CITY_UNKNOWN", kind=NotFound)
 app.tool(nmae="x")  # type: ignore[call-overload]  # there is no such option
 App("a", "1.0")  # type: ignore[call-arg]  # options are given by name
 success("a", 5, (Text("b"),))  # type: ignore[call-overload]  # likewise
 
 if __name__ == "__main__":
     app.run()
+
+
+async def timing(call: Invocation, next: Next) -> object:
+    call.arguments["x"] = call.name
+    return await next(call)
+
+
+def count(seen: Observation) -> None:
+    assert_type(seen.seconds, float)
+
+
+office = App("office", middleware=[timing], observers=[count])
+office.include(app, prefix="calc_")
+office.disable("calc_add")
+office.enable(tag="read")

@@ -110,6 +110,25 @@ def test_a_shutdown_writes_nothing_to_stderr(
     assert rest == ""
 
 
+def test_a_request_on_a_connection_that_was_just_accepted_is_answered(
+    serve: Any, connect: Any, call: Any, request_bytes: Any, waiting_app: Path
+) -> None:
+    """Contract: a connection that the server accepted is not closed before its first request."""
+    with serve(waiting_app) as server:
+        connection = connect(server.port)
+        # The server accepts connections in their order, so the first one is accepted as well.
+        call(server, "pid")
+        server.process.terminate()
+        wait_until(lambda: refuses_connections(server.port))
+
+        connection.send(request_bytes("/functions/pid", b"{}"))
+        response = connection.read_response()
+
+        assert response.status == 200
+        assert connection.is_closed_by_server()
+        assert server.process.wait(BOUND) == 0
+
+
 def test_an_incomplete_request_does_not_delay_the_shutdown(
     serve: Any, connect: Any, request_bytes: Any, waiting_app: Path
 ) -> None:

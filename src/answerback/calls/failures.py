@@ -22,6 +22,9 @@ from ..reply import Error
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
 from .reply_check import checked_error
 
+SHOW_EXCEPTION = "(the exception itself)"
+"""As the masked text of a contract, this very object shows the exception: `serve --debug`."""
+
 
 def error_for(exc: BaseException, name: str, masked: str) -> Error:
     """The error to send when the tool *name* raised *exc*; *masked* replaces a hidden message."""
@@ -103,9 +106,24 @@ def _invalid_output(exc: InvalidOutput, name: str) -> Error:
 
 def _masked(exc: BaseException, name: str, masked: str) -> Error:
     reference = os.urandom(6).hex()
-    _log(name, f"failed, reference {reference}", exc)
+    advice = "the caller sees a masked text; raise ToolError(...) to show a message"
+    if masked is SHOW_EXCEPTION:
+        advice = "the caller sees its text because of --debug"
+        masked = _description(exc)
+    _log(name, f"failed, reference {reference}; {advice}", exc)
     message = f"{masked} (reference {reference})"
     return Error(TOOL_EXECUTION_ERROR, message, {"reference": reference})
+
+
+def _description(exc: BaseException) -> str:
+    """The exception as a traceback shows it, with the line that raised it."""
+    import traceback
+
+    text = "".join(traceback.format_exception_only(exc)).strip()
+    frames = traceback.extract_tb(exc.__traceback__)
+    if not frames:
+        return text
+    return f"{text}, in {frames[-1].name} at {frames[-1].filename}:{frames[-1].lineno}"
 
 
 def _log(name: str, event: str, exc: BaseException | None) -> None:

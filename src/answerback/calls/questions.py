@@ -23,12 +23,14 @@ async def ask_all(tool: Tool, peer: Peer) -> dict[str, Any]:
         assert marker is not None
         form = Form(marker.message, parameter.annotation, parameter.name, key=parameter.name)
         try:
-            answers[parameter.name] = await form.ask(peer)
+            answers[parameter.target] = await form.ask(peer)
         except NeedsInput as later:
             open_questions |= later.questions
         except Declined:
             if parameter.required:
                 raise
+            if parameter.default_factory is not None:
+                answers[parameter.target] = parameter.default_factory()
     if open_questions:
         raise NeedsInput(open_questions)
     return answers

@@ -7,7 +7,16 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .program import COMMANDS, LOADING, CannotWrite, Program, print_text, printable, write_stderr
+from .program import (
+    COMMANDS,
+    LOADING,
+    CannotWrite,
+    Program,
+    print_text,
+    printable,
+    program_name,
+    write_stderr,
+)
 
 if TYPE_CHECKING:
     from ..app import App
@@ -37,7 +46,7 @@ def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
         # A web server may turn the query string into arguments (RFC 3875), and any client can
         # choose that, so under CGI the arguments are ignored.
         arguments = ("cgi",) if "GATEWAY_INTERFACE" in os.environ else sys.argv[1:]
-    status = _run(Program(f"python {sys.argv[0]}", app), arguments)
+    status = _run(Program(program_name(sys.argv[0]), app), arguments)
     if status:
         sys.exit(status)
 

@@ -35,7 +35,8 @@ def read_arguments(
     """
     if tool is None:
         return b"{}"
-    pairs = [_split_word(word, tool) for word in words]
+    followers = [*words[1:], ""]
+    pairs = [_split_word(word, tool, then) for word, then in zip(words, followers, strict=False)]
     if [json_option, *(text for _, text in pairs)].count("-") > 1:
         raise UnreadableArgument("stdin can be read for one argument only")
     whole = b"{}"
@@ -65,13 +66,19 @@ def _merge(whole: bytes, named: dict[str, Any]) -> bytes:
     return msgspec.json.encode(members | named)
 
 
-def _split_word(word: str, tool: Tool) -> tuple[str, str]:
+def _split_word(word: str, tool: Tool, then: str) -> tuple[str, str]:
+    """Return the name and the value of a word; *then* is the word behind it."""
     if not _is_utf8(word):
         raise UnreadableArgument(f"{word!r} is not UTF-8; give such content as name=@file")
     name, equals, text = word.partition("=")
     if not equals or not name:
-        first = next((each.name for each in tool.parameters), None)
-        advice = f"write {first}={text or word}" if first else f"{tool.name} takes no arguments"
+        names = [each.name for each in tool.parameters]
+        if word in names:
+            advice = f"write {word}={then if then and '=' not in then else 'VALUE'}"
+        else:
+            advice = (
+                f"write {names[0]}={text or word}" if names else f"{tool.name} takes no arguments"
+            )
         raise UnreadableArgument(f"{word!r} is not name=value; {advice}")
     return name, text
 

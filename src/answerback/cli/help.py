@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .program import COMMANDS, WITHOUT_TARGET, Program
 
+# The examples of a program that runs its own App.
+_OWN_EXAMPLES = {"call": "NAME x=7", "install": "claude"}
 _EXAMPLES = {
     "serve": "--port 8000",
     "call": "add x=7 y=3",
@@ -70,9 +72,9 @@ def _title(program: Program) -> str:
 def _command_list(program: Program) -> str:
     lines = ["commands:"]
     for command, summary in COMMANDS.items():
-        if program.app and command in WITHOUT_TARGET:
+        if program.app and command in WITHOUT_TARGET and command not in _OWN_EXAMPLES:
             continue
-        words = "NAME x=7" if program.app and command == "call" else _EXAMPLES.get(command, "")
+        words = (program.app and _OWN_EXAMPLES.get(command)) or _EXAMPLES.get(command, "")
         target = WITHOUT_TARGET.get(command, "calculator.py")
         example = f"{program.command_line(command, target)} {words}".rstrip()
         lines += [f"  {command:8} {summary}", f"  {'':8}   {example}"]

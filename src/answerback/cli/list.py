@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..wires.standard_streams import take_stdout
-from .program import Program, printable, write_json, write_stdout
+from .program import Program, add_tag_options, printable, write_json, write_stderr, write_stdout
 
 if TYPE_CHECKING:
     from ..app import App
@@ -17,14 +17,31 @@ _MAX_COLUMN = 40
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser_with_target("list")
     parser.add_argument("--json", action="store_true", help="names, descriptions and schemas")
+    add_tag_options(parser)
     options = parser.parse_args(arguments)
     out = take_stdout()
-    app = program.load(options.target)
+    app = program.load_tagged(options.target, options)
     if options.json:
         write_json(out, _as_json(app))
     else:
         write_stdout(out, f"{printable(list_tools(app))}\n".encode())
+        _note_missing_types(app)
     return 0
+
+
+def _note_missing_types(app: App) -> None:
+    """Tell the author which tools have no return annotation, because nothing else does."""
+    names = [
+        name
+        for name, tool in app.tools.items()
+        if "return" not in tool.source.function.__annotations__
+    ]
+    if names:
+        have = "has" if len(names) == 1 else "have"
+        write_stderr(
+            f"note: {', '.join(names)} {have} no return type, so callers get no output schema; "
+            "write -> and the type"
+        )
 
 
 def list_tools(app: App) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 from contextvars import ContextVar
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import AnswerbackError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    from argparse import ArgumentParser, Namespace
 
     from ..app import App
     from ..wires.standard_streams import Stdout
@@ -22,6 +23,8 @@ COMMANDS = {
     "list": "list the tools and their arguments",
     "openapi": "print the OpenAPI 3.1 document",
     "cgi": "answer one CGI request of a web server",
+    "install": "add the server to Claude Desktop, Claude Code, Cursor or VS Code",
+    "new": "write a small project with a server and its tests",
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
@@ -29,12 +32,14 @@ COMMANDS = {
 }
 
 WITHOUT_TARGET = {
+    "install": "claude calculator.py",
+    "new": "my-notes",
     "lint": "replies.jsonl",
     "rule": "AB101",
     "schema": "mcp",
     "audit": "stats audit.db",
 }
-"""The commands that need no App, each with an example of its arguments."""
+"""The commands whose first argument is no target, each with an example of its arguments."""
 
 LOADING: ContextVar[bool] = ContextVar("LOADING", default=False)
 """True while a command imports its target: an `app.run()` in that module then does nothing."""
@@ -97,10 +102,53 @@ class Program:
 
         return load(target or "")
 
+    def load_tagged(self, target: str | None, options: Namespace) -> App:
+        """The App, with only the entries that `--tag` and `--exclude-tag` select."""
+        app = self.load(target)
+        if options.tag or options.exclude_tag:
+            from .target import select_by_tags
+
+            select_by_tags(app, options.tag, options.exclude_tag)
+        return app
+
+
+def program_name(started: str) -> str:
+    """How to type the program that runs its own App; *started* is `sys.argv[0]`.
+
+    That is `mytool` for a console script, its path if it is not on the PATH, `python -m tools` or
+    `python calculator.py`.
+    """
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None:
+        return f"python -m {spec.name.removesuffix('.__main__')}"
+    if started.endswith(".py") or not os.access(started, os.X_OK):
+        return f"python {started}"
+    folder, name = os.path.split(os.path.abspath(started))
+    is_on_path = folder in os.environ.get("PATH", "").split(os.pathsep)
+    return name.removesuffix(".exe") if is_on_path else started
+
 
 _TARGET_HELP = """\
 TARGET is the file or module of the App: calculator.py, dir/calculator.py:app or
 package.module:app. Without a name after the colon it is the only App in there."""
+
+
+def add_tag_options(parser: ArgumentParser) -> None:
+    """The options of the commands that select tools by their tags."""
+    parser.add_argument(
+        "--tag",
+        action="append",
+        default=[],
+        metavar="TAG",
+        help="only the tools, resources and prompts with this tag; may be repeated",
+    )
+    parser.add_argument(
+        "--exclude-tag",
+        action="append",
+        default=[],
+        metavar="TAG",
+        help="leave out those with this tag; may be repeated",
+    )
 
 
 def positive_int(text: str) -> int:

@@ -137,12 +137,12 @@ def _example_number(schema: dict[str, Any]) -> Any:
 
 
 def _string_format(schema: dict[str, Any]) -> str | None:
-    """The `format` of a string, or the one that its `pattern` stands for, such as a duration."""
+    """The `format` of a string, or the one that its description stands for, as of a time."""
     if schema.get("format") in _FORMAT_NAMES:
         return str(schema["format"])
-    from ..types.scalars import format_of_pattern
+    from ..types.scalars import format_in_words
 
-    return format_of_pattern(schema.get("pattern"))
+    return format_in_words(schema.get("description"))
 
 
 def _resolve(schema: Any, root: dict[str, Any]) -> Any:

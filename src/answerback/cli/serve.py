@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
-from ..limits import MAX_BODY
-from ..wires.http.options import ServeOptions, WebOptions
-from .program import Program, positive_int, write_stderr
+from .program import Program, write_stderr
+from .serve_flags import check_together, parser, serve_options
 
 if TYPE_CHECKING:
+    from ..app import App
+    from ..calls.handlers import Handlers
     from ..records import Records, Sink
+    from ..wires.http.options import ServeOptions
 
 _SUFFIXES = (".db", ".sqlite", ".sqlite3", ".jsonl")
 
@@ -23,82 +24,53 @@ class CannotRecord(AnswerbackError):
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    options = _parser(program).parse_args(arguments)
-    web = WebOptions(
-        max_body=options.max_body,
-        hosts=(*options.allow_host,),
-        origins=(*options.allow_origin,),
-        trusted_proxies=(*options.trust_proxy,),
-        only_addresses=True,
-    )
-    server = ServeOptions(host=options.host, port=options.port, workers=options.workers, web=web)
-    app = program.load(options.target)
+    options = parser(program).parse_args(arguments)
+    check_together(options)
+    given = None
+    if options.reload:
+        from ..wires.server.reload import inherited
+
+        given = inherited()
+    server = serve_options(options, restarted=given is not None and not given.is_first)
+    if options.reload and given is None:
+        return _reload(program, options.target, server)
+    app = program.load_tagged(options.target, options)
     if options.audit is not None:
         app.records = _open_records(options.audit, options.audit_keep)
     from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
+    from ..wires.server.listening import bind, remove_unix_socket
     from ..wires.server.uvicorn_server import serve
 
     collect_garbage_less_often()
     switch_threads_sooner()
-    return serve(app, app.handlers, server)
+    if given is not None:
+        return serve(app, _handlers(app, server), server, given.listener)
+    listener = bind(server)
+    try:
+        return serve(app, _handlers(app, server), server, listener)
+    finally:
+        remove_unix_socket(server)
 
 
-def _parser(program: Program) -> ArgumentParser:
-    parser = program.parser_with_target("serve")
-    parser.add_argument(
-        "--host", default="127.0.0.1", help="the address to listen on (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--port", type=_port, default=8000, help="0 takes a free one (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--workers", type=positive_int, default=1, metavar="N", help="worker processes (default: 1)"
-    )
-    parser.add_argument(
-        "--max-body",
-        type=positive_int,
-        default=MAX_BODY,
-        metavar="BYTES",
-        help="the largest request body (default: 4 MiB)",
-    )
-    parser.add_argument(
-        "--allow-host",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="accept this Host header too, such as tools.example.com; may be repeated",
-    )
-    parser.add_argument(
-        "--allow-origin",
-        action="append",
-        default=[],
-        metavar="URL",
-        help="accept requests of this Origin, such as https://example.com; may be repeated",
-    )
-    parser.add_argument(
-        "--trust-proxy",
-        action="append",
-        default=[],
-        metavar="ADDRESS",
-        help="use the forwarded headers of this address or network; may be repeated",
-    )
-    parser.add_argument(
-        "--audit", metavar="FILE", help="record each reply here (.db, .sqlite, .sqlite3 or .jsonl)"
-    )
-    parser.add_argument(
-        "--audit-keep",
-        action="append",
-        default=[],
-        choices=("arguments", "content"),
-        help="record these as well, with secrets masked",
-    )
-    return parser
+def _handlers(app: App, server: ServeOptions) -> Handlers:
+    if not server.debug:
+        return app.handlers
+    from ..calls.handlers import handlers_on_loop
+
+    return handlers_on_loop(app, debug=True)
 
 
-def _port(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and int(text[:10]) < 65536):
-        raise ArgumentTypeError(f"must be a number from 0 to 65535, not {text!r}")
-    return int(text)
+def _reload(program: Program, target: str | None, server: ServeOptions) -> int:
+    from ..wires.server.listening import bind, remove_unix_socket
+    from ..wires.server.reload import serve_and_reload
+    from .target import program_folder
+
+    folder = program_folder(program.app, target)
+    listener = bind(server)
+    try:
+        return serve_and_reload(listener, folder)
+    finally:
+        remove_unix_socket(server)
 
 
 def _open_records(path: str, keep: Sequence[str]) -> Records:

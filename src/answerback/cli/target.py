@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..app import App, only_app
 from ..errors import AnswerbackError
 from .program import LOADING
+
+if TYPE_CHECKING:
+    from ..tools.tool import Tool
 
 _IS_FOLDER = "{!r} is a folder; name a file in it"
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
@@ -34,6 +37,55 @@ def load(target: str) -> App:
     else:
         module = _run_import(where, lambda: _import_module(where))
     return _app_named(module, name, target) if name else _only_app(module, where)
+
+
+def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> None:
+    """Serve the entries with these tags alone; raises CannotLoad for a tag that no entry has."""
+    from ..composition import select_tags
+
+    tables: tuple[Mapping[str, Tool], ...] = (app.tools, app.resources, app.prompts)
+    known = {tag for table in tables for each in table.values() for tag in each.settings.tags}
+    for tag in (*only, *without):
+        if tag not in known:
+            there = f"the tags are {', '.join(sorted(known))}" if known else "it has no tags"
+            raise CannotLoad(f"nothing in {app.name} has the tag {tag!r}; {there}")
+    select_tags(app, only, without)
+
+
+def program_folder(app: App | None, target: str | None) -> str:
+    """The folder with the source of the program; raises CannotLoad if there is no such file."""
+    if app is None:
+        where, _ = _split_target(target or "")
+        if not _is_file(where):
+            return os.getcwd()
+        if not os.path.isfile(where):
+            raise CannotLoad(f"there is no file {where!r}")
+        return os.path.dirname(os.path.abspath(where))
+    main = getattr(sys.modules.get("__main__"), "__file__", None) or ""
+    # A console script is not the author's file: the module that has the App is.
+    file = main if main.endswith(".py") else _file_with(app) or main
+    return os.path.dirname(os.path.abspath(file))
+
+
+def absolute_target(target: str) -> tuple[str, str | None]:
+    """The target as it is found from any folder, and the folder that its module needs for that."""
+    where, name = _split_target(target)
+    colon = f":{name}" if name else ""
+    if _is_file(where):
+        return os.path.abspath(where) + colon, None
+    from importlib.machinery import PathFinder
+
+    here = os.getcwd()
+    elsewhere = [path for path in sys.path if path not in ("", here)]
+    is_installed = PathFinder.find_spec(where.partition(".")[0], elsewhere) is not None
+    return target, None if is_installed else here
+
+
+def _file_with(app: App) -> str | None:
+    for module in list(sys.modules.values()):
+        if any(value is app for value in vars(module).values()):
+            return getattr(module, "__file__", None)
+    return None
 
 
 def _split_target(target: str) -> tuple[str, str]:

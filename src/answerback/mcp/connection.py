@@ -104,7 +104,7 @@ class Connection:
             name = self._engine.tool_name(request)
             # Clients may send any number of names that no tool has, so those are not kept. A call
             # with large arguments is not brief, whatever the last call of its tool was.
-            is_usual = name in self._registry.tools and not has_large_arguments(request)
+            is_usual = self._registry.tools.get(name) and not has_large_arguments(request)
             tool = name if is_usual else ""
             return Job(partial(self._answer, request, peer), tool)
         self._answer(request, peer)

@@ -60,6 +60,12 @@ class Plan(msgspec.Struct, frozen=True):
             kwargs[name] = values[number]
 
 
+def serving_apps(context: Any) -> tuple[Any, ...]:
+    """The app that serves the call, then the apps included on the way to the tool's own."""
+    tool: Tool | None = getattr(context._call, "tool", None)
+    return () if tool is None else tool.path
+
+
 def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
     """The function of the tool, which fills its dependencies itself.
 
@@ -74,10 +80,12 @@ def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
         context = kwargs[context_name]
         if context_name is HIDDEN_CONTEXT:
             del kwargs[context_name]
-        home = tool.home
-        if home is None or not home.overrides:
+        overrides = {
+            replaced: fn for app in serving_apps(context) for replaced, fn in app.overrides.items()
+        }
+        if not overrides:
             return usual, context
-        return _Planner(tool, home.overrides).plan(signature), context
+        return _Planner(tool, overrides).plan(signature), context
 
     def run_plain(**kwargs: Any) -> Any:
         plan, context = prepare(kwargs)
@@ -264,9 +272,9 @@ class _PlainCall:
 
     def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the event loop of the wire, and wait for it here."""
-        home = self._tool.home
-        if home is not None and home.run_async is not None:
-            return home.run_async(steps, self._context._call)
+        apps = serving_apps(self._context)
+        if apps and apps[0].run_async is not None:
+            return apps[0].run_async(steps, self._context._call)
         import asyncio
 
         if self._own_loop is None:

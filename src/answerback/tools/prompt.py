@@ -10,7 +10,7 @@ import msgspec
 from ..content import BLOCKS, Block
 from ..contract import Contract
 from ..types.problems import InvalidOutput
-from .tool import Tool
+from .tool import Tool, check_free_name
 from .tool_options import CommonOptions
 
 
@@ -23,6 +23,9 @@ class Message(msgspec.Struct, frozen=True):
 
 class Prompt(Tool):
     """A function that returns a string, a block, a Message, or a list of them."""
+
+    noun = "prompt"
+    _check_name = staticmethod(check_free_name)
 
     def __init__(self, fn: Callable[..., Any], options: CommonOptions, contract: Contract) -> None:
         super().__init__(fn, {"lenient": True, **options}, contract)

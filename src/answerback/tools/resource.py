@@ -13,7 +13,7 @@ from ..contract import Contract
 from ..reply import Reply
 from ..types.output import Output
 from ..types.problems import InvalidOutput
-from .tool import Tool
+from .tool import Tool, check_free_name
 from .tool_options import CommonOptions
 from .uri_template import UriTemplate
 
@@ -31,6 +31,9 @@ class ResourceOptions(CommonOptions, total=False):
 class Resource(Tool):
     """A function that returns the contents of a URI: text, bytes, or data for JSON."""
 
+    noun = "resource"
+    _check_name = staticmethod(check_free_name)
+
     def __init__(
         self, uri: str, fn: Callable[..., Any], options: ResourceOptions, contract: Contract
     ) -> None:
@@ -39,7 +42,7 @@ class Resource(Tool):
         self.mime = options.get("mime")
         self.size = options.get("size")
         self.annotations = options.get("annotations")
-        super().__init__(fn, {"lenient": True, **options}, contract)
+        super().__init__(fn, {"lenient": True, "returns": "value", **options}, contract)
         self._check_variables()
 
     def arguments_for(self, uri: str) -> bytes | None:

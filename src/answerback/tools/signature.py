@@ -138,22 +138,25 @@ def required_parameters(source: Source) -> list[str]:
     return [name for name, default in _parameters(source) if default is msgspec.NODEFAULT]
 
 
-def check_callable(source: Source, name: str) -> None:
-    """Raise TypeError for a function that cannot be called with named arguments."""
+def check_callable(source: Source, owner: str) -> None:
+    """Raise TypeError for a function that cannot be called with named arguments.
+
+    *owner* names the function in messages, such as `tool 'add'`.
+    """
     code = source.function.__code__
     if code.co_flags & (_GENERATOR | _ASYNC_GENERATOR):
-        raise TypeError(f"tool {name!r} is a generator; return a list instead of yielding")
+        raise TypeError(f"{owner} is a generator; return a list instead of yielding")
     if code.co_flags & _VARARGS:
-        raise TypeError(f"tool {name!r} takes *args; name each argument, or take one list")
+        raise TypeError(f"{owner} takes *args; name each argument, or take one list")
     if code.co_flags & _VARKEYWORDS:
-        raise TypeError(f"tool {name!r} takes **kwargs; name each argument, or take one dict")
+        raise TypeError(f"{owner} takes **kwargs; name each argument, or take one dict")
     if code.co_posonlyargcount > source.bound:
-        raise TypeError(f"tool {name!r} has positional-only parameters; remove the '/'")
+        raise TypeError(f"{owner} has positional-only parameters; remove the '/'")
 
 
-def read_signature(source: Source, name: str) -> Signature:
+def read_signature(source: Source, owner: str) -> Signature:
     """Resolve the annotations; raises NameError while a name in them is not defined yet."""
-    with explain_undefined_names(name, source):
+    with explain_undefined_names(owner, source):
         hints = get_type_hints(source.function, include_extras=True)
     returns = hints.pop("return", Any)
     contexts: list[str] = []
@@ -161,9 +164,14 @@ def read_signature(source: Source, name: str) -> Signature:
     parameters: list[Parameter] = []
     dependencies: dict[str, Callable[..., Any]] = {}
     for parameter, default in _parameters(source):
+        annotation = hints.get(parameter)
+        if _is_plain(annotation, default):
+            parameters.append(Parameter(name=parameter, annotation=annotation, default=default))
+            continue
+        where = f"parameter {parameter!r} of {owner}"
+        _refuse_foreign_marker(parameter, annotation, default, where)
         if parameter not in hints:
-            raise TypeError(_missing_type_message(parameter, name))
-        annotation = hints[parameter]
+            raise TypeError(_missing_type_message(parameter, owner, source))
         if is_context(annotation):
             contexts.append(parameter)
             continue
@@ -171,11 +179,15 @@ def read_signature(source: Source, name: str) -> Signature:
             dependencies[parameter] = depends.function
             continue
         if isinstance(default, Depends):
-            raise TypeError(_depends_as_default_message(parameter, name))
+            raise TypeError(_depends_as_default_message(parameter, owner))
         group = questions if ask_of(annotation) else parameters
-        group.append(Parameter(name=parameter, annotation=annotation, default=default))
+        group.append(_read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
-        raise TypeError(f"tool {name!r} takes more than one Context; one is enough")
+        raise TypeError(f"{owner} takes more than one Context; one is enough")
+    if any(each.keyword for each in parameters):
+        from ..types.field_info import refuse_shared_names
+
+        refuse_shared_names(parameters, owner)
     return Signature(
         parameters=tuple(parameters),
         context=contexts[0] if contexts else HIDDEN_CONTEXT if dependencies else None,
@@ -184,6 +196,28 @@ def read_signature(source: Source, name: str) -> Signature:
         header_params=_header_params(parameters),
         returns=returns,
     )
+
+
+def _is_plain(annotation: Any, default: Any) -> bool:
+    """Return whether the parameter is an int, a str or the like, without markers of any kind."""
+    if type(annotation) is not type or annotation.__module__ != "builtins":
+        return False
+    return default is msgspec.NODEFAULT or type(default) is annotation
+
+
+# Both are imported at the first parameter that is not plain.
+
+
+def _read_parameter(name: str, annotation: Any, default: Any, where: str) -> Parameter:
+    from ..types.field_info import read_parameter
+
+    return read_parameter(name, annotation, default, where)
+
+
+def _refuse_foreign_marker(name: str, annotation: Any, default: Any, where: str) -> None:
+    from .foreign_markers import refuse_foreign_marker
+
+    refuse_foreign_marker(name, annotation, default, where)
 
 
 def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str]:
@@ -195,7 +229,7 @@ def _header_params(parameters: Sequence[Parameter]) -> dict[tuple[str, ...], str
 
 
 @contextmanager
-def explain_undefined_names(tool: str, source: Source) -> Iterator[None]:
+def explain_undefined_names(owner: str, source: Source) -> Iterator[None]:
     """Turn a NameError in an annotation into UndefinedAnnotation, which names the tool."""
     try:
         yield
@@ -203,20 +237,25 @@ def explain_undefined_names(tool: str, source: Source) -> Iterator[None]:
         raise
     except NameError as exc:
         raise UndefinedAnnotation(
-            f"tool {tool!r} is annotated with a type that is not defined: {exc}; "
+            f"{owner} is annotated with a type that is not defined: {exc}; "
             f"define or import it at the top level of {source.function.__module__}"
         ) from exc
 
 
-def _missing_type_message(parameter: str, tool: str) -> str:
+def _missing_type_message(parameter: str, owner: str, source: Source) -> str:
+    function: Any = source.function  # mypy takes the field for a method
     if parameter in ("self", "cls"):
-        return f"tool {tool!r} is a method; register it of an object: app.add_tool(thing.{tool})"
-    return f"parameter {parameter!r} of tool {tool!r} has no type; write {parameter}: str"
+        name = function.__name__
+        return f"{owner} is a method; register it of an object: app.add_tool(thing.{name})"
+    from ..other_frameworks import missing_type_hint
+
+    hint = missing_type_hint(parameter, function.__name__)
+    return f"parameter {parameter!r} of {owner} has no type; {hint}"
 
 
-def _depends_as_default_message(parameter: str, tool: str) -> str:
+def _depends_as_default_message(parameter: str, owner: str) -> str:
     return (
-        f"parameter {parameter!r} of tool {tool!r} has Depends as its default; "
+        f"parameter {parameter!r} of {owner} has Depends as its default; "
         f"write {parameter}: Annotated[TYPE, Depends(…)]"
     )
 

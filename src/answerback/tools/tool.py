@@ -6,16 +6,17 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..contract import Contract
 from ..shape import Shape
-from ..types.annotation_reader import check_type
 from ..types.arguments import Arguments, Parameter
+from ..types.default_check import check_parameter
+from ..types.nan_as_null import with_nan_as_null
 from ..types.output import Output
-from .return_type import ReturnType, read_return_type
+from .return_type import ReturnType, of_wrapped_function, read_return_type
 from .signature import (
     Signature,
     Source,
@@ -33,25 +34,17 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.-]{1,128}")
 
 
-class Home(Protocol):
-    """The part of a Registry that a running tool needs; tools are below it."""
-
-    @property
-    def lifespan(self) -> Any: ...
-    @property
-    def overrides(self) -> Mapping[Any, Callable[..., Any]]: ...
-    @property
-    def run_async(self) -> Callable[[Any, Any], Any] | None: ...
-
-
 class Tool:
     """Registering a tool is cheap: decoders are built at the first call, schemas when listed.
 
     `settings` has all options, with their defaults.
     """
 
-    home: Home | None = None
-    """The app that the tool was registered with."""
+    path: tuple[Any, ...] = ()
+    """The app that serves the tool, then the apps included on the way to the one that owns it."""
+    around: tuple[Any, ...] = ()
+    """The middleware around its run: that of the apps in `path`, in this order."""
+    noun = "tool"
 
     def __init__(
         self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
@@ -60,23 +53,36 @@ class Tool:
         self.contract = contract
         self.settings = settings = resolve_options(options)
         self.source = source_of(fn)
-        self.name = _check_name(settings.name or _name_of(fn, self.source))
+        self.name = self._check_name(settings.name or _name_of(fn, self.source))
         self.title = settings.title
         self.lenient = settings.lenient
         self.timeout = settings.timeout
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
-        check_callable(self.source, self.name)
+        # What `wrap` returns is a reply by intention, so that it is not logged.
+        self.told_finished = bool(getattr(fn, "returns_envelope", False))
+        """A finished reply of this tool was logged, which is done once."""
+        check_callable(self.source, self.owner)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
         # yet: those are read at the first call.
         with suppress(NameError):
             _ = self.returns
 
+    @property
+    def owner(self) -> str:
+        """The tool in messages, such as `tool 'add'`."""
+        return f"{self.noun} {self.name!r}"
+
+    @staticmethod
+    def _check_name(name: object) -> str:
+        """Return the name; raises ValueError for one that MCP or a URL does not allow."""
+        return check_tool_name(name)
+
     @cached_property
     def signature(self) -> Signature:
-        signature = read_signature(self.source, self.name)
+        signature = read_signature(self.source, self.owner)
         for parameter in signature.parameters:
-            check_type(parameter.annotation, f"parameter {parameter.name!r} of tool {self.name!r}")
+            check_parameter(parameter, f"parameter {parameter.target!r} of {self.owner}")
         if signature.dependencies:
             from .dependencies import with_dependencies
 
@@ -86,14 +92,29 @@ class Tool:
     @cached_property
     def returns(self) -> ReturnType:
         annotation = self.signature.returns
-        with explain_undefined_names(self.name, self.source):
-            return read_return_type(
-                annotation, self.contract, f"the return value of tool {self.name!r}"
+        finished = self.settings.returns == "reply"
+        with explain_undefined_names(self.owner, self.source):
+            returns = read_return_type(
+                annotation,
+                self.contract,
+                f"the return value of {self.owner}",
+                finished=finished,
             )
+        if self.settings.nan == "null":
+            nullable = with_nan_as_null(returns.data_type)
+            returns = msgspec.structs.replace(returns, data_type=nullable)
+        is_wrapped = finished and getattr(self.fn, "returns_envelope", False)
+        return of_wrapped_function(returns) if is_wrapped else returns
 
     @cached_property
     def shape(self) -> Shape:
-        return self.returns.shape
+        return self.sent_shape(self.returns.shape)
+
+    def sent_shape(self, shape: Shape) -> Shape:
+        """Return *shape* as this tool sends it, which may be without structuredContent."""
+        if self.settings.structured:
+            return shape
+        return msgspec.structs.replace(shape, structured=False)
 
     @cached_property
     def arguments(self) -> Arguments:
@@ -120,7 +141,7 @@ class Tool:
         """The arguments with their descriptions from the docstring, for listings."""
         descriptions = self.docstring.arguments
         return tuple(
-            msgspec.structs.replace(parameter, description=descriptions.get(parameter.name))
+            msgspec.structs.replace(parameter, description=descriptions.get(parameter.target))
             for parameter in self.signature.parameters
         )
 
@@ -138,13 +159,28 @@ class Tool:
         return make_output_schema(self)
 
 
+def _refuse_lambda(name: object) -> None:
+    if name == "<lambda>":
+        raise ValueError("a lambda has no name and no types; write a def, or give a name=")
+
+
+def check_free_name(name: object) -> str:
+    """Return the name of a resource or a prompt, for which MCP allows any text."""
+    _refuse_lambda(name)
+    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+        raise ValueError(f"{name!r} cannot be a name; write text without control characters")
+    return name
+
+
 def _name_of(fn: Callable[..., Any], source: Source) -> str:
     """Return the name of a function, or the class name of a callable object."""
     name = source.function.__name__
     return type(fn).__name__ if name == "__call__" else name
 
 
-def _check_name(name: object) -> str:
+def check_tool_name(name: object) -> str:
+    """Return the name of a tool; raises ValueError for one that MCP or a URL does not allow."""
+    _refuse_lambda(name)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError(
             f"{name!r} cannot be the name of a tool; "

@@ -15,7 +15,7 @@ def make_input_schema(tool: Tool) -> dict[str, Any]:
     """Return the author's schema, or else the schema of the parameters."""
     if tool.settings.input_schema is not None:
         return tool.settings.input_schema
-    with explain_undefined_names(tool.name, tool.source):
+    with explain_undefined_names(tool.owner, tool.source):
         schema = arguments_schema(tool.parameters)
     for (name,), header in tool.signature.header_params.items():
         schema["properties"][name]["x-mcp-header"] = header
@@ -26,5 +26,5 @@ def make_output_schema(tool: Tool) -> dict[str, Any] | None:
     """Return the schema of the wrapped data; None if the return annotation has no data type."""
     if not tool.returns.declared:
         return None
-    with explain_undefined_names(tool.name, tool.source):
+    with explain_undefined_names(tool.owner, tool.source):
         return tool.returns.shape.wrap_schema(output_schema(tool.returns.data_type))

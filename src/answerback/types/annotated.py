@@ -57,15 +57,19 @@ def _flatten(items: Iterable[Any]) -> Iterator[Any]:
     for item in items:
         if getattr(item, "__is_annotated_types_grouped_metadata__", False):
             yield from _flatten(item)
-        elif _is_pydantic_field(item):
+        elif is_field_info(item):
             yield from _flatten(item.metadata)
             yield item
         else:
             yield item
 
 
-def _is_pydantic_field(item: Any) -> bool:
-    return _library_of(item) == "pydantic" and type(item).__name__ == "FieldInfo"
+def is_field_info(item: Any) -> bool:
+    """Return whether *item* is pydantic's `Field(...)`, or a subclass such as FastAPI's `Query`."""
+    return any(
+        cls.__name__ == "FieldInfo" and cls.__module__.startswith("pydantic.")
+        for cls in type(item).__mro__
+    )
 
 
 def _read_item(item: Any, metadata: Metadata) -> None:
@@ -74,9 +78,10 @@ def _read_item(item: Any, metadata: Metadata) -> None:
         _add_notes(metadata, item, item.extra_json_schema)
     elif isinstance(item, str):
         metadata.notes = msgspec.structs.replace(metadata.notes, description=item)
-    elif _is_pydantic_field(item):
-        extra = item.json_schema_extra
-        _add_notes(metadata, item, extra if isinstance(extra, dict) else None)
+    elif is_field_info(item):
+        extra = item.json_schema_extra if isinstance(item.json_schema_extra, dict) else {}
+        deprecated = {"deprecated": True} if getattr(item, "deprecated", None) else {}
+        _add_notes(metadata, item, {**deprecated, **extra})
     elif type(item).__name__ == "Doc":
         metadata.notes = msgspec.structs.replace(metadata.notes, description=item.documentation)
     elif _library_of(item) == "annotated_types":

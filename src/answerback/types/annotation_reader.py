@@ -18,10 +18,12 @@ import msgspec
 
 from . import nodes
 from .annotated import Metadata, read_metadata
+from .codecs import codec_for
+from .nan_as_null import floats_or_null, has_nan_as_null
 from .nodes import NO_LIMITS, NO_NOTES, Node, ValueLimits
 from .patterns import find_pattern_problem
 from .problems import UnservableType
-from .record_fields import read_fields, start_record, style_of
+from .record_fields import read_fields, refuse_field_defaults, start_record, style_of
 from .unservable import explain_unservable, name_of
 
 _SCALARS = frozenset(
@@ -66,7 +68,8 @@ def read_type(annotation: Any, where: str = "") -> Node:
     if _is_hashable(annotation) and annotation in _PLAIN_NODES:
         return _PLAIN_NODES[annotation]
     try:
-        return _Reader().read(annotation, where)
+        node = _Reader().read(annotation, where)
+        return floats_or_null(node) if has_nan_as_null(annotation) else node
     except RecursionError:
         raise UnservableType(where, _RECURSIVE_ALIAS.format(name_of(annotation))) from None
 
@@ -185,6 +188,8 @@ class _Reader:
             return self._record(bare, origin, style, where)
         if plain := _PLAIN_NODES.get(bare):
             return plain
+        if codec := codec_for(origin):
+            return nodes.Custom(origin, codec)
         raise UnservableType(where, explain_unservable(bare))
 
     def _type_var(self, var: Any, where: str) -> Node:
@@ -237,6 +242,7 @@ class _Reader:
         try:
             fields = read_fields(record, lambda hint, name: self.read(hint, f"{where}.{name}"))
             record.fields = tuple(fields)
+            refuse_field_defaults(record, where)
         except (TypeError, NotImplementedError) as error:
             if isinstance(error, UnservableType):
                 raise

@@ -22,15 +22,27 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     """One parameter of a function: its name, its resolved annotation and its default."""
 
     name: str
+    """The name of the argument in JSON, in schemas and in messages."""
     annotation: Any
     # By a factory, because NODEFAULT itself would mean that this field has no default.
     default: Any = msgspec.field(default_factory=lambda: msgspec.NODEFAULT)
     description: str | None = None
+    keyword: str | None = None
+    """The function's own name for the parameter, if it may differ from the argument's."""
+    other_names: tuple[str, ...] = ()
+    """Further names under which a caller may send the argument."""
+    default_factory: Callable[[], Any] | None = None
+    """Makes the default for one call; the function's own default is not used then."""
 
     @property
     def required(self) -> bool:
         """Whether a call must have this argument."""
-        return self.default is msgspec.NODEFAULT
+        return self.default is msgspec.NODEFAULT and self.default_factory is None
+
+    @property
+    def target(self) -> str:
+        """The function's own name for the parameter."""
+        return self.keyword or self.name
 
 
 class Arguments:
@@ -114,15 +126,24 @@ class _ArgumentsDecoder:
     def __init__(self, parameters: Sequence[Parameter]) -> None:
         self.nodes = {each.name: read_type(each.annotation, each.name) for each in parameters}
         self.required = [each.name for each in parameters if each.required]
-        # Each with the function that copies its default, or None if it cannot change.
+        # By the function's own names, each with the function that makes its default, or None if
+        # the function's own default will do.
         self.optional = {
-            each.name: _copier(each.default) for each in parameters if not each.required
+            each.target: each.default_factory or default_copier(each.default)
+            for each in parameters
+            if not each.required
         }
-        fields = [(name, self.nodes[name], True) for name in self.required]
-        fields += [(name, self.nodes[name], False) for name in self.optional]
+        self._targets = {each.name: each.target for each in parameters}
+        self._other_names = {other: each.name for each in parameters for other in each.other_names}
+        fields = [(each.target, self.nodes[each.name], each.required) for each in parameters]
+        renamed = {target: name for name, target in self._targets.items()}
         self._types = MsgspecTypes()
         self._struct = self._types.struct(
-            "Arguments", fields, forbid_unknown_fields=True, kw_only=True
+            "Arguments",
+            fields,
+            rename=renamed,
+            forbid_unknown_fields=True,
+            kw_only=True,
         )
         self.decode = self._types.decoder(self._struct).decode
 
@@ -142,13 +163,17 @@ class _ArgumentsDecoder:
             return None
         built: dict[str, Any] = dict.fromkeys(self.optional, msgspec.UNSET)
         try:
-            built |= {name: steps.build(self.nodes[name], sent[name]) for name in sent}
+            built |= {
+                self._targets[name]: steps.build(self.nodes[name], sent[name]) for name in sent
+            }
         except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
             return None
         return built
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
         """Return the arguments as JSON that fits their types; *coercion* collects problems."""
+        if self._other_names:
+            sent = rename_arguments(sent, self._other_names)
         for name in self.required:
             if name not in sent:
                 expected = describe(self.nodes[name])
@@ -180,7 +205,15 @@ class _ArgumentsDecoder:
 _OUT_OF_RANGE = object()
 
 
-def _copier(default: Any) -> Callable[[], Any] | None:
+def rename_arguments(sent: dict[str, Any], other_names: dict[str, str]) -> dict[str, Any]:
+    """Return the arguments with the first name of each that was sent under another name."""
+    return {
+        sent_name if other_names.get(sent_name, sent_name) in sent else other_names[sent_name]: each
+        for sent_name, each in sent.items()
+    }
+
+
+def default_copier(default: Any) -> Callable[[], Any] | None:
     """Return a function that copies the default, or None if calls may share it."""
     if default is None or isinstance(default, str | int | float | bytes):
         return None
@@ -227,9 +260,17 @@ def _load_each(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     return sent
 
 
+# A message lists no more of the arguments than these.
+_MAX_NAMES = 20
+
+
 def _suggestion(name: str, known: dict[str, Node]) -> str | None:
     found = similar_names(name[:MAX_SHOWN], known)
-    return f"did you mean {found[0]!r}?" if found else None
+    if found:
+        return f"did you mean {found[0]!r}?"
+    names = ", ".join(list(known)[:_MAX_NAMES])
+    more = ", …" if len(known) > _MAX_NAMES else ""
+    return f"the arguments are {names}{more}" if known else "it takes no arguments"
 
 
 def _problem_from_msgspec(error: msgspec.ValidationError, sent: dict[str, Any]) -> Problem:

@@ -8,16 +8,15 @@ slower than msgspec, so it runs only where msgspec refused the value.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import nodes
 from .coerce_union import best_attempt, candidates, quick_member
 from .describe import describe
-from .json_text import load
+from .lenient import is_null, is_text_of, read_text, unpack
 from .nodes import Node
-from .problems import Coercion, InvalidJson, MemberAttempt, TooManyProblems, dict_item, item, member
+from .problems import Coercion, MemberAttempt, TooManyProblems, dict_item, item, member
 from .scalars import read_scalar
 
 # The number of items of a long array that are checked, built or freed at once.
@@ -52,7 +51,7 @@ def _scalar(node: nodes.Scalar, value: Any, path: str, coercion: Coercion) -> An
     if _scalar_fits(node, value):
         return value
     if coercion.lenient and isinstance(value, str):
-        parsed = parse_text(node.kind, value)
+        parsed = read_text(node.kind, value)
         if parsed is not None and _scalar_fits(node, parsed):
             coercion.repairs += 1
             return parsed
@@ -67,26 +66,10 @@ def _scalar_fits(node: nodes.Scalar, value: Any) -> bool:
     return True
 
 
-def parse_text(kind: type, text: str) -> bool | int | float | None:
-    """Return the number or boolean that *text* is written for, or None."""
-    text = text.strip()
-    try:
-        if kind is bool:
-            return {"true": True, "false": False}.get(text.lower())
-        if kind is int:
-            number = float(text) if "." in text or "e" in text.lower() else int(text)
-            return int(number) if number == int(number) else None
-        if kind is float:
-            return float(text) if math.isfinite(float(text)) else None
-        return None
-    except (ValueError, OverflowError):
-        return None
-
-
 def _null(node: nodes.Null, value: Any, path: str, coercion: Coercion) -> Any:
     if value is None:
         return value
-    if coercion.lenient and isinstance(value, str) and value.strip().lower() == "null":
+    if coercion.lenient and isinstance(value, str) and is_null(value):
         coercion.repairs += 1
         return None
     return coercion.report_mismatch(node, value, path)
@@ -100,30 +83,19 @@ def _choice(node: nodes.Choice, value: Any, path: str, coercion: Coercion) -> An
         if coercion.repair and choice == value and nodes.kind_of(choice) == nodes.kind_of(value):
             coercion.repairs += 1
             return choice
-        if coercion.lenient and isinstance(value, str) and _is_text_of(choice, value):
+        if coercion.lenient and isinstance(value, str) and is_text_of(choice, value):
             coercion.repairs += 1
             return choice
     return coercion.report_mismatch(node, value, path)
 
 
-def _is_text_of(choice: Any, text: str) -> bool:
-    if choice is None:
-        return text.strip().lower() == "null"
-    return not isinstance(choice, str) and parse_text(type(choice), text) == choice
-
-
 def _unpack(value: Any, wanted: type, coercion: Coercion) -> Any:
     """Return the array or object that a string contains as JSON text, if *lenient* allows it."""
-    if not coercion.lenient or not isinstance(value, str):
+    inside = unpack(value, coercion)
+    if inside is value or not isinstance(inside, wanted):
         return value
-    if not value.lstrip().startswith("[" if wanted is list else "{"):
-        return value
-    try:
-        inside = load(value.encode("utf-8", "surrogatepass"))
-    except InvalidJson:
-        return value
-    coercion.repairs += isinstance(inside, wanted)
-    return inside if isinstance(inside, wanted) else value
+    coercion.repairs += 1
+    return inside
 
 
 def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
@@ -261,13 +233,27 @@ def _model(node: nodes.Model, value: Any, path: str, coercion: Coercion) -> Any:
     return coerce_model(node, value, path, coercion)
 
 
+def _custom(node: nodes.Custom, value: Any, path: str, coercion: Coercion) -> Any:
+    kinds = nodes.kinds(node)
+    if kinds in ({"array"}, {"object"}):
+        value = _unpack(value, list if kinds == {"array"} else dict, coercion)
+    if nodes.kind_of(value) not in kinds:
+        return coercion.report_mismatch(node, value, path)
+    try:
+        if node.codec.decode is not None:
+            node.codec.decode(value)
+    except Exception:  # noqa: BLE001 - an author's function may raise any exception
+        return coercion.report_mismatch(node, value, path)
+    return value
+
+
 def choose_member(node: nodes.Union, value: Any, coercion: Coercion) -> Node | None:
     """Return the member that fits *value* best, or None if no member fits."""
     return _attempt_union(node, value, "", coercion).member
 
 
 def _union(node: nodes.Union, value: Any, path: str, coercion: Coercion) -> Any:
-    if not (coercion.prune or coercion.lenient):
+    if not coercion.prune:
         quick = quick_member(candidates(node, value), value)
         if quick is not None:
             coercion.key_differences += quick[1]
@@ -293,6 +279,9 @@ def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion)
     for lenient in (False, True) if coercion.lenient else (False,):
         if not all(attempt.coercion.problems for attempt in attempts):
             break
+        if lenient and (inside := unpack(value, coercion)) is not value:
+            # Once for all members, so that nested text does not take exponential time.
+            return _attempt_union(node, inside, path, coercion)
         for kind in node.members if lenient else candidates(node, value):
             fork = coercion.fork(lenient=lenient)
             # Not in a function of its own: recursive types may use up the stack.
@@ -321,5 +310,6 @@ _COERCE: dict[type[Node], Callable[[Any, Any, str, Coercion], Any]] = {
     nodes.Record: _record,
     nodes.Union: _union,
     nodes.Model: _model,
+    nodes.Custom: _custom,
     nodes.Noted: lambda node, value, path, coercion: coerce(node.inner, value, path, coercion),
 }

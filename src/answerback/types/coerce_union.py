@@ -103,6 +103,8 @@ def _distance(attempt: MemberAttempt) -> tuple[int, int, int]:
     rank = 0
     if isinstance(node, nodes.Scalar):
         rank = _RANK.get(node.kind, 1)
+    elif isinstance(node, nodes.Custom):
+        rank = _RANK[str] if node.codec.is_free_text else 1
     elif isinstance(node, nodes.Anything | nodes.Mapping):
         # They accept nearly every value or object, so a class that fits is the better choice.
         rank = _LAST_RANK

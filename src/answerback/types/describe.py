@@ -46,6 +46,14 @@ def kind_name(value: Any) -> str:
     return _KINDS.get(kind) or type(value).__name__
 
 
+def describe_length(node: Node, value: Any) -> str:
+    """Return the length of an array or object, if the length may be what is wrong with it."""
+    node = nodes.without_notes(node)
+    is_array = isinstance(node, nodes.Array | nodes.Fixed) or getattr(node, "array", False)
+    wanted = list if is_array else dict if isinstance(node, nodes.Mapping) else ()
+    return f" of length {len(value)}" if isinstance(value, wanted) else ""
+
+
 def _describe_number(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > 256:
         return f"of about {int(value.bit_length() * math.log10(2)) + 1} digits"
@@ -82,9 +90,13 @@ def _describe_class(node: Node) -> str:
         case nodes.Record(cls=cls):
             return f"{cls.__name__} object"
         case nodes.Model(annotation=annotation):
+            while hasattr(annotation, "__metadata__"):
+                annotation = annotation.__origin__
             return str(getattr(annotation, "__name__", annotation))
         case nodes.Null():
             return "null"
+        case nodes.Custom(cls=cls):
+            return cls.__name__
     return "any value"
 
 
@@ -94,7 +106,8 @@ def _describe_limits(limits: nodes.ValueLimits) -> str:
         if name in _SIGNS:
             parts.append(f"{_SIGNS[name]} {limit}")
         elif name == "pattern":
-            parts.append(f"matching {limit!r}")
+            # Not as repr, which doubles each backslash.
+            parts.append(f"matching '{limit}'")
         elif name == "tz":
             parts.append("with an offset" if limit else "without an offset")
         else:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from . import nodes
 from .annotation_reader import is_object_node, read_type
 from .arguments import Parameter
+from .nan_as_null import has_nan_as_null
 from .nodes import Node
+from .scalars import join_descriptions
 from .schema_renderer import Renderer, clean_name, default_keyword
 
 Schema = dict[str, Any]
@@ -35,12 +37,18 @@ def arguments_schema(parameters: Sequence[Parameter]) -> Schema:
 
 
 def _property(parameter: Parameter, schema: Schema) -> Schema:
-    if parameter.description is not None:
-        # A description in the annotation has precedence over one in the docstring.
-        schema.setdefault("description", parameter.description)
+    add_description(schema, parameter.description)
     if not parameter.required:
         schema.update(default_keyword(parameter.default))
     return schema
+
+
+def add_description(schema: Schema, text: str | None) -> None:
+    """Add the description of the docstring; one in the annotation has precedence."""
+    if text is not None:
+        of_type = schema.get("description")
+        joined = join_descriptions(text, of_type)
+        schema["description"] = of_type if of_type is not None and joined == text else joined
 
 
 def output_schema(annotation: Any) -> Schema:
@@ -118,6 +126,8 @@ def _count_records(tree: Node) -> Counter[Any]:
 
 
 def _short_name(annotation: Any) -> str:
+    if has_nan_as_null(annotation):
+        annotation = get_args(annotation)[0]
     if isinstance(annotation, type):
         return clean_name(annotation.__name__)
     # A generic with its types: Box[int] becomes Box_int.

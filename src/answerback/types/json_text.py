@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from .codecs import codec_of_value
 from .problems import InvalidJson
 
 MAX_DEPTH = 200
@@ -117,6 +118,8 @@ def _encode_hook(value: Any) -> Any:
         from .pydantic_types import dump
 
         return dump(value)
+    if (codec := codec_of_value(value)) is not None:
+        return codec.encode(value)
     raise UnencodableType(f"{type(value).__name__} is not known to JSON")
 
 

@@ -133,7 +133,7 @@ class MsgspecTypes:
                 return not self._canonical and _loses_defaults(node)
             case nodes.Union():
                 return _is_misread(node)
-        return isinstance(node, nodes.Model)
+        return isinstance(node, nodes.Model | nodes.Custom)
 
 
 def _loses_defaults(record: nodes.Record) -> bool:
@@ -240,6 +240,7 @@ _NATIVE: dict[type[Node], Callable[[MsgspecTypes, Any], Any]] = {
     nodes.Record: lambda types, node: node.annotation,
     nodes.Union: _union,
     nodes.Model: lambda types, node: None,
+    nodes.Custom: lambda types, node: None,
     nodes.Noted: lambda types, node: types.type_of(node.inner),
 }
 
@@ -379,7 +380,16 @@ def _build_model(node: nodes.Model, value: Any) -> Any:
     return build_model(node, value)
 
 
+def _build_custom(node: nodes.Custom, value: Any) -> Any:
+    # Without `decode` the type is for results only, which are checked as JSON.
+    decode = node.codec.decode
+    if nodes.kind_of(value) not in nodes.kinds(node):
+        raise ValueError("not of the type in its schema")
+    return value if decode is None else decode(value)
+
+
 _BUILD: dict[type[Node], Callable[[Any, Any], Any]] = {
+    nodes.Custom: _build_custom,
     nodes.Scalar: read_scalar,
     nodes.Choice: _build_choice,
     nodes.Model: _build_model,

@@ -14,6 +14,8 @@ from uuid import UUID
 
 import msgspec
 
+from .codecs import Codec
+
 
 class ValueLimits(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the values of a type, from the metadata of any library."""
@@ -149,6 +151,13 @@ class Model(Node):
     annotation: Any
 
 
+class Custom(Node):
+    """A class without a JSON form of its own, which a codec writes and reads."""
+
+    cls: type
+    codec: Codec
+
+
 class Noted(Node):
     """A type with notes for its schema."""
 
@@ -270,4 +279,7 @@ def kinds(node: Node) -> frozenset[str]:
             return frozenset().union(*map(kinds, members))
         case Noted(inner=inner):
             return kinds(inner)
+        case Custom(codec=codec):
+            name = str(codec.schema.get("type")).replace("integer", "number")
+            return frozenset({name}) if name in ALL_KINDS else ALL_KINDS
     return ALL_KINDS

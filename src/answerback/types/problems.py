@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Protocol
 import msgspec
 
 from . import nodes
-from .describe import describe, describe_value, kind_name
+from .describe import describe, describe_length, describe_value, kind_name
 from .nodes import Node
 from .scalars import format_hint
 from .validator_text import is_secret_path
@@ -126,7 +126,7 @@ class Coercion:
 
     __slots__ = (
         *("lenient", "problems", "prune", "repair", "show_values", "stopped_early"),
-        *("key_differences", "repairs", "steps", "union_attempts"),
+        *("key_differences", "repairs", "steps", "union_attempts", "unpacked"),
     )
 
     def __init__(
@@ -158,12 +158,15 @@ class Coercion:
         # Results by the ids of union and value, and by `lenient`. Without them, nested unions
         # of recursive types would take exponential time.
         self.union_attempts: dict[tuple[int, int, bool], MemberAttempt] = {}
+        # The arrays and objects that were found in strings, by the id of the string.
+        self.unpacked: dict[int, tuple[str, Any]] = {}
 
     def report_mismatch(self, node: Node, value: Any, path: str) -> Any:
         """Report that *node* does not accept *value*; returns *value*."""
         expected = describe(node)
         is_shown = self.show_values and not is_secret_path(path)
         got = describe_value(value) if is_shown else kind_name(value)
+        got += describe_length(node, value)
         message, hint = f"expected {expected}, got {got}", _format_hint(node, value)
         self.report(path, message, expected=expected, got=got, hint=hint)
         return value
@@ -185,6 +188,7 @@ class Coercion:
             repair=self.repair, lenient=lenient, prune=self.prune, show_values=self.show_values
         )
         fork.union_attempts = self.union_attempts
+        fork.unpacked = self.unpacked
         return fork
 
 
@@ -193,6 +197,8 @@ def _format_hint(node: Node, value: Any) -> str | None:
     node = nodes.without_notes(node)
     if isinstance(node, nodes.Union):
         return next((hint for each in node.members if (hint := _format_hint(each, value))), None)
+    if isinstance(node, nodes.Custom) and node.codec.example is not None:
+        return f"write it like {node.codec.example}"
     return format_hint(node, value) if isinstance(node, nodes.Scalar) else None
 
 

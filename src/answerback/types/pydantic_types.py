@@ -11,7 +11,7 @@ from typing import Any, get_args
 import msgspec
 from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import SchemaError, SchemaValidator, to_jsonable_python
+from pydantic_core import SchemaError, SchemaValidator
 from pydantic_core.core_schema import ErrorType
 
 from .describe import describe
@@ -19,6 +19,7 @@ from .json_text import ENCODER
 from .model_slices import build_in_slices, with_fail_fast
 from .nodes import Model
 from .problems import Coercion, InvalidOutput, dict_item, item, member
+from .pydantic_lenient import replace_at, with_texts_read
 from .validator_text import quotes_secret, refusal
 
 
@@ -83,11 +84,11 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
     except ValidationError as error:
         problems = _errors(error)
     repaired = _repair(value, problems) if coercion.repair else value
+    if repaired is value and coercion.lenient:
+        repaired = with_texts_read(value, problems)
     if repaired is not value:
         coercion.repairs += 1
         return coerce_model(node, repaired, path, coercion)
-    if coercion.lenient:
-        return _coerce_leniently(node, value, path, coercion)
     _report(problems, value, path, coercion)
     return value
 
@@ -110,7 +111,10 @@ def _repair(value: Any, problems: list[Any]) -> Any:
         # Validation stopped at the first one of each list. In JSON Schema 1.0 and 1 are equal.
         return _with_ints(value)
     repaired = msgspec.json.decode(encoded)
-    changed = [_replace(repaired, each["loc"], each["input"]) for each in whole_floats]
+    changed = [
+        replace_at(repaired, each["loc"], each["input"], int(each["input"]))
+        for each in whole_floats
+    ]
     return repaired if any(changed) else value
 
 
@@ -124,34 +128,6 @@ def _with_ints(value: Any) -> Any:
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer()
-
-
-def _replace(container: Any, loc: tuple[int | str, ...], value: float) -> bool:
-    # A location also has the names of union members, which are not keys of the value.
-    for n, key in enumerate(loc):
-        inside = _get(container, key)
-        if inside == value and isinstance(inside, float) and n >= len(loc) - 2:
-            container[key] = int(value)
-            return True
-        container = container if inside is None else inside
-    return False
-
-
-def _get(container: Any, key: int | str) -> Any:
-    try:
-        return container[key]
-    except (KeyError, IndexError, TypeError):
-        return None
-
-
-def _coerce_leniently(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
-    try:
-        typed = _validate(node, msgspec.json.encode(value), strict=False)
-    except ValidationError as error:
-        _report(_errors(error), value, path, coercion)
-        return value
-    coercion.repairs += 1
-    return to_jsonable_python(typed, by_alias=True)
 
 
 def _report(problems: list[Any], sent: Any, path: str, coercion: Coercion) -> None:

@@ -15,7 +15,9 @@ from msgspec._utils import (  # type: ignore[attr-defined]
     get_typeddict_info,
 )
 
+from .annotated import is_field_info
 from .nodes import Field, Node, Record
+from .problems import UnservableType
 
 # Reads the annotation of the named field.
 ReadField = Callable[[Any, str], Node]
@@ -54,6 +56,20 @@ def start_record(annotation: Any, cls: Any, style: str) -> Record:
 def read_fields(record: Record, read: ReadField) -> Iterator[Field]:
     """Yield the fields of *record*; *read* reads their annotations."""
     yield from _FIELDS[record.style](record, read)
+
+
+def refuse_field_defaults(record: Record, where: str) -> None:
+    """Raise UnservableType for a field with pydantic's `Field(...)` as its default.
+
+    Such a class is not pydantic's, so each object would have the `Field` itself as its value.
+    """
+    for field in record.fields:
+        if is_field_info(field.default):
+            raise UnservableType(
+                f"{where}.{field.name}",
+                f"pydantic's Field as a default works in pydantic's own classes only; "
+                f"write {field.name}: Annotated[T, Field(...)], or use pydantic.dataclasses",
+            )
 
 
 def _typeddict(record: Record, read: ReadField) -> Iterator[Field]:

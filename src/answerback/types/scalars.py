@@ -63,14 +63,38 @@ _FORMAT_HINTS: dict[tuple[type, bool | None], str] = {
     (bytes, None): "write it in base64",
     (bytearray, None): "write it in base64",
 }
-_FORMATS = {datetime: "date-time", time: "time"}
+_FORMATS = {datetime: "date-time", time: "time", timedelta: "duration"}
+# JSON Schema's formats are those of RFC 3339: times have an offset, durations no fractions. Types
+# that allow other values are described in words.
+_TIME_TEXTS: dict[tuple[type, bool | None], str] = {
+    (datetime, None): "ISO 8601 date and time, with or without an offset",
+    (datetime, False): "ISO 8601 date and time without an offset",
+    (time, None): "ISO 8601 time, with or without an offset",
+    (time, False): "ISO 8601 time without an offset",
+    (timedelta, None): "ISO 8601 duration",
+}
 
 
-def format_of_pattern(pattern: str | None) -> str | None:
-    """Return JSON Schema's format name for a pattern of this module, if there is one."""
-    if pattern == _PATTERNS[timedelta]:
-        return "duration"
-    found = (_FORMATS[kind] for (kind, _), each in _TIME_PATTERNS.items() if each == pattern)
+def format_keyword(node: Scalar, mode: str) -> dict[str, str]:
+    """Return the `format` of a date, time or duration, or a `description` where none is right."""
+    kind = node.kind
+    # An argument in the narrower form of the format is always accepted, a result may have others.
+    if node.limits.tz or (kind is timedelta and mode == "validation"):
+        return {"format": _FORMATS[kind]}
+    return {"description": _TIME_TEXTS[kind, node.limits.tz]}
+
+
+def join_descriptions(own: str, of_type: str | None) -> str:
+    """Return the author's description, with the words of a type of this module behind it."""
+    is_ours = of_type in _TIME_TEXTS.values()
+    return f"{own} ({of_type})" if is_ours else own
+
+
+def format_in_words(description: str | None) -> str | None:
+    """Return the format that the words of this module in a description stand for."""
+    found = (
+        _FORMATS[kind] for (kind, _), text in _TIME_TEXTS.items() if text in (description or "")
+    )
     return next(found, None)
 
 

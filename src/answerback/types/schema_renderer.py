@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,7 @@ import msgspec
 from . import nodes
 from .json_text import ENCODER
 from .nodes import Node, ValueLimits
-from .scalars import pattern_of
+from .scalars import format_keyword, join_descriptions, pattern_of
 from .unencodable import find_fault
 
 Schema = dict[str, Any]
@@ -175,7 +175,7 @@ def _length_keywords(limits: ValueLimits, noun: str) -> Schema:
     return schema
 
 
-def _scalar(node: nodes.Scalar) -> Schema:
+def _scalar(node: nodes.Scalar, mode: str = "serialization") -> Schema:
     if node.kind in _JSON_TYPES:
         return {"type": _JSON_TYPES[node.kind], **_limit_keywords(node.limits)}
     if node.kind in (bytes, bytearray):
@@ -189,14 +189,7 @@ def _scalar(node: nodes.Scalar) -> Schema:
         return {"anyOf": [number, {"type": "string", "pattern": pattern_of(Decimal, node.limits)}]}
     if node.kind in _FORMATS:
         return {"type": "string", "format": _FORMATS[node.kind]}
-    return {"type": "string", **_time_keywords(node)}
-
-
-def _time_keywords(node: nodes.Scalar) -> Schema:
-    # RFC 3339 requires an offset, so the format alone is right only for types that require one.
-    if node.kind is datetime and node.limits.tz:
-        return {"format": "date-time"}
-    return {"pattern": pattern_of(node.kind, node.limits)}
+    return {"type": "string", **format_keyword(node, mode)}
 
 
 def _limit_keywords(limits: ValueLimits) -> Schema:
@@ -336,18 +329,23 @@ def _union(renderer: Renderer, node: nodes.Union) -> Schema:
         schema = renderer.render(member)
         if tag := nodes.tag_of(member):
             schema = {**schema, "required": [tag, *schema.get("required", [])]}
-        members.extend(schema["anyOf"] if schema.keys() == {"anyOf"} else [schema])
-    return {"anyOf": members}
+        alternatives = schema["anyOf"] if schema.keys() == {"anyOf"} else [schema]
+        members.extend(each for each in alternatives if each not in members)
+    return {"anyOf": members} if len(members) > 1 else members[0]
 
 
 def _noted(renderer: Renderer, node: nodes.Noted) -> Schema:
-    return {**renderer.render(node.inner), **_note_keywords(node.notes)}
+    schema, keywords = renderer.render(node.inner), _note_keywords(node.notes)
+    if "description" in keywords:
+        own = str(keywords["description"])
+        keywords["description"] = join_descriptions(own, schema.get("description"))
+    return {**schema, **keywords}
 
 
 _RENDER: dict[type[Node], Callable[[Renderer, Any], Schema]] = {
     nodes.Anything: lambda renderer, node: {},
     nodes.Null: lambda renderer, node: {"type": "null"},
-    nodes.Scalar: lambda renderer, node: _scalar(node),
+    nodes.Scalar: lambda renderer, node: _scalar(node, renderer.mode),
     nodes.Choice: _choice,
     nodes.Array: _array,
     nodes.Fixed: _fixed,
@@ -355,5 +353,6 @@ _RENDER: dict[type[Node], Callable[[Renderer, Any], Schema]] = {
     nodes.Record: Renderer.record,
     nodes.Union: _union,
     nodes.Model: Renderer.model,
+    nodes.Custom: lambda renderer, node: dict(node.codec.schema),
     nodes.Noted: _noted,
 }

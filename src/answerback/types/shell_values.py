@@ -5,6 +5,7 @@ A value that cannot be read stays a string, so that decoding reports the problem
 
 from __future__ import annotations
 
+import math
 from base64 import b64encode
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ import msgspec
 from . import nodes
 from .annotation_reader import read_type
 from .arguments import Parameter
-from .coerce import fits, parse_text
+from .coerce import fits
 from .json_text import load
 from .nodes import Node
 from .problems import InvalidArguments, Problem
@@ -34,9 +35,10 @@ def from_strings(
     trees = {
         each.name: nodes.without_notes(read_type(each.annotation, each.name)) for each in parameters
     }
+    first_names = {other: each.name for each in parameters for other in each.other_names}
     values_by_name: dict[str, list[str | bytes]] = {}
     for name, value in pairs:
-        values_by_name.setdefault(name, []).append(value)
+        values_by_name.setdefault(first_names.get(name, name), []).append(value)
     problems = [
         Problem(path=name, message=message)
         for name, values in values_by_name.items()
@@ -112,7 +114,7 @@ def _read(node: Node, value: str | bytes) -> Any:
     if isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray):
         return b64encode(value if isinstance(value, bytes) else value.encode()).decode()
     text = _as_text(value)
-    if not isinstance(value, bytes) or isinstance(node, nodes.Scalar | nodes.Choice):
+    if not isinstance(value, bytes) or isinstance(node, nodes.Scalar | nodes.Choice | nodes.Custom):
         return _READ[type(node)](node, text)
     if isinstance(node, nodes.Array | nodes.Fixed):
         return _items_of_file(node, value)
@@ -143,10 +145,22 @@ def _scalar(node: nodes.Scalar, text: str) -> Any:
         word = text.strip().lower()
         return True if word in _YES else False if word in _NO else text
     if node.kind in (int, float):
-        number = parse_text(node.kind, text)
+        number = _number(node.kind, text)
         return text if number is None else number
     # A file may end with a line break, which only text keeps.
     return text if node.kind is str else text.strip()
+
+
+def _number(kind: type, text: str) -> int | float | None:
+    """Return the number that *text* is as Python reads it, which takes `+7` and `1_000` too."""
+    text = text.strip()
+    try:
+        if kind is int:
+            number = float(text) if "." in text or "e" in text.lower() else int(text)
+            return int(number) if number == int(number) else None
+        return float(text) if math.isfinite(float(text)) else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _null(node: nodes.Null, text: str) -> Any:
@@ -200,6 +214,10 @@ def _anything(node: nodes.Anything | nodes.Model, text: str) -> Any:
     return _json(text)
 
 
+def _custom(node: nodes.Custom, text: str) -> Any:
+    return text.strip() if nodes.kinds(node) == {"string"} else _json(text)
+
+
 def _union(node: nodes.Union, value: str | bytes) -> Any:
     for member in _readable_members(node):
         read = _read(member, value)
@@ -226,4 +244,5 @@ _READ: dict[type[Node], Callable[[Any, str], Any]] = {
     nodes.Mapping: _object,
     nodes.Record: _record,
     nodes.Model: _anything,
+    nodes.Custom: _custom,
 }

@@ -29,6 +29,7 @@ _REASONS: dict[Any, str] = {
     typing.NoReturn: "has no values; write None",
     typing.Never: "has no values; write None",
 }
+_WITH_RECIPES = frozenset({"pandas", "polars", "numpy", "PIL"})
 _FILE_TYPES = frozenset({"IO", "TextIO", "BinaryIO"})
 
 
@@ -52,7 +53,12 @@ def explain_unservable(annotation: Any) -> str:
     base = _builtin_base(origin)
     if base is not None:
         return f"{name} is a kind of {base} that JSON does not know; write {base}"
-    return f"{name} is not a type that JSON knows; make it a dataclass or write str"
+    if getattr(origin, "__module__", "").partition(".")[0] in _WITH_RECIPES:
+        return f"{name} has no JSON form; register it: docs/tools.md has a recipe for register_type"
+    return (
+        f"{name} is not a type that JSON knows; "
+        "make it a dataclass, write str, or register it with register_type"
+    )
 
 
 def _builtin_base(origin: Any) -> str | None:

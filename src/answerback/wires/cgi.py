@@ -85,7 +85,7 @@ class RequestBody:
         if self._is_without_length:
             return _bad_request("Content-Length is missing; CGI cannot read a body without it")
         if not length:
-            return b""
+            return _no_length() if self._has_body() else b""
         if not _is_number(length):
             return _bad_request(f"Invalid Content-Length: {length}")
         limit = _max_body(self._environ)
@@ -100,6 +100,19 @@ class RequestBody:
         if self._read < size:
             return _bad_request(f"Body ended after {self._read} of {size} bytes")
         return b"".join(chunks)
+
+    def _has_body(self) -> bool:
+        """Whether there are bytes on stdin without a length, as in a shell that sets none.
+
+        It does not wait: a web server need not close the stdin of a request without a body.
+        """
+        import select
+
+        try:
+            is_ready = bool(select.select([self._source], [], [], 0)[0])
+            return is_ready and not os.isatty(self._source) and bool(os.read(self._source, 1))
+        except (OSError, ValueError):
+            return False
 
     def discard_rest(self) -> None:
         """Read the part of the body that was refused, up to a limit.
@@ -188,6 +201,14 @@ def _log(exc: BaseException) -> None:
         log.error("the request could not be answered: %s", exc, exc_info=exc.__cause__)
     else:
         log.error("the request could not be answered", exc_info=exc)
+
+
+def _no_length() -> Reply[Any]:
+    return failure(
+        "There is a body, and CONTENT_LENGTH is not set",
+        code="INVALID_INPUT",
+        hint="set CONTENT_LENGTH to the number of bytes of the body",
+    )
 
 
 def _bad_request(message: str) -> Reply[Any]:

@@ -31,9 +31,11 @@ from .request import (
 from .worker_bus import (
     SINGLE_WORKER,
     RegistryChanged,
+    RegistrySwitched,
     SessionStatesWanted,
     SocketBus,
     WorkerBus,
+    WorkerMessage,
 )
 
 with needs_extra("serve"):
@@ -42,6 +44,7 @@ with needs_extra("serve"):
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from ...composition import Switch
     from ...lifespan import LifespanFailed
     from ..http.forwarded import TrustedProxies
     from .mcp_endpoint import McpEndpoint
@@ -72,7 +75,7 @@ class AsgiApp:
                 allow_origins=options.origins,
                 allow_methods=["GET", "POST", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=["X-Error-Code", "Mcp-Session-Id"],
+                expose_headers=["X-Error-Code", "X-Error-Hint", "Mcp-Session-Id"],
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -112,16 +115,20 @@ class AsgiApp:
         loop = asyncio.get_running_loop()
         sending: set[asyncio.Task[None]] = set()
 
-        def send(change: Change) -> None:
-            task = loop.create_task(bus.broadcast(RegistryChanged(change)))
+        def send(message: WorkerMessage) -> None:
+            task = loop.create_task(bus.broadcast(message))
             sending.add(task)
             task.add_done_callback(sending.discard)
 
         def forward(change: Change) -> None:
             # A change may come from any thread.
-            loop.call_soon_threadsafe(send, change)
+            loop.call_soon_threadsafe(send, RegistryChanged(change))
+
+        def forward_switch(switch: Switch) -> None:
+            loop.call_soon_threadsafe(send, RegistrySwitched(switch))
 
         self._registry.changes.forward = forward
+        self._registry.changes.forward_switch = forward_switch
 
     def open(self) -> None:
         """Serve, also after a shutdown."""
@@ -266,7 +273,7 @@ def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
         changed["scheme"] = forwarded.scheme
     if forwarded.host is not None:
         changed[FORWARDED_HOST] = forwarded.host
-    if forwarded.prefix:
+    if forwarded.prefix and forwarded.prefix != scope.get("root_path"):
         # The path is the whole path in ASGI, and the proxy has removed the prefix.
         changed["root_path"] = forwarded.prefix + scope.get("root_path", "")
         changed["path"] = forwarded.prefix + scope["path"]

@@ -17,6 +17,7 @@ Network: TypeAlias = "IPv4Network | IPv6Network"
 
 # The whole header must match, so that text around an allowed name is refused.
 _AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@,\[\]]+?)\.?)(?::\d*)?")
+_ROOT_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/@,]+|null")
 
 
@@ -91,9 +92,52 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The address to listen on, and the number of workers."""
+    """How the server listens, and what it logs."""
 
     host: str = "127.0.0.1"
     port: int = 8000
+    uds: str | None = None
+    """The path of a unix socket, which then takes the place of the host and the port."""
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    """The key of the certificate, unless the certificate's file has it."""
+    root_path: str = ""
+    """The path under which a proxy shows the server."""
     workers: int = 1
+    log_level: str | None = None
+    access_log: bool = False
+    debug: bool = False
+    """The text of unexpected exceptions is sent to the caller, who must be on this machine."""
+    restarted: bool = False
+    """Whether `--reload` started this process in place of another: the banner is short then."""
     web: WebOptions = WebOptions()
+
+    def __post_init__(self) -> None:
+        if self.tls_key is not None and self.tls_cert is None:
+            raise BadOption("--tls-key needs --tls-cert as well")
+        prefix = self.root_path.rstrip("/")
+        if prefix and not _ROOT_PATH.fullmatch(prefix):
+            raise BadOption(
+                f"{self.root_path!r} cannot be a --root-path; give a path such as /tools"
+            )
+        msgspec.structs.force_setattr(self, "root_path", prefix)
+        if self.debug:
+            _check_debug(self)
+
+
+def _check_debug(options: ServeOptions) -> None:
+    """Refuse --debug where clients can be on other machines."""
+    from .guard import is_loopback
+
+    if options.uds is None and is_loopback(options.host) and not options.web.trusted_proxies:
+        return
+    if options.uds is not None:
+        conflict, advice = "--uds", "leave out one of the two"
+    elif options.web.trusted_proxies:
+        conflict, advice = "--trust-proxy", "leave out one of the two"
+    else:
+        conflict, advice = f"the host {options.host!r}", "give --host 127.0.0.1, or no --debug"
+    raise BadOption(
+        f"--debug shows exceptions to callers, so it serves this machine alone and "
+        f"cannot be used with {conflict}; {advice}"
+    )

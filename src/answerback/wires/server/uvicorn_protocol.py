@@ -48,6 +48,8 @@ with needs_extra("serve"):
 
 _MAX_HEADER_BYTES = 64 * 1024
 _SHUTDOWN_IDLE_TIMEOUT = 2.0
+_SHUTDOWN_NEW_TIMEOUT = 1.0
+"""Seconds for the first request of a new connection to arrive while the server shuts down."""
 _LARGE_BODY = 64 * 1024
 """A body from this size on is not copied behind its headers."""
 _FIRST_PROBE = 0.1
@@ -72,14 +74,21 @@ class UvicornProtocol(HttpToolsProtocol):
     """The cycle whose response is written now, or was written last."""
     _timer: asyncio.TimerHandle | None = None
     _probe: _DisconnectProbe | None = None
+    _is_closing = False
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        if self.client is None and self.server is not None and self.server[1] is None:
+            # The clients of a unix socket are on this machine, as those of loopback are.
+            self.client, self.server = ("127.0.0.1", 0), ("127.0.0.1", 0)
         self._restart_timer()
 
     def eof_received(self) -> bool | None:  # type: ignore[override]  # uvicorn returns nothing
         """Keep the connection open (True) while a client that sends nothing more is answered."""
         cycle: Any = self.cycle
+        if self.scheme == "https":
+            # TLS cannot be closed in one direction only.
+            return None
         earlier = self._earlier_response_pending
         if earlier or (cycle is not None and not (cycle.more_body or cycle.response_started)):
             # An incomplete request after the complete ones is dropped.
@@ -101,10 +110,15 @@ class UvicornProtocol(HttpToolsProtocol):
 
     def shutdown(self) -> None:
         # A client that is still sending may finish; one that has stopped must not delay the end.
-        self.idle_timeout = min(self.idle_timeout, _SHUTDOWN_IDLE_TIMEOUT)
+        self._is_closing = True
+        is_new = self.cycle is None
+        bound = _SHUTDOWN_NEW_TIMEOUT if is_new else _SHUTDOWN_IDLE_TIMEOUT
+        self.idle_timeout = min(self.idle_timeout, bound)
         if self._timer is not None:
             self._restart_timer()
-        super().shutdown()
+        # The first request of a new connection may be on its way.
+        if not is_new:
+            super().shutdown()
 
     def data_received(self, data: bytes) -> None:
         self._unset_keepalive_if_required()
@@ -208,7 +222,7 @@ class UvicornProtocol(HttpToolsProtocol):
         has_cycle = cycle is not None and cycle.scope is scope
         if has_cycle:
             scope[FAST_PATH] = _FastPath(cycle)
-            if not self.parser.should_keep_alive():
+            if self._is_closing or not self.parser.should_keep_alive():
                 # uvicorn before 0.53 does not look at this until it writes the response.
                 cycle.keep_alive = False
             # uvicorn would append the trailers to the headers of the scope.

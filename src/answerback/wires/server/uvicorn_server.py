@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import errno
 import os
 import signal
 import socket
@@ -12,14 +11,16 @@ import threading
 from collections.abc import Callable, Iterator
 from tempfile import TemporaryDirectory
 from types import FrameType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ...errors import AnswerbackError, needs_extra
+from ...errors import needs_extra
 from ..asgi import asgi
 from ..asgi.worker_bus import SocketBus
 from ..http.guard import is_loopback
 from ..http.options import ServeOptions
+from .listening import CannotListen, base_url, listens_on, tls_context
 from .prefork import prefork
+from .request_layers import add_layers, set_up_logging
 from .uvicorn_protocol import UvicornProtocol
 
 with needs_extra("serve"):
@@ -37,14 +38,6 @@ _SIGNAL_SECONDS = 0.1
 _QUIET_DRAIN_SECONDS = 0.3
 # The time that the records get to be written when the process is ended at once.
 _FLUSH_SECONDS = 1
-_BACKLOG = 2048
-# The hosts that mean every address of the machine, and an address that a client can call.
-_ALL_ADDRESSES = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}
-_WRONG_HOST = (errno.EADDRNOTAVAIL, socket.EAI_NONAME)
-
-
-class CannotListen(AnswerbackError):
-    code = "CANNOT_LISTEN"
 
 
 class _Server(uvicorn.Server):
@@ -56,9 +49,10 @@ class _Server(uvicorn.Server):
         bus: SocketBus | None,
         ready: Callable[[], None],
         flush_records: Callable[[], None],
+        options: ServeOptions,
         seconds: float,
     ) -> None:
-        super().__init__(_config(application, seconds))
+        super().__init__(_config(application, options, seconds))
         self._application = application
         self._bus = bus
         self._ready = ready
@@ -131,20 +125,22 @@ class _Server(uvicorn.Server):
         flushing.join(_FLUSH_SECONDS)
 
 
-def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
+def serve(
+    registry: Registry, handlers: Handlers, options: ServeOptions, listener: socket.socket
+) -> int:
     """Serve until a signal, and return the exit status."""
+    set_up_logging(options.log_level)
     application = asgi(registry, handlers, options.web)
     application.under_other_server = False
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
-    listener = _bind(options)
 
     def flush_records() -> None:
         if registry.records is not None:
             registry.records.close()
 
     def run(bus: SocketBus | None, ready: Callable[[], None]) -> None:
-        server = _Server(application, bus, ready, flush_records, registry.limits.shutdown)
+        server = _Server(application, bus, ready, flush_records, options, registry.limits.shutdown)
 
         def on_sigterm(*_: object) -> None:
             # uvicorn handles the signal while it serves, and raises it again after the shutdown.
@@ -176,13 +172,17 @@ def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
         return prefork(count, run_worker, listener, started=announce)
 
 
-def _config(application: AsgiApp, seconds: float) -> uvicorn.Config:
-    return uvicorn.Config(
-        application,
+def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:
+    layered: Any = add_layers(application, options)
+    # With --log-level uvicorn's loggers write as all others do.
+    logging: Any = {"log_config": None} if options.log_level else {}
+    config = uvicorn.Config(
+        layered,
         http=UvicornProtocol,
         ws="none",
-        log_level="warning",
+        log_level=options.log_level or "warning",
         access_log=False,
+        **logging,
         server_header=False,
         # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
         proxy_headers=False,
@@ -190,45 +190,31 @@ def _config(application: AsgiApp, seconds: float) -> uvicorn.Config:
         # The server runs the lifespan itself, to report a failure and to bound its end.
         lifespan="off",
     )
-
-
-def _bind(options: ServeOptions) -> socket.socket:
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    # asyncio sets TCP_NODELAY only on sockets that were created with IPPROTO_TCP.
-    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        listener.bind((options.host, options.port))
-        # From here on clients can connect, so the addresses are valid when they are printed.
-        listener.listen(_BACKLOG)
-    except (OSError, OverflowError) as exc:
-        listener.close()
-        reason = getattr(exc, "strerror", None) or exc
-        flag = "--host" if getattr(exc, "errno", None) in _WRONG_HOST else "--port"
-        raise CannotListen(
-            f"cannot listen on {options.host}:{options.port}: {reason}; try another {flag}"
-        ) from None
-    return listener
+    config.load()
+    config.ssl = tls_context(options)
+    return config
 
 
 def _announce(
     registry: Registry, options: ServeOptions, listener: socket.socket, key_is_temporary: bool
 ) -> None:
-    port = listener.getsockname()[1]
-    # The printed address must be one that a client can call, and 0.0.0.0 is not.
-    host = _ALL_ADDRESSES.get(options.host, options.host)
-    url = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-    where = ", on every address of this machine" if options.host in _ALL_ADDRESSES else ""
+    url = base_url(options, listener)
     route = registry.contract.route
+    on_loopback = options.uds is not None or is_loopback(listener.getsockname()[0])
+    title = f"{registry.name} {registry.version}: {_count(len(registry.tools), 'tool')}"
+    if options.restarted:
+        sys.stderr.write(f"{title}, reloaded\n")
+        sys.stderr.flush()
+        return
     lines = [
-        f"{registry.name} {registry.version}: {_count(len(registry.tools), 'tool')}{where}",
+        f"{title}{listens_on(options)}",
         f"  functions  POST {url}{route}NAME",
         f"  MCP        POST {url}/mcp",
         f"  list       GET  {url}/functions",
         f"  OpenAPI    GET  {url}/openapi.json",
         f"  health     GET  {url}/healthz",
         f"  readiness  GET  {url}/readyz",
-        *_warnings(options, is_loopback(listener.getsockname()[0]), key_is_temporary),
+        *_warnings(options, on_loopback, key_is_temporary),
         "Ctrl-C ends it.",
     ]
     sys.stderr.write("\n".join(lines) + "\n")

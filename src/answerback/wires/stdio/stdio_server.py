@@ -53,7 +53,7 @@ class StdioServer:
             from ...lifespan import ThreadRun
 
             self._lifespan = ThreadRun(registry.lifespan, lambda: loop.loop, self._ended.set)
-        engine = Engine(registry, make_handlers(registry, run), _signer)
+        engine = Engine(registry, make_handlers(registry, run, run_async=loop.run), _signer)
         self._connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
         self._readers = Readers(
             pipe.read_line, self._connection.receive, self._ended, max_idle=limits.threads

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ....types.json_schema import schemas
+from ....types.json_schema import add_description, schemas
 from ....types.schema_renderer import default_keyword, rename_refs
 
 if TYPE_CHECKING:
@@ -149,8 +149,7 @@ def _arguments(tool: Tool, types: Iterator[Schema]) -> Schema:
     properties = {}
     for parameter in tool.parameters:
         schema = dict(next(types))
-        if parameter.description is not None:
-            schema.setdefault("description", parameter.description)
+        add_description(schema, parameter.description)
         if not parameter.required:
             schema |= default_keyword(parameter.default)
         properties[parameter.name] = schema

@@ -1,0 +1,77 @@
+"""The hosts of `install`: where each keeps its configuration, and how an entry looks there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+class HostConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A program that starts MCP servers, and the file that names them."""
+
+    title: str
+    servers: str
+    """The member of the file that has the servers by their names."""
+    has_type: bool = False
+    """Whether an entry says that the server is on stdio."""
+    afterwards: str
+    """The step of the user after which the host starts the server."""
+
+    def entry(self, command: list[str], env: Mapping[str, str]) -> dict[str, Any]:
+        """The configuration of a server on stdio."""
+        made: dict[str, Any] = {"type": "stdio"} if self.has_type else {}
+        made |= {"command": command[0], "args": command[1:]}
+        return made | {"env": dict(env)} if env else made
+
+
+HOSTS = {
+    "claude": HostConfig(
+        title="Claude Desktop",
+        servers="mcpServers",
+        afterwards="quit Claude Desktop and start it again",
+    ),
+    "claude-code": HostConfig(
+        title="Claude Code",
+        servers="mcpServers",
+        has_type=True,
+        afterwards="start claude in this folder; it asks whether the server may run",
+    ),
+    "cursor": HostConfig(
+        title="Cursor", servers="mcpServers", afterwards="switch the server on in Cursor's settings"
+    ),
+    "vscode": HostConfig(
+        title="VS Code",
+        servers="servers",
+        has_type=True,
+        afterwards="run the command `MCP: List Servers` in VS Code and start the server",
+    ),
+}
+
+
+def config_file(host: str, system: str, environ: Mapping[str, str], home: str) -> str:
+    """The file of a host for this user; for Claude Code it is the one of the current folder.
+
+    *system* is `sys.platform`.
+    """
+    match host:
+        case "claude-code":
+            return ".mcp.json"
+        case "cursor":
+            return os.path.join(home, ".cursor", "mcp.json")
+        case "vscode":
+            place = _settings_folder(system, environ, home)
+            return os.path.join(place, "Code", "User", "mcp.json")
+    place = _settings_folder(system, environ, home)
+    return os.path.join(place, "Claude", "claude_desktop_config.json")
+
+
+def _settings_folder(system: str, environ: Mapping[str, str], home: str) -> str:
+    """The folder in which programs keep their settings."""
+    if system == "darwin":
+        return os.path.join(home, "Library", "Application Support")
+    if system == "win32":
+        return environ.get("APPDATA") or os.path.join(home, "AppData", "Roaming")
+    return environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")

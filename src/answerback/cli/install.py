@@ -1,0 +1,264 @@
+"""`install`: adds the server to the configuration of a program that starts MCP servers."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import AnswerbackError
+from ..wires.standard_streams import Stdout, take_stdout
+from .host_config import HOSTS, HostConfig, config_file
+from .json_members import CannotEdit, parse, with_member
+from .program import Program, printable, write_stderr, write_stdout
+
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from ..app import App
+
+_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_DECLINED = 1
+# uv keeps the environments of `uvx` in such folders of its cache.
+_UVX_FOLDER = re.compile(r"[/\\]uv[/\\](?:cache[/\\])?[a-z]+-v\d+[/\\]")
+
+
+class CannotInstall(AnswerbackError):
+    """The configuration cannot be changed; nothing was written."""
+
+    code = "CANNOT_INSTALL"
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    options = _parse(program, arguments)
+    out = take_stdout()
+    app = program.load(options.target)
+    host = HOSTS[options.host]
+    name = _server_name(options.name, app)
+    env = dict(map(_variable, options.env))
+    entry = host.entry(_command(program, options.target, env), env)
+    if options.print:
+        write_stdout(out, _snippet(host, name, entry).encode())
+        return 0
+    file = options.config or config_file(
+        options.host, sys.platform, os.environ, os.path.expanduser("~")
+    )
+    return _install(_Change(os.path.realpath(file), host, name, entry), out, yes=options.yes)
+
+
+def _parse(program: Program, arguments: Sequence[str]) -> Namespace:
+    usage = "HOST [options]" if program.app else "HOST TARGET [options]"
+    parser = program.parser("install", usage)
+    names = ", ".join(HOSTS)
+    parser.add_argument("host", metavar="HOST", choices=HOSTS, help=f"one of {names}")
+    if program.app is None:
+        parser.add_argument("target", metavar="TARGET", help="the file or module of the App")
+    else:
+        parser.set_defaults(target=None)
+    parser.add_argument("--yes", action="store_true", help="change the file without asking")
+    parser.add_argument("--print", action="store_true", help="only print the JSON to add by hand")
+    parser.add_argument("--name", help="the name of the server there (default: the App's name)")
+    parser.add_argument(
+        "--env",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="a variable for the server's environment; may be repeated",
+    )
+    parser.add_argument(
+        "--config", metavar="FILE", help="another file, such as .vscode/mcp.json of a project"
+    )
+    return parser.parse_args(arguments)
+
+
+def _server_name(given: str | None, app: App) -> str:
+    if given is None:
+        return re.sub(r"[^A-Za-z0-9_-]+", "-", app.name).strip("-")[:64] or "server"
+    if not _NAME.fullmatch(given):
+        raise CannotInstall(
+            f"{given!r} cannot be a server's name; use letters, digits, hyphens and underscores"
+        )
+    return given
+
+
+def _variable(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not equals or not name:
+        raise CannotInstall(f"{given!r} is no variable; write --env NAME=VALUE")
+    return name, value
+
+
+def _command(program: Program, target: str | None, env: dict[str, str]) -> list[str]:
+    """The command that starts the server on stdio from any folder.
+
+    A module that is found only in the current folder needs that folder in *env*.
+    """
+    if program.app is not None:
+        return [*_own_command(), "mcp"]
+    from .target import absolute_target
+
+    place, folder = absolute_target(target or "")
+    if folder is not None:
+        paths = (folder, env.get("PYTHONPATH", ""))
+        env["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    return [sys.executable, "-m", "answerback", "mcp", place]
+
+
+def _own_command() -> list[str]:
+    """The start of the command line that this program was started with."""
+    spec = getattr(sys.modules.get("__main__"), "__spec__", None)
+    if spec is not None:
+        return [sys.executable, "-m", spec.name.removesuffix(".__main__")]
+    started = os.path.abspath(sys.argv[0])
+    if started.endswith(".py") or not os.access(started, os.X_OK):
+        return [sys.executable, started]
+    return _uvx_command(started) if _UVX_FOLDER.search(started) else [started]
+
+
+def _uvx_command(started: str) -> list[str]:
+    """The command of a script that `uvx` started; its own path may be removed from uv's cache."""
+    from importlib.metadata import entry_points
+
+    script = os.path.basename(started).removesuffix(".exe")
+    found = [
+        each.dist.name for each in entry_points(group="console_scripts", name=script) if each.dist
+    ]
+    package = found[0] if found else script
+    return ["uvx", script] if package == script else ["uvx", "--from", package, script]
+
+
+def _snippet(host: HostConfig, name: str, entry: dict[str, Any]) -> str:
+    return json.dumps({host.servers: {name: entry}}, indent=2, ensure_ascii=False) + "\n"
+
+
+class _Change:
+    """The file as it is, and as it will be."""
+
+    def __init__(self, file: str, host: HostConfig, name: str, entry: dict[str, Any]) -> None:
+        self.file = file
+        self.host = host
+        self.before = _read(file)
+        try:
+            found = {} if not self.before.strip("\ufeff \t\r\n") else parse(self.before)
+            wanted = _merged(found, host.servers, name, entry)
+            value = wanted[host.servers][name]
+            same = found == wanted
+            path = (host.servers, name)
+            self.after = self.before if same else with_member(self.before, path, value)
+            if parse(self.after) != wanted:
+                raise CannotEdit("its form is not understood")
+        except CannotEdit as exc:
+            raise CannotInstall(
+                f"{file} was not changed: {exc}. Add this by hand:\n{_snippet(host, name, entry)}"
+            ) from None
+
+    def diff(self) -> str:
+        from difflib import unified_diff
+
+        lines = unified_diff(
+            self.before.splitlines(keepends=True),
+            self.after.splitlines(keepends=True),
+            self.file if self.before else "/dev/null",
+            self.file,
+        )
+        return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+    def write(self) -> str | None:
+        """Replace the file in one step, and return the path of a copy of the old one."""
+        if _read(self.file) != self.before:
+            raise CannotInstall(f"{self.file} was changed meanwhile; nothing was written")
+        folder = os.path.dirname(self.file)
+        try:
+            os.makedirs(folder, exist_ok=True)
+            backup = _back_up(self.file, self.before) if os.path.exists(self.file) else None
+            _replace(self.file, self.after)
+        except OSError as exc:
+            raise CannotInstall(f"cannot write {self.file}: {exc.strerror}") from None
+        return backup
+
+
+def _merged(
+    found: Any, servers: str, name: str, entry: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
+    """The configuration with the entry; members of an older entry that it does not have stay."""
+    if not isinstance(found, dict) or not isinstance(found.get(servers, {}), dict):
+        raise CannotEdit("an object was expected where it has something else")
+    older = found.get(servers, {}).get(name, {})
+    if not isinstance(older, dict):
+        raise CannotEdit(f"its entry {name!r} is no object")
+    if "url" in older:
+        raise CannotEdit(f"its entry {name!r} is a remote server; give this one another --name")
+    env = {**older.get("env", {}), **entry.get("env", {})}
+    newer = {**older, **entry} | ({"env": env} if env else {})
+    return {**found, servers: {**found.get(servers, {}), name: newer}}
+
+
+def _install(change: _Change, out: Stdout, *, yes: bool) -> int:
+    if change.after == change.before:
+        write_stdout(out, f"{change.file} has this server already\n".encode())
+        return 0
+    write_stdout(out, printable(change.diff()).encode())
+    if not yes and not _is_agreed(change.file):
+        write_stderr("nothing was changed")
+        return _DECLINED
+    backup = change.write()
+    kept = f" The file as it was before: {backup}" if backup else ""
+    text = f"{change.file} is written.{kept}\nNext: {change.host.afterwards}.\n"
+    write_stdout(out, printable(text).encode())
+    return 0
+
+
+def _is_agreed(file: str) -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise CannotInstall("stdin is not a terminal, so nobody can be asked; give --yes")
+    sys.stderr.write(printable(f"Change {file}? [y/N] "))
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _read(file: str) -> str:
+    try:
+        with open(file, encoding="utf-8", newline="") as opened:
+            return opened.read()
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as exc:
+        reason = getattr(exc, "strerror", None) or "it is not UTF-8"
+        raise CannotInstall(f"cannot read {file}: {reason}") from None
+
+
+def _back_up(file: str, text: str) -> str:
+    """Write *text* beside the file, under a name that is free."""
+    from datetime import datetime
+
+    stem = f"{file}.{datetime.now():%Y%m%d-%H%M%S}"
+    for number in range(100):
+        backup = f"{stem}-{number}.bak" if number else f"{stem}.bak"
+        try:
+            descriptor = os.open(backup, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            continue
+        with open(descriptor, "w", encoding="utf-8", newline="") as opened:
+            opened.write(text)
+        return backup
+    raise CannotInstall(f"there are too many copies beside {file}; nothing was written")
+
+
+def _replace(file: str, text: str) -> None:
+    from shutil import copymode
+    from tempfile import NamedTemporaryFile
+
+    with NamedTemporaryFile(
+        "w", encoding="utf-8", newline="", dir=os.path.dirname(file), delete=False
+    ) as written:
+        written.write(text)
+    try:
+        if os.path.exists(file):
+            copymode(file, written.name)
+        os.replace(written.name, file)
+    except OSError:
+        os.unlink(written.name)
+        raise

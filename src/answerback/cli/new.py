@@ -1,0 +1,61 @@
+"""`new`: writes a small project with a server, its tests and an entry point."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import AnswerbackError
+from .new_project import module_name, next_steps, project_files
+from .program import Program, print_text
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*")
+_TAKEN = {"answerback", "test", "tests", "src"}
+
+
+class CannotCreate(AnswerbackError):
+    """The project cannot have this name, or its folder is not empty."""
+
+    code = "CANNOT_CREATE"
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    parser = program.parser("new", "NAME")
+    parser.add_argument("name", metavar="NAME", help="the name of the project and of its folder")
+    name: str = parser.parse_args(arguments).name
+    _check_name(name)
+    folder = Path(name)
+    _check_folder(folder)
+    try:
+        for path, text in project_files(name).items():
+            file = folder / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as exc:
+        raise CannotCreate(f"cannot write {exc.filename}: {exc.strerror}") from None
+    print_text(next_steps(name))
+    return 0
+
+
+def _check_name(name: str) -> None:
+    if len(name) > 64 or not _NAME.fullmatch(name):
+        raise CannotCreate(
+            f"{name!r} cannot be the name of a project; use letters, digits and single hyphens, "
+            "such as my-notes"
+        )
+    from keyword import iskeyword
+
+    module = module_name(name)
+    if module in _TAKEN or module in sys.stdlib_module_names or iskeyword(module):
+        raise CannotCreate(f"the module of {name!r} would hide another one named {module!r}")
+
+
+def _check_folder(folder: Path) -> None:
+    if folder.is_dir() and not os.listdir(folder):
+        return
+    if folder.exists() or folder.is_symlink():
+        kind = "is not empty" if folder.is_dir() else "is a file"
+        raise CannotCreate(f"{str(folder)!r} {kind}; choose another name, or remove it")

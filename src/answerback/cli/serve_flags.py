@@ -1,0 +1,152 @@
+"""The flags of `serve`, and the variables of the environment that stand in for them."""
+
+from __future__ import annotations
+
+import os
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+
+from ..limits import MAX_BODY
+from ..wires.http.options import BadOption, ServeOptions, WebOptions
+from .program import Program, add_tag_options, positive_int
+
+_LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+def parser(program: Program) -> ArgumentParser:
+    made = program.parser_with_target("serve")
+    _add_address(made)
+    _add_access(made)
+    _add_everyday(made)
+    add_tag_options(made)
+    return made
+
+
+def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOptions:
+    """The options of the server; raises BadOption for values that cannot go together."""
+    return ServeOptions(
+        host=options.host or os.environ.get("HOST") or "127.0.0.1",
+        port=_port_from_environment() if options.port is None else options.port,
+        uds=options.uds,
+        tls_cert=options.tls_cert,
+        tls_key=options.tls_key,
+        root_path=options.root_path,
+        workers=options.workers,
+        log_level=options.log_level,
+        access_log=options.access_log,
+        debug=options.debug,
+        restarted=restarted,
+        web=WebOptions(
+            max_body=options.max_body,
+            hosts=(*options.allow_host,),
+            origins=(*options.allow_origin,),
+            trusted_proxies=(*options.trust_proxy,),
+            only_addresses=True,
+        ),
+    )
+
+
+def check_together(options: Namespace) -> None:
+    """Refuse flags that exclude each other; raises BadOption."""
+    if options.reload and options.workers > 1:
+        raise BadOption("--reload runs one process; leave out --workers, or --reload")
+    if options.uds is not None and (options.host is not None or options.port is not None):
+        raise BadOption("--uds takes the place of --host and --port; leave them out")
+
+
+def _add_address(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--host", help="the address to listen on (default: HOST of the environment, or 127.0.0.1)"
+    )
+    parser.add_argument(
+        "--port",
+        type=_port,
+        help="0 takes a free one (default: PORT of the environment, or 8000)",
+    )
+    parser.add_argument("--uds", metavar="PATH", help="listen on this unix socket instead")
+    parser.add_argument("--tls-cert", metavar="FILE", help="serve HTTPS with this certificate")
+    parser.add_argument("--tls-key", metavar="FILE", help="the key of the certificate")
+    parser.add_argument(
+        "--root-path",
+        default="",
+        metavar="PATH",
+        help="the path under which a proxy shows this server, such as /tools",
+    )
+    parser.add_argument(
+        "--workers", type=positive_int, default=1, metavar="N", help="worker processes (default: 1)"
+    )
+
+
+def _add_access(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--max-body",
+        type=positive_int,
+        default=MAX_BODY,
+        metavar="BYTES",
+        help="the largest request body (default: 4 MiB)",
+    )
+    parser.add_argument(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="accept this Host header too, such as tools.example.com; may be repeated",
+    )
+    parser.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="URL",
+        help="accept requests of this Origin, such as https://example.com; may be repeated",
+    )
+    parser.add_argument(
+        "--trust-proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="use the forwarded headers of this address or network; may be repeated",
+    )
+
+
+def _add_everyday(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--reload",
+        action="store_true",
+        help="start again when a Python file of the program changes",
+    )
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="send the text of exceptions to the caller; on this machine only",
+    )
+    parser.add_argument(
+        "--log-level",
+        type=str.lower,
+        choices=_LOG_LEVELS,
+        metavar="LEVEL",
+        help=f"log to stderr from this level on: {', '.join(_LOG_LEVELS)}",
+    )
+    parser.add_argument("--access-log", action="store_true", help="log a line for each request")
+    parser.add_argument(
+        "--audit", metavar="FILE", help="record each reply here (.db, .sqlite, .sqlite3 or .jsonl)"
+    )
+    parser.add_argument(
+        "--audit-keep",
+        action="append",
+        default=[],
+        choices=("arguments", "content"),
+        help="record these as well, with secrets masked",
+    )
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and int(text[:10]) < 65536):
+        raise ArgumentTypeError(f"must be a number from 0 to 65535, not {text!r}")
+    return int(text)
+
+
+def _port_from_environment() -> int:
+    given = os.environ.get("PORT", "")
+    try:
+        return _port(given) if given else 8000
+    except ArgumentTypeError as exc:
+        raise BadOption(f"PORT of the environment {exc}; --port would take its place") from None

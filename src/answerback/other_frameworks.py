@@ -1,0 +1,99 @@
+"""Names that authors know from FastMCP, the official SDK and other frameworks, and what to write.
+
+Only messages use it, so it is imported when something is refused.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+_OPTIONS = {
+    "instructions": "write description=, which models read as the server's instructions",
+    "annotations": "write read_only=, destructive=, idempotent= or open_world=",
+    "output_schema": "write a return annotation, which makes the schema",
+    "structured_output": "write a return annotation, which makes the schema",
+    "mime_type": "write mime=",
+    "uri": "write the URI first, as in @app.resource('config://app')",
+    "host": "give it to the command: serve --host 127.0.0.1",
+    "port": "give it to the command: serve --port 8000",
+    "log_level": "set it by Python's logging, on the logger 'answerback'",
+    "mask_error_details": "exceptions are always masked; raise ToolError to show a message",
+    "strict_input_validation": "write lenient=False",
+    "on_duplicate_tools": "a second tool of one name is always refused",
+    "stateless_http": "HTTP clients choose; nothing is to be set",
+    "json_response": "HTTP clients choose; nothing is to be set",
+}
+_CONTEXT = {
+    **{
+        level: f"write ctx.log(message, {level!r}), without await"
+        for level in ("debug", "info", "warning", "error")
+    },
+    "report_progress": "write ctx.progress(done, total, message), without await",
+    "list_roots": "write await ctx.roots()",
+    "request_context": "write ctx.request for the request",
+    "request_id": "write ctx.request for the request",
+    "client_id": "write ctx.request for the request",
+    "session_id": "write ctx.request for the request",
+    "session": "write ctx.request for the request",
+    "lifespan_context": "write ctx.state",
+    "fastmcp": "use the App of your module",
+    "mcp_server": "use the App of your module",
+    "read_resource": "call the function of the resource",
+    "get_state": "keep state in your own objects",
+    "set_state": "keep state in your own objects",
+}
+_RUN = {
+    "transport": "the command decides: app.run(['mcp']) for stdio, app.run(['serve']) for HTTP",
+    "host": "write app.run(['serve', '--host', '127.0.0.1'])",
+    "port": "write app.run(['serve', '--port', '8000'])",
+    "mount_path": "mount app.asgi() in your application",
+    "path": "mount app.asgi() in your application",
+}
+_WHOLE_ARGUMENTS = frozenset({"params", "args", "arguments", "input", "payload", "body", "kwargs"})
+_OF_THE_SERVER = frozenset(
+    {"manager", "logger", "db", "database", "session", "client", "pool", "conn", "connection"}
+    | {"config", "settings", "request", "req", "user"}
+)
+
+
+def option_hint(name: str) -> str | None:
+    """Return what to write instead of the option *name* of another framework."""
+    return _OPTIONS.get(name)
+
+
+def missing_context_member(name: str) -> AttributeError:
+    """Return the error for a member that `Context` does not have."""
+    hint = _CONTEXT.get(name)
+    text = f"'Context' object has no attribute {name!r}"
+    return AttributeError(text if hint is None else f"{text}; {hint}")
+
+
+def refuse_run_options(options: dict[str, object]) -> NoReturn:
+    """Raise TypeError for options of `app.run`, which takes the words of a command line."""
+    name = min(options)
+    hint = _RUN.get(name, "it takes the words of a command line, as in app.run(['mcp'])")
+    raise TypeError(f"app.run takes no {name}=; {hint}")
+
+
+def refuse_text(arguments: str) -> NoReturn:
+    """Raise TypeError for a string where `app.run` takes a list of words."""
+    words = {"stdio": ["mcp"], "http": ["serve"], "sse": ["serve"], "streamable-http": ["serve"]}
+    wanted = words.get(arguments, arguments.split())
+    raise TypeError(f"app.run takes a list of words, not {arguments!r}; write app.run({wanted!r})")
+
+
+def missing_type_hint(parameter: str, function: str) -> str:
+    """Return what to write for a parameter without a type."""
+    if parameter in ("ctx", "context"):
+        return f"write {parameter}: Context with Context from answerback"
+    if parameter in _WHOLE_ARGUMENTS:
+        return (
+            f"write one parameter for each argument, as in def {function}(x: int, y: str), "
+            f"or {parameter}: dict for one argument that is an object"
+        )
+    if parameter in _OF_THE_SERVER:
+        return (
+            f"write {parameter}: str for an argument, "
+            f"or {parameter}: Annotated[T, Depends(fn)] for a value of the server's"
+        )
+    return f"write {parameter}: str"

@@ -1,0 +1,146 @@
+"""Types that have no JSON form of their own: how they are written, read and described.
+
+The table has some classes of the standard library, by their names, so that none is imported here.
+`register_type` adds a class of an author's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+
+class Codec(msgspec.Struct, frozen=True, eq=False):
+    """The JSON form of one class."""
+
+    cls: type
+    encode: Callable[[Any], Any]
+    decode: Callable[[Any], Any] | None
+    """None for a class that only results have."""
+    schema: Mapping[str, Any]
+    example: str | None = None
+    """A string that messages show."""
+    is_free_text: bool = False
+    """Every string is a value, so that in a union the order of the members decides."""
+
+
+# Filled by `register_type`.
+_REGISTERED: dict[type, Codec] = {}
+
+
+def register_type(
+    cls: type,
+    *,
+    encode: Callable[[Any], Any],
+    decode: Callable[[Any], Any] | None = None,
+    schema: Mapping[str, Any] | None = None,
+) -> None:
+    """Serve *cls* as an argument, a result and a field, in all apps of this process.
+
+    *encode* turns an object into JSON (dict, list, str, number, bool, None). *decode* turns JSON
+    into an object, and raises ValueError for JSON that it cannot read; without it the type is for
+    results only. *schema* is the JSON Schema of the JSON; without it the schema allows any JSON.
+    Register a type before the tools that use it. A subclass is encoded as its base class.
+    """
+    given: tuple[Any, ...] = (cls, encode, decode or encode)
+    if not isinstance(given[0], type):
+        raise TypeError(f"register_type takes a class, not {cls!r}")
+    if not all(map(callable, given)):
+        raise TypeError(f"encode and decode of {cls.__name__} should be functions")
+    if cls in _REGISTERED:
+        raise ValueError(f"{cls.__name__} is registered already")
+    if is_served(cls):
+        raise ValueError(f"{cls.__name__} has a JSON form already; register another class")
+    _REGISTERED[cls] = Codec(cls, encode, decode, dict(schema or {}))
+
+
+def is_served(cls: Any) -> bool:
+    """Return whether tools can use *cls* as it is."""
+    from .annotation_reader import read_type
+    from .problems import UnservableType
+
+    try:
+        read_type(cls)
+    except UnservableType:
+        return False
+    return True
+
+
+def codec_for(cls: Any) -> Codec | None:
+    """Return the codec of an annotation's class."""
+    if not isinstance(cls, type):
+        return None
+    return _REGISTERED.get(cls) or _standard_codec(cls)
+
+
+def codec_of_value(value: Any) -> Codec | None:
+    """Return the codec that encodes *value*: that of its class or of the nearest base class."""
+    for cls in type(value).__mro__:
+        if (codec := codec_for(cls)) is not None:
+            return codec
+    return None
+
+
+def _standard_codec(cls: type) -> Codec | None:
+    """Return the codec of a class of the standard library."""
+    # In some versions of Python a class is in a submodule, such as `pathlib._local`.
+    module = cls.__module__.partition(".")[0]
+    make = _STANDARD.get((module, cls.__name__))
+    return None if make is None else make(cls)
+
+
+def _path(cls: type) -> Codec:
+    return Codec(cls, str, _from_text(cls), {"type": "string"}, is_free_text=True)
+
+
+def _address(example: str, **keywords: str) -> Callable[[type], Codec]:
+    schema = {"type": "string", **keywords}
+    return lambda cls: Codec(cls, str, _from_text(cls), schema, example)
+
+
+def _zone(cls: type) -> Codec:
+    return Codec(cls, _zone_key, _from_text(cls), {"type": "string"}, "Europe/Oslo")
+
+
+def _zone_key(zone: Any) -> str:
+    if zone.key is None:
+        raise ValueError("a ZoneInfo without a key")
+    return str(zone.key)
+
+
+def _pattern(cls: type) -> Codec:
+    schema = {"type": "string", "format": "regex"}
+    return Codec(cls, lambda pattern: pattern.pattern, _compile, schema, "^[a-z]+$")
+
+
+def _compile(text: Any) -> Any:
+    import re
+
+    return _from_text(re.compile)(text)
+
+
+def _from_text(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return *make* for text alone: `IPv4Address(7)` is an address too."""
+
+    def decode(value: Any) -> Any:
+        if not isinstance(value, str):
+            raise ValueError("not a string")
+        return make(value)
+
+    return decode
+
+
+_PATHS = ("PurePath", "PurePosixPath", "PureWindowsPath", "Path", "PosixPath", "WindowsPath")
+_STANDARD: dict[tuple[str, str], Callable[[type], Codec]] = {
+    **{("pathlib", name): _path for name in _PATHS},
+    ("ipaddress", "IPv4Address"): _address("192.0.2.1", format="ipv4"),
+    ("ipaddress", "IPv6Address"): _address("2001:db8::1", format="ipv6"),
+    ("ipaddress", "IPv4Network"): _address("192.0.2.0/24"),
+    ("ipaddress", "IPv6Network"): _address("2001:db8::/32"),
+    ("ipaddress", "IPv4Interface"): _address("192.0.2.1/24"),
+    ("ipaddress", "IPv6Interface"): _address("2001:db8::1/32"),
+    ("zoneinfo", "ZoneInfo"): _zone,
+    ("re", "Pattern"): _pattern,
+}

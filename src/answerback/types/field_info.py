@@ -1,0 +1,134 @@
+"""Reads pydantic's `Field(...)` of a parameter: its default, its aliases, whether it is required.
+
+FastAPI's `Query`, `Path`, `Body` and `Form` are subclasses of the same class. Neither library is
+imported: their objects are recognised by the modules of their classes. Limits and descriptions are
+read by `annotated`, as they are everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Annotated, Any
+
+import msgspec
+
+from .annotated import is_field_info
+from .arguments import Parameter, default_copier
+from .problems import UnservableType
+
+
+def read_parameter(name: str, annotation: Any, default: Any, where: str) -> Parameter:
+    """Return a function's parameter; *default* is NODEFAULT for a parameter without one.
+
+    Raises UnservableType, which names *where*, for a Field that no caller could fill in.
+    """
+    if is_field_info(default):
+        annotation, default = Annotated[annotation, default], msgspec.NODEFAULT
+    fields = [item for item in getattr(annotation, "__metadata__", ()) if is_field_info(item)]
+    if not fields:
+        return Parameter(name=name, annotation=annotation, default=default)
+    field_default, factory = _default_of(fields, where)
+    if default is msgspec.NODEFAULT:
+        default = field_default
+    else:
+        factory = None
+    names = _names_of(fields, where) or (name,)
+    return Parameter(
+        name=names[0],
+        keyword=name,
+        other_names=names[1:],
+        annotation=_without_field_specifics(annotation),
+        default=default,
+        default_factory=factory,
+    )
+
+
+def refuse_shared_names(parameters: Sequence[Parameter], where: str) -> None:
+    """Raise TypeError, which names *where*, for two parameters with one name in JSON."""
+    seen: dict[str, str] = {}
+    for parameter in parameters:
+        for name in (parameter.name, *parameter.other_names):
+            if name in seen:
+                raise TypeError(
+                    f"{where} has two parameters that are {name!r} in JSON, "
+                    f"{seen[name]!r} and {parameter.target!r}; change an alias"
+                )
+            seen[name] = parameter.target
+
+
+def _default_of(fields: list[Any], where: str) -> tuple[Any, Callable[[], Any] | None]:
+    """Return the default and the function that makes it for a call; the last Field counts."""
+    for field in reversed(fields):
+        if field.default_factory is not None:
+            if field.default_factory_takes_validated_data:
+                problem = "its default_factory takes the other fields; write one without parameters"
+                raise UnservableType(where, problem)
+            return msgspec.NODEFAULT, field.default_factory
+        if not field.is_required() and field.default is not ...:
+            default = field.default
+            return default, default_copier(default) or partial(_same, default)
+    return msgspec.NODEFAULT, None
+
+
+def _same(default: Any) -> Any:
+    return default
+
+
+def _names_of(fields: list[Any], where: str) -> tuple[str, ...]:
+    """Return the names of the argument in JSON, the first for its schema; none without alias."""
+    for field in reversed(fields):
+        alias = field.validation_alias or field.alias
+        if alias is not None:
+            return tuple(_read_alias(alias, where))
+    return ()
+
+
+def _read_alias(alias: Any, where: str) -> Iterator[str]:
+    if isinstance(alias, str):
+        yield alias
+        return
+    # AliasChoices has several names; an AliasPath reads a value inside another argument.
+    choices = getattr(alias, "choices", None)
+    for choice in [alias] if choices is None else choices:
+        if not isinstance(choice, str):
+            problem = "an AliasPath reads inside another argument; take that argument and read it"
+            raise UnservableType(where, problem)
+        yield choice
+
+
+_FIELD_SPECIFICS = {
+    "default_factory": None,
+    "alias": None,
+    "alias_priority": None,
+    "validation_alias": None,
+    "serialization_alias": None,
+}
+
+
+def _without_field_specifics(annotation: Any) -> Any:
+    """Return the annotation with Fields that have neither defaults nor aliases.
+
+    pydantic warns of an alias on a type, and would fill in the default of a null.
+    """
+    items = tuple(map(_without_default, annotation.__metadata__))
+    return Annotated[(annotation.__origin__, *items)]
+
+
+def _without_default(item: Any) -> Any:
+    if not is_field_info(item) or (item.is_required() and item.alias is item.validation_alias):
+        return item
+    from copy import copy
+
+    field = copy(item)
+    for name, value in _FIELD_SPECIFICS.items():
+        setattr(field, name, value)
+    # The value that pydantic itself uses for "no default".
+    field.default = type(item)().default
+    kept = {
+        name: value
+        for name, value in getattr(item, "_attributes_set", {}).items()
+        if name not in _FIELD_SPECIFICS and name != "default"
+    }
+    field._attributes_set = kept
+    return field

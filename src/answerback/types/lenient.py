@@ -1,0 +1,75 @@
+"""The closed table of strings that are read as another JSON value, where the type allows no string.
+
+Language models send numbers, booleans, arrays and objects as text. `docs/tools.md` has the table.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import msgspec
+
+from .json_text import load
+from .problems import Coercion, InvalidJson
+
+# Not compiled here, because only a string in the place of a number needs it.
+_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
+_BOOLEANS = {"true": True, "false": False}
+# Longer numbers are no numbers that anybody means, and take long to read.
+_MAX_DIGITS = 400
+
+
+def read_text(kind: type, text: str) -> bool | int | float | None:
+    """Return the number or boolean of *kind* that *text* is in JSON, or None."""
+    text = text.strip()
+    if kind is bool:
+        return _BOOLEANS.get(text.lower())
+    if kind not in (int, float) or len(text) > _MAX_DIGITS or not re.fullmatch(_NUMBER, text):
+        return None
+    if kind is int and text.lstrip("-").isdigit():
+        return int(text)
+    number = float(text)
+    if not math.isfinite(number):
+        return None
+    if kind is float:
+        return number
+    return int(number) if number.is_integer() else None
+
+
+def is_null(text: str) -> bool:
+    """Return whether *text* is `null`."""
+    return text.strip().lower() == "null"
+
+
+def is_text_of(choice: Any, text: str) -> bool:
+    """Return whether *text* stands for *choice*, which is a value of a Literal or an Enum."""
+    if choice is None:
+        return is_null(text)
+    return not isinstance(choice, str) and read_text(type(choice), text) == choice
+
+
+def unpack(value: Any, coercion: Coercion) -> Any:
+    """Return the array or object that a string is in JSON, or *value* itself.
+
+    The same string gives the same object again, so that a union tries each object once.
+    """
+    if not coercion.lenient or not isinstance(value, str):
+        return value
+    if not value.lstrip().startswith(("[", "{")):
+        return value
+    if id(value) not in coercion.unpacked:
+        # The string is kept so that no other gets its id.
+        coercion.unpacked[id(value)] = (value, container_in(value))
+    inside = coercion.unpacked[id(value)][1]
+    return value if inside is None else inside
+
+
+def container_in(text: str) -> list[Any] | dict[str, Any] | None:
+    """Return the array or object that *text* is in JSON, or None."""
+    try:
+        inside = load(text.encode("utf-8", "surrogatepass"))
+    except (InvalidJson, msgspec.ValidationError):
+        return None
+    return inside if isinstance(inside, list | dict) else None

@@ -1,0 +1,97 @@
+"""Reads strings in a value that pydantic refused, by the closed table of `lenient`.
+
+pydantic's own lax mode accepts more, such as `"yes"` for a bool and a number for a date.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from .lenient import container_in, is_null, read_text
+
+# In a longer text pydantic reports only the first problem of each list, and each round would
+# repair one of them.
+_LONG_JSON = 32_768
+
+
+def with_texts_read(value: Any, problems: list[Any]) -> Any:
+    """Return a copy with the values that refused strings stand for, or *value* itself."""
+    found = [(each["loc"], each["input"], _read(each)) for each in problems]
+    readable = [each for each in found if each[2] is not _UNREAD]
+    if not readable:
+        return value
+    if isinstance(value, str):
+        return readable[0][2]
+    encoded = msgspec.json.encode(value)
+    if len(encoded) > _LONG_JSON:
+        return value
+    copied = msgspec.json.decode(encoded)
+    changed = [replace_at(copied, loc, text, read) for loc, text, read in readable]
+    return copied if any(changed) else value
+
+
+_UNREAD = object()
+
+
+def _read(problem: Any) -> Any:
+    """Return the value that the refused string stands for, or `_UNREAD`."""
+    text, kind = problem["input"], problem["type"]
+    if not isinstance(text, str) or kind not in _READERS:
+        return _UNREAD
+    read = _READERS[kind](text)
+    if read is None and not (kind in _NULLS and is_null(text)):
+        return _UNREAD
+    return read
+
+
+def _array(text: str) -> list[Any] | None:
+    inside = container_in(text)
+    return inside if isinstance(inside, list) else None
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    inside = container_in(text)
+    return inside if isinstance(inside, dict) else None
+
+
+def _choice(text: str) -> Any:
+    found = (read_text(kind, text) for kind in (bool, int, float))
+    return next((each for each in found if each is not None), None)
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "int_type": lambda text: read_text(int, text),
+    "float_type": lambda text: read_text(float, text),
+    "bool_type": lambda text: read_text(bool, text),
+    "literal_error": _choice,
+    "enum": _choice,
+    "none_required": lambda text: None,
+    **dict.fromkeys(("list_type", "tuple_type", "set_type", "frozen_set_type"), _array),
+    **dict.fromkeys(
+        ("dict_type", "model_type", "model_attributes_type", "dataclass_type", "mapping_type"),
+        _object,
+    ),
+}
+_NULLS = frozenset({"none_required", "literal_error"})
+
+
+def replace_at(container: Any, loc: tuple[int | str, ...], old: Any, new: Any) -> bool:
+    """Replace *old* at *loc* by *new*; return whether it was there."""
+    # A location also has the names of union members, which are not keys of the value.
+    for n, key in enumerate(loc):
+        inside = _get(container, key)
+        if inside == old and type(inside) is type(old) and n >= len(loc) - 2:
+            container[key] = new
+            return True
+        container = container if inside is None else inside
+    return False
+
+
+def _get(container: Any, key: int | str) -> Any:
+    try:
+        return container[key]
+    except (KeyError, IndexError, TypeError):
+        return None

@@ -1,0 +1,196 @@
+"""`serve --reload`: the server runs in a child process, which is replaced when a file changes.
+
+The parent holds the listening socket. Clients that connect while no child serves wait for the
+next one, so that a restart refuses nobody.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from typing import NamedTuple, TypeAlias
+
+from .listening import CannotListen
+
+_CHILD = "ANSWERBACK_RELOAD"
+"""The environment variable that makes a process the child of a reloading parent."""
+_POLL_SECONDS = 0.25
+# Editors write a file in several steps: files that changed are looked at again after this time.
+_SETTLE_SECONDS = 0.05
+# A scan takes at most this part of the time, however many files there are.
+_SCAN_SHARE = 10
+# The time that running calls get to finish before a restart.
+_DRAIN_SECONDS = 5.0
+_SKIPPED_FOLDERS = frozenset({"__pycache__", "node_modules", "site-packages"})
+
+Files: TypeAlias = dict[str, tuple[int, int]]
+"""The time of the last change and the size of each file."""
+
+
+class Inherited(NamedTuple):
+    """The part of a child process that its parent gives it."""
+
+    listener: socket.socket
+    is_first: bool
+    """Whether no child served before this one."""
+
+
+def inherited() -> Inherited | None:
+    """The listening socket, if this process is the child of a reloading parent."""
+    given = os.environ.pop(_CHILD, "")
+    if not given:
+        return None
+    listener, parent, number = map(int, given.split(","))
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    return Inherited(socket.socket(fileno=listener), number == 0)
+
+
+def _end_with_parent(pipe: int) -> None:
+    """Wait for the end of the parent, which is the only one that could write to *pipe*."""
+    os.read(pipe, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def serve_and_reload(listener: socket.socket, folder: str) -> int:
+    """Serve until a signal, and return the exit status.
+
+    The child is this program with its own command line. It is replaced when a Python file in
+    *folder* changes.
+    """
+    if os.name != "posix":
+        raise CannotListen("--reload needs a POSIX system; leave it out")
+    return _Supervisor(listener, folder).run()
+
+
+class _Supervisor:
+    """Starts, replaces and ends the child."""
+
+    def __init__(self, listener: socket.socket, folder: str) -> None:
+        self._listener = listener
+        self._folder = folder
+        self._pipe, self._own_end = os.pipe()
+        self._started = 0
+        self._received = 0
+        # Before the child reads them, so that no change is missed.
+        self._files = python_files(folder)
+        self._child = self._start()
+
+    def run(self) -> int:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+        end_was_reported = False
+        while not self._received:
+            start = time.monotonic()
+            now = python_files(self._folder)
+            if now != self._files:
+                changed = self._settle(now)
+                end_was_reported = not self._replace_child(changed) and end_was_reported
+            elif not end_was_reported and (status := self._child.poll()) is not None:
+                end_was_reported = True
+                _write(f"the program ended with status {status}; waiting for a change")
+            time.sleep(max(_POLL_SECONDS, (time.monotonic() - start) * _SCAN_SHARE))
+        self._child.wait()
+        return 128 + self._received if self._received == signal.SIGINT else 0
+
+    def _settle(self, now: Files) -> list[str]:
+        """Wait until the files no longer change, and return the names of those that changed."""
+        while (later := _again(self._folder)) != now and not self._received:
+            now = later
+        before, self._files = self._files, now
+        changed = [path for path in before.keys() | now.keys() if before.get(path) != now.get(path)]
+        return sorted(changed)
+
+    def _replace_child(self, changed: list[str]) -> bool:
+        """Start another child, unless a file has a syntax error; tells whether it did."""
+        names = ", ".join(os.path.relpath(path, self._folder) for path in changed[:3])
+        if error := _syntax_error(changed):
+            is_served = self._child.poll() is None
+            rest = "; still serving the program as it was before" if is_served else ""
+            _write(f"{error}\nwaiting for a change{rest}")
+            return False
+        _write(f"{names} changed; reloading")
+        self._end_child()
+        if not self._received:
+            self._child = self._start()
+        return True
+
+    def _end_child(self) -> None:
+        self._child.terminate()
+        try:
+            self._child.wait(_DRAIN_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        descriptors = (self._listener.fileno(), self._pipe)
+        # Python compares the age of bytecode in seconds: two quick changes would look like one.
+        environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        environ[_CHILD] = f"{descriptors[0]},{descriptors[1]},{self._started}"
+        self._started += 1
+        command = [sys.executable, *sys.orig_argv[1:]]
+        return subprocess.Popen(command, env=environ, pass_fds=descriptors)
+
+    def _stop(self, number: int, frame: object) -> None:
+        # A terminal sends Ctrl-C to the child as well, which ignores SIGTERM after it.
+        again = self._received == number == signal.SIGINT
+        self._received = number
+        self._child.send_signal(signal.SIGINT if again else signal.SIGTERM)
+
+
+def python_files(folder: str) -> Files:
+    """The Python files in *folder* and below it, without hidden folders and environments."""
+    found: Files = {}
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if _is_watched(os.path.join(place, name))]
+        for name in names:
+            if name.endswith(".py"):
+                path = os.path.join(place, name)
+                found.update(_stamp(path))
+    return found
+
+
+def _is_watched(folder: str) -> bool:
+    name = os.path.basename(folder)
+    if name.startswith(".") or name in _SKIPPED_FOLDERS:
+        return False
+    return not os.path.exists(os.path.join(folder, "pyvenv.cfg"))
+
+
+def _stamp(path: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    try:
+        status = os.stat(path)
+    except OSError:  # It was removed in the meantime.
+        return
+    yield path, (status.st_mtime_ns, status.st_size)
+
+
+def _again(folder: str) -> Files:
+    time.sleep(_SETTLE_SECONDS)
+    return python_files(folder)
+
+
+def _syntax_error(paths: list[str]) -> str:
+    """The message about the first file that is not Python; an empty string if there is none."""
+    for path in paths:
+        try:
+            with open(path, "rb") as file:
+                compile(file.read(), path, "exec", dont_inherit=True)
+        except OSError:  # It was removed.
+            continue
+        except (SyntaxError, ValueError) as exc:
+            import traceback
+
+            return "".join(traceback.format_exception_only(exc)).rstrip()
+    return ""
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()

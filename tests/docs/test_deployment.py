@@ -1,0 +1,216 @@
+"""Runs the files of docs/deployment.md: the systemd unit, nginx in front of it, the Dockerfile."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from tests.docs.test_cgi_servers import find, running, wait_until_it_serves
+from tests.records.support import replies_in
+from tests.wires.processes import wait_until
+
+ROOT = Path(__file__).parent.parent.parent
+PAGE = (ROOT / "docs" / "deployment.md").read_text()
+SECRET = "0123456789abcdef0123456789abcdef"
+HEADERS = {"Host": "tools.example.com"}
+
+
+def block(language: str) -> str:
+    found = re.search(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder with the program."""
+    # The paths of unix sockets are limited to about 100 characters, which tmp_path may exceed.
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        folder = Path(name)
+        shutil.copy(ROOT / "examples" / "calculator.py", folder)
+        yield folder
+
+
+def unit_command(folder: Path) -> list[str]:
+    """The command of the unit, with the folder in place of the unit's folders."""
+    found = re.search(r"^ExecStart=(.*?[^\\])$", block("ini"), re.DOTALL | re.MULTILINE)
+    assert found is not None
+    line = found[1].replace("\\\n", " ")
+    for place in ("/srv/tools/.venv/bin/answerback", "/srv/tools", "/run/tools", "/var/lib/tools"):
+        new = f"{sys.executable} -m answerback" if place.endswith("answerback") else str(folder)
+        line = line.replace(place, new)
+    return shlex.split(line)
+
+
+@contextmanager
+def served(command: list[str], folder: Path, **environ: str) -> Iterator[str]:
+    with subprocess.Popen(
+        command,
+        cwd=folder,
+        env=os.environ | {"ANSWERBACK_SECRET": SECRET} | environ,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stderr is not None
+        banner = ""
+        while "Ctrl-C" not in banner:
+            line = process.stderr.readline()
+            assert line, f"the server ended: {banner}"
+            banner += line
+        try:
+            yield banner
+        finally:
+            process.terminate()
+            process.communicate(timeout=20)
+
+
+class Site(NamedTuple):
+    """The address of nginx, and the certificate that clients trust."""
+
+    url: str
+    trusted: ssl.SSLContext
+    folder: Path
+
+    def post(self, path: str, body: Any, **headers: str) -> httpx.Response:
+        return httpx.post(
+            f"{self.url}{path}",
+            json=body,
+            headers=HEADERS | headers,
+            verify=self.trusted,
+            timeout=20,
+        )
+
+
+@pytest.fixture
+def site(folder: Path) -> Iterator[Site]:
+    """The command of the unit behind nginx, both with the page's configuration."""
+    nginx, openssl = find("nginx"), find("openssl")
+    cert, key, port = folder / "tools.pem", folder / "tools.key", free_port()
+    request = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    request += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    request += ["-keyout", str(key), "-out", str(cert)]
+    subprocess.run(request, check=True, capture_output=True, timeout=20)
+    page = block("nginx").replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
+    page = page.replace("/run/tools", str(folder)).replace("/etc/ssl", str(folder))
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
+    (folder / "nginx.conf").write_text(
+        f"pid {folder}/nginx.pid; error_log {folder}/nginx.log; daemon off; events {{}}\n"
+        f"http {{ access_log off; {temporary}\n{page}\n}}"
+    )
+    with ExitStack() as stack:
+        stack.enter_context(served(unit_command(folder), folder))
+        command = (nginx, "-e", f"{folder}/nginx.log", "-c", f"{folder}/nginx.conf")
+        stack.enter_context(running(*command))
+        wait_until_it_serves(port)
+        trusted = ssl.create_default_context(cafile=str(cert))
+        yield Site(f"https://127.0.0.1:{port}", trusted, folder)
+
+
+def test_nginx_with_the_pages_configuration_passes_calls_on_below_the_prefix(site: Site) -> None:
+    called = site.post("/tools/functions/add", {"x": 7, "y": 3})
+    refused = site.post("/tools/functions/add", {"x": 7})
+    document = httpx.get(f"{site.url}/tools/openapi.json", headers=HEADERS, verify=site.trusted)
+    outside = site.post("/functions/add", {"x": 7, "y": 3})
+
+    assert called.json() == {"result": 10}
+    assert refused.status_code == 400
+    assert document.json()["servers"] == [{"url": "/tools"}]
+    assert outside.status_code == 404
+
+
+def test_nginx_with_the_pages_configuration_passes_mcp_sessions_on(site: Site) -> None:
+    accept = {"Accept": "application/json, text/event-stream"}
+    params = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "1"},
+    }
+    started = site.post(
+        "/tools/mcp",
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params},
+        **accept,
+    )
+    call = {"name": "add", "arguments": {"x": 7, "y": 3}}
+    session = {"Mcp-Session-Id": started.headers["mcp-session-id"]}
+    called = site.post(
+        "/tools/mcp",
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+        **accept,
+        **session,
+    )
+
+    assert called.json()["result"]["structuredContent"] == {"result": 10}
+
+
+def test_the_records_behind_nginx_have_the_clients_address_and_not_a_forged_one(site: Site) -> None:
+    forged = {"X-Forwarded-For": "192.0.2.1", "Forwarded": "for=192.0.2.2"}
+    site.post("/tools/functions/add", {"x": 7, "y": 3}, **forged)
+
+    (record,) = wait_until(lambda: replies_in(site.folder / "audit.db"))
+    assert record.caller == "127.0.0.1"
+
+
+def test_a_foreign_host_is_refused_behind_nginx(site: Site) -> None:
+    response = site.post("/tools/functions/add", {"x": 7, "y": 3}, Host="evil.example")
+
+    assert response.status_code == 421
+
+
+def test_the_unit_is_valid(tmp_path: Path) -> None:
+    analyze = find("systemd-analyze")
+    unit = tmp_path / "tools.service"
+    text = block("ini").replace("/srv/tools/.venv/bin/answerback", sys.executable)
+    unit.write_text(text.replace("User=tools\n", ""))
+
+    done = subprocess.run(
+        [analyze, "verify", "--man=no", "--recursive-errors=no", str(unit)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    complaints = [line for line in done.stderr.splitlines() if "tools.service" in line]
+    assert complaints == []
+
+
+def test_the_commands_of_the_dockerfile_serve_and_check_health(folder: Path) -> None:
+    text = block("dockerfile")
+    words = {name: json.loads(line) for name, line in re.findall(r"(CMD|CHECK CMD) (\[.*\])", text)}
+    found = re.search(r"^ENV (.*)$", text, re.MULTILINE)
+    assert found is not None
+    port = str(free_port())
+    environ = dict(pair.split("=") for pair in found[1].split()) | {"PORT": port}
+    program = [sys.executable, "-m", *words["CMD"]]
+
+    with served(program, folder, **environ) as banner:
+        health = [sys.executable, *words["CHECK CMD"][1:]]
+        health[-1] = health[-1].replace("8000", port)
+        checked = subprocess.run(health, capture_output=True, timeout=20)
+        called = httpx.post(
+            f"http://127.0.0.1:{port}/functions/add", json={"x": 7, "y": 3}, headers=HEADERS
+        )
+
+    assert "on every address" in banner
+    assert checked.returncode == 0, checked.stderr
+    assert called.json() == {"result": 10}

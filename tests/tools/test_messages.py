@@ -1,0 +1,299 @@
+"""What an author reads after a mistake, or after a habit from another framework."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import pydantic
+import pytest
+
+from answerback import App, Audio, Context, Image, NotFound, Text, ToolError, failure, success
+
+# mypy is right about these functions and calls.
+# mypy: disable-error-code="no-untyped-def, arg-type, attr-defined, call-overload"
+
+
+def _refusal(register: Callable[[App], Any]) -> str:
+    with pytest.raises((TypeError, ValueError)) as caught:
+        register(App("mistakes"))
+    return str(caught.value)
+
+
+def _error(fn: Callable[..., Any], **arguments: Any) -> str:
+    app = App("mistakes")
+    app.add_tool(fn)
+    reply = asyncio.run(app.call(fn.__name__, **arguments))
+    assert reply.error is not None
+    return reply.error.message
+
+
+def test_a_resource_and_a_prompt_may_have_any_name() -> None:
+    app = App("names")
+
+    @app.resource("memo://insights", name="Business Insights Memo")
+    def memo() -> str:
+        return ""
+
+    @app.prompt(name="Analyse: données (v2)")
+    def analyse() -> str:
+        return ""
+
+    assert app.resources["memo://insights"].name == "Business Insights Memo"
+    assert list(app.prompts) == ["Analyse: données (v2)"]
+
+
+@pytest.mark.parametrize("name", [" ", "a\nb", 7])
+def test_a_name_of_a_resource_that_cannot_be_shown_is_refused(name: Any) -> None:
+    message = _refusal(lambda app: app.resource("a://b", name=name)(lambda: ""))
+
+    assert message == f"{name!r} cannot be a name; write text without control characters"
+
+
+def untyped_value(value): ...
+def untyped_ctx(ctx): ...
+def untyped_params(params): ...
+def untyped_logger(x: int, logger): ...
+
+
+def test_a_message_about_a_resource_or_a_prompt_does_not_call_it_a_tool() -> None:
+    resource = _refusal(lambda app: app.resource("a://{value}")(untyped_value))
+    prompt = _refusal(lambda app: app.prompt(untyped_value))
+
+    assert resource == (
+        "parameter 'value' of resource 'untyped_value' has no type; write value: str"
+    )
+    assert prompt == "parameter 'value' of prompt 'untyped_value' has no type; write value: str"
+
+
+@pytest.mark.parametrize(
+    ("fn", "advice"),
+    [
+        (untyped_ctx, "write ctx: Context with Context from answerback"),
+        (
+            untyped_params,
+            "write one parameter for each argument, as in def untyped_params(x: int, y: str), "
+            "or params: dict for one argument that is an object",
+        ),
+        (
+            untyped_logger,
+            "write logger: str for an argument, "
+            "or logger: Annotated[T, Depends(fn)] for a value of the server's",
+        ),
+    ],
+)
+def test_a_parameter_without_a_type_is_refused_with_what_its_name_suggests(
+    fn: Callable[..., Any], advice: str
+) -> None:
+    message = _refusal(lambda app: app.add_tool(fn))
+
+    assert message.endswith(f"has no type; {advice}")
+
+
+def test_a_lambda_without_a_name_is_refused_as_a_lambda() -> None:
+    message = _refusal(lambda app: app.add_tool(lambda: 1))
+
+    assert message == "a lambda has no name and no types; write a def, or give a name="
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"instructions": "Be brief."}, "write description="),
+        ({"host": "0.0.0.0"}, "serve --host 127.0.0.1"),
+        ({"mask_error_details": True}, "raise ToolError to show a message"),
+    ],
+)
+def test_an_option_of_another_framework_s_server_names_the_new_way(
+    options: dict[str, Any], advice: str
+) -> None:
+    with pytest.raises(TypeError) as caught:
+        App("mistakes", **options)
+
+    assert f"no option is named {min(options)!r}; " in str(caught.value)
+    assert advice in str(caught.value)
+
+
+def test_the_annotations_of_a_tool_are_named_by_the_hints() -> None:
+    message = _refusal(lambda app: app.tool(annotations={"readOnlyHint": True})(untyped_value))
+
+    assert message == (
+        "no option is named 'annotations'; "
+        "write read_only=, destructive=, idempotent= or open_world="
+    )
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (
+            lambda app: app.run(transport="stdio"),
+            "app.run takes no transport=; the command decides: "
+            "app.run(['mcp']) for stdio, app.run(['serve']) for HTTP",
+        ),
+        (
+            lambda app: app.run(port=80),
+            "app.run takes no port=; write app.run(['serve', '--port', '8000'])",
+        ),
+        (
+            lambda app: app.run("mcp"),
+            "app.run takes a list of words, not 'mcp'; write app.run(['mcp'])",
+        ),
+        (
+            lambda app: app.run("stdio"),
+            "app.run takes a list of words, not 'stdio'; write app.run(['mcp'])",
+        ),
+    ],
+)
+def test_run_with_the_arguments_of_another_framework_names_the_new_way(
+    run: Callable[[App], Any], message: str
+) -> None:
+    assert _refusal(run) == message
+
+
+@pytest.mark.parametrize(
+    ("member", "advice"),
+    [
+        ("info", "write ctx.log(message, 'info'), without await"),
+        ("warning", "write ctx.log(message, 'warning'), without await"),
+        ("report_progress", "write ctx.progress(done, total, message), without await"),
+        ("request_context", "write ctx.request for the request"),
+    ],
+)
+def test_a_member_of_another_framework_s_context_names_the_new_way_in_the_log(
+    member: str, advice: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def talk(ctx: Context) -> None:
+        await getattr(ctx, member)("hello")
+
+    with caplog.at_level(logging.ERROR, "answerback"):
+        message = _error(talk)
+
+    assert message.startswith("The tool failed unexpectedly")
+    assert f"'Context' object has no attribute {member!r}; {advice}" in caplog.text
+
+
+def test_the_log_of_a_masked_exception_says_how_to_show_a_message(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def divide() -> None:
+        raise ValueError("y must not be 0")
+
+    with caplog.at_level(logging.ERROR, "answerback"):
+        message = _error(divide)
+
+    assert "y must not be 0" not in message
+    assert "raise ToolError(...) to show a message" in caplog.text
+
+
+def add_files(files: Annotated[list[str], pydantic.Field(min_length=1)]) -> None: ...
+def visit(url: Annotated[pydantic.AnyUrl, pydantic.Field(description="d")]) -> None: ...
+def zip_code(code: Annotated[str, pydantic.Field(pattern=r"^\d+$")]) -> None: ...
+def pair(both: tuple[int, int]) -> None: ...
+def query(query: str, limit: int = 1) -> None: ...
+def nothing() -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("fn", "arguments", "problem"),
+    [
+        (add_files, {"files": []}, "files: expected array of length >= 1, got array of length 0"),
+        (pair, {"both": [1]}, "both: expected array of length 2, got array of length 1"),
+        (visit, {}, "url: missing, expected AnyUrl"),
+        (zip_code, {"code": "a"}, r"code: expected str matching '^\d+$', got str 'a'"),
+        (
+            query,
+            {"query": "x", "sql": "y"},
+            "sql: unknown argument; the arguments are query, limit",
+        ),
+        (nothing, {"sql": "y"}, "sql: unknown argument; it takes no arguments"),
+    ],
+)
+def test_a_message_about_an_argument_says_what_is_wrong_with_it(
+    fn: Callable[..., Any], arguments: dict[str, Any], problem: str
+) -> None:
+    assert _error(fn, **arguments) == f"Invalid arguments: {problem}"
+
+
+def _run(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    target = tmp_path / "mistakes.py"
+    target.write_text(
+        "from answerback import App\n"
+        "app = App('mistakes')\n"
+        "@app.tool\n"
+        "def f(x: int, y: int = 0): return x\n"
+        "if __name__ == '__main__': app.run()\n"
+    )
+    command = [sys.executable, str(target), *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "advice"),
+    [
+        (["x", "1"], "'x' is not name=value; write x=1"),
+        (["y"], "'y' is not name=value; write y=VALUE"),
+        (["7"], "'7' is not name=value; write x=7"),
+    ],
+)
+def test_a_word_without_an_equals_sign_is_refused_with_the_pair_that_was_meant(
+    tmp_path: Path, words: list[str], advice: str
+) -> None:
+    done = _run(tmp_path, "call", "f", *words)
+
+    assert done.returncode == 2
+    assert advice in done.stderr
+
+
+def test_list_says_which_tools_have_no_return_type(tmp_path: Path) -> None:
+    done = _run(tmp_path, "list")
+
+    assert done.stdout.startswith("f x=")
+    assert done.stderr == (
+        "note: f has no return type, so callers get no output schema; write -> and the type\n"
+    )
+
+
+def test_success_takes_text_data_and_meta_by_position() -> None:
+    reply = success("Done", {"a": 1}, {"trace": "x"})
+
+    assert reply.content == (Text("Done"),)
+    assert (reply.data, reply.meta) == ({"a": 1}, {"trace": "x"})
+
+
+def test_failure_takes_message_code_and_details_by_position() -> None:
+    error = failure("no such city", "CITY_UNKNOWN", {"city": "Atlantis"}).error
+
+    assert error is not None
+    assert (error.message, error.code) == ("no such city", "CITY_UNKNOWN")
+    assert error.details == {"city": "Atlantis"}
+
+
+@pytest.mark.parametrize("cls", [ToolError, NotFound])
+def test_a_tool_error_takes_message_code_and_details_by_position(cls: type[ToolError]) -> None:
+    def find() -> None:
+        raise cls("no such city", "CITY_UNKNOWN", {"city": "Atlantis"})
+
+    app = App("positions")
+    app.add_tool(find)
+    error = asyncio.run(app.call("find")).error
+
+    assert error is not None
+    assert (error.message, error.code) == ("no such city", "CITY_UNKNOWN")
+    assert error.details == {"city": "Atlantis"}
+
+
+@pytest.mark.parametrize("cls", [Image, Audio])
+def test_base64_text_is_taken_as_the_data_of_an_image_or_audio(cls: Any) -> None:
+    assert cls("aGVsbG8=", "image/png") == cls(b"hello", "image/png")
+
+
+@pytest.mark.parametrize("data", ["not base64!", "aGVsbG8", "/tmp/a.png"])
+def test_text_that_is_not_base64_is_refused_as_an_image(data: str) -> None:
+    with pytest.raises(ValueError, match=r"not base64; give bytes, Image\.open\(path\) or url="):
+        Image(data, "image/png")
