@@ -149,8 +149,9 @@ class Lifespan:
         return seconds
 
     def managers(self) -> Managers:
-        """New context managers: those of the included apps, then its own."""
-        found = [pair for each in self.included for pair in each.managers()]
+        """New context managers: those of the included apps that do not run yet, then its own."""
+        included = [each for each in self.included if not each.is_started or each.is_lost]
+        found = [pair for each in included for pair in each.managers()]
         if self._function is not None:
             found.append((self, self._manager(self._function)))
         return list({id(lifespan): (lifespan, manager) for lifespan, manager in found}.values())
@@ -322,11 +323,15 @@ class ThreadRun:
 @contextmanager
 def entered(managers: Managers) -> Iterator[None]:
     """Enter plain context managers, and set the state of each lifespan."""
-    with ExitStack() as stack:
-        for lifespan, manager in managers:
-            lifespan.state = stack.enter_context(manager)
-            lifespan.is_started = True
-        yield
+    try:
+        with ExitStack() as stack:
+            for lifespan, manager in managers:
+                lifespan.state = stack.enter_context(manager)
+                lifespan.is_started = True
+            yield
+    finally:
+        for lifespan, _ in managers:
+            lifespan.is_started = False
 
 
 class SingleRun:
@@ -348,6 +353,8 @@ class SingleRun:
                 self.run_async(self._lifespan.start(managers))
             else:
                 self._stack.enter_context(entered(managers))
+            # A tool may call others by itself.
+            self._lifespan.is_started = True
         except Exception as exc:
             self._close_loop()
             raise failed(exc, "start") from exc
