@@ -128,7 +128,8 @@ def dependency_functions(signature: Signature) -> Iterator[FunctionType]:
     for each in waiting:
         if isinstance(each, type):
             continue
-        yield source_of(each).function
+        function: Any = source_of(each).function  # mypy takes the field for a method
+        yield function
         markers = map(depends_of, parameter_hints(each).values())
         waiting += [found.function for found in markers if found and found.function not in waiting]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ....errors import CODES, INPUT_REQUIRED, ToolError, find_code
 from ....tools.docstrings import parse
@@ -36,7 +36,7 @@ _ASKING = {"elicit", "sample", "roots"}
 
 def error_statuses(tool: Tool) -> dict[int, str]:
     """The error statuses of *tool* in order, with the docstring's descriptions or our own."""
-    sources = [source_of(tool.fn).function, *dependency_functions(tool.signature)]
+    sources: list[Any] = [source_of(tool.fn).function, *dependency_functions(tool.signature)]
     found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
     found |= _statuses_in_options(tool)
     has_context = tool.signature.context is not None
