@@ -291,6 +291,10 @@ def test_on_stdio_a_call_that_is_cancelled_while_it_waits_does_not_run(file: Pat
     with on_stdio(file, "slow start") as process:
         wait_until(lambda: count(file, "opening"))
         send(process, 1, "tools/call", name="add", arguments={"x": 1, "y": 2})
+        # The thread of the call begins to wait while other threads answer these.
+        for _ in range(100):
+            send(process, 4, "ping")
+            read(process)
         cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
         assert process.stdin is not None
         process.stdin.write(json.dumps(cancelled | {"params": {"requestId": 1}}).encode() + b"\n")
