@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 
-from . import mcp_http, mcp_stdio, records, rest, rules, sessions, sizes, startup
+from . import around, features, mcp_http, mcp_stdio, records, rest, rules, sessions, sizes, startup
 from .report import show
 
 PARTS = {
     "rules": rules.measure,
+    "around": around.measure,
     "startup": startup.measure,
     "rest": rest.measure,
     "stdio": mcp_stdio.measure,
@@ -16,6 +17,7 @@ PARTS = {
     "sessions": sessions.measure,
     "records": records.measure,
     "sizes": sizes.measure,
+    "features": features.measure,
 }
 
 

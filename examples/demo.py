@@ -110,8 +110,8 @@ def over_mcp_http(call: ToolCall, url: str) -> WireReply:
 def _from_mcp(wire: str, request: str, response: bytes, seconds: float) -> WireReply:
     result = msgspec.json.decode(response)["result"]
     status = "isError" if result["isError"] else "ok"
-    # The hint of an error is in a second line.
-    text = result["content"][0]["text"].splitlines()[0]
+    # MCP sends the hint in the text; the other wires send it beside their JSON.
+    text = result["content"][0]["text"].partition("\nHint: ")[0]
     return WireReply(wire, request, status, text, seconds)
 
 

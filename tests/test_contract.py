@@ -1,5 +1,7 @@
 """The five presets of contracts, and contracts derived from them."""
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -71,3 +73,35 @@ def test_a_contract_is_frozen() -> None:
 
 def test_a_contract_can_be_encoded_and_decoded() -> None:
     assert msgspec.json.decode(msgspec.json.encode(ALIGNED), type=Contract) == ALIGNED
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ({"http": "bogus"}, "http='bogus' should be one of mcp, rest, envelope, problem"),
+        ({"text": "words"}, "text='words' should be one of json, json_first"),
+        ({"error_text": "codd"}, "error_text='codd' should be one of message, prefixed"),
+        ({"route": "api"}, "route='api' should be a path such as '/functions/' or '/'"),
+        ({"route": "/api"}, "route='/api' should be a path"),
+        ({"wrap_objects": "no"}, "wrap_objects='no' should be of type bool"),
+        ({"masked": None}, "masked=None should be of type str"),
+        ({"tool_prefix": "my tools "}, "tool_prefix='my tools ' should be made of"),
+        ({"always_200": True}, "always_200 needs http='mcp' or http='envelope'"),
+    ],
+)
+def test_a_value_that_a_contract_cannot_have_is_refused_when_it_is_made(
+    members: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        Contract(name="mine", **members)
+    with pytest.raises(ValueError, match=message):
+        STANDARD.derive(**members)
+
+
+def test_a_contract_has_a_name() -> None:
+    with pytest.raises(ValueError, match="name='' should be a text that is not empty"):
+        Contract(name="")
+
+
+def test_a_route_of_one_s_own_is_accepted() -> None:
+    assert Contract(name="mine", route="/api/v1/").route == "/api/v1/"

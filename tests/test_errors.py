@@ -1,21 +1,26 @@
 """The table of error codes, the tree of exceptions, and the hint about a missing extra."""
 
 import ast
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import answerback
-from answerback import NotFound, ToolError
+from answerback import App, NotFound, Reply, ToolError, failure
 from answerback.errors import (
+    BUILT_IN,
     CODES,
     AnswerbackError,
+    Code,
     MissingExtraError,
     find_code,
     needs_extra,
 )
+from answerback.reply import Error
 
 SRC = Path(answerback.__file__).parent
 NEVER_SENT = {"CANCELLED"}
@@ -131,3 +136,92 @@ def test_a_missing_extra_names_the_package_to_install() -> None:
 def test_other_failures_while_an_extra_is_imported_are_not_changed() -> None:
     with pytest.raises(ZeroDivisionError), needs_extra("serve"):
         raise ZeroDivisionError
+
+
+@pytest.fixture
+def table() -> Iterator[None]:
+    """Removes the codes that a test adds to the table."""
+    yield
+    for code in CODES.keys() - BUILT_IN:
+        del CODES[code]
+
+
+def raise_or_return(app: App, reply: Any) -> Any:
+    async def fail() -> Any:
+        return reply
+
+    app.add_tool(fail)
+    return asyncio.run(app.call("fail")).error
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("value", "row"),
+    [
+        (404, Code(404, exit=66)),
+        (503, Code(503, exit=69, retryable=True)),
+        (402, Code(402, exit=1)),
+        (Code(410, exit=66, retryable=True), Code(410, exit=66, retryable=True)),
+    ],
+)
+def test_an_app_adds_codes_of_its_own_to_the_table(value: Any, row: Code) -> None:
+    app = App("test", codes={"INSTANCE_NOT_FOUND": value})
+
+    error = raise_or_return(app, failure("gone", code="INSTANCE_NOT_FOUND"))
+
+    assert error.row == row
+    assert app.write(Reply(error=error), "envelope")["error"].keys() <= {
+        *("code", "message", "retryable"),
+    }
+
+
+@pytest.mark.usefixtures("table")
+def test_two_apps_may_add_the_same_code_if_they_mean_the_same() -> None:
+    App("one", codes={"CITY_UNKNOWN": 404})
+    App("two", codes={"CITY_UNKNOWN": 404})
+
+    with pytest.raises(ValueError, match="'CITY_UNKNOWN' has the status 404 already"):
+        App("three", codes={"CITY_UNKNOWN": 409})
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        ({"NOT_FOUND": 410}, "'NOT_FOUND' is a code of Answerback's own"),
+        ({"not found": 404}, "'not found' should be a code in capitals"),
+        ({"GONE": 200}, "the status of 'GONE' should be from 400 to 599, not 200"),
+        ({"GONE": "404"}, "the status of 'GONE' should be from 400 to 599, not '404'"),
+    ],
+)
+def test_a_code_that_cannot_be_in_the_table_is_refused(codes: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        App("test", codes=codes)
+
+
+@pytest.mark.parametrize("kind", ["NOT_FOUND", NotFound])
+def test_a_failure_with_a_kind_has_the_status_of_that_kind(kind: Any) -> None:
+    error = failure("gone", code="INSTANCE_GONE", kind=kind).error
+
+    assert error is not None
+    assert (error.code, error.row.status, error.row.exit) == ("INSTANCE_GONE", 404, 66)
+
+
+def test_a_kind_without_a_code_is_the_code() -> None:
+    error = failure("gone", kind=NotFound).error
+
+    assert error is not None
+    assert (error.code, error.kind) == ("NOT_FOUND", None)
+
+
+def test_a_kind_that_is_not_in_the_table_is_refused() -> None:
+    with pytest.raises(ValueError, match="kind='MISSING' should be a code such as 'NOT_FOUND'"):
+        failure("gone", kind="MISSING")
+
+
+def test_an_error_without_a_kind_sends_none() -> None:
+    error = raise_or_return(App("test"), failure("gone", code="INSTANCE_GONE"))
+    raised = Error.of(ToolError("gone", code="INSTANCE_GONE"))
+
+    assert error.kind is None
+    assert "kind" not in Reply(error=raised).to("mcp")["_meta"]["answerback/error"]

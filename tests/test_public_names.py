@@ -39,15 +39,17 @@ DESIGNED = {
 # Designed, but not built yet: it comes with the client.
 LATER = {"read"}
 # Names that MCP's features need (questions and their refusal, headers, icons, prompt messages),
-# and the limits of an App.
-MORE = {"Ask", "Declined", "Header", "Icon", "Limits", "Message"} | {
+# the limits of an App, and the dependencies of its tools.
+MORE = {"Ask", "Declined", "Depends", "Header", "Icon", "Limits", "Message"} | {
     # The hook for an author's own type.
     "register_type",
 }
+# The types that middleware around calls and observers are written with.
+AROUND = {"Invocation", "Next", "Observation"}
 
 
 def test_the_public_names_are_those_of_the_design() -> None:
-    assert set(answerback.__all__) == (DESIGNED - LATER) | MORE
+    assert set(answerback.__all__) == (DESIGNED - LATER) | MORE | AROUND
 
 
 def test_no_public_name_is_also_the_name_of_a_module() -> None:

@@ -288,3 +288,31 @@ def test_cancellation_and_keyboard_interrupt_are_not_caught(error: type[BaseExce
 
     with pytest.raises(error):
         coroutine.send(None)
+
+
+FAILURES_000_39: list[tuple[dict[str, Any], str]] = [
+    ({"error": "Location not found"}, "Location not found"),
+    ({"error": {"code": "GONE", "message": "gone"}}, "gone"),
+    ({"error": "gone", "rows": []}, "gone"),
+    ({"ok": False, "error": "nope"}, "nope"),
+    ({"ok": False}, "Unknown error"),
+    ({"status": "error", "message": "nope"}, "nope"),
+    ({"isError": True, "message": "nope"}, "nope"),
+    ({"isError": True, "content": [{"type": "text", "text": "nope"}]}, "nope"),
+]
+
+
+@pytest.mark.parametrize(("result", "message"), FAILURES_000_39)
+def test_seed_000_wrap_tells_no_failure_as_a_success(result: Any, message: str) -> None:
+    found = answer(result)
+
+    assert found["success"] is False
+    assert found["error"]["message"] == message
+
+
+@pytest.mark.parametrize("result", [{"error": None}, {"error": "", "rows": [1]}, {"ok": True}])
+def test_wrap_tells_an_error_that_is_null_or_empty_as_a_success(result: Any) -> None:
+    found = answer(result)
+
+    assert found["success"] is True
+    assert found["data"] == result

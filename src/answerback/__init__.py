@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .app import App
+    from .calls.around import Invocation, Next, Observation
     from .content import Annotations, Audio, Embedded, Icon, Image, Link, Text
     from .context import Context
     from .contract import Contract
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from .records import audit
     from .reply import Reply, failure, success
     from .rules import validate
-    from .tools.markers import Ask, Header
+    from .tools.markers import Ask, Depends, Header
     from .tools.prompt import Message
     from .types.codecs import register_type
     from .wrapping import wrap
@@ -41,16 +42,20 @@ _HOME = {
     "Context": "context",
     "Contract": "contract",
     "Declined": "elicitation",
+    "Depends": "tools.markers",
     "Embedded": "content",
     "Forbidden": "errors",
     "Header": "tools.markers",
     "Icon": "content",
     "Image": "content",
     "InvalidInput": "errors",
+    "Invocation": "calls.around",
     "Limits": "limits",
     "Link": "content",
     "Message": "tools.prompt",
+    "Next": "calls.around",
     "NotFound": "errors",
+    "Observation": "calls.around",
     "RateLimited": "errors",
     "Reply": "reply",
     "Text": "content",
@@ -75,16 +80,20 @@ __all__ = [
     "Context",
     "Contract",
     "Declined",
+    "Depends",
     "Embedded",
     "Forbidden",
     "Header",
     "Icon",
     "Image",
     "InvalidInput",
+    "Invocation",
     "Limits",
     "Link",
     "Message",
+    "Next",
     "NotFound",
+    "Observation",
     "RateLimited",
     "Reply",
     "Text",

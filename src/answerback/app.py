@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Never, NoReturn, TypedDict, Unpack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
 
-from .contract import Contract, contract_named
+from .context import take_peer
+from .contract import Contract, Dialect, contract_named
+from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
 from .tools.tool_options import check_options
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
+    from .content import Icon
+    from .lifespan import LifespanFunction
     from .records import Records, Sink
     from .reply import Reply
     from .wires.asgi.application import AsgiApp
@@ -29,10 +37,24 @@ class AppOptions(TypedDict, total=False):
     """How replies look: a preset's name or a Contract; "standard" by default."""
     lenient: bool
     """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
+    returns: Literal["reply", "value"]
+    nan: Literal["refuse", "null"]
+    """Defaults of the options of the same names in `@app.tool`."""
+    codes: Mapping[str, int | Code]
+    """Error codes of your own and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
     """How many calls and threads may run at a time, and for how long."""
+    lifespan: LifespanFunction
+    """A context manager function, async or plain; a tool gets what it yields as `ctx.state`."""
     records: Sink | Records | None
     """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
+    icons: Sequence[Icon]
+    website_url: str
+    """Shown by MCP hosts beside the name of the server."""
+    middleware: Sequence[Middleware]
+    """Functions around each run: `async def timing(call, next)`; the first is outermost."""
+    observers: Sequence[Observer]
+    """Functions that see each outcome, refusals too: `def count(seen)`."""
 
 
 class App(Registry):
@@ -49,16 +71,67 @@ class App(Registry):
             lenient=options.get("lenient", True),
             limits=options.get("limits", DEFAULT_LIMITS),
         )
+        add_codes(options.get("codes", {}))
+        if "returns" in options:
+            self.tool_defaults["returns"] = options["returns"]
+        if "nan" in options:
+            self.tool_defaults["nan"] = options["nan"]
         if (records := options.get("records")) is not None:
             self.records = _records(records)
+        if (function := options.get("lifespan")) is not None:
+            from .lifespan import Lifespan
+
+            self.lifespan = Lifespan(function, self)
+        self.icons = tuple(options.get("icons", ()))
+        self.website_url = options.get("website_url", "")
+        if middleware := options.get("middleware"):
+            from .calls.around import checked_middleware
+
+            self.middleware = checked_middleware(middleware)
+        if observers := options.get("observers"):
+            from .calls.around import checked_observers
+
+            self.observers = checked_observers(observers)
         self._handlers: Handlers | None = None
 
     async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
-        """Call a tool in memory, through the whole pipeline."""
+        """Call a tool in memory, through the whole pipeline.
+
+        A Context among the arguments gets the progress, the log messages and the questions.
+        """
         from .types.json_text import ENCODER
         from .wires.memory import call
 
-        return await call(self.handlers, name, ENCODER.encode(arguments))
+        peer = take_peer(arguments)
+        encoded = ENCODER.encode(arguments)
+        return await call(self.handlers, name, encoded, peer, contract=self.contract)
+
+    def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
+        """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
+        from .dialects import as_sent
+
+        return as_sent(reply, dialect or self.contract.http, self.contract)
+
+    @contextmanager
+    def override(
+        self, dependency: Callable[..., Any], replacement: Callable[..., Any]
+    ) -> Iterator[None]:
+        """Use another function for a dependency meanwhile: `with app.override(get_pool, fake):`."""
+        before = dict(self.overrides)
+        self.overrides[dependency] = replacement
+        try:
+            yield
+        finally:
+            self.overrides.clear()
+            self.overrides.update(before)
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """Start the lifespan and stop it at the end: `async with app.running():`, for tests."""
+        if self.lifespan is not None:
+            return self.lifespan()
+        from contextlib import nullcontext
+
+        return nullcontext()
 
     @property
     def handlers(self) -> Handlers:
@@ -131,8 +204,10 @@ def _records(records: Sink | Records) -> Records:
 
 
 def only_app(namespace: Mapping[str, Any], where: str) -> App:
-    """The one App among a module's names."""
+    """The one App among a module's names; an App that another one includes is not counted."""
     apps = {id(value): value for value in namespace.values() if isinstance(value, App)}
+    inner = {id(each) for app in apps.values() for each in app.apps() if each is not app}
+    apps = {key: app for key, app in apps.items() if key not in inner}
     if len(apps) != 1:
         names = [name for name, value in namespace.items() if isinstance(value, App)]
         found = f"these: {', '.join(names)}; add :NAME" if names else "none"

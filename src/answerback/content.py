@@ -130,7 +130,7 @@ class Embedded(msgspec.Struct, frozen=True):
 
 
 class Icon(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An icon of a tool, resource or prompt; `src` is an https or data URL."""
+    """An icon of a tool, resource, prompt or app; `src` is an https or data URL."""
 
     src: str
     mime: str | None = msgspec.field(default=None, name="mimeType")

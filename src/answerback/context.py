@@ -12,13 +12,22 @@ here, so that it is the same on every wire:
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
 
 import msgspec
 
-from .peer import LEVELS, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
+from .peer import LEVELS, NO_PEER, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
+from .request_info import RequestInfo
 
 T = TypeVar("T")
+
+if TYPE_CHECKING:
+    # A default of a type variable is newer than Python 3.11, and needed by type checkers alone.
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    StateT = TypeVarWithDefault("StateT", default=Any)
+else:
+    StateT = TypeVar("StateT")
 
 
 class Root(msgspec.Struct, frozen=True):
@@ -45,10 +54,16 @@ class RunningCall(Protocol):
     peer: Peer
     cancelled: bool
     is_disconnected: Callable[[], bool] | None
+    tool: Any
+    request: Any
+    user: Any
 
 
-class Context:
-    """Injected into a parameter with this annotation; it is not part of the schema."""
+class Context(Generic[StateT]):
+    """Injected into a parameter with this annotation; it is not part of the schema.
+
+    `Context[State]` says the type of `state`, which the app's lifespan yielded.
+    """
 
     __slots__ = ("_call",)
 
@@ -70,6 +85,29 @@ class Context:
     @property
     def wire(self) -> str:
         return self._call.wire
+
+    @property
+    def state(self) -> StateT:
+        """The value that the lifespan of the tool's app yielded; None without a lifespan."""
+        # The last app on the path is the one that the tool was registered with.
+        path = getattr(self._call.tool, "path", ())
+        lifespan: Any = path[-1].lifespan if path else None
+        state: Any = None if lifespan is None else lifespan.state
+        return cast("StateT", state)
+
+    @property
+    def request(self) -> RequestInfo:
+        """The request: headers, client, session, address. A member is None where there is none."""
+        call = self._call
+        describe = getattr(call.request or call.peer, "describe_request", None)
+        found: RequestInfo = (describe or RequestInfo)(call.wire)
+        return found
+
+    @property
+    def user(self) -> Any:
+        """The user that the server or its middleware authenticated; None until something does."""
+        user = self._call.user
+        return self.request.user if user is None else user
 
     @property
     def cancelled(self) -> bool:
@@ -157,6 +195,15 @@ class Context:
         if open_questions:
             raise NeedsInput(open_questions)
         return tuple(answers)
+
+
+def take_peer(arguments: dict[str, Any]) -> Peer:
+    """Remove the Context from the arguments of a call in memory, and return its peer."""
+    for name, value in arguments.items():
+        if isinstance(value, Context):
+            del arguments[name]
+            return value._call.peer
+    return NO_PEER
 
 
 _MAX_FLOAT = 1.7976931348623157e308

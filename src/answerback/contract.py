@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from typing import Any, Literal, get_args
 
 import msgspec
 
@@ -26,6 +27,8 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     strings as JSON too; own and readable: readable text, only if the author gave none.
     """
     error_text: ErrorStyle = "message"
+    hint_in_text: bool = False
+    """The hint of an error follows its message in the text, in a line of its own."""
     wrap_objects: bool = False
     """Objects are wrapped as `{"result": …}` too."""
     spread_tuples: bool = False
@@ -38,15 +41,51 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """The dialect of HTTP replies, unless the client asks for another."""
     route: str = "/functions/"
     """The start of each tool's path in HTTP."""
+    always_200: bool = False
+    """HTTP answers every call of a tool with the status 200; the body says that it failed."""
     masked: str = "The tool failed unexpectedly"
     """The message to the caller for an exception that is not a ToolError."""
+
+    def __post_init__(self) -> None:
+        for name, style in _STYLES.items():
+            if getattr(self, name) not in (values := get_args(style)):
+                raise ValueError(_message(self, name, f"one of {', '.join(values)}"))
+        for name, kind in _PLAIN.items():
+            if not isinstance(getattr(self, name), kind):
+                raise ValueError(_message(self, name, f"of type {kind.__name__}"))
+        if not self.name:
+            raise ValueError(_message(self, "name", "a text that is not empty"))
+        if not _ROUTE.fullmatch(self.route):
+            raise ValueError(_message(self, "route", "a path such as '/functions/' or '/'"))
+        if not _PREFIX.fullmatch(self.tool_prefix):
+            raise ValueError(_message(self, "tool_prefix", "made of A-Z a-z 0-9 _ . -"))
+        if self.always_200 and self.http not in ("mcp", "envelope"):
+            raise ValueError(
+                f"contract {self.name!r}: always_200 needs http='mcp' or http='envelope', "
+                "whose bodies say that a call failed"
+            )
 
     def derive(self, **changes: Any) -> Contract:
         """Return a copy of this contract with *changes*."""
         return msgspec.structs.replace(self, **changes)
 
 
-STANDARD = Contract(name="standard")
+_STYLES: dict[str, Any] = {"text": TextStyle, "error_text": ErrorStyle, "http": Dialect}
+_PLAIN: dict[str, type] = {
+    **dict.fromkeys(("name", "tool_prefix", "route", "masked"), str),
+    **dict.fromkeys(("wrap_objects", "spread_tuples", "envelope_in_mcp"), bool),
+    **dict.fromkeys(("hint_in_text", "always_200"), bool),
+}
+_ROUTE = re.compile(r"/(?:[A-Za-z0-9._~-]+/)*")
+_PREFIX = re.compile(r"[A-Za-z0-9_.-]*")
+
+
+def _message(contract: Contract, name: str, expected: str) -> str:
+    value = getattr(contract, name)
+    return f"contract {contract.name!r}: {name}={value!r} should be {expected}"
+
+
+STANDARD = Contract(name="standard", hint_in_text=True)
 ALIGNED = Contract(
     name="aligned",
     text="json_first",

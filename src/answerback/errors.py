@@ -20,7 +20,8 @@ refused at registration with an ordinary `TypeError` or `ValueError`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -73,6 +74,33 @@ CODES = {
     "UNAVAILABLE": Code(503, exit=69, retryable=True),
     "TIMED_OUT": Code(504, exit=75, retryable=True),
 }
+BUILT_IN = frozenset(CODES)
+"""The codes of Answerback itself; `add_codes` adds those of authors to the table."""
+_CODE_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+
+
+def add_codes(codes: Mapping[str, int | Code]) -> None:
+    """Add codes of an author to the table, by an HTTP status or by a whole row.
+
+    The table is that of the process: two apps may add the same code with the same row only.
+    """
+    for name, value in codes.items():
+        row = value if isinstance(value, Code) else _row_for_status(name, value)
+        if not _CODE_NAME.fullmatch(str(name)):
+            raise ValueError(f"{name!r} should be a code in capitals, such as 'CITY_UNKNOWN'")
+        if name in BUILT_IN:
+            raise ValueError(f"{name!r} is a code of Answerback's own; choose another name")
+        if CODES.get(name, row) != row:
+            raise ValueError(f"the code {name!r} has the status {CODES[name].status} already")
+        CODES[name] = row
+
+
+def _row_for_status(name: str, status: object) -> Code:
+    if not isinstance(status, int) or not 400 <= status <= 599:
+        raise ValueError(f"the status of {name!r} should be from 400 to 599, not {status!r}")
+    # The exit status, and whether it is retryable, are those of the class with that status.
+    like = CODES.get(code_for_status(status) or UNKNOWN_ERROR, CODES[UNKNOWN_ERROR])
+    return Code(status, exit=like.exit, retryable=like.retryable)
 
 
 class AnswerbackError(Exception):

@@ -12,12 +12,16 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many calls are in flight at a time; further calls are refused with UNAVAILABLE."""
     seconds: float | None = None
     """The time-out of tools without a `timeout` of their own; None means no time-out."""
+    shutdown: float = 30.0
+    """The seconds that running calls get to finish at a shutdown, and the lifespan to end."""
 
     def __post_init__(self) -> None:
         if self.threads < 1 or self.calls < 1:
             raise ValueError("limits must let at least one call through")
         if self.seconds is not None and self.seconds <= 0:
             raise ValueError(f"a tool cannot take {self.seconds!r} seconds; give more, or None")
+        if self.shutdown <= 0:
+            raise ValueError(f"a shutdown cannot take {self.shutdown!r} seconds; give more")
 
 
 DEFAULT_LIMITS = Limits()

@@ -5,7 +5,7 @@ Calls, MCP and the wires are written against it. `App` is the front door to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack, cast, overload
 
@@ -17,10 +17,16 @@ from .tools.tool import Tool
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
 
 if TYPE_CHECKING:
+    from _collections_abc import dict_items, dict_values
+
+    from .composition import Composition, Switch
+    from .content import Icon
+    from .lifespan import Lifespan
     from .tools.prompt import Prompt
     from .tools.resource import Resource, ResourceOptions
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound=Tool)
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -41,6 +47,8 @@ class ChangeFeed:
         self._listeners: dict[object, Listener] = {}
         self.forward: Listener | None = None
         """Sends a change to the other processes that serve the same app."""
+        self.forward_switch: Callable[[Switch], None] | None = None
+        """Sends what was enabled or disabled to the same processes."""
 
     def publish(self, change: Change) -> None:
         """Send a change of this process to the subscribers and to the other processes."""
@@ -89,6 +97,41 @@ class Recording(Protocol):
         """Whether the records can be written."""
 
 
+class Table(Mapping[str, T]):
+    """The tools, resources, prompts or completions of an app, by the name that callers use.
+
+    It is replaced as a whole when an app is composed, so that every thread sees a whole table.
+    """
+
+    __slots__ = ("_served", "get", "own")
+
+    def __init__(self) -> None:
+        self.own: dict[str, T] = {}
+        """The entries that were registered in this app, also those that are disabled."""
+        self.serve(self.own)
+
+    def serve(self, served: dict[str, T]) -> None:
+        """Let callers see *served*."""
+        self._served = served
+        # The method of the dict itself: each call looks its tool up by it.
+        self.get = served.get  # type: ignore[method-assign]  # see above
+
+    def __getitem__(self, name: str) -> T:
+        return self._served[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._served)
+
+    def __len__(self) -> int:
+        return len(self._served)
+
+    def values(self) -> dict_values[str, T]:
+        return self._served.values()
+
+    def items(self) -> dict_items[str, T]:
+        return self._served.items()
+
+
 class Registry:
     """The tools, resources, prompts and completions under one name, and their settings."""
 
@@ -110,11 +153,30 @@ class Registry:
         self.contract = contract
         self.lenient = lenient
         self.limits = limits
+        self.tool_defaults: ToolOptions = {}
+        """The options of a tool that gives none of its own."""
         self.records: Recording | None = None
-        self.tools: dict[str, Tool] = {}
-        self.resources: dict[str, Resource] = {}
-        self.prompts: dict[str, Prompt] = {}
-        self.completions: dict[str, Tool] = {}
+        self.lifespan: Lifespan | None = None
+        self.overrides: dict[Any, Callable[..., Any]] = {}
+        """For tests: the function to use instead of each dependency, by the dependency."""
+        self.run_async: Callable[[Any, Any], Any] | None = None
+        """Runs a coroutine for the thread of a plain tool, on a wire without an event loop."""
+        self.tools: Table[Tool] = Table()
+        self.resources: Table[Resource] = Table()
+        self.prompts: Table[Prompt] = Table()
+        self.completions: Table[Tool] = Table()
+        self.icons: tuple[Icon, ...] = ()
+        self.website_url = ""
+        self.middleware: tuple[Any, ...] = ()
+        """Functions around each run of a tool, resource or prompt."""
+        self.observers: tuple[Callable[[Any], object], ...] = ()
+        """Functions that see each outcome."""
+        self.is_served = False
+        """Whether this was served or called, so that its lifespan may have started."""
+        self.runs_plain = False
+        """Whether this is served without the code that middleware and observers need."""
+        self.composition: Composition | None = None
+        """The apps that belong together and what is enabled; None while this is not used."""
         self.changes = ChangeFeed()
         self.checks: dict[str, Check] = {"records": self._check_records}
         """The health checks by name; the parts that serve the app add theirs."""
@@ -135,13 +197,14 @@ class Registry:
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
         check_options(options, ToolOptions)
-        merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds, **options}
+        merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds}
+        merged = {**merged, **self.tool_defaults, **options}
         tool = Tool(fn, merged, self.contract)
-        if tool.name in self.tools:
+        if tool.name in self.tools.own:
             raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
         if self.contract.route == "/" and tool.name in RESERVED_ROUTES:
             raise ValueError(f"/{tool.name} is a route of the server's; give the tool another name")
-        self.tools[tool.name] = tool
+        _put(self, self.tools, tool.name, tool)
         self.changes.publish(Change("tools"))
         return tool
 
@@ -150,7 +213,7 @@ class Registry:
 
     def remove_tool(self, name: str) -> None:
         """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
-        del self.tools[name]
+        _remove(self, self.tools, name)
         self.changes.publish(Change("tools"))
 
     def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
@@ -161,9 +224,9 @@ class Registry:
         check_options(options, ResourceOptions)
 
         def register(fn: F) -> F:
-            if uri in self.resources:
+            if uri in self.resources.own:
                 raise ValueError(f"there is a resource {uri!r} already")
-            self.resources[uri] = Resource(uri, fn, options, self.contract)
+            _put(self, self.resources, uri, Resource(uri, fn, options, self.contract))
             self.changes.publish(Change("resources"))
             return fn
 
@@ -171,7 +234,7 @@ class Registry:
 
     def remove_resource(self, uri: str) -> None:
         """Stop serving a resource, and notify the clients that subscribed to the list."""
-        del self.resources[uri]
+        _remove(self, self.resources, uri)
         self.changes.publish(Change("resources"))
 
     def resource_changed(self, uri: str) -> None:
@@ -192,15 +255,15 @@ class Registry:
             raise TypeError(f"@app.prompt takes options by name: @app.prompt(name={fn!r})")
         check_options(options, CommonOptions)
         prompt = Prompt(fn, cast("CommonOptions", options), self.contract)
-        if prompt.name in self.prompts:
+        if prompt.name in self.prompts.own:
             raise ValueError(f"there is a prompt {prompt.name!r} already")
-        self.prompts[prompt.name] = prompt
+        _put(self, self.prompts, prompt.name, prompt)
         self.changes.publish(Change("prompts"))
         return fn
 
     def remove_prompt(self, name: str) -> None:
         """Stop serving a prompt, and notify the clients that subscribed to the list."""
-        del self.prompts[name]
+        _remove(self, self.prompts, name)
         self.changes.publish(Change("prompts"))
 
     def completion(self, of: str, argument: str) -> Callable[[F], F]:
@@ -211,10 +274,58 @@ class Registry:
         """
 
         def register(fn: F) -> F:
-            self.completions[completion_key(of, argument)] = _completion_tool(fn, self.contract)
+            tool = _completion_tool(fn, self.contract)
+            _put(self, self.completions, completion_key(of, argument), tool)
             return fn
 
         return register
+
+    def include(self, other: Registry, *, prefix: str = "") -> None:
+        """Serve the tools, resources and prompts of *other* too, also those registered later.
+
+        The names of tools and prompts begin with *prefix* here; URIs stay as they are.
+        """
+        from .composition import include
+
+        include(self, other, prefix)
+
+    def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
+        """Serve again what `disable` removed: the one with this name or URI, or all with a tag."""
+        from .composition import switch
+
+        switch(self, name, tag, on=True)
+
+    def disable(self, name: str | None = None, *, tag: str | None = None) -> None:
+        """Stop serving a tool, prompt or resource, or all with a tag, until it is enabled.
+
+        For callers it does not exist. Calls that run end normally.
+        """
+        from .composition import switch
+
+        switch(self, name, tag, on=False)
+
+    def apps(self) -> Iterator[Registry]:
+        """This app and those that it includes, each once."""
+        if self.composition is None:
+            return iter((self,))
+        return self.composition.apps()
+
+
+def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
+    """Add an entry; raises ValueError if it clashes in an app that includes this one."""
+    entry.path = (registry,)
+    entry.around = registry.middleware
+    if registry.composition is None:
+        table.own[name] = entry
+    else:
+        registry.composition.put(table, name, entry)
+
+
+def _remove(registry: Registry, table: Table[T], name: str) -> None:
+    if registry.composition is None:
+        del table.own[name]
+    else:
+        registry.composition.remove(table, name)
 
 
 def completion_key(owner: str, argument: str) -> str:
@@ -224,7 +335,7 @@ def completion_key(owner: str, argument: str) -> str:
 
 def _completion_tool(fn: Callable[..., Any], contract: Contract) -> Tool:
     """The author's function; refused if it has parameters that a completion does not get."""
-    tool = Tool(fn, {}, contract)
+    tool = Tool(fn, {"returns": "value"}, contract)
     unknown = {parameter.name for parameter in tool.signature.parameters} - {"value", "arguments"}
     if unknown:
         raise TypeError(

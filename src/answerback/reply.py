@@ -10,7 +10,9 @@ from typing import Any, Generic, TypeVar, overload
 import msgspec
 
 from .content import Block, Text
-from .errors import UNKNOWN_ERROR, Code, ToolError, find_code
+from .contract import Contract, Dialect
+from .errors import CODES, UNKNOWN_ERROR, Code, ToolError, find_code
+from .shape import Shape
 
 T = TypeVar("T")
 
@@ -35,7 +37,8 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
         argument = exc.args[0] if len(exc.args) == 1 else None
         is_chained = not exc.message and isinstance(argument, BaseException)
         message: Any = argument if is_chained else exc.message or str(exc) or exc.code
-        kind = exc.kind if exc.kind != exc.code else None
+        # Every error without a kind has that of UNKNOWN_ERROR.
+        kind = exc.kind if exc.kind not in (exc.code, UNKNOWN_ERROR) else None
         return cls(exc.code, message, exc.details, exc.retryable, exc.hint, kind)
 
     @property
@@ -54,13 +57,27 @@ class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     timestamp: datetime = msgspec.field(default_factory=partial(datetime.now, UTC))
     encoded: bytes | None = None
     """The checked JSON of `data`; dialects insert it without encoding the data again."""
+    shape: Shape | None = None
+    """How the data is wrapped, where the return annotation does not say it."""
+    contract: Contract | None = None
+    """The contract of the app that was called; only `app.call` sets it."""
 
     @property
     def ok(self) -> bool:
         return self.error is None
 
+    def to(self, dialect: Dialect = "mcp") -> dict[str, Any]:
+        """Return the JSON object that *dialect* sends for this reply.
+
+        The contract is that of the app that was called; for a reply that no app made it is
+        `envelope` for the envelope and `standard` for the others.
+        """
+        from .dialects import as_sent
+
+        return as_sent(self, dialect)
+
     def __eq__(self, other: object) -> bool:
-        """Compare all fields but `encoded`."""
+        """Compare what the reply says: all fields up to `timestamp`."""
         if not isinstance(other, Reply):
             return NotImplemented
         return (self.content, self.data, self.error, self.meta, self.timestamp) == (
@@ -114,7 +131,18 @@ def failure(
     *,
     retryable: bool | None = None,
     hint: str | None = None,
+    kind: str | type[ToolError] | None = None,
     meta: dict[str, Any] | None = None,
 ) -> Reply[Any]:
-    """Make a reply with an error; *message* is written for the caller."""
-    return Reply(error=Error(code, message, details, retryable, hint), meta=meta or {})
+    """Make a reply with an error; *message* is written for the caller.
+
+    *kind* is the class or the code whose status an error with a *code* of its own has.
+    """
+    if isinstance(kind, type):
+        kind = kind.kind
+    if kind is not None and kind not in CODES:
+        raise ValueError(f"kind={kind!r} should be a code such as 'NOT_FOUND', or a class")
+    if code == UNKNOWN_ERROR and kind is not None:
+        code = kind
+    own_kind = None if kind == code else kind
+    return Reply(error=Error(code, message, details, retryable, hint, own_kind), meta=meta or {})

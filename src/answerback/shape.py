@@ -1,6 +1,7 @@
 """Shape: how data is wrapped in a JSON object.
 
-The shape follows from the return annotation, never from a value.
+The shape follows from the return annotation. Only where none is declared, it follows from the
+value.
 """
 
 from __future__ import annotations
@@ -18,6 +19,12 @@ class Shape(msgspec.Struct, frozen=True):
     wrapping: Literal["bare", "result", "empty", "spread"] = "result"
     """bare: an object is sent unchanged; result: anything else is `{"result": …}`;
     empty: `None` is `{}`; spread: a tuple of fixed length is `{"result0": …, "result1": …}`."""
+    names: tuple[str, ...] = ()
+    """The members of a spread tuple that are not called `result0`, `result1` and so on."""
+    optional: bool = False
+    """A spread tuple may be missing: `None` is `{}`."""
+    structured: bool = True
+    """False: MCP sends the text alone, without structuredContent."""
 
     def wrap(self, encoded: bytes) -> bytes:
         """Return the wrapped JSON of *encoded* data."""
@@ -33,8 +40,8 @@ class Shape(msgspec.Struct, frozen=True):
             case "empty":
                 return (b"", b"{}", b"")
             case "spread":
-                items = _decode_items(encoded)
-                spread = {f"result{i}": item for i, item in enumerate(items)}
+                items = [] if encoded == b"null" else _decode_items(encoded)
+                spread = dict(zip(self._names(len(items)), items, strict=False))
                 return (b"", msgspec.json.encode(spread), b"")
 
     def unwrap(self, sent: Any) -> Any:
@@ -44,8 +51,10 @@ class Shape(msgspec.Struct, frozen=True):
                 return sent["result"]
             case "empty" if sent == {}:
                 return None
+            case "spread" if self.optional and sent == {}:
+                return None
             case "spread" if isinstance(sent, dict):
-                return [sent[f"result{i}"] for i in range(len(sent)) if f"result{i}" in sent]
+                return [sent[name] for name in self._names(len(sent)) if name in sent]
             case _:
                 return sent
 
@@ -59,14 +68,25 @@ class Shape(msgspec.Struct, frozen=True):
             case "empty":
                 return {"type": "object", "properties": {}, "additionalProperties": False}
             case "spread":
-                parts = schema.get("prefixItems", [])
-                return _object_schema({f"result{i}": part for i, part in enumerate(parts)}, schema)
+                parts = _items_of(schema)
+                named = dict(zip(self._names(len(parts)), parts, strict=False))
+                whole = _object_schema(named, schema)
+                return whole | {"required": []} if self.optional else whole
+
+    def _names(self, count: int) -> tuple[str, ...]:
+        return self.names or tuple(f"result{index}" for index in range(count))
 
 
 BARE = Shape("bare")
 RESULT = Shape("result")
 EMPTY = Shape("empty")
 SPREAD = Shape("spread")
+
+
+def _items_of(schema: dict[str, Any]) -> list[Any]:
+    """Return the schemas of the items of a tuple, which may be one of two types."""
+    members = [schema, *schema.get("anyOf", ())]
+    return next((each["prefixItems"] for each in members if "prefixItems" in each), [])
 
 
 def _object_schema(properties: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:

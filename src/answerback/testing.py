@@ -1,7 +1,7 @@
-"""The pytest plugin: `assert_valid_reply`, and `client`, which displays replies.
+"""The pytest plugin: `assert_valid_reply`, a client that displays replies, and a Context.
 
 pytest loads it in every project that has Answerback installed, so the rest of Answerback is
-imported only when a test uses it.
+imported only when a test uses it, and its fixtures have names that no other plugin uses.
 """
 
 from __future__ import annotations
@@ -13,9 +13,21 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .contract import Dialect
+    from .app import App
+    from .context_for_tests import TestContext
+    from .contract import Contract, Dialect
     from .reply import Error, Reply
     from .rules import Finding
+
+__all__ = ["DisplayClient", "TestContext", "assert_valid_reply"]
+
+
+def __getattr__(name: str) -> Any:
+    if name != "TestContext":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .context_for_tests import TestContext
+
+    return TestContext
 
 
 def assert_valid_reply(
@@ -39,16 +51,29 @@ def assert_valid_reply(
 
 
 class DisplayClient:
-    """A client application that displays replies: the text, and whether the call failed."""
+    """A client application that displays replies: the text, and whether the call failed.
 
-    def __init__(self) -> None:
+    With an *app* it displays a `Reply` as the app would send it, under its contract.
+    """
+
+    def __init__(self, app: App | None = None) -> None:
+        self._app = app
         self._displayed: dict[str, Any] | None = None
         self._error: Error | None = None
 
     def process_response(self, response: Any) -> None:
         """Display a reply; raises MalformedReply if it cannot be read."""
-        self._displayed = _as_sent(_as_json(response))
+        contract = None if self._app is None else self._app.contract
+        self._displayed = _as_sent(_as_json(response), contract)
         self._error = _decode(self._displayed).error
+
+    async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
+        """Call a tool of the app and display its reply."""
+        if self._app is None:
+            raise AssertionError("this client has no app to call; write DisplayClient(app)")
+        reply = await self._app.call(name, **arguments)
+        self.process_response(reply)
+        return reply
 
     @property
     def displayed_text(self) -> str:
@@ -72,9 +97,17 @@ class DisplayClient:
 
 
 @pytest.fixture
-def client() -> DisplayClient:
+def answerback_client() -> DisplayClient:
     """A client application that displays replies."""
     return DisplayClient()
+
+
+@pytest.fixture
+def answerback_context() -> TestContext:
+    """A Context that records what a tool sends."""
+    from .context_for_tests import TestContext
+
+    return TestContext()
 
 
 @pytest.fixture(name="assert_valid_reply")
@@ -89,18 +122,17 @@ def _as_json(reply: Any) -> Any:
     return dump(by_alias=True, mode="json", exclude_none=True) if callable(dump) else reply
 
 
-def _as_sent(reply: Any) -> dict[str, Any]:
-    """The decoded JSON of a reply; a `Reply` is written as an MCP result first."""
+def _as_sent(reply: Any, contract: Contract | None) -> dict[str, Any]:
+    """The decoded JSON of a reply; a `Reply` is written as an MCP result or an envelope first."""
     import msgspec
 
-    from .contract import STANDARD
-    from .dialects import write
     from .reply import Reply
-    from .shape import BARE, RESULT
 
     if isinstance(reply, Reply):
-        bare = isinstance(reply.data, dict) or reply.data is msgspec.UNSET
-        reply = write(reply, "mcp", BARE if bare else RESULT, STANDARD).body
+        from .dialects import as_sent
+
+        is_envelope = contract is not None and contract.http == "envelope"
+        return as_sent(reply, "envelope" if is_envelope else "mcp", contract)
     found: Any = msgspec.json.decode(reply) if isinstance(reply, bytes | str) else reply
     if not isinstance(found, dict):
         raise AssertionError(f"a reply must be an object, not {type(found).__name__}")

@@ -30,6 +30,8 @@ _REQUIRED = {
     "image": ("url", "altText"),
     "resource": ("resourceType", "identifier", "name"),
 }
+# Where the message of an error object is if it has no member `message`.
+_MESSAGE_MEMBERS = ("detail", "msg", "reason", "description", "error_description", "title")
 
 
 def wrap(fn: Callable[P, Any]) -> Callable[P, Coroutine[Any, Any, Envelope]]:
@@ -50,6 +52,8 @@ def wrap(fn: Callable[P, Any]) -> Callable[P, Coroutine[Any, Any, Envelope]]:
         except (Exception, SystemExit) as exc:  # noqa: BLE001 -- every failure is an envelope
             return _failure_envelope(fn, exc)
 
+    # An App takes what such a tool returns for a reply, whatever type *fn* declares.
+    call.__dict__["returns_envelope"] = True
     return call
 
 
@@ -66,7 +70,9 @@ def _envelope_from_result(result: Any) -> Envelope:
         case Reply():
             return _envelope_from_reply(result)
         case {"content": [*_]} | {"success": bool()}:
-            return _complete_envelope(dict(result))
+            return complete_envelope(dict(result))
+        case dict() if _is_failure(result):
+            return complete_envelope(dict(result))
         case None:
             return _envelope_from_reply(Reply())
         case [*items] if items and all(isinstance(item, BLOCKS) for item in items):
@@ -88,10 +94,10 @@ def _envelope_from_reply(reply: Reply[Any]) -> Envelope:
         # be an object.
         shape = BARE if isinstance(data, dict) else RESULT
         reply = msgspec.structs.replace(reply, data=data, encoded=encoded)
-    return _complete_envelope(msgspec.json.decode(envelope.write(reply, shape, ENVELOPE)))
+    return complete_envelope(msgspec.json.decode(envelope.write(reply, shape, ENVELOPE)))
 
 
-def _complete_envelope(found: Envelope) -> Envelope:
+def complete_envelope(found: Envelope) -> Envelope:
     """Return *found* with the members that an envelope must have; its own members are kept."""
     content = [_content_item(item) for item in found.get("content") or ()]
     data = found.get("data")
@@ -109,10 +115,18 @@ def _complete_envelope(found: Envelope) -> Envelope:
 
 
 def _is_failure(found: Envelope) -> bool:
-    """Return whether the envelope is a failure; an error beside `success: true` makes it one."""
+    """Return whether the object reports a failure; an error beside `success: true` does too."""
     success = found.get("success")
-    failed = not success if isinstance(success, bool) else bool(found.get("isError"))
-    return failed or bool(found.get("error"))
+    if found.get("error") or success is False:
+        return True
+    if isinstance(success, bool):
+        return False
+    if found.get("isError") or found.get("ok") is False:
+        return True
+    # Imported here, because the rules take long to load.
+    from .rules.detectors.failure_json import is_failure_json
+
+    return is_failure_json(found)
 
 
 def _success_text(data: Any, message: Any) -> str:
@@ -125,11 +139,14 @@ def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
     error = found.get("error")
     members = dict(error) if isinstance(error, dict) else {"message": error}
     texts = [item["text"].removeprefix(PREFIX) for item in content if item["type"] == "text"]
-    messages = (members.get("message"), found.get("message"), *texts[:1], "Unknown error")
+    named = (each.get(name) for each in (members, found) for name in _MESSAGE_MEMBERS)
+    messages = (members.get("message"), found.get("message"), *texts[:1], *named, "Unknown error")
     members["message"] = next(text for text in messages if text and isinstance(text, str))
-    if not isinstance(members.get("code"), str):
-        members["code"] = UNKNOWN_ERROR
     details = members.pop("details", None)
+    if not isinstance(code := members.get("code"), str):
+        members["code"] = UNKNOWN_ERROR
+        # Such as an HTTP status, which is kept where there is room for it.
+        details = {"code": code} if details is None and code is not None else details
     if details is not None:
         members["details"] = details if isinstance(details, dict) else {"details": details}
     return members

@@ -9,6 +9,7 @@ import pytest
 
 from answerback.content import Block, Image, Text
 from answerback.contract import ALIGNED, APPS, DIRECT, ENVELOPE, PRESETS, STANDARD, Contract
+from answerback.dialects import mcp
 from answerback.dialects.contract_text import DONE, content_with_text
 from answerback.reply import Reply, failure, success
 from answerback.shape import BARE, EMPTY, RESULT, Shape
@@ -98,3 +99,37 @@ def test_the_error_text_comes_before_content_of_the_author() -> None:
     reply = Reply(error=reply.error, content=(Text("Try Oslo."), PICTURE))
 
     assert texts(reply, BARE, STANDARD) == ["no such city", "Try Oslo."]
+
+
+@pytest.mark.parametrize(
+    ("contract", "expected"),
+    [
+        (STANDARD, "no city\nHint: ask for Oslo"),
+        (STANDARD.derive(error_text="prefixed"), "Error: no city\nHint: ask for Oslo"),
+        (STANDARD.derive(error_text="coded"), "CITY_UNKNOWN: no city"),
+        (ALIGNED, '{"error":"no city"}'),
+        (ENVELOPE, "Error: no city"),
+        (APPS, "no city"),
+        (DIRECT, "Error: no city"),
+    ],
+)
+def test_the_hint_follows_the_message_where_the_contract_allows_it(
+    contract: Contract, expected: str
+) -> None:
+    reply = failure("no city", code="CITY_UNKNOWN", hint="ask for Oslo")
+
+    assert texts(reply, BARE, contract) == [expected]
+
+
+def test_the_message_is_read_from_a_text_with_a_hint() -> None:
+    reply = failure("no city", code="CITY_UNKNOWN", hint="ask for Oslo")
+
+    found = mcp.read(reply.to("mcp")).error
+
+    assert found is not None
+    assert (found.message, found.hint) == ("no city", "ask for Oslo")
+
+
+@pytest.mark.parametrize("data", [None, {}])
+def test_no_data_says_the_same_as_an_empty_object(data: Any) -> None:
+    assert texts(success(data=data), BARE, ENVELOPE) == [DONE]

@@ -151,7 +151,7 @@ def test_a_model_reads_the_hint_of_an_error_in_its_text() -> None:
     (block,) = written(reply)["content"]
     error = mcp.read(mcp.write(reply, BARE, STANDARD)).error
 
-    assert block["text"] == "no product none\nhint: try A1"
+    assert block["text"] == "no product none\nHint: try A1"
     assert error is not None
     assert (error.message, error.hint) == ("no product none", "try A1")
 

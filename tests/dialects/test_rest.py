@@ -79,7 +79,8 @@ def test_data_that_looks_like_content_is_read_as_data() -> None:
 def test_an_error_is_its_message_with_its_code_in_a_header() -> None:
     found = written(failure("no", code="RATE_LIMITED", details={"a": 1}, hint="wait"))
 
-    assert found == HttpReply(429, b'{"error":"no"}', JSON, (("X-Error-Code", "RATE_LIMITED"),))
+    headers = (("X-Error-Code", "RATE_LIMITED"), ("X-Error-Hint", "wait"))
+    assert found == HttpReply(429, b'{"error":"no"}', JSON, headers)
 
 
 def test_an_error_code_of_the_author_keeps_its_status_when_it_is_read() -> None:
@@ -147,3 +148,35 @@ def test_successes_of_another_server_are_read(
 def test_a_malformed_body_is_refused(found: HttpReply) -> None:
     with pytest.raises(MalformedReply):
         rest.read(found)
+
+
+@pytest.mark.parametrize(
+    ("hint", "header"),
+    [
+        ("ask for Oslo", "ask for Oslo"),
+        ("  spaces  ", "spaces"),
+        ("two\r\nX-Evil: 1", "two%0D%0AX-Evil: 1"),
+        ("100 % sure", "100 %25 sure"),
+        ("Tromsø", "Troms%C3%B8"),
+        ("a" * 600, "a" * 500),
+        ("ø" * 600, "%C3%B8" * 83),
+        ("\ud800", "%3F"),
+    ],
+)
+def test_a_hint_is_a_header_that_is_short_and_safe(hint: str, header: str) -> None:
+    found = written(failure("no", hint=hint))
+
+    assert found.header("X-Error-Hint") == header
+    assert found.header("X-Error-Code") == "UNKNOWN_ERROR"
+
+
+@pytest.mark.parametrize("hint", [None, "", "   "])
+def test_without_a_hint_there_is_no_header_for_it(hint: str | None) -> None:
+    assert written(failure("no", hint=hint)).header("X-Error-Hint") is None
+
+
+def test_a_hint_is_read_from_its_header() -> None:
+    found = rest.read(written(failure("no", hint="Tromsø, 100 %"))).error
+
+    assert found is not None
+    assert found.hint == "Tromsø, 100 %"

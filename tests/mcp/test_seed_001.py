@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from pathlib import Path
 
 import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters
 from tests.mcp.official_tools import ROOT
+from tests.mcp.recording_client import over_stdio
 
 EXAMPLE = str(ROOT / "examples" / "aligned.py")
 MODES = pytest.mark.parametrize("mode", ["auto", "legacy"])
@@ -61,3 +63,13 @@ def test_seed_001_several_results_and_none_are_json_too(
     name: str, arguments: dict[str, object], text: str
 ) -> None:
     assert call("auto", name, arguments) == (False, text)
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("name", ["Add", "functions.add"])
+def test_seed_001_an_unknown_tool_names_the_tool_with_its_prefix(name: str, version: str) -> None:
+    with over_stdio(Path(EXAMPLE), version) as client:
+        client.open()
+        error = client.request("tools/call", {"name": name})["error"]
+
+    assert error["message"] == f"Unknown tool: {name}; did you mean 'functions.Add'?"

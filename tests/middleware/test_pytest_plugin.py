@@ -1,4 +1,4 @@
-"""The pytest plugin: `assert_valid_reply` and the `client` fixture."""
+"""The pytest plugin: `assert_valid_reply` and the fixture `answerback_client`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from answerback import Reply, failure, success, validate
+from answerback import Reply, failure, success, testing, validate
 from answerback.testing import DisplayClient, assert_valid_reply
 
 GOOD = {
@@ -23,10 +23,10 @@ from answerback.testing import assert_valid_reply
 
 GOOD = {good}
 
-def test_good(client):
+def test_good(answerback_client):
     assert_valid_reply(GOOD)
-    client.process_response(GOOD)
-    assert client.displayed_text == "started"
+    answerback_client.process_response(GOOD)
+    assert answerback_client.displayed_text == "started"
 
 def test_bad(assert_valid_reply):
     assert_valid_reply({bad})
@@ -99,3 +99,42 @@ def test_a_test_suite_can_use_the_plugin_and_sees_the_findings(tmp_path: Path) -
 
     assert "1 failed, 1 passed" in done.stdout
     assert "Empty content array" in done.stdout
+
+
+# pytest-flask and pytest-django define fixtures with these names.
+OTHERS = """
+import pytest
+
+@pytest.fixture
+def client():
+    return "the client of another plugin"
+
+@pytest.fixture
+def context():
+    return "the context of another plugin"
+"""
+USES_OTHERS = """
+def test_others(client, context):
+    assert client == "the client of another plugin"
+    assert context == "the context of another plugin"
+"""
+
+
+def test_the_plugin_takes_no_fixture_name_of_another_plugin(tmp_path: Path) -> None:
+    (tmp_path / "others.py").write_text(OTHERS)
+    (tmp_path / "test_suite.py").write_text(USES_OTHERS)
+    plain = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "others"]
+
+    done = subprocess.run([*plain, "."], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    assert "1 passed" in done.stdout
+
+
+def test_all_fixtures_of_the_plugin_have_names_of_their_own() -> None:
+    names = {
+        name
+        for name in vars(testing)
+        if type(vars(testing)[name]).__name__ == "FixtureFunctionDefinition"
+    }
+
+    assert names == {"answerback_client", "answerback_context", "_assert_valid_reply"}

@@ -228,3 +228,13 @@ def test_seed_000_its_error_codes_have_status_500() -> None:
     }
 
     assert {CODES[name].status for name in codes} == {500}
+
+
+def test_seed_000_a_pipe_gets_the_envelope_without_an_option(shell: Callable[..., Any]) -> None:
+    told = shell("instances", "call", "get_instance", "instanceId=instance-1")
+    failed = shell("instances", "call", "get_instance", "instanceId=instance-9")
+
+    jsonschema.validate(told.json, quotes.SCHEMA_000)
+    jsonschema.validate(failed.json, quotes.SCHEMA_000)
+    assert (told.json["success"], failed.json["success"]) == (True, False)
+    assert failed.status == 66

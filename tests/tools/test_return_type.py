@@ -10,7 +10,8 @@ import msgspec
 import pytest
 
 from answerback import App, Embedded, Image, Link, Reply, Text, success
-from answerback.dialects import mcp, write
+from answerback.dialects import write
+from answerback.mcp.listing import tool_entry
 from answerback.versions import LATEST_STATEFUL
 
 PIXEL = Image(b"\x89PNG", "image/png")
@@ -56,8 +57,7 @@ def call_tool_returning(
 
 def sent(app: App, reply: Reply[Any]) -> Any:
     """Return the structured content of the MCP result, and its texts."""
-    tool = app.tools["tool"]
-    result = msgspec.json.decode(mcp.write(reply, tool.shape, app.contract, LATEST_STATEFUL))
+    result = app.write(reply, "mcp")
     return result.get("structuredContent"), [block.get("text") for block in result["content"]]
 
 
@@ -123,11 +123,20 @@ def test_text_and_structured_content_are_equal(annotation: Any, value: Any, expe
 
     is_string = isinstance(structured.get("result"), str)
     assert is_string or msgspec.json.decode(texts[-1]) == structured
-    assert len(texts) == len(reply.content) + 1
+    # `app.call` shows the text that the contract adds.
+    assert texts == [block.text for block in reply.content if isinstance(block, Text)]
+    own = value.content if isinstance(value, Reply) else ()
+    assert len(texts) == len(own) + 1
 
 
 UNDECLARED: list[tuple[Any, Any, Any]] = [
-    (Any, {"a": 1}, {"result": {"a": 1}}),
+    (Any, {"a": 1}, {"a": 1}),
+    (Any, None, {}),
+    (Any, [1], {"result": [1]}),
+    (Any, Point(1, 2), {"x": 1, "y": 2}),
+    (dict, {"a": 1}, {"a": 1}),
+    (dict[str, Any], {"a": 1}, {"a": 1}),
+    (Reply, success("here", {"x": 1}), {"x": 1}),
     (object, 5, {"result": 5}),
     (Annotated[Any, "whatever"], 5, {"result": 5}),
     (int | Any, "a", {"result": "a"}),
@@ -169,10 +178,10 @@ BLOCKS: list[tuple[Any, Any, tuple[Any, ...]]] = [
     (Image, PIXEL, (PIXEL,)),
     (Annotated[Image, "a dot"], PIXEL, (PIXEL,)),
     (Image | Text, Text("a"), (Text("a"),)),
-    (list[Image], [], ()),
+    (list[Image], [], (Text("Operation completed successfully"),)),
     (list[Image], [PIXEL, PIXEL], (PIXEL, PIXEL)),
     (Sequence[Image], [PIXEL], (PIXEL,)),
-    (tuple[Text, ...], (), ()),
+    (tuple[Text, ...], (), (Text("Operation completed successfully"),)),
     (tuple[Text, Image], (Text("a"), PIXEL), (Text("a"), PIXEL)),
     (list[Text | Image], [Text("a"), PIXEL], (Text("a"), PIXEL)),
     (list[str | Image], ["a", PIXEL], (Text("a"), PIXEL)),
@@ -202,7 +211,7 @@ def test_blocks_are_content_and_not_data(
 def test_a_list_of_strings_is_data_unless_the_annotation_has_a_block() -> None:
     _, reply = call_tool_returning(Any, ["a", "b"])
 
-    assert (reply.data, reply.content) == (["a", "b"], ())
+    assert (reply.data, reply.content) == (["a", "b"], (Text('{"result":["a","b"]}'),))
 
 
 def test_a_returned_string_is_its_own_text() -> None:
@@ -226,7 +235,15 @@ ALIGNED: list[tuple[Any, Any, Any]] = [
     (tuple[Point, list[int]], (Point(1, 2), []), {"result0": {"x": 1, "y": 2}, "result1": []}),
     (Reply[tuple[int, int]], success("both", (1, 2)), {"result0": 1, "result1": 2}),
     (tuple[int, ...], (1, 2), {"result": [1, 2]}),
-    (Pair, Pair("a", 1), {"result": ["a", 1]}),
+    (Pair, Pair("a", 1), {"key": "a", "value": 1}),
+    (Pair | None, Pair("a", 1), {"key": "a", "value": 1}),
+    (Pair | None, None, {}),
+    (Reply[Pair], success("both", Pair("a", 1)), {"key": "a", "value": 1}),
+    (tuple[int], (1,), {"result": 1}),
+    (tuple[int] | None, None, {}),
+    (tuple[()], (), {}),
+    (tuple[int, str] | None, (1, "a"), {"result0": 1, "result1": "a"}),
+    (tuple[int, str] | None, None, {}),
     (None, None, {}),
     (int | None, None, {"result": None}),
 ]
@@ -284,3 +301,41 @@ def test_a_return_type_without_a_json_form_is_refused_at_registration(
 ) -> None:
     with pytest.raises(TypeError, match="the return value of tool 'tool'"):
         App("test").add_tool(returning(annotation))
+
+
+ALIGNED_WITHOUT_A_TYPE: list[tuple[Any, Any]] = [
+    ((20, 10), {"result0": 20, "result1": 10}),
+    ((1,), {"result": 1}),
+    ((), {}),
+    (None, {}),
+    (Pair("a", 1), {"key": "a", "value": 1}),
+    ({"a": 1}, {"result": {"a": 1}}),
+    ([1, 2], {"result": [1, 2]}),
+]
+
+
+@pytest.mark.parametrize(("value", "expected"), ALIGNED_WITHOUT_A_TYPE)
+def test_the_aligned_contract_wraps_a_value_without_a_type_as_its_own_type(
+    value: Any, expected: Any
+) -> None:
+    app, reply = call_tool_returning(Any, value, contract="aligned")
+
+    assert sent(app, reply)[0] == expected
+    assert app.write(reply) == expected
+
+
+def test_a_tool_without_structured_output_sends_its_text_alone() -> None:
+    def point() -> Point:
+        return Point(1, 2)
+
+    app = App("test")
+    app.add_tool(point, structured=False)
+
+    reply = asyncio.run(app.call("point"))
+
+    assert app.write(reply, "mcp") == {
+        "content": [{"type": "text", "text": '{"x":1,"y":2}'}],
+        "isError": False,
+    }
+    assert "outputSchema" not in tool_entry(app.tools["point"], LATEST_STATEFUL)
+    assert app.write(reply, "rest") == {"x": 1, "y": 2}

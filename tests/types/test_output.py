@@ -386,3 +386,50 @@ def test_a_text_is_encoded_without_a_copy_for_the_check(annotation: Any) -> None
 def test_a_text_with_half_a_surrogate_pair_is_refused(annotation: Any) -> None:
     with pytest.raises(InvalidOutput):
         Output(annotation).encode("\ud800")
+
+
+class _LongNote(TypedDict):
+    id: int
+    text: str
+
+
+@dataclasses.dataclass
+class _LongData:
+    id: int
+    text: str
+
+
+LONG = "ä\n" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [(_LongNote, {"id": 1, "text": LONG}), (_LongData, _LongData(1, LONG))],
+)
+def test_a_large_record_of_texts_and_numbers_is_not_decoded_again(
+    annotation: Any, value: Any
+) -> None:
+    encoded, checked = Output(annotation).encode(value)
+
+    assert msgspec.json.decode(encoded) == {"id": 1, "text": LONG}
+    assert checked is value
+
+
+def test_a_large_record_loses_the_keys_that_it_does_not_declare() -> None:
+    encoded, _ = Output(_LongNote).encode({"id": 1, "text": LONG, "password": "x"})
+
+    assert msgspec.json.decode(encoded) == {"id": 1, "text": LONG}
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value"),
+    [
+        (_LongNote, {"id": "1", "text": LONG}),
+        (_LongNote, {"text": LONG}),
+        (_LongNote, {"id": True, "text": LONG}),
+        (_LongData, _LongData("1", LONG)),  # type: ignore[arg-type]  # the subject of the test
+    ],
+)
+def test_a_large_record_with_a_wrong_field_is_refused(annotation: Any, value: Any) -> None:
+    with pytest.raises(InvalidOutput, match="id"):
+        Output(annotation).encode(value)

@@ -1,7 +1,11 @@
 """Uses the API as users do. Type-checked, not run."""
 
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, assert_type
+
+from fastapi import FastAPI
 
 from answerback import (
     Annotations,
@@ -9,10 +13,14 @@ from answerback import (
     Audio,
     Context,
     Contract,
+    Depends,
     Embedded,
     Image,
+    Invocation,
     Link,
+    Next,
     NotFound,
+    Observation,
     Reply,
     Text,
     ToolError,
@@ -102,13 +110,76 @@ async def call() -> None:
     if reply.error is not None:
         assert_type(reply.error.code, str)
         assert_type(reply.error.message, str)
+    assert_type(reply.to("envelope"), dict[str, Any])
+    assert_type(app.write(reply), dict[str, Any])
     assert_type(await plain(1), dict[str, Any])
     await plain("1")  # type: ignore[arg-type]  # the wrapped function takes an int
 
 
+@dataclass
+class State:
+    pool: list[str]
+
+
+@asynccontextmanager
+async def lifespan(app: App) -> AsyncIterator[State]:
+    yield State([app.name])
+
+
+@contextmanager
+def plain_lifespan() -> Iterator[State]:
+    yield State([])
+
+
+with_state = App("state", lifespan=lifespan)
+App("plain state", lifespan=plain_lifespan)
+FastAPI(lifespan=with_state.lifespan)
+
+
+def get_pool(ctx: Context[State]) -> list[str]:
+    assert_type(ctx.state, State)
+    return ctx.state.pool
+
+
+@with_state.tool
+def pool_size(pool: Annotated[list[str], Depends(get_pool)], ctx: Context) -> int:
+    assert_type(ctx.state, Any)
+    if ctx.request.headers is not None:
+        assert_type(ctx.request.headers["x-tenant"], str)
+    if ctx.request.client is not None:
+        assert_type(ctx.request.client.name, str)
+    assert_type(ctx.request.session, str | None)
+    return len(pool)
+
+
+async def in_tests() -> None:
+    async with with_state.running():
+        with with_state.override(get_pool, lambda: ["fake"]):
+            await with_state.call("pool_size")
+    with_state.overrides[get_pool] = lambda: ["fake"]
+
+
+App("a", returns="value", nan="null", codes={"CITY_UNKNOWN": 404})
+App("a", nan="zero")  # type: ignore[arg-type]  # there is no such value
+failure("gone", code="CITY_UNKNOWN", kind=NotFound)
 app.tool(nmae="x")  # type: ignore[call-overload]  # there is no such option
 App("a", "1.0")  # type: ignore[call-arg]  # options are given by name
 success("a", 5, (Text("b"),))  # type: ignore[call-overload]  # likewise
 
 if __name__ == "__main__":
     app.run()
+
+
+async def timing(call: Invocation, next: Next) -> object:
+    call.arguments["x"] = call.name
+    return await next(call)
+
+
+def count(seen: Observation) -> None:
+    assert_type(seen.seconds, float)
+
+
+office = App("office", middleware=[timing], observers=[count])
+office.include(app, prefix="calc_")
+office.disable("calc_add")
+office.enable(tag="read")

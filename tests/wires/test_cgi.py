@@ -587,3 +587,21 @@ def test_an_unresolvable_annotation_is_a_masked_error(tmp_path: Path) -> None:
 
     assert response.headers["X-Error-Code"] == "TOOL_EXECUTION_ERROR"
     assert response.exit == 0
+
+
+def test_a_body_without_content_length_is_refused_with_what_to_set() -> None:
+    """In a shell: echo '{}' | REQUEST_METHOD=POST PATH_INFO=/Add python aligned.py cgi."""
+    result = subprocess.run(
+        [sys.executable, ALIGNED, "cgi"],
+        input=b'{"x": 1, "y": 2}',
+        capture_output=True,
+        env=os.environ | {"REQUEST_METHOD": "POST", "PATH_INFO": "/Add"},
+        timeout=20,
+        check=False,
+    )
+
+    response = parse(result.stdout)
+
+    assert response.status == "400 Bad Request"
+    assert response.json == {"error": "There is a body, and CONTENT_LENGTH is not set"}
+    assert response.headers["X-Error-Hint"].startswith("set CONTENT_LENGTH to the number of bytes")

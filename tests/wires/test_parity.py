@@ -228,7 +228,8 @@ def test_a_call_gets_the_same_reply_over_mcp_in_either_era(
     response = mcp.request("tools/call", {"name": name, "arguments": arguments})
 
     if code == "TOOL_NOT_FOUND":
-        assert response["error"] == {"code": -32602, "message": f"Unknown tool: {name}"}
+        meant = {"ad": "; did you mean 'add'?"}.get(name, "")
+        assert response["error"] == {"code": -32602, "message": f"Unknown tool: {name}{meant}"}
         return
     sent = json.dumps(response["result"]).encode()
     assert b"hunter2" not in sent

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from answerback import App, Audio, Image, ToolError
+from answerback import App, Audio, Image, NotFound, ToolError
+from answerback.contract import DIRECT
 
 SendRequest = Callable[..., Any]
 
@@ -379,3 +380,22 @@ def test_a_slash_at_the_end_of_a_path_is_ignored(
 
     assert plain.status == 200
     assert (with_slash.status, with_slash.body) == (200, plain.body)
+
+
+def test_a_contract_may_answer_every_call_of_a_tool_with_200(send_request: SendRequest) -> None:
+    app = App("test", contract=DIRECT.derive(name="always", always_200=True))
+
+    @app.tool
+    def weather(city: str) -> int:
+        raise NotFound(f"no {city}")
+
+    failed = send_request(app, "POST", "/weather", b'{"city":"Atlantis"}')
+    unknown = send_request(app, "POST", "/nowhere", b"{}")
+    responses = app.openapi()["paths"]["/weather"]["post"]["responses"]
+
+    assert (failed.status, failed.json["isError"]) == (200, True)
+    assert failed.headers["x-error-code"] == "NOT_FOUND"
+    assert unknown.status == 404
+    assert responses.keys() == {"200", "400", "413", "415"}
+    schema = responses["200"]["content"]["application/json"]["schema"]
+    assert len(schema["anyOf"]) == 2

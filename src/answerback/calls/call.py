@@ -29,6 +29,10 @@ class Call(msgspec.Struct, eq=False):
     """Asks the connection whether the client has disconnected; None where it cannot be asked."""
     tool: Tool | None = None
     """The tool that is called. The pipeline sets it; None if there is no such tool."""
+    request: Any = None
+    """The HTTP request of REST and CGI, which `ctx.request` reads; MCP has it in the peer."""
+    user: Any = None
+    """The user, set by what authenticates the call; None if nothing does."""
     shape: Shape = RESULT
     """How the data of the reply is wrapped. The pipeline sets it for a successful reply."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -9,11 +10,19 @@ import msgspec
 from ..registry import Recording, Registry
 from .call import Handler
 from .pipeline import pipeline
-from .runners import LargeDecoder, Runner, decode_in_place
+from .runners import (
+    AsyncRunner,
+    LargeDecoder,
+    Runner,
+    decode_in_place,
+    run_in_new_loop,
+    run_in_place,
+)
 
 if TYPE_CHECKING:
     from ..reply import Reply
     from ..tools.tool import Tool
+    from .around import Kind
 
 
 class Handlers(msgspec.Struct, frozen=True):
@@ -28,32 +37,61 @@ class Handlers(msgspec.Struct, frozen=True):
 
 
 def make_handlers(
-    registry: Registry, run: Runner, decode_large: LargeDecoder = decode_in_place
+    registry: Registry,
+    run: Runner,
+    decode_large: LargeDecoder = decode_in_place,
+    run_async: AsyncRunner | None = None,
 ) -> Handlers:
-    """The handlers of *registry*; *run* runs the functions."""
+    """The handlers of *registry*; *run* runs the functions.
+
+    A wire without an event loop gives *run_async*, which runs middleware that may wait.
+    """
     contract = registry.contract
     options: Any = {"max_calls": registry.limits.calls, "decode_large": decode_large}
+    wrap = _wrapper(registry, run, run_async)
     handlers = Handlers(
-        tools=pipeline(registry.tools, contract, run, **options),
-        resources=pipeline(registry.resources, contract, run, **options),
-        prompts=pipeline(registry.prompts, contract, run, _prompt_reply, **options),
+        tools=pipeline(registry.tools, contract, wrap("tool"), **options),
+        resources=pipeline(registry.resources, contract, wrap("resource"), **options),
+        prompts=pipeline(registry.prompts, contract, wrap("prompt"), _prompt_reply, **options),
         completions=pipeline(registry.completions, contract, run, **options),
     )
+    if registry.lifespan is not None:
+        from .started import started_handlers
+
+        handlers = started_handlers(handlers, registry, registry.lifespan)
+    if not registry.runs_plain:
+        handlers = _observed(handlers, registry)
     return handlers if registry.records is None else _recorded(handlers, registry.records)
 
 
-def tools_handler(registry: Registry, run: Runner) -> Handler:
+def tools_handler(registry: Registry) -> Handler:
     """The handler of the tools alone, for a process that makes one call."""
-    handle = pipeline(registry.tools, registry.contract, run, max_calls=registry.limits.calls)
+    if registry.lifespan is not None:
+        from .started import handler_in_lifespan
+
+        handle = handler_in_lifespan(registry, registry.lifespan)
+    else:
+        handle = one_call_handler(registry, run_in_new_loop)
+    if not registry.runs_plain:
+        from .around import observed
+
+        handle = observed(registry, handle, "tool")
     return handle if registry.records is None else registry.records.recorded(handle, "tool")
+
+
+def one_call_handler(registry: Registry, run_async: AsyncRunner) -> Handler:
+    """The handler of the tools, without an event loop; *run_async* runs the coroutines."""
+    run = _wrapper(registry, run_in_place(run_async), run_async)("tool")
+    return pipeline(registry.tools, registry.contract, run, max_calls=registry.limits.calls)
 
 
 def handlers_on_loop(registry: Registry) -> Handlers:
     """The handlers for a wire with an event loop; plain functions run in a thread pool."""
-    from .thread_pool import ThreadPool, decode_in_thread, run_on_loop
+    from .thread_pool import ThreadPool, decode_in_thread, run_async_for_thread, run_on_loop
 
     pool = ThreadPool(registry.limits.threads)
     registry.checks["threads"] = pool.check
+    registry.run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
     # A pool of its own, so that slow functions do not hold up the decoding of other calls.
     decoding = ThreadPool(_DECODING_THREADS)
     return make_handlers(registry, run_on_loop(pool), decode_in_thread(decoding))
@@ -61,6 +99,35 @@ def handlers_on_loop(registry: Registry) -> Handlers:
 
 # Each thread that decodes makes every other one wait longer for its turn.
 _DECODING_THREADS = 4
+
+
+def _wrapper(
+    registry: Registry, run: Runner, run_async: AsyncRunner | None
+) -> Callable[[Kind], Runner]:
+    """Puts middleware around *run*, if an app of *registry* may have some."""
+    registry.is_served = True
+    if registry.composition is None and not registry.middleware and not registry.observers:
+        registry.runs_plain = True
+        return lambda kind: run
+    # Imported here, so that other apps do not pay for it.
+    from .around import with_middleware, with_middleware_in_place
+
+    registry.runs_plain = False
+    if run_async is None:
+        return lambda kind: with_middleware(kind, run)
+    threads = registry.limits.threads
+    return lambda kind: with_middleware_in_place(kind, run, run_async, threads)
+
+
+def _observed(handlers: Handlers, registry: Registry) -> Handlers:
+    from .around import observed
+
+    return Handlers(
+        tools=observed(registry, handlers.tools, "tool"),
+        resources=observed(registry, handlers.resources, "resource"),
+        prompts=observed(registry, handlers.prompts, "prompt"),
+        completions=handlers.completions,
+    )
 
 
 def _recorded(handlers: Handlers, records: Recording) -> Handlers:

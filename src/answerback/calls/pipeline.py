@@ -55,7 +55,7 @@ def pipeline(
                 value = await value
             reply = reply_to(tool, value)
             if reply.encoded is not None:
-                call.shape = tool.shape
+                call.shape = reply.shape or tool.shape
             return reply
         except NeedsInput as question:
             return question

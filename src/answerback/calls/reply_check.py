@@ -11,8 +11,10 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..content import BLOCKS, Audio, Block, Image, Text
+from ..dialects.detect import FINISHED_MARKS
 from ..reply import Error, Reply
-from ..shape import EMPTY
+from ..shape import EMPTY, Shape
+from ..tools.return_type import is_result_class, shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output
 from ..types.problems import InvalidOutput
@@ -37,13 +39,36 @@ def reply_to(tool: Tool, value: Any) -> Reply[Any]:
             return _checked(tool, value)
         if isinstance(value, BLOCKS):
             return _checked(tool, Reply(content=(value,)))
+    if not tool.returns.is_data:
+        return _reply_without_type(tool, value)
+    encoded, data = tool.output.encode(value)
+    return Reply(data=data, encoded=encoded)
+
+
+def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
+    """The reply for a value that may be content or a finished reply as well as data."""
     returns = tool.returns
     if not returns.declared and (blocks := _blocks(value, only=returns.blocks_only)) is not None:
         return _checked(tool, Reply(content=blocks))
     if returns.blocks_only:
         raise InvalidOutput("", f"expected content blocks, got {type(value).__name__}")
+    if returns.finished and is_result_class(type(value)):
+        value = value.model_dump(by_alias=True, mode="json", exclude_none=True)
+    if returns.finished and isinstance(value, dict) and not FINISHED_MARKS.isdisjoint(value):
+        # Imported here, because few tools return finished replies.
+        from .finished_reply import finished_reply
+
+        if (reply := finished_reply(tool, value)) is not None:
+            return _checked(tool, reply)
     encoded, data = tool.output.encode(value)
-    return Reply(data=data, encoded=encoded)
+    return Reply(data=data, encoded=encoded, shape=_value_shape(tool, value, encoded))
+
+
+def _value_shape(tool: Tool, value: Any, encoded: bytes) -> Shape | None:
+    """The shape of data without a declared type."""
+    if not tool.returns.by_value:
+        return None
+    return tool.sent_shape(shape_of_value(value, encoded, tool.contract))
 
 
 def checked_error(error: Error, name: str) -> Error:
@@ -98,7 +123,10 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
         error = checked_error(reply.error, tool.name)
         return msgspec.structs.replace(reply, content=content, error=error, data=msgspec.UNSET)
     encoded, data = _checked_data(tool, reply.data)
-    return msgspec.structs.replace(reply, content=content, data=data, encoded=encoded)
+    shape = None if encoded is None else _value_shape(tool, reply.data, encoded)
+    return msgspec.structs.replace(
+        reply, content=content, data=data, encoded=encoded, shape=shape, contract=None
+    )
 
 
 def _checked_data(tool: Tool, data: Any) -> tuple[bytes | None, Any]:
@@ -106,7 +134,7 @@ def _checked_data(tool: Tool, data: Any) -> tuple[bytes | None, Any]:
         return tool.output.encode(data)
     if not tool.returns.declared:
         return None, msgspec.UNSET
-    if tool.shape is EMPTY:
+    if tool.returns.shape is EMPTY:
         return b"null", None
     raise InvalidOutput("", "a reply without the data that the return type declares")
 

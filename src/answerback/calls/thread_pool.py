@@ -22,7 +22,7 @@ from ..errors import Unavailable
 from ..registry import HealthState
 from ..tools.tool import Tool
 from .call import Call
-from .runners import LargeDecoder, Runner, with_timeout
+from .runners import AsyncRunner, LargeDecoder, Runner, with_timeout
 
 _Job: TypeAlias = "tuple[_LoopMailbox, asyncio.Future[Any], Context, Callable[..., Any], Any]"
 
@@ -40,6 +40,18 @@ def run_on_loop(pool: ThreadPool) -> Runner:
         if tool.timeout is None or not isinstance(running, CoroutineType):
             return running
         return with_timeout(tool, running)
+
+    return run
+
+
+def run_async_for_thread(pool: ThreadPool, otherwise: AsyncRunner) -> AsyncRunner:
+    """Let a function in a thread of the pool wait for a coroutine on the loop of its call."""
+
+    def run(steps: Coroutine[Any, Any, Any], call: Call) -> Any:
+        future = pool._running.get(threading.get_ident())
+        if future is None:
+            return otherwise(steps, call)
+        return asyncio.run_coroutine_threadsafe(steps, future.get_loop()).result()
 
     return run
 

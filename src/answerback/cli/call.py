@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser
+from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -18,6 +18,7 @@ from ..wires.standard_streams import Stdout, take_stdin, take_stdout
 from .call_arguments import read_arguments
 from .program import (
     Program,
+    add_tag_options,
     printable,
     printable_json,
     write_json,
@@ -53,7 +54,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         parser.error("name the file of the tool first, such as calculator.py")
     # Before the author's module is loaded: it may print and read as well.
     out, stdin = take_stdout(), take_stdin()
-    app = program.app or _load(program, target or "", words)
+    app = _load(program, target, words, options)
     if not words or ("=" in words[0] and words[0] not in app.tools):
         return _print_tools(app)
     name, *pairs = words
@@ -72,18 +73,18 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     return _print_reply(app, name, reply, options.dialect, out)
 
 
-def _load(program: Program, target: str, words: Sequence[str]) -> App:
+def _load(program: Program, target: str | None, words: Sequence[str], options: Namespace) -> App:
     from .target import NoSuchModule
 
     try:
-        return program.load(target)
+        return program.load_tagged(target, options)
     except NoSuchModule as exc:
         if words and "=" not in words[0]:
             raise
         # The user gave the name of a tool where the target belongs.
         import shlex
 
-        line = program.command_line("call", shlex.join(["calculator.py", target, *words]))
+        line = program.command_line("call", shlex.join(["calculator.py", target or "", *words]))
         raise NoSuchModule(f"{exc}; name the file of the tool first: {line}") from None
 
 
@@ -94,8 +95,11 @@ def _parser(program: Program) -> ArgumentParser:
     parser.add_argument("-h", "--help", action="store_true", help="show this, or a tool's own help")
     parser.add_argument("--json", metavar="OBJECT", help="the arguments as JSON, @file or -")
     parser.add_argument(
-        "--dialect", choices=get_args(Dialect), help="print JSON in this dialect (piped: rest)"
+        "--dialect",
+        choices=get_args(Dialect),
+        help="print JSON in this dialect (piped: the contract's)",
     )
+    add_tag_options(parser)
     return parser
 
 
@@ -124,8 +128,8 @@ def _print_reply(
     app: App, name: str, reply: Reply[Any], dialect: Dialect | None, out: Stdout
 ) -> int:
     """Print text on a terminal; print JSON to a pipe, or where a dialect is asked for."""
-    shape = app.tools[name].shape
-    written = write(reply, dialect or "rest", shape, app.contract)
+    shape = reply.shape or app.tools[name].shape
+    written = write(reply, dialect or app.contract.http, shape, app.contract)
     is_raw = not written.media_type.endswith("json")
     if out.is_terminal and (is_raw or dialect is None):
         from .readable_reply import reply_text
@@ -147,8 +151,9 @@ def _print_error(
 
         write_stderr(error_text(error, advice))
         return error.row.exit
-    body = write(reply, dialect or "rest", RESULT, app.contract).body
-    if dialect is None and app.contract.error_text != "json":
+    body = write(reply, dialect or app.contract.http, RESULT, app.contract).body
+    is_rest = dialect is None and app.contract.http == "rest"
+    if is_rest and app.contract.error_text != "json":
         # A pipe has no HTTP status, which the rest dialect relies on, so the code is added; but
         # a contract with errors in JSON defines all members of that JSON.
         members = {**msgspec.json.decode(body), "code": error.code}

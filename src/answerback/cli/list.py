@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..wires.standard_streams import take_stdout
-from .program import Program, printable, write_json, write_stderr, write_stdout
+from .program import Program, add_tag_options, printable, write_json, write_stderr, write_stdout
 
 if TYPE_CHECKING:
     from ..app import App
@@ -17,9 +17,10 @@ _MAX_COLUMN = 40
 def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser_with_target("list")
     parser.add_argument("--json", action="store_true", help="names, descriptions and schemas")
+    add_tag_options(parser)
     options = parser.parse_args(arguments)
     out = take_stdout()
-    app = program.load(options.target)
+    app = program.load_tagged(options.target, options)
     if options.json:
         write_json(out, _as_json(app))
     else:

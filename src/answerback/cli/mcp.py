@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from ..wires.standard_streams import take_stdin, take_stdout
-from .program import Program, write_stderr
+from .program import Program, add_tag_options, write_stderr
 
 # A shell reports this status for SIGTERM.
 _TERMINATED = 143
@@ -18,10 +18,12 @@ Ctrl-D ends it"""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    options = program.parser_with_target("mcp").parse_args(arguments)
+    parser = program.parser_with_target("mcp")
+    add_tag_options(parser)
+    options = parser.parse_args(arguments)
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
-    app = program.load(options.target)
+    app = program.load_tagged(options.target, options)
     if os.environ.get("ANSWERBACK_SECRET"):
         # It signs the state of questions; an invalid one is reported now, not at a question.
         from ..mcp.signing import signer_from_environment

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ..wires.standard_streams import take_stdout
-from .program import Program, write_json
+from .program import Program, add_tag_options, write_json
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
@@ -17,9 +17,10 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         action="store_true",
         help="list the media types of all dialects that a client can ask for",
     )
+    add_tag_options(parser)
     options = parser.parse_args(arguments)
     out = take_stdout()
-    app = program.load(options.target)
+    app = program.load_tagged(options.target, options)
     from ..wires.http.openapi import document_json
 
     write_json(out, msgspec.json.format(document_json(app, dialects=options.dialects), indent=2))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import AnswerbackError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    from argparse import ArgumentParser, Namespace
 
     from ..app import App
     from ..wires.standard_streams import Stdout
@@ -97,10 +97,37 @@ class Program:
 
         return load(target or "")
 
+    def load_tagged(self, target: str | None, options: Namespace) -> App:
+        """The App, with only the entries that `--tag` and `--exclude-tag` select."""
+        app = self.load(target)
+        if options.tag or options.exclude_tag:
+            from .target import select_by_tags
+
+            select_by_tags(app, options.tag, options.exclude_tag)
+        return app
+
 
 _TARGET_HELP = """\
 TARGET is the file or module of the App: calculator.py, dir/calculator.py:app or
 package.module:app. Without a name after the colon it is the only App in there."""
+
+
+def add_tag_options(parser: ArgumentParser) -> None:
+    """The options of the commands that select tools by their tags."""
+    parser.add_argument(
+        "--tag",
+        action="append",
+        default=[],
+        metavar="TAG",
+        help="only the tools, resources and prompts with this tag; may be repeated",
+    )
+    parser.add_argument(
+        "--exclude-tag",
+        action="append",
+        default=[],
+        metavar="TAG",
+        help="leave out those with this tag; may be repeated",
+    )
 
 
 def positive_int(text: str) -> int:

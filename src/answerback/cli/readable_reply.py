@@ -12,16 +12,17 @@ import msgspec
 from ..content import Audio, Block, Embedded, Image, Link, Text
 from ..dialects.readable import render
 from ..reply import Error, Reply
-from ..shape import EMPTY, Shape
+from ..shape import Shape
 
 
 def reply_text(reply: Reply[Any], shape: Shape) -> str:
     """The content blocks of the reply, then its data."""
     is_only_block = len(reply.content) == 1 and reply.data is msgspec.UNSET
     parts = [_block_text(block, is_only_block) for block in reply.content]
-    if reply.data is not msgspec.UNSET and not (parts and shape == EMPTY):
+    is_empty = shape.wrapping == "empty"
+    if reply.data is not msgspec.UNSET and not (parts and is_empty):
         data = msgspec.json.decode(reply.encoded or msgspec.json.encode(reply.data))
-        parts.append(render({} if shape == EMPTY else data))
+        parts.append(render({} if is_empty else data))
     return "\n\n".join(parts or [render({})])
 
 

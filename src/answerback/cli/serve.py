@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import AnswerbackError
 from ..limits import MAX_BODY
 from ..wires.http.options import ServeOptions, WebOptions
-from .program import Program, positive_int, write_stderr
+from .program import Program, add_tag_options, positive_int, write_stderr
 
 if TYPE_CHECKING:
     from ..records import Records, Sink
@@ -23,7 +23,9 @@ class CannotRecord(AnswerbackError):
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    options = _parser(program).parse_args(arguments)
+    parser = _parser(program)
+    add_tag_options(parser)
+    options = parser.parse_args(arguments)
     web = WebOptions(
         max_body=options.max_body,
         hosts=(*options.allow_host,),
@@ -32,7 +34,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         only_addresses=True,
     )
     server = ServeOptions(host=options.host, port=options.port, workers=options.workers, web=web)
-    app = program.load(options.target)
+    app = program.load_tagged(options.target, options)
     if options.audit is not None:
         app.records = _open_records(options.audit, options.audit_keep)
     from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..app import App, only_app
 from ..errors import AnswerbackError
 from .program import LOADING
+
+if TYPE_CHECKING:
+    from ..tools.tool import Tool
 
 _IS_FOLDER = "{!r} is a folder; name a file in it"
 _PACKAGE_FOLDER = os.path.dirname(os.path.dirname(__file__))
@@ -34,6 +37,19 @@ def load(target: str) -> App:
     else:
         module = _run_import(where, lambda: _import_module(where))
     return _app_named(module, name, target) if name else _only_app(module, where)
+
+
+def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> None:
+    """Serve the entries with these tags alone; raises CannotLoad for a tag that no entry has."""
+    from ..composition import select_tags
+
+    tables: tuple[Mapping[str, Tool], ...] = (app.tools, app.resources, app.prompts)
+    known = {tag for table in tables for each in table.values() for tag in each.settings.tags}
+    for tag in (*only, *without):
+        if tag not in known:
+            there = f"the tags are {', '.join(sorted(known))}" if known else "it has no tags"
+            raise CannotLoad(f"nothing in {app.name} has the tag {tag!r}; {there}")
+    select_tags(app, only, without)
 
 
 def _split_target(target: str) -> tuple[str, str]:

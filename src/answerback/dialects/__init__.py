@@ -13,16 +13,18 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from ..contract import STANDARD, Contract, Dialect
+import msgspec
+
+from ..contract import ENVELOPE, STANDARD, Contract, Dialect
 from ..errors import MalformedReply
 from ..reply import Reply
-from ..shape import BARE, Shape
+from ..shape import BARE, RESULT, Shape
 from .http_reply import JSON, HttpReply, json_reply
 
 if TYPE_CHECKING:
     from ..versions import Version
 
-__all__ = ["HttpReply", "MalformedReply", "project", "read", "write"]
+__all__ = ["HttpReply", "MalformedReply", "as_sent", "project", "read", "shape_of", "write"]
 
 
 def write(
@@ -59,6 +61,31 @@ def project(
     """Return the part of the reply that *dialect* carries: `read` returns this for it."""
     carried: Reply[Any] = _load(dialect).project(reply, shape, contract, version)
     return carried
+
+
+def as_sent(
+    reply: Reply[Any], dialect: Dialect, contract: Contract | None = None
+) -> dict[str, Any]:
+    """Return the JSON object that is sent for the reply; bytes of an image become a block."""
+    contract = contract or reply.contract or (ENVELOPE if dialect == "envelope" else STANDARD)
+    written = write(reply, dialect, reply.shape or shape_of(reply, contract), contract)
+    if not written.media_type.endswith("json"):
+        from .rest import write_content
+
+        written = write_content(reply)
+    sent: dict[str, Any] = msgspec.json.decode(written.body)
+    return sent
+
+
+def shape_of(reply: Reply[Any], contract: Contract = STANDARD) -> Shape:
+    """The shape of a reply's data: an object is sent bare, any other value as `{"result": …}`."""
+    if reply.data is msgspec.UNSET:
+        return BARE
+    if contract.wrap_objects:
+        return RESULT
+    from .common import encoded_data
+
+    return BARE if encoded_data(reply).startswith(b"{") else RESULT
 
 
 @cache

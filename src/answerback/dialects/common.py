@@ -123,8 +123,26 @@ def write_error(error: Error) -> dict[str, Any]:
     `retryable: false` is written only for codes that the table calls retryable.
     """
     again = is_retryable(error) or (False if error.row.retryable else None)
-    members = without_none(details=error.details, retryable=again, hint=error.hint, kind=error.kind)
+    details = details_object(error.details)
+    members = without_none(details=details, retryable=again, hint=error.hint, kind=error.kind)
     return {"code": error.code, "message": error.message, **members}
+
+
+def details_object(details: Any) -> Any:
+    """Return the details of an error as the envelope has them, which is an object.
+
+    Details that are not an object become one with the member `details` alone. So do details
+    that look like that already, so that `details_from_object` gives them back.
+    """
+    found = details if isinstance(details, dict) else as_received(details)
+    is_object = isinstance(found, dict) and found.keys() != {"details"}
+    return details if found is None or is_object else {"details": details}
+
+
+def details_from_object(details: Any) -> Any:
+    """Return the details that `details_object` made an object of."""
+    is_made = isinstance(details, dict) and details.keys() == {"details"}
+    return details["details"] if is_made else details
 
 
 def read_error(found: dict[str, Any], message: str) -> Error:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..content import Block, Text
+from ..errors import BUILT_IN, UNKNOWN_ERROR, ToolError
 from .common import encode, encoded_data
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ DONE = "Operation completed successfully"
 """The text of a reply that has neither content nor data."""
 PREFIX = "Error: "
 """Starts the error text of a contract with `error_text="prefixed"`."""
+_HINT = "\nHint: "
+_OWN_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
+"""The codes of the table that authors use; the other ones are for failures of the call itself."""
 
 
 def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tuple[Block, ...]:
@@ -27,7 +31,7 @@ def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tu
     dialect is written as it was.
     """
     if reply.error is not None:
-        return _with_first_text(error_text(reply.error, contract.error_text), reply.content)
+        return _with_first_text(_error_text(reply.error, contract), reply.content)
     if reply.data is msgspec.UNSET:
         return reply.content or (Text(DONE),)
     texts = [block.text for block in reply.content if isinstance(block, Text)]
@@ -60,12 +64,21 @@ def error_text(error: Error, style: ErrorStyle) -> str:
             return PREFIX + error.message
         case "json":
             return encode({"error": error.message}).decode()
+        case "coded" if error.code in BUILT_IN and error.code not in _OWN_CODES:
+            return error.message
         case "coded":
             details = "" if error.details is None else f" ({encode(error.details).decode()})"
             return f"{error.code}: {error.message}{details}"
         case _:
-            # Models read the text alone, and the hint is written for them too.
-            return error.message if error.hint is None else f"{error.message}\nhint: {error.hint}"
+            return error.message
+
+
+def _error_text(error: Error, contract: Contract) -> str:
+    style = contract.error_text
+    text = error_text(error, style)
+    # The other styles are texts that a program may parse.
+    has_hint = contract.hint_in_text and style in ("message", "prefixed")
+    return f"{text}{_HINT}{error.hint}" if has_hint and error.hint else text
 
 
 def message_from_text(text: str, style: ErrorStyle) -> str:
@@ -88,7 +101,7 @@ def _with_first_text(text: str, content: tuple[Block, ...]) -> tuple[Block, ...]
 
 
 def _readable_text(encoded: bytes) -> str:
-    if encoded == b"null":
+    if encoded in (b"null", b"{}"):
         return DONE
     from .readable import render
 

@@ -1,18 +1,66 @@
 """Tells which dialect a decoded JSON reply is in, and which error code it carries.
 
-The rules, the records, the middleware and the pytest plugin all ask here.
+The rules, the records, the middleware, the calls and the pytest plugin all ask here.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..content import BLOCKS
 from ..errors import UNKNOWN_ERROR
 
 if TYPE_CHECKING:
     from ..contract import Dialect
 
 _MCP_MEMBERS = frozenset({"content", "structuredContent", "resultType", "tools"})
+
+FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
+"""An object without any of these members is not a finished reply."""
+_RESULT_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
+_ENVELOPE_MEMBERS = frozenset(
+    {"success", "timestamp", "content", "data", "error", "message", "meta"}
+)
+
+
+def finished_dialect(found: dict[str, Any]) -> Dialect | None:
+    """The dialect of an object that can only be a finished reply; None if it may be data.
+
+    Failures need less evidence than successes, because a failure must not be sent as a success.
+    """
+    has_content = _has_blocks(found)
+    if found.get("isError") is True:
+        return "mcp" if has_content else "envelope"
+    match found:
+        case {"success": False}:
+            return "envelope"
+        case {"success": True} if has_content:
+            return "mcp" if "isError" in found else "envelope"
+        case {"success": True, "data": _} if found.keys() <= _ENVELOPE_MEMBERS:
+            return "envelope"
+        case {"error": str(error)} if len(found) == 1 and error.strip():
+            return "envelope"
+        case {"error": dict(error)} if len(found) == 1 and error:
+            return "envelope"
+    return "mcp" if has_content and found.keys() <= _RESULT_MEMBERS else None
+
+
+def _has_blocks(found: dict[str, Any]) -> bool:
+    """Whether there is a list of blocks; an empty one counts only in a result that says more."""
+    match found.get("content"):
+        case [_, *_] as blocks:
+            return all(map(_is_block, blocks))
+        case []:
+            return isinstance(found.get("isError", found.get("success")), bool) or isinstance(
+                found.get("structuredContent"), dict
+            )
+    return False
+
+
+def _is_block(block: Any) -> bool:
+    return isinstance(block, BLOCKS) or (
+        isinstance(block, dict) and isinstance(block.get("type"), str)
+    )
 
 
 def dialect_of(found: Any) -> Dialect:

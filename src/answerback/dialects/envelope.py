@@ -23,6 +23,7 @@ from .common import (
     build_block,
     data_as_received,
     decode_object,
+    details_from_object,
     encode,
     encoded_data,
     project_error,
@@ -203,4 +204,6 @@ def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Con
         message = error
     members = without_none(**error) if isinstance(error, dict) else {}
     default = message if isinstance(message, str) else "Unknown error"
-    return project_error(read_error(members, default))
+    found_error = read_error(members, default)
+    details = details_from_object(found_error.details)
+    return project_error(msgspec.structs.replace(found_error, details=details))

@@ -11,6 +11,9 @@ from ..reply import Reply
 JSON = "application/json"
 ERROR_CODE = "X-Error-Code"
 """The header with an error's code."""
+ERROR_HINT = "X-Error-Hint"
+"""The header with an error's hint, which the body of the rest dialect has no member for."""
+_MAX_HINT = 500
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
@@ -41,6 +44,21 @@ def header_token(text: str) -> str:
     """Return *text* as an HTTP token, so that it cannot start a header of its own."""
     # No code in the table has a hyphen, so a changed code never equals one of them.
     return "".join(char if char in _TOKEN else "-" for char in text) or "-"
+
+
+def header_text(text: str) -> str:
+    """Return *text* for a header: printable ASCII, other characters as %XX, cut if it is long."""
+    parts: list[str] = []
+    left = _MAX_HINT
+    for char in text.strip()[:_MAX_HINT]:
+        is_plain = " " <= char <= "~" and char != "%"
+        octets = char.encode("utf-8", "replace")
+        part = char if is_plain else "".join(f"%{octet:02X}" for octet in octets)
+        left -= len(part)
+        if left < 0:
+            break
+        parts.append(part)
+    return "".join(parts).rstrip()
 
 
 def is_header_token(text: str) -> bool:

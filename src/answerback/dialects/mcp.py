@@ -73,13 +73,14 @@ def write_in_pieces(
     """Return the pieces of the result; large ones can be sent without a copy of them."""
     # This runs for every call. Without calls into other modules than `shape` it is faster.
     version = version or LATEST_STATEFUL
-    if _holds_data_alone(reply, contract) and version.structured:
+    if _holds_data_alone(reply, contract) and version.structured and shape.structured:
         encoded = encode(reply.data) if reply.encoded is None else reply.encoded
         wrapped = opening, data, closing = shape.wrap_in_pieces(encoded)
         if opening or data.startswith(b"{"):
             # With the text style "json" a string is its own text.
             is_text = encoded.startswith(b'"') and contract.text == "json"
-            text = encoded if is_text else encode(b"".join(wrapped).decode())
+            whole = b"".join(wrapped) if opening else data
+            text = encoded if is_text else encode(whole.decode())
             meta = _SERVER_INFO_META % server_info if server_info else b""
             end = _STATELESS if version.stateless else _STATEFUL
             return (_TEXT, text, _STRUCTURED + opening, data, closing + end + meta + b"}")
@@ -116,7 +117,7 @@ def project(
     Only a contract with `envelope_in_mcp` carries the time; else `read` sets it to its own time.
     """
     version = version or LATEST_STATEFUL
-    carried = reply.error is None and _carries_data(contract, version)
+    carried = reply.error is None and _carries_data(shape, contract, version)
     return Reply(
         content=_content(reply, shape, contract, version),
         data=data_as_received(reply, shape) if carried else msgspec.UNSET,
@@ -153,10 +154,10 @@ def _result(
     data = None
     if reply.error is not None:
         meta[ERROR] = _write_error(reply.error, content)
-    elif reply.data is not msgspec.UNSET and _carries_data(contract, version):
+    elif reply.data is not msgspec.UNSET and _carries_data(shape, contract, version):
         data, bare = _structured(shape.wrap(encoded_data(reply)))
         meta |= bare
-    if version.structured:
+    if version.structured and shape.structured:
         result |= without_none(structuredContent=data)
     result["isError"] = reply.error is not None
     if version.result_type:
@@ -167,8 +168,8 @@ def _result(
     return result | {"_meta": meta} if meta else result
 
 
-def _carries_data(contract: Contract, version: Version) -> bool:
-    return version.structured or contract.envelope_in_mcp
+def _carries_data(shape: Shape, contract: Contract, version: Version) -> bool:
+    return (version.structured and shape.structured) or contract.envelope_in_mcp
 
 
 def _structured(wrapped: bytes) -> tuple[msgspec.Raw, dict[str, Any]]:

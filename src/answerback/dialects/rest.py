@@ -1,7 +1,7 @@
 """The dialect rest: a success is its data, an error is `{"error": "message"}`.
 
-It does not carry content beside data, meta, the timestamp, or the details, hint and
-retryable of an error.
+It does not carry content beside data, meta, the timestamp, or the details and retryable of an
+error. A long hint is cut.
 """
 
 from __future__ import annotations
@@ -15,7 +15,16 @@ from ..contract import STANDARD, Contract
 from ..errors import UNKNOWN_ERROR, MalformedReply, code_for_status
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
-from .http_reply import ERROR_CODE, JSON, HttpReply, header_token, is_header_token, json_reply
+from .http_reply import (
+    ERROR_CODE,
+    ERROR_HINT,
+    JSON,
+    HttpReply,
+    header_text,
+    header_token,
+    is_header_token,
+    json_reply,
+)
 
 if TYPE_CHECKING:
     from ..versions import Version
@@ -31,7 +40,7 @@ def write(
 ) -> HttpReply:
     """Return the reply for HTTP; it does not depend on the contract or the version."""
     if reply.error is not None:
-        return json_reply(reply, _encode({"error": reply.error.message}))
+        return _with_hint(json_reply(reply, _encode({"error": reply.error.message})), reply.error)
     if reply.data is not msgspec.UNSET:
         encoded = _encode(reply.data) if reply.encoded is None else reply.encoded
         return HttpReply(200, shape.wrap(encoded), JSON)
@@ -40,6 +49,13 @@ def write(
             headers = ((FORM, _media_kind(media)), ("X-Content-Type-Options", "nosniff"))
             return HttpReply(200, media.data, _safe_mime(media), headers)
     return write_content(reply)
+
+
+def _with_hint(written: HttpReply, error: Error) -> HttpReply:
+    hint = header_text(error.hint) if error.hint else ""
+    if not hint:
+        return written
+    return msgspec.structs.replace(written, headers=(*written.headers, (ERROR_HINT, hint)))
 
 
 def write_content(reply: Reply[Any]) -> HttpReply:
@@ -55,7 +71,7 @@ def read(http_reply: HttpReply, shape: Shape = BARE, contract: Contract = STANDA
     # Imported here, because a server only writes replies.
     from .common import decode_json
 
-    if http_reply.status >= 400:
+    if http_reply.status >= 400 or http_reply.header(ERROR_CODE):
         return Reply(error=_read_error(http_reply))
     essence = http_reply.media_type.partition(";")[0].strip().lower()
     form = http_reply.header(FORM) or essence.partition("/")[0]
@@ -84,7 +100,9 @@ def project(
     if reply.error is not None:
         code = header_token(reply.error.code)
         kind = kind_for_status(code, reply.error.row.status)
-        return Reply(error=Error(code, reply.error.message, kind=kind), timestamp=timestamp)
+        hint = _hint_from_header(header_text(reply.error.hint or ""))
+        error = Error(code, reply.error.message, hint=hint, kind=kind)
+        return Reply(error=error, timestamp=timestamp)
     if reply.data is not msgspec.UNSET:
         return Reply(data=data_as_received(reply, shape), timestamp=timestamp)
     match reply.content:
@@ -142,7 +160,16 @@ def _read_error(http_reply: HttpReply) -> Error:
     message = _message(found)
     if message is None:
         message = f"HTTP status {http_reply.status}"
-    return Error(code, message, kind=kind)
+    hint = _hint_from_header(http_reply.header(ERROR_HINT))
+    return Error(code, message, hint=hint, kind=kind)
+
+
+def _hint_from_header(value: str | None) -> str | None:
+    if not value:
+        return None
+    from urllib.parse import unquote
+
+    return unquote(value)
 
 
 def _message(found: Any) -> str | None:

@@ -78,7 +78,7 @@ class Connection:
                 return Job(partial(self._answer_batch, self._checked_batch(parse_batch(text))))
             message = parse(text)
             if isinstance(message, Request):
-                return self._receive_request(message)
+                return self._receive_request(message, text)
             self._receive_unanswered(message)
         except RpcError as error:
             self._send(error_frame(error.id, error))
@@ -92,8 +92,8 @@ class Connection:
         for peer in list(self._running.values()):
             peer.cancel()
 
-    def _receive_request(self, request: Request) -> Job | None:
-        peer = self._peer_for(request)
+    def _receive_request(self, request: Request, text: bytes) -> Job | None:
+        peer = self._peer_for(request, text)
         if peer is None:
             self._send(result_frame(request.id, self._session.answer(request)))
             return None
@@ -104,7 +104,7 @@ class Connection:
             name = self._engine.tool_name(request)
             # Clients may send any number of names that no tool has, so those are not kept. A call
             # with large arguments is not brief, whatever the last call of its tool was.
-            is_usual = name in self._registry.tools and not has_large_arguments(request)
+            is_usual = self._registry.tools.get(name) and not has_large_arguments(request)
             tool = name if is_usual else ""
             return Job(partial(self._answer, request, peer), tool)
         self._answer(request, peer)
@@ -138,7 +138,7 @@ class Connection:
             self._running.pop(request.id, None)
         return None if peer.cancelled else frame
 
-    def _peer_for(self, request: Request) -> McpPeer | None:
+    def _peer_for(self, request: Request, text: bytes) -> McpPeer | None:
         """The peer of a request; None if the request is about the session itself.
 
         It is registered when its request is read, so that a cancellation read next finds it.
@@ -158,6 +158,7 @@ class Connection:
         except RpcError as error:
             error.id = request.id
             raise
+        peer.text = text
         self._running[request.id] = peer
         return peer
 
@@ -179,6 +180,7 @@ class Connection:
             return self._make_peer(request.id, LATEST_STATEFUL, ClientCapabilities())
         peer = self._make_peer(request.id, session.version, session.client)
         peer.level = session.level
+        peer.session = session
         return peer
 
     def _receive_unanswered(self, message: Notification | Response) -> None:
@@ -215,7 +217,7 @@ class Connection:
                 return None
             if message.method == "initialize":
                 raise RpcError(INVALID_REQUEST, "initialize is not for batches", id=message.id)
-            peer = self._peer_for(message)
+            peer = self._peer_for(message, text)
             if peer is None:
                 return result_frame(message.id, self._session.answer(message))
             return self._frame(message, peer)

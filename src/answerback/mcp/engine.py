@@ -15,6 +15,7 @@ from ..dialects import mcp as dialect
 from ..dialects.mcp_blocks import project_block, write_block
 from ..registry import Registry
 from ..reply import Reply
+from ..types.describe import similar_names
 from ..types.problems import InvalidOutput
 from ..versions import Version
 from .completion import complete
@@ -80,7 +81,10 @@ class Engine:
         if has_large_arguments(request):
             return False
         tool = self._registry.tools.get(self.tool_name(request))
-        return tool is not None and tool.inline and not _uses_peer(tool)
+        if tool is None or not tool.inline or _uses_peer(tool):
+            return False
+        lifespan = self._registry.lifespan
+        return lifespan is None or lifespan.is_started
 
     def may_ask(self, request: Request) -> bool:
         """Whether the request runs an author's code that can ask the client."""
@@ -127,7 +131,7 @@ class Engine:
         asked = raw if isinstance(raw, ToolCall) else read_params(raw, ToolCall)
         prefix = self._prefix
         if not asked.name.startswith(prefix):
-            raise _unknown_tool(asked.name)
+            raise self._unknown_tool(asked.name)
         arguments = bytes(asked.arguments)
         if not arguments.lstrip().startswith(b"{"):
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
@@ -138,7 +142,7 @@ class Engine:
             self._recall_answers("tool", call, peer, asked)
         outcome = await self._handlers.tools(call)
         if call.tool is None:
-            raise _unknown_tool(asked.name)
+            raise self._unknown_tool(asked.name)
         if isinstance(outcome, Reply):
             reply: Reply[Any] | bytes = outcome
         else:
@@ -153,6 +157,14 @@ class Engine:
         encoded = reply.encoded
         is_large = encoded is not None and len(encoded) >= LARGE_RESULT
         return pieces if is_large else b"".join(pieces)
+
+    def _unknown_tool(self, name: str) -> RpcError:
+        """The error for a tool that is not there, with the names that are like it."""
+        known = [self._prefix + each for each in self._registry.tools]
+        prefixed = self._prefix + name
+        found = [prefixed] if prefixed in known else similar_names(name, known, limit=3)
+        hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+        return RpcError(INVALID_PARAMS, f"Unknown tool: {name}{hint}")
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
         """Give the peer the answers that its client sent, now and with earlier requests."""
@@ -249,17 +261,13 @@ _RUN_AUTHORS_CODE = frozenset(
 )
 
 
-def _unknown_tool(name: str) -> RpcError:
-    return RpcError(INVALID_PARAMS, f"Unknown tool: {name}")
-
-
 def _uses_peer(tool: Tool) -> bool:
-    """Whether the tool can send to the client or ask its user."""
+    """Whether the tool, or middleware around it, can send to the client or ask its user."""
     try:
         signature = tool.signature
     except (NameError, TypeError):
         return True  # The call will report the fault in the signature.
-    return signature.context is not None or bool(signature.questions)
+    return signature.context is not None or bool(signature.questions or tool.around)
 
 
 def _binding(kind: str, call: Call) -> bytes:

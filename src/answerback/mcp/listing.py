@@ -22,7 +22,8 @@ from .params import Page
 
 T = TypeVar("T")
 
-PAGE_SIZE = 100
+PAGE_SIZE = 1000
+"""The entries in one page: most clients read one page only, so that a shorter one hides tools."""
 _Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
 
 
@@ -39,7 +40,7 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
     if tool.description:
         entry["description"] = tool.description
     entry["inputSchema"] = tool.input_schema
-    if version.structured and tool.output_schema is not None:
+    if version.structured and tool.settings.structured and tool.output_schema is not None:
         entry["outputSchema"] = _output_schema(tool)
     if version.tool_annotations and (hints := tool.settings.hints):
         entry["annotations"] = hints
@@ -48,7 +49,9 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
 
 def _output_schema(tool: Tool) -> dict[str, Any] | None:
     """The schema of the data; clients of FastMCP unwrap `{"result": …}` if the schema says so."""
-    if tool.output_schema is None or tool.returns.shape is not RESULT:
+    shape = tool.returns.shape
+    is_wrapped = shape is RESULT or (shape.names == ("result",) and not shape.optional)
+    if tool.output_schema is None or not is_wrapped:
         return tool.output_schema
     return tool.output_schema | {"x-fastmcp-wrap-result": True}
 

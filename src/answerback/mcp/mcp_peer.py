@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,7 +12,11 @@ from ..peer import Abilities, Level, Log, NeedsInput, Progress, Question
 from ..versions import Version
 from .jsonrpc import RpcError, notification_frame
 from .params import Id
-from .session import ClientCapabilities, reaches
+from .session import ClientCapabilities, Session, reaches
+
+if TYPE_CHECKING:
+    from ..request_info import RequestInfo
+    from .session_id import SessionId
 
 
 class McpPeer:
@@ -34,6 +38,12 @@ class McpPeer:
     """The answers of the user that came with the request, by the key of the question."""
     error: RpcError | None = None
     """The error response that the request got, if it got one."""
+    text: bytes = b""
+    """The message of the request; over HTTP it is in the HTTP request."""
+    http: Any = None
+    """The HTTP request that the message came by: a `wires.asgi.request.HttpRequest`."""
+    session: Session | SessionId | None = None
+    """The session of the request, in the stateful era."""
     _questions = 0
     _last_progress = float("-inf")
 
@@ -44,6 +54,12 @@ class McpPeer:
 
     def send(self, frame: bytes) -> None:
         """Send a notification. It never blocks for long, and any thread may call it."""
+
+    def describe_request(self, wire: str) -> RequestInfo:
+        """The data of the request for `ctx.request`."""
+        from .mcp_request_info import McpRequestInfo
+
+        return McpRequestInfo(wire, self)
 
     def close_stream(self) -> None:
         """Close the stream of the response, if the client can resume it."""

@@ -50,6 +50,7 @@ class ToolCall(Retry, kw_only=True):
 class Initialize(msgspec.Struct):
     version: str = msgspec.field(name="protocolVersion")
     capabilities: dict[str, Any] = {}
+    info: Any = msgspec.field(default=None, name="clientInfo")
 
 
 class Page(msgspec.Struct):

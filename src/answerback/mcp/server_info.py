@@ -11,6 +11,8 @@ from ..dialects.mcp import SERVER_INFO
 from ..registry import Registry
 from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, Version
 from .jsonrpc import Params, read_params
+from .listing import icons_of
+from .mcp_request_info import client_info
 from .params import Initialize
 from .session import ClientCapabilities, Session
 
@@ -30,10 +32,11 @@ class ServerInfo:
         result: dict[str, Any] = {
             "protocolVersion": version.name,
             "capabilities": self.capabilities(version),
-            "serverInfo": self.server_info(version),
+            "serverInfo": self._whole_info(version),
         }
         client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
-        return Session(version, client), _encode(result | self._instructions())
+        session = Session(version, client, client_info(asked.info))
+        return session, _encode(result | self._instructions())
 
     def discover(self, version: Version) -> bytes:
         """The result of `server/discover`."""
@@ -41,7 +44,8 @@ class ServerInfo:
             "supportedVersions": sorted(STATELESS, reverse=True),
             "capabilities": self.capabilities(version),
         }
-        return self.encode_result(result | self._instructions(), version, cacheable=True)
+        result |= self._instructions() | {"_meta": {SERVER_INFO: self._whole_info(version)}}
+        return self.encode_result(result, version, cacheable=True)
 
     def capabilities(self, version: Version) -> dict[str, Any]:
         """The capabilities that are served; a method of any other capability is not found."""
@@ -77,6 +81,15 @@ class ServerInfo:
             info["title"] = self._registry.title
         return info
 
+    def _whole_info(self, version: Version) -> dict[str, Any]:
+        """The server info with icons, which can be large and are sent once."""
+        info, registry = self.server_info(version), self._registry
+        if version.icons and registry.icons:
+            info["icons"] = icons_of(registry.icons)
+        if version.icons and registry.website_url:
+            info["websiteUrl"] = registry.website_url
+        return info
+
     def encode_result(
         self, result: dict[str, Any], version: Version, *, cacheable: bool = False
     ) -> bytes:
@@ -86,7 +99,7 @@ class ServerInfo:
         result.setdefault("resultType", "complete")
         if cacheable:
             result |= {"ttlMs": 0, "cacheScope": "private"}
-        result["_meta"] = {SERVER_INFO: self.server_info(version)}
+        result.setdefault("_meta", {SERVER_INFO: self.server_info(version)})
         return _encode(result)
 
     @cached_property

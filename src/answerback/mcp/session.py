@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -10,6 +11,9 @@ from ..peer import LEVELS, Level, Question
 from ..versions import STATELESS, Version
 from .jsonrpc import INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
 from .params import PREFIX, Meta
+
+if TYPE_CHECKING:
+    from ..request_info import ClientInfo
 
 DEFAULT_LEVEL: Level = "info"
 """The log level of a session until its client sets another."""
@@ -79,11 +83,17 @@ def unsupported_version(meta: Meta) -> RpcError:
 class Session:
     """The session of one stateful client, from `initialize` until it disconnects."""
 
-    __slots__ = ("client", "level", "subscriptions", "version")
+    __slots__ = ("client", "info", "level", "nonce", "subscriptions", "version")
 
-    def __init__(self, version: Version, client: ClientCapabilities) -> None:
+    def __init__(
+        self, version: Version, client: ClientCapabilities, info: ClientInfo | None = None
+    ) -> None:
         self.version = version
         self.client = client
+        self.info = info
+        """The client's name and version."""
+        self.nonce = os.urandom(8)
+        """Random bytes that tell this session from others."""
         self.level: Level = DEFAULT_LEVEL
         self.subscriptions: set[str] = set()
 

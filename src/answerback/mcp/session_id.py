@@ -9,6 +9,7 @@ from typing import Self
 
 import msgspec
 
+from ..request_info import ClientInfo
 from ..versions import STATEFUL, Version
 from .session import ClientCapabilities
 from .signing import Signer
@@ -18,6 +19,10 @@ _LAYOUT = struct.Struct("!BBHI8s8s")
 _VERSIONS = tuple(STATEFUL.values())
 _BITS = ("form", "url", "sampling", "roots")
 """The capabilities, in the order of their bits in a token."""
+_MAX_INFO = 64
+"""The most bytes of the client's name and version in a token; the rest is cut off."""
+MAX_LENGTH = 160
+"""No token is longer."""
 LIFETIME = 24 * 3600
 """Seconds that a session id is valid."""
 
@@ -33,10 +38,17 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
     subject: bytes
     """A hash of the user who opened the session; zeros for an anonymous one."""
     nonce: bytes
+    info: ClientInfo | None = None
+    """The client's name and version."""
 
     @classmethod
     def issue(
-        cls, version: Version, client: ClientCapabilities, home: int, subject: bytes = b""
+        cls,
+        version: Version,
+        client: ClientCapabilities,
+        home: int,
+        subject: bytes = b"",
+        info: ClientInfo | None = None,
     ) -> Self:
         return cls(
             version=version,
@@ -45,6 +57,7 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
             issued=int(time.time()),
             subject=subject.ljust(8, b"\0")[:8],
             nonce=os.urandom(8),
+            info=info,
         )
 
     def sign(self, signer: Signer) -> str:
@@ -52,15 +65,15 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
         packed = _LAYOUT.pack(
             _VERSIONS.index(self.version), bits, self.home, self.issued, self.subject, self.nonce
         )
-        return signer.sign(packed, _PURPOSE)
+        return signer.sign(packed + _packed_info(self.info), _PURPOSE)
 
     @classmethod
     def verify(cls, token: str, signer: Signer) -> Self | None:
         """The session id; None if the token is forged, of another server, or too old."""
         packed = signer.verify(token, _PURPOSE)
-        if packed is None or len(packed) != _LAYOUT.size:
+        if packed is None or len(packed) < _LAYOUT.size:
             return None
-        version, bits, home, issued, subject, nonce = _LAYOUT.unpack(packed)
+        version, bits, home, issued, subject, nonce = _LAYOUT.unpack_from(packed)
         if version >= len(_VERSIONS):
             return None
         capabilities = {name: bool(bits >> place & 1) for place, name in enumerate(_BITS)}
@@ -71,6 +84,7 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
             issued=issued,
             subject=subject,
             nonce=nonce,
+            info=_unpacked_info(packed[_LAYOUT.size :]),
         )
         return found if found.is_valid else None
 
@@ -78,3 +92,14 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
     def is_valid(self) -> bool:
         """Neither too old nor from the future; two machines' clocks may differ by a minute."""
         return -60 <= time.time() - self.issued <= LIFETIME
+
+
+def _packed_info(info: ClientInfo | None) -> bytes:
+    if info is None:
+        return b""
+    return f"{info.name}\0{info.version}".encode("utf-8", "replace")[:_MAX_INFO]
+
+
+def _unpacked_info(packed: bytes) -> ClientInfo | None:
+    name, _, version = packed.decode("utf-8", "ignore").partition("\0")
+    return ClientInfo(name, version) if name else None

@@ -7,14 +7,16 @@ import os
 from collections.abc import Awaitable, Callable
 from functools import wraps
 from time import perf_counter_ns, time
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, get_args, overload
 
 import msgspec
 
+from ..contract import Dialect as DialectName
 from .call_record import CallRecord, make_event, reply_size
 from .event import ISSUE
 
 if TYPE_CHECKING:
+    from ..contract import Dialect
     from .recorder import Records
     from .sink import Sink
 
@@ -27,7 +29,12 @@ _encode = msgspec.json.Encoder(enc_hook=repr).encode
 def audit(fn: Callable[P, T], /) -> Callable[P, T]: ...
 @overload
 def audit(
-    name: str, fn: Callable[P, T], /, *, records: Records | Sink | None = None
+    name: str,
+    fn: Callable[P, T],
+    /,
+    *,
+    records: Records | Sink | None = None,
+    dialect: Dialect | None = None,
 ) -> Callable[P, T]: ...
 @overload
 def audit(
@@ -36,6 +43,7 @@ def audit(
     *,
     name: str | None = None,
     records: Records | Sink | None = None,
+    dialect: Dialect | None = None,
 ) -> Callable[[Callable[P, T]], Callable[P, T]]: ...
 def audit(
     first: Any = None,
@@ -44,12 +52,14 @@ def audit(
     *,
     name: str | None = None,
     records: Records | Sink | None = None,
+    dialect: Dialect | None = None,
 ) -> Any:
     """Check and record each value that a function returns; the value is returned unchanged.
 
     Use it as `@audit`, `@audit("name")`, `@audit(records)`, `@audit(name=…, records=…)`, or
     `audit("name", fn)`. Without *records*, only replies with findings are logged, by the logger
-    `answerback.records`.
+    `answerback.records`. *dialect* is the form of the replies; without it, each reply is taken
+    for an envelope or an MCP result by its members.
     """
     if isinstance(first, str) and name is None:
         name = first
@@ -60,7 +70,9 @@ def audit(
     elif first is not None:
         raise TypeError(f"audit takes a function, a name or records, not {first!r}: {_FORMS}")
     _check_types(fn, name, records)
-    auditor = _Auditor(name, _as_records(records))
+    if dialect is not None and dialect not in get_args(DialectName):
+        raise TypeError(f"dialect={dialect!r} should be one of {', '.join(get_args(DialectName))}")
+    auditor = _Auditor(name, _as_records(records), dialect)
     return auditor.decorate if fn is None else auditor.decorate(fn)
 
 
@@ -94,9 +106,12 @@ def _as_records(value: Any) -> Records | None:
 class _Auditor:
     """Records the calls of functions."""
 
-    def __init__(self, name: str | None, records: Records | None) -> None:
+    def __init__(
+        self, name: str | None, records: Records | None, dialect: Dialect | None = None
+    ) -> None:
         self._name = name
         self._records = records
+        self._dialect = dialect
 
     def decorate(self, fn: Callable[..., Any], /) -> Callable[..., Any]:
         if not callable(fn):
@@ -152,6 +167,10 @@ class _Auditor:
         else:
             record.size = len(_bytes(reply))
             record.code = code_of(reply)
+            if self._dialect is not None:
+                from ..rules import validate
+
+                record.findings = validate(reply, self._dialect)
         self._add(record)
 
     def _finish_raised(self, record: CallRecord, exc: BaseException) -> None:
@@ -172,7 +191,8 @@ def _log_findings(record: CallRecord) -> None:
     from .logging_sink import LOGGER, log_event
     from .reply_findings import findings_in
 
-    event = make_event(record, findings_in(record.reply), {})
+    findings = findings_in(record.reply) if record.findings is None else record.findings
+    event = make_event(record, findings, {})
     if event.event == ISSUE:
         log_event(logging.getLogger(LOGGER), event, b"")
 

@@ -20,6 +20,7 @@ import msgspec
 
 from ..content import Text
 from ..contract import STANDARD
+from ..dialects import shape_of
 from ..reply import Error, Reply
 from ..shape import RESULT
 from .catalogue import RULE_BY_CHECK, Checks, plan_for
@@ -28,7 +29,7 @@ from .detectors.failure_json import FAILURE_MEMBERS
 from .detectors.secrets import may_hold_secrets
 from .finding import Finding
 from .reply_view import NO_CONTEXT, ReplyView
-from .validation import shape_of, validate
+from .validation import validate
 
 # The starts of a text that the rules may read as JSON; the last is a Markdown code fence.
 _JSON_STARTS = ("{", "[", '"', "```")

@@ -10,9 +10,9 @@ import msgspec
 
 from ..contract import ENVELOPE, STANDARD
 from ..contract import Dialect as _Dialect
+from ..dialects import shape_of
 from ..dialects.detect import dialect_of
 from ..reply import Reply
-from ..shape import BARE, RESULT, Shape
 from ..versions import LATEST_STATEFUL, VERSIONS, Version
 from .catalogue import RULE_BY_CHECK, RulePlan, plan_for
 from .checks.ab1_result import not_an_object, not_json
@@ -149,21 +149,12 @@ def _check_non_object(
     return (not_an_object.finding(Fault("", f"the reply is {kind_name(reply)}, not an object")),)
 
 
-def shape_of(reply: Reply[Any]) -> Shape:
-    """The shape of a reply's data: an object is sent bare, any other value as `{"result": …}`."""
-    from ..dialects.common import encoded_data
-
-    if reply.data is msgspec.UNSET or encoded_data(reply).startswith(b"{"):
-        return BARE
-    return RESULT
-
-
 def _as_json(reply: Reply[Any], dialect: Dialect, context: CheckContext) -> Any:
     """A `Reply` written in the dialect and decoded again."""
     from ..dialects import write
 
-    contract = ENVELOPE if dialect == "envelope" else STANDARD
+    contract = reply.contract or (ENVELOPE if dialect == "envelope" else STANDARD)
     version = context.version or LATEST_STATEFUL
-    written = write(reply, dialect, shape_of(reply), contract, version)
+    written = write(reply, dialect, reply.shape or shape_of(reply), contract, version)
     is_json = written.media_type.endswith("json")
     return msgspec.json.decode(written.body) if is_json else {"content": []}

@@ -1,8 +1,12 @@
-"""Markers for `Annotated` parameters: `Ask` for a question to the user, `Header` for a header."""
+"""Markers for `Annotated` parameters: `Ask` for a question to the user, `Header` for a header.
+
+`Depends` marks a parameter that a function of the author's fills.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -21,6 +25,30 @@ def ask_of(annotation: Any) -> Ask | None:
     """Return the `Ask` of a parameter's annotation."""
     for marker in getattr(annotation, "__metadata__", ()):
         if isinstance(marker, Ask):
+            return marker
+    return None
+
+
+class Depends:
+    """Marks a parameter that a function fills: `pool: Annotated[Pool, Depends(get_pool)]`.
+
+    The parameter is not an argument of the tool, so it is in no schema.
+    """
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise TypeError(
+                f"Depends takes a function, such as Depends(get_pool), not {function!r}"
+            )
+        self.function = function
+
+
+def depends_of(annotation: Any) -> Depends | None:
+    """Return the `Depends` of a parameter's annotation."""
+    for marker in getattr(annotation, "__metadata__", ()):
+        if isinstance(marker, Depends):
             return marker
     return None
 

@@ -42,7 +42,7 @@ class Resource(Tool):
         self.mime = options.get("mime")
         self.size = options.get("size")
         self.annotations = options.get("annotations")
-        super().__init__(fn, {"lenient": True, **options}, contract)
+        super().__init__(fn, {"lenient": True, "returns": "value", **options}, contract)
         self._check_variables()
 
     def arguments_for(self, uri: str) -> bytes | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 from operator import or_
 from types import NoneType, UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -26,18 +26,36 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
     declared: bool = False
     """Every success has data of the declared type, so the tool has an output schema.
 
-    False for `Point | Image`: a success may be an image without data.
+    False for `Point | Image`: a success may be an image without data. False for a bare `dict`
+    too, unless finished replies are sent as data.
     """
+    finished: bool = False
+    """A value that is a finished reply, such as an MCP result, is taken for that reply."""
+    by_value: bool = False
+    """No type is declared, so the value decides the shape."""
+    is_data: bool = False
+    """Every value that is neither a Reply nor a block is data."""
 
 
-def read_return_type(annotation: Any, contract: Contract, where: str) -> ReturnType:
-    """Raise UnservableType, which names *where*, if the data cannot be written as JSON."""
+def read_return_type(
+    annotation: Any, contract: Contract, where: str, *, finished: bool = False
+) -> ReturnType:
+    """Read the annotation; *finished* replies are recognised where no type is declared.
+
+    Raises UnservableType, which names *where*, if the data cannot be written as JSON.
+    """
+    if finished and is_result_class(_without_metadata(annotation)):
+        annotation = Any
     members = [_data_type(member) for member in _members(annotation)]
     if all(map(_is_block, members)):
         return ReturnType(blocks_only=True)
     data_members = [member for member in members if not _is_block(member)]
     if any(_without_metadata(member) in (Any, object) for member in data_members):
-        return ReturnType()
+        return ReturnType(finished=finished, by_value=True)
+    if finished and _is_plain_dict(annotation):
+        check_type(annotation, where)
+        shape = _shape(annotation, contract)
+        return ReturnType(data_type=annotation, shape=shape, finished=True)
     # An annotation without replies and blocks is kept whole: a union inside of `Annotated`
     # would lose its metadata if it were built again from its members.
     unchanged = data_members == list(_members(annotation))
@@ -46,17 +64,68 @@ def read_return_type(annotation: Any, contract: Contract, where: str) -> ReturnT
         data = reduce(or_, data_members)
     check_type(data, where)
     declared = len(data_members) == len(members)
-    return ReturnType(data_type=data, shape=_shape(data, contract), declared=declared)
+    if contract.spread_tuples and (spread := _spread(data)) is not None:
+        data, shape = spread
+    else:
+        shape = _shape(data, contract)
+    return ReturnType(data_type=data, shape=shape, declared=declared, is_data=declared)
+
+
+def is_result_class(kind: Any) -> bool:
+    """Return whether this is the class of a result in the MCP SDK, which is not imported."""
+    return (
+        getattr(kind, "__name__", "") == "CallToolResult"
+        and kind.__module__.partition(".")[0] in ("mcp", "mcp_types")
+        and hasattr(kind, "model_dump")
+    )
+
+
+def of_wrapped_function(returns: ReturnType) -> ReturnType:
+    """Return the return type of a function that `wrap` made: an envelope with such data."""
+    return msgspec.structs.replace(returns, finished=True, is_data=False)
+
+
+def shape_of_value(value: Any, encoded: bytes, contract: Contract) -> Shape:
+    """Return the shape that the type of *value* has, where no type is declared."""
+    if value is None:
+        return EMPTY
+    if contract.spread_tuples and isinstance(value, tuple):
+        return _spread_shape(getattr(value, "_fields", ()), len(value))
+    return BARE if encoded.startswith(b"{") and not contract.wrap_objects else RESULT
 
 
 def _shape(data: Any, contract: Contract) -> Shape:
     if _without_metadata(data) is NoneType:
         return EMPTY
-    if contract.spread_tuples and _is_fixed_tuple(data):
-        return SPREAD
     if is_object(data) and not contract.wrap_objects:
         return BARE
     return RESULT
+
+
+def _spread(data: Any) -> tuple[Any, Shape] | None:
+    """Return the type and the shape of a fixed tuple, of a NamedTuple, or of either or None."""
+    optional = [member for member in _members(data) if member is not NoneType]
+    plain = _without_metadata(optional[0]) if len(optional) == 1 else None
+    if not _is_fixed_tuple(plain):
+        return None
+    fields: tuple[str, ...] = getattr(plain, "_fields", ())
+    # A NamedTuple is checked as a tuple of the types of its members, whose schemas are named.
+    hints = get_type_hints(plain, include_extras=True) if fields else {}
+    items = tuple(hints.get(name, Any) for name in fields) if fields else get_args(plain)
+    shape = _spread_shape(fields, len(items))
+    is_optional = len(_members(data)) > 1
+    if is_optional and shape is not EMPTY:
+        shape = msgspec.structs.replace(shape, optional=True)
+    kind = tuple.__class_getitem__(items) if items else tuple[()]
+    return (kind | None if is_optional else kind), shape
+
+
+def _spread_shape(names: tuple[str, ...], count: int) -> Shape:
+    if count == 0:
+        return EMPTY
+    if not names and count == 1:
+        names = ("result",)
+    return Shape("spread", names) if names else SPREAD
 
 
 def _without_metadata(annotation: Any) -> Any:
@@ -89,6 +158,14 @@ def _is_block(annotation: Any) -> bool:
 
 
 def _is_fixed_tuple(annotation: Any) -> bool:
-    annotation = _without_metadata(annotation)
-    items = get_args(annotation)
-    return get_origin(annotation) is tuple and bool(items) and ... not in items
+    """Return True for `tuple[A, B]`, `tuple[()]` and a NamedTuple."""
+    if isinstance(annotation, type) and issubclass(annotation, tuple):
+        return hasattr(annotation, "_fields")
+    return get_origin(annotation) is tuple and ... not in get_args(annotation)
+
+
+def _is_plain_dict(annotation: Any) -> bool:
+    """Return True for `dict` and `dict[str, Any]`, which say nothing about the members."""
+    plain = _without_metadata(annotation)
+    items = get_args(plain)
+    return dict in (plain, get_origin(plain)) and (not items or items[1] in (Any, object))

@@ -15,10 +15,13 @@ import msgspec
 from ..context import Context
 from ..errors import UndefinedAnnotation
 from ..types.arguments import Parameter
-from .markers import ask_of, header_of
+from .markers import Depends, ask_of, depends_of, header_of
 
 # Bits of a code object's `co_flags`.
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
+
+HIDDEN_CONTEXT = "*context"
+"""Receives the Context of a tool with dependencies that takes none itself; no parameter's name."""
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,9 +30,11 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     parameters: tuple[Parameter, ...]
     """The arguments of the tool."""
     context: str | None
-    """The parameter that receives the call's Context."""
+    """The parameter that receives the call's Context; of a tool with dependencies there is one."""
     questions: tuple[Parameter, ...]
     """The parameters marked with `Ask`, which the user answers."""
+    dependencies: dict[str, Callable[..., Any]]
+    """The functions of the parameters marked with `Depends`, by the parameter's name."""
     header_params: dict[tuple[str, ...], str]
     """The headers of the arguments marked with `Header`, by the path of the argument."""
     returns: Any
@@ -74,6 +79,54 @@ def source_of(fn: Callable[..., Any]) -> Source:
             raise TypeError(f"{fn!r} cannot be a tool; write a def that calls it")
 
 
+def is_generator(function: FunctionType) -> bool:
+    """Whether calling the function returns a generator, plain or async."""
+    return bool(function.__code__.co_flags & (_GENERATOR | _ASYNC_GENERATOR))
+
+
+class CallableKind(msgspec.Struct, frozen=True):
+    """The kind of value that a callable returns."""
+
+    is_async: bool
+    is_generator: bool
+    is_manager: bool
+    """Whether contextlib made a context manager function of a generator already."""
+
+
+def callable_kind(fn: Any) -> CallableKind:
+    """Whether a callable is async, a generator, or one that contextlib has decorated."""
+    if isinstance(fn, type):
+        return CallableKind(False, False, False)
+    inner = source_of(fn).function.__code__.co_flags
+    outer: Any = getattr(fn, "__func__", fn)
+    if not isinstance(outer, FunctionType):
+        outer = getattr(type(fn), "__call__", fn)  # noqa: B004 -- the function of the class
+    code = outer.__code__
+    is_generator = bool(inner & (_GENERATOR | _ASYNC_GENERATOR))
+    return CallableKind(
+        bool((inner if is_generator else code.co_flags) & (_COROUTINE | _ASYNC_GENERATOR)),
+        is_generator,
+        is_generator and code.co_filename == contextmanager.__code__.co_filename,
+    )
+
+
+def parameter_hints(fn: Any) -> dict[str, Any]:
+    """The annotations of a callable's parameters; None for a parameter without one."""
+    if isinstance(fn, type):
+        if not isinstance(fn.__init__, FunctionType):  # type: ignore[misc]  # any class
+            return {}
+        source = Source(fn.__init__, True, False)  # type: ignore[misc]  # any class
+    else:
+        source = source_of(fn)
+    hints = get_type_hints(source.function, include_extras=True)
+    return {name: hints.get(name) for name, _ in _parameters(source)}
+
+
+def required_parameters(source: Source) -> list[str]:
+    """The names of the parameters without a default."""
+    return [name for name, default in _parameters(source) if default is msgspec.NODEFAULT]
+
+
 def check_callable(source: Source, owner: str) -> None:
     """Raise TypeError for a function that cannot be called with named arguments.
 
@@ -98,6 +151,7 @@ def read_signature(source: Source, owner: str) -> Signature:
     contexts: list[str] = []
     questions: list[Parameter] = []
     parameters: list[Parameter] = []
+    dependencies: dict[str, Callable[..., Any]] = {}
     for parameter, default in _parameters(source):
         annotation = hints.get(parameter)
         if _is_plain(annotation, default):
@@ -107,9 +161,14 @@ def read_signature(source: Source, owner: str) -> Signature:
         _refuse_foreign_marker(parameter, annotation, default, where)
         if parameter not in hints:
             raise TypeError(_missing_type_message(parameter, owner, source))
-        if _is_context(annotation):
+        if is_context(annotation):
             contexts.append(parameter)
             continue
+        if (depends := depends_of(annotation)) is not None:
+            dependencies[parameter] = depends.function
+            continue
+        if isinstance(default, Depends):
+            raise TypeError(_depends_as_default_message(parameter, owner))
         group = questions if ask_of(annotation) else parameters
         group.append(_read_parameter(parameter, annotation, default, where))
     if len(contexts) > 1:
@@ -120,8 +179,9 @@ def read_signature(source: Source, owner: str) -> Signature:
         refuse_shared_names(parameters, owner)
     return Signature(
         parameters=tuple(parameters),
-        context=contexts[0] if contexts else None,
+        context=contexts[0] if contexts else HIDDEN_CONTEXT if dependencies else None,
         questions=tuple(questions),
+        dependencies=dependencies,
         header_params=_header_params(parameters),
         returns=returns,
     )
@@ -182,6 +242,13 @@ def _missing_type_message(parameter: str, owner: str, source: Source) -> str:
     return f"parameter {parameter!r} of {owner} has no type; {hint}"
 
 
+def _depends_as_default_message(parameter: str, owner: str) -> str:
+    return (
+        f"parameter {parameter!r} of {owner} has Depends as its default; "
+        f"write {parameter}: Annotated[TYPE, Depends(…)]"
+    )
+
+
 def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
     """Yield the name and the default of each parameter, or NODEFAULT."""
     function: Any = source.function  # mypy takes the field for a method
@@ -198,8 +265,8 @@ def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
         yield name, (function.__kwdefaults__ or {}).get(name, msgspec.NODEFAULT)
 
 
-def _is_context(annotation: Any) -> bool:
-    """Return True for `Context`, `Context | None` and `Annotated[Context, …]`."""
+def is_context(annotation: Any) -> bool:
+    """Return True for `Context`, `Context[State]`, `Context | None` and `Annotated[Context, …]`."""
     if get_origin(annotation) in (Annotated, Union, UnionType):
-        return any(map(_is_context, get_args(annotation)))
-    return annotation is Context
+        return any(map(is_context, get_args(annotation)))
+    return annotation is Context or get_origin(annotation) is Context

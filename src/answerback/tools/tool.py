@@ -14,8 +14,9 @@ from ..contract import Contract
 from ..shape import Shape
 from ..types.arguments import Arguments, Parameter
 from ..types.default_check import check_parameter
+from ..types.nan_as_null import with_nan_as_null
 from ..types.output import Output
-from .return_type import ReturnType, read_return_type
+from .return_type import ReturnType, of_wrapped_function, read_return_type
 from .signature import (
     Signature,
     Source,
@@ -39,6 +40,10 @@ class Tool:
     `settings` has all options, with their defaults.
     """
 
+    path: tuple[Any, ...] = ()
+    """The app that serves the tool, then the apps included on the way to the one that owns it."""
+    around: tuple[Any, ...] = ()
+    """The middleware around its run: that of the apps in `path`, in this order."""
     noun = "tool"
 
     def __init__(
@@ -54,6 +59,9 @@ class Tool:
         self.timeout = settings.timeout
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
+        # What `wrap` returns is a reply by intention, so that it is not logged.
+        self.told_finished = bool(getattr(fn, "returns_envelope", False))
+        """A finished reply of this tool was logged, which is done once."""
         check_callable(self.source, self.owner)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
         # yet: those are read at the first call.
@@ -75,17 +83,38 @@ class Tool:
         signature = read_signature(self.source, self.owner)
         for parameter in signature.parameters:
             check_parameter(parameter, f"parameter {parameter.target!r} of {self.owner}")
+        if signature.dependencies:
+            from .dependencies import with_dependencies
+
+            self.fn = with_dependencies(self, signature)
         return signature
 
     @cached_property
     def returns(self) -> ReturnType:
         annotation = self.signature.returns
+        finished = self.settings.returns == "reply"
         with explain_undefined_names(self.owner, self.source):
-            return read_return_type(annotation, self.contract, f"the return value of {self.owner}")
+            returns = read_return_type(
+                annotation,
+                self.contract,
+                f"the return value of {self.owner}",
+                finished=finished,
+            )
+        if self.settings.nan == "null":
+            nullable = with_nan_as_null(returns.data_type)
+            returns = msgspec.structs.replace(returns, data_type=nullable)
+        is_wrapped = finished and getattr(self.fn, "returns_envelope", False)
+        return of_wrapped_function(returns) if is_wrapped else returns
 
     @cached_property
     def shape(self) -> Shape:
-        return self.returns.shape
+        return self.sent_shape(self.returns.shape)
+
+    def sent_shape(self, shape: Shape) -> Shape:
+        """Return *shape* as this tool sends it, which may be without structuredContent."""
+        if self.settings.structured:
+            return shape
+        return msgspec.structs.replace(shape, structured=False)
 
     @cached_property
     def arguments(self) -> Arguments:

@@ -6,8 +6,8 @@ if a value can be wrong, a row of `_CHECKS`. Options of resources alone are in `
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypedDict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal, TypedDict
 
 import msgspec
 
@@ -23,6 +23,8 @@ class CommonOptions(TypedDict, total=False):
     description: str
     icons: Sequence[Icon]
     meta: dict[str, Any]
+    tags: Collection[str]
+    """Words such as "read"; `--tag` and `app.disable(tag=…)` select by them."""
 
 
 class ToolOptions(CommonOptions, total=False):
@@ -40,6 +42,12 @@ class ToolOptions(CommonOptions, total=False):
     """The seconds that a call may take."""
     lenient: bool
     """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
+    returns: Literal["reply", "value"]
+    """Where no type is declared: "reply" takes a finished reply for one, "value" for data."""
+    structured: bool
+    """False: MCP sends the text alone, without outputSchema and structuredContent."""
+    nan: Literal["refuse", "null"]
+    """"null" sends a float that is not finite as null; "refuse" answers INVALID_OUTPUT."""
     read_only: bool
     destructive: bool
     idempotent: bool
@@ -55,12 +63,16 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     description: str | None = None
     icons: Sequence[Icon] = ()
     meta: dict[str, Any] | None = None
+    tags: Collection[str] = ()
     examples: Sequence[Mapping[str, Any]] = ()
     raises: Sequence[type[ToolError]] = ()
     input_schema: dict[str, Any] | None = None
     inline: bool = False
     timeout: float | None = None
     lenient: bool = True
+    returns: Literal["reply", "value"] = "reply"
+    structured: bool = True
+    nan: Literal["refuse", "null"] = "refuse"
     read_only: bool | None = None
     destructive: bool | None = None
     idempotent: bool | None = None
@@ -120,7 +132,18 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "title": ("a str", lambda value: isinstance(value, str)),
     "description": ("a str", lambda value: isinstance(value, str)),
     "icons": ("a list of Icon", lambda value: _are_all(value, lambda one: isinstance(one, Icon))),
+    "website_url": (
+        "a URL, such as 'https://example.com'",
+        lambda value: isinstance(value, str) and value.startswith(("https://", "http://")),
+    ),
     "meta": ("a dict", lambda value: isinstance(value, dict)),
+    "tags": (
+        "a set of str, such as {'read'}",
+        lambda value: (
+            isinstance(value, set | frozenset | list | tuple)
+            and all(isinstance(tag, str) and tag for tag in value)
+        ),
+    ),
     "examples": (
         "a list of argument objects, such as [{'x': 7}]",
         lambda value: _are_all(value, lambda one: isinstance(one, Mapping)),
@@ -130,6 +153,9 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: _are_all(value, _is_error_class),
     ),
     "timeout": ("a number of seconds greater than 0", _is_duration),
+    "returns": ("'reply' or 'value'", lambda value: value in ("reply", "value")),
+    "structured": ("True or False", lambda value: isinstance(value, bool)),
+    "nan": ("'refuse' or 'null'", lambda value: value in ("refuse", "null")),
     "input_schema": (
         "a JSON Schema with 'type': 'object'",
         lambda value: isinstance(value, dict) and value.get("type") == "object",

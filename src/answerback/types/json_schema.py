@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from . import nodes
 from .annotation_reader import is_object_node, read_type
 from .arguments import Parameter
+from .nan_as_null import has_nan_as_null
 from .nodes import Node
 from .scalars import join_descriptions
 from .schema_renderer import Renderer, clean_name, default_keyword
@@ -125,6 +126,8 @@ def _count_records(tree: Node) -> Counter[Any]:
 
 
 def _short_name(annotation: Any) -> str:
+    if has_nan_as_null(annotation):
+        annotation = get_args(annotation)[0]
     if isinstance(annotation, type):
         return clean_name(annotation.__name__)
     # A generic with its types: Box[int] becomes Box_int.

@@ -13,8 +13,12 @@ from .annotation_reader import read_type
 from .coerce import coerce
 from .json_text import ENCODER, MAX_DEPTH, is_too_deep
 from .msgspec_types import MsgspecTypes
+from .nan_as_null import has_nan_as_null
 from .nodes import Node
 from .problems import Coercion, InvalidOutput, TooManyProblems
+
+# Larger results are checked and written with fewer copies.
+LARGE_RESULT = 65_536
 
 
 class Output:
@@ -38,10 +42,9 @@ class Output:
             from .pydantic_output import ModelOutputCheck
 
             self._run = ModelOutputCheck(node).run
-        elif nodes.accepts_any_text(node):
-            self._run = TextCheck(node).run
         else:
-            self._run = OutputCheck(node).run
+            check = TextCheck if nodes.accepts_any_text(node) else OutputCheck
+            self._run = check(node, nan_is_null=has_nan_as_null(self._annotation)).run
         return self._run
 
 
@@ -51,9 +54,10 @@ class OutputCheck:
     msgspec does not check the fields of an object that exists already.
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, *, nan_is_null: bool = False) -> None:
         below = list(nodes.reachable(node))
         self.node = node
+        self._nan_is_null = nan_is_null
         self._types = MsgspecTypes(canonical=True)
         self._type = self._types.type_of(node)
         self.encode = ENCODER.encode
@@ -66,12 +70,15 @@ class OutputCheck:
             isinstance(each, nodes.Record | nodes.Anything | nodes.Custom) for each in below
         )
         self.may_differ = any(map(_may_differ, below))
+        self._plain_kinds = _plain_kinds(node)
         self.is_simple = not (self.may_hide_nan or self.may_be_deep or self.may_differ)
 
     def run(self, value: Any) -> tuple[bytes, Any]:
         """Return the text of *value*, and the checked value."""
         try:
             encoded = self.encode(value)
+            if len(encoded) >= LARGE_RESULT and self._is_plain(value):
+                return encoded, value
             checked = self.decode(encoded)
         except Exception:  # noqa: BLE001 - an author's property or class may raise any exception
             pass
@@ -85,16 +92,32 @@ class OutputCheck:
     def find_hidden_faults(self, value: Any, encoded: bytes, checked: Any) -> tuple[bytes, Any]:
         """Look for faults that decoding does not find: NaN, depth, undeclared keys."""
         if self.may_hide_nan and may_be_not_finite(encoded):
-            refuse_unencodable(value)
+            refuse_unencodable(value, nan_is_null=self._nan_is_null)
         if self.may_be_deep and is_too_deep(encoded):
             raise InvalidOutput("", f"nested deeper than {MAX_DEPTH} levels")
         if self.may_differ and self.encode(checked) != encoded:
             return self.coerce(encoded)
         return encoded, checked
 
+    def _is_plain(self, value: Any) -> bool:
+        """Return whether *value* is a record of plain texts and numbers, as it is declared.
+
+        Decoding megabytes again would tell that too, but takes longer than the rest.
+        """
+        kinds, node = self._plain_kinds, self.node
+        if kinds is None or not isinstance(node, nodes.Record):
+            return False
+        if type(value) is not (dict if node.style == "typeddict" else node.cls):
+            return False
+        if type(value) is dict:
+            return value.keys() == kinds.keys() and all(
+                type(value[name]) is kind for name, kind in kinds.items()
+            )
+        return all(type(getattr(value, name)) is kind for name, kind in kinds.items())
+
     def explain_refusal(self, value: Any) -> tuple[bytes, Any]:
         """Raise the reason why *value* was refused, or accept it, as `1.0` for an int."""
-        refuse_unencodable(value)
+        refuse_unencodable(value, nan_is_null=self._nan_is_null)
         try:
             encoded = self.encode(value)
         except Exception as error:
@@ -134,6 +157,21 @@ class TextCheck(OutputCheck):
         return self.explain_refusal(value)
 
 
+def _plain_kinds(node: Node) -> dict[str, type] | None:
+    """Return the types of a record's fields by name, if a look at them tells that they fit."""
+    if not isinstance(node, nodes.Record) or node.style not in ("typeddict", "struct", "dataclass"):
+        return None
+    fields = {field.name: nodes.without_notes(field.node) for field in node.fields}
+    kinds: dict[str, type] = {
+        name: each.kind
+        for name, each in fields.items()
+        if isinstance(each, nodes.Scalar)
+        and each.kind in (str, int, bool)
+        and each.limits is nodes.NO_LIMITS
+    }
+    return kinds if kinds.keys() == fields.keys() else None
+
+
 def may_be_not_finite(encoded: bytes) -> bool:
     """Return whether the text may come from NaN or infinity.
 
@@ -142,11 +180,11 @@ def may_be_not_finite(encoded: bytes) -> bool:
     return b"null" in encoded or b"NaN" in encoded or b"Infinity" in encoded
 
 
-def refuse_unencodable(value: Any) -> None:
+def refuse_unencodable(value: Any, *, nan_is_null: bool = False) -> None:
     """Raise InvalidOutput for NaN, a reference cycle or a class that JSON does not know."""
     from .unencodable import find_fault
 
-    fault = find_fault(value)
+    fault = find_fault(value, nan_is_null=nan_is_null)
     if fault is not None:
         raise fault
 

@@ -12,9 +12,12 @@ from .json_text import ENCODER, MAX_DEPTH, UnencodableType
 from .problems import InvalidOutput, dict_item, item, member
 
 
-def find_fault(value: Any) -> InvalidOutput | None:
-    """Return the first fault in *value*; an exception of the author's code is its cause."""
-    return _find(value, "", ())
+def find_fault(value: Any, *, nan_is_null: bool = False) -> InvalidOutput | None:
+    """Return the first fault in *value*; an exception of the author's code is its cause.
+
+    With *nan_is_null* a float may be NaN; a Decimal may not, because JSON has it as a string.
+    """
+    return _find(value, "", (), Decimal if nan_is_null else (float, Decimal))
 
 
 def _fault(path: str, message: str, cause: Exception | None = None) -> InvalidOutput:
@@ -23,14 +26,17 @@ def _fault(path: str, message: str, cause: Exception | None = None) -> InvalidOu
     return fault
 
 
-def _find(value: Any, path: str, containers: tuple[int, ...]) -> InvalidOutput | None:
-    """Look for a fault at *path*; *containers* has the ids of the values around *value*."""
+def _find(value: Any, path: str, containers: tuple[int, ...], finite: Any) -> InvalidOutput | None:
+    """Look for a fault at *path*; *containers* has the ids of the values around *value*.
+
+    Numbers of the types *finite* must be finite.
+    """
     try:
         if (codec := codec_of_value(value)) is not None:
             value = codec.encode(value)
     except Exception as error:  # noqa: BLE001 - an author's function may raise any exception
         return _fault(path, f"{type(value).__name__} cannot be encoded", error)
-    if isinstance(value, float | Decimal) and not math.isfinite(value):
+    if isinstance(value, finite) and not math.isfinite(value):
         return _fault(path, "a number that is not finite")
     try:
         members = list(_members(value, path))
@@ -43,7 +49,8 @@ def _find(value: Any, path: str, containers: tuple[int, ...]) -> InvalidOutput |
     if len(containers) >= MAX_DEPTH:
         return _fault(path, f"nested deeper than {MAX_DEPTH} levels")
     for member_path, key, each in members:
-        fault = _key_fault(key, member_path) or _find(each, member_path, (*containers, id(value)))
+        around = (*containers, id(value))
+        fault = _key_fault(key, member_path) or _find(each, member_path, around, finite)
         if fault is not None:
             return fault
     return None

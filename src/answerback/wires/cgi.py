@@ -6,12 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..calls.failures import Interrupted
 from ..calls.handlers import tools_handler
 from ..calls.pipeline import run_without_loop
-from ..calls.runners import run_in_new_loop, run_in_place
 from ..dialects import HttpReply
 from ..errors import AnswerbackError
 from ..limits import MAX_BODY
@@ -20,6 +19,9 @@ from ..reply import Reply, failure
 from .http.refusals import refuse_encoding, too_large
 from .http.routes import Routes
 from .standard_streams import Stdout
+
+if TYPE_CHECKING:
+    from ..request_info import RequestInfo
 
 Environ: TypeAlias = Mapping[str, str]
 
@@ -54,6 +56,13 @@ class CgiRequest:
         self.accept = os.fsencode(environ.get("HTTP_ACCEPT", ""))
         self.content_type = os.fsencode(environ.get("CONTENT_TYPE", ""))
         self.caller = ""
+        self._environ = environ
+
+    def describe_request(self, wire: str) -> RequestInfo:
+        """The data of the request for `ctx.request`."""
+        from .http.http_request_info import CgiRequestInfo
+
+        return CgiRequestInfo(wire, self._environ)
 
 
 class RequestBody:
@@ -76,7 +85,7 @@ class RequestBody:
         if self._is_without_length:
             return _bad_request("Content-Length is missing; CGI cannot read a body without it")
         if not length:
-            return b""
+            return _no_length() if self._has_body() else b""
         if not _is_number(length):
             return _bad_request(f"Invalid Content-Length: {length}")
         limit = _max_body(self._environ)
@@ -91,6 +100,19 @@ class RequestBody:
         if self._read < size:
             return _bad_request(f"Body ended after {self._read} of {size} bytes")
         return b"".join(chunks)
+
+    def _has_body(self) -> bool:
+        """Whether there are bytes on stdin without a length, as in a shell that sets none.
+
+        It does not wait: a web server need not close the stdin of a request without a body.
+        """
+        import select
+
+        try:
+            is_ready = bool(select.select([self._source], [], [], 0)[0])
+            return is_ready and not os.isatty(self._source) and bool(os.read(self._source, 1))
+        except (OSError, ValueError):
+            return False
 
     def discard_rest(self) -> None:
         """Read the part of the body that was refused, up to a limit.
@@ -161,7 +183,7 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
     """The response to the request that the environment describes."""
     request = CgiRequest(environ)
     content = body.read() if request.method == "POST" else b""
-    handle = tools_handler(registry, run_in_place(run_in_new_loop))
+    handle = tools_handler(registry)
     # The web server has removed the script's own path, so "/NAME" alone names a tool too.
     prefixes = dict.fromkeys((registry.contract.route, "/functions/", "/"))
     routes = Routes(
@@ -179,6 +201,14 @@ def _log(exc: BaseException) -> None:
         log.error("the request could not be answered: %s", exc, exc_info=exc.__cause__)
     else:
         log.error("the request could not be answered", exc_info=exc)
+
+
+def _no_length() -> Reply[Any]:
+    return failure(
+        "There is a body, and CONTENT_LENGTH is not set",
+        code="INVALID_INPUT",
+        hint="set CONTENT_LENGTH to the number of bytes of the body",
+    )
 
 
 def _bad_request(message: str) -> Reply[Any]:

@@ -7,12 +7,11 @@ from typing import Any
 from ..calls.call import Call, reply_or_refusal
 from ..calls.handlers import tools_handler
 from ..calls.pipeline import run_without_loop
-from ..calls.runners import run_in_new_loop, run_in_place
 from ..registry import Registry
 from ..reply import Reply
 
 
 def call_once(registry: Registry, call: Call) -> Reply[Any]:
     """Call a tool and wait for its reply."""
-    handle = tools_handler(registry, run_in_place(run_in_new_loop))
+    handle = tools_handler(registry)
     return reply_or_refusal(run_without_loop(handle(call)))

@@ -31,9 +31,11 @@ from .request import (
 from .worker_bus import (
     SINGLE_WORKER,
     RegistryChanged,
+    RegistrySwitched,
     SessionStatesWanted,
     SocketBus,
     WorkerBus,
+    WorkerMessage,
 )
 
 with needs_extra("serve"):
@@ -42,6 +44,8 @@ with needs_extra("serve"):
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
+    from ...composition import Switch
+    from ...lifespan import LifespanFailed
     from ..http.forwarded import TrustedProxies
     from .mcp_endpoint import McpEndpoint
 
@@ -71,7 +75,7 @@ class AsgiApp:
                 allow_origins=options.origins,
                 allow_methods=["GET", "POST", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=["X-Error-Code", "Mcp-Session-Id"],
+                expose_headers=["X-Error-Code", "X-Error-Hint", "Mcp-Session-Id"],
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,16 +115,20 @@ class AsgiApp:
         loop = asyncio.get_running_loop()
         sending: set[asyncio.Task[None]] = set()
 
-        def send(change: Change) -> None:
-            task = loop.create_task(bus.broadcast(RegistryChanged(change)))
+        def send(message: WorkerMessage) -> None:
+            task = loop.create_task(bus.broadcast(message))
             sending.add(task)
             task.add_done_callback(sending.discard)
 
         def forward(change: Change) -> None:
             # A change may come from any thread.
-            loop.call_soon_threadsafe(send, change)
+            loop.call_soon_threadsafe(send, RegistryChanged(change))
+
+        def forward_switch(switch: Switch) -> None:
+            loop.call_soon_threadsafe(send, RegistrySwitched(switch))
 
         self._registry.changes.forward = forward
+        self._registry.changes.forward_switch = forward_switch
 
     def open(self) -> None:
         """Serve, also after a shutdown."""
@@ -134,6 +142,18 @@ class AsgiApp:
         # Without an MCP request there is nothing to end.
         if "_mcp" in self.__dict__:
             self._mcp.close()
+
+    async def start(self) -> LifespanFailed | None:
+        """Start the lifespan of the app; a failure is logged and returned."""
+        if self._registry.lifespan is None:
+            return None
+        return await self._registry.lifespan.try_to_start()
+
+    async def stop(self) -> LifespanFailed | None:
+        """End the lifespan of the app; a failure is logged and returned."""
+        if self._registry.lifespan is None:
+            return None
+        return await self._registry.lifespan.try_to_stop()
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
@@ -187,8 +207,14 @@ class AsgiApp:
         while (message := await receive())["type"] != "lifespan.shutdown":
             if message["type"] == "lifespan.startup":
                 self.open()
+                if (error := await self.start()) is not None:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
                 await send({"type": "lifespan.startup.complete"})
         self._shut_down()
+        if (error := await self.stop()) is not None:
+            await send({"type": "lifespan.shutdown.failed", "message": str(error)})
+            return
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _answer_preflight(

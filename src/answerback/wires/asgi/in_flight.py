@@ -59,7 +59,7 @@ class HttpPeer(McpPeer):
         self.version = version
         self.client = client
         self.caller = request.caller
-        self._http = request
+        self.http = request
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -92,7 +92,7 @@ class HttpPeer(McpPeer):
         """Respond with an event stream from now on."""
         self._stream = stream or self._stream
         if self._writing is None and not (self._closed or self._detached):
-            writing = self.stream.write_to(self._http.send, start=0, prime=self.prime)
+            writing = self.stream.write_to(self.http.send, start=0, prime=self.prime)
             self._writing = self._loop.create_task(writing)
 
     async def finish(self, frame: Frame | None, status: int = 200) -> None:
@@ -103,7 +103,7 @@ class HttpPeer(McpPeer):
         is_streamed = self._writing is not None or (self._stream and self._stream.count)
         if frame is not None and not is_streamed:
             self._closed = True
-            await self._http.respond(status, JSON_HEADERS, frame)
+            await self.http.respond(status, JSON_HEADERS, frame)
             return
         if frame is not None:
             self.stream.append(joined(frame))
@@ -138,7 +138,7 @@ class HttpPeer(McpPeer):
 
     async def _end_response(self) -> None:
         if self._writing is None:
-            await self._http.finish_unread()
+            await self.http.finish_unread()
         else:
             self._writing.cancel()
 
@@ -162,11 +162,11 @@ class HttpPeer(McpPeer):
             return
         with suppress(TimeoutError):
             async with asyncio.timeout(KEEP_ALIVE):
-                await disconnected(self._http.receive)
+                await disconnected(self.http.receive)
             on_disconnect()
             return
         self.begin_stream()
-        await disconnected(self._http.receive)
+        await disconnected(self.http.receive)
         on_disconnect()
 
 
@@ -174,7 +174,7 @@ class BatchPeer(HttpPeer):
     """One request of a batch; its frames go into the response of the whole batch."""
 
     def __init__(self, id: Id, batch: HttpPeer) -> None:
-        super().__init__(id, batch.version, batch.client, batch._http)
+        super().__init__(id, batch.version, batch.client, batch.http)
         self.questions = batch.questions
         self._batch = batch
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...calls.handlers import Handlers
+from ...composition import apply_switch
 from ...mcp.engine import Engine
 from ...mcp.jsonrpc import (
     INVALID_REQUEST,
@@ -32,7 +33,7 @@ from .request import JSON_HEADERS, HttpRequest
 from .sessions import VERSION_HEADER
 from .stateful import Stateful
 from .stateless import Stateless
-from .worker_bus import RegistryChanged, WorkerBus, WorkerMessage
+from .worker_bus import RegistryChanged, RegistrySwitched, WorkerBus, WorkerMessage
 
 _STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
 
@@ -73,6 +74,8 @@ class McpEndpoint:
         """Apply a message of another worker."""
         if isinstance(message, RegistryChanged):
             self._registry.changes.deliver(message.change)
+        elif isinstance(message, RegistrySwitched):
+            apply_switch(self._registry, message.switch)
         else:
             await self._stateful.sync.apply(message)
 
@@ -86,6 +89,7 @@ class McpEndpoint:
         self._stateless.close()
 
     async def _post(self, body: bytes, http: HttpRequest) -> None:
+        http.text = body
         _check_accept(http.accept)
         stateless = _names_stateless_version(http)
         try:
@@ -123,6 +127,7 @@ class McpEndpoint:
 
     async def _message(self, body: bytes, http: HttpRequest) -> None:
         """Answer one JSON-RPC request in plain JSON, without a handshake or a session."""
+        http.text = body
         try:
             message = parse(body)
         except RpcError as error:
@@ -144,6 +149,7 @@ class McpEndpoint:
             return error_frame(request.id, error)
         peer = McpPeer(request.id, LATEST_STATEFUL, ClientCapabilities())
         peer.caller = http.caller
+        peer.http = http
         return await self._engine.respond(request, peer)
 
 

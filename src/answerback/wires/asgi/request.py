@@ -6,12 +6,15 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...reply import Reply, failure
 from ..http.refusals import too_large
+
+if TYPE_CHECKING:
+    from ...request_info import RequestInfo
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Message: TypeAlias = MutableMapping[str, Any]
@@ -62,12 +65,15 @@ class HttpRequest:
         "root",
         "scope",
         "send",
+        "text",
     )
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.scope = scope
         self.receive = receive
         self.send = send
+        self.text = b""
+        """The body of an MCP request."""
         self.method: str = scope["method"]
         path: str = scope["path"]
         self.root: str = scope.get("root_path", "")
@@ -127,6 +133,12 @@ class HttpRequest:
         headers = [(b"content-type", reply.media_type.encode("latin-1"))]
         headers += [(name.lower().encode(), value.encode()) for name, value in reply.headers]
         await self.respond(reply.status, tuple(headers), reply.body)
+
+    def describe_request(self, wire: str) -> RequestInfo:
+        """The data of the request for `ctx.request`."""
+        from ..http.http_request_info import AsgiRequestInfo
+
+        return AsgiRequestInfo(wire, self.scope)
 
     async def finish_unread(self) -> None:
         """End the response to a client that disconnected; middleware still expects one."""

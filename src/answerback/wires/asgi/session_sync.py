@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+from ...composition import apply_switch, switches_of
 from ...mcp.jsonrpc import Notification, Request, Response, RpcError, read_params
 from ...mcp.params import CancelledParams, ReadResource, SetLevel
 from ...mcp.subscriptions import subscribed_uri
@@ -130,7 +131,11 @@ class SessionSync:
         if isinstance(message, SessionStates):
             for change in message.changes:
                 self._sessions.apply(change)
+            for switch in message.switches:
+                apply_switch(self._registry, switch)
+            return
+        changes, switches = self._sessions.changes(), switches_of(self._registry)
         # A worker that has just started has no changes to send, so two workers that start
         # together do not wait for each other.
-        elif changes := self._sessions.changes():
-            await self._bus.send(message.worker, SessionStates(changes))
+        if changes or switches:
+            await self._bus.send(message.worker, SessionStates(changes, switches))

@@ -11,7 +11,7 @@ import msgspec
 
 from ...mcp.jsonrpc import INVALID_REQUEST, RpcError
 from ...mcp.session import DEFAULT_LEVEL, ClientCapabilities, Session
-from ...mcp.session_id import LIFETIME, SessionId
+from ...mcp.session_id import LIFETIME, MAX_LENGTH, SessionId
 from ...mcp.signing import Signer
 from ...peer import Level
 from ...registry import Change
@@ -24,7 +24,6 @@ SESSION_HEADER = b"mcp-session-id"
 VERSION_HEADER = b"mcp-protocol-version"
 MAX_STATES = 10_000
 """Beyond so many changed sessions, the one that was idle longest is dropped."""
-_MAX_ID_LENGTH = 100
 
 
 class HttpClient(msgspec.Struct, frozen=True):
@@ -68,7 +67,7 @@ class Sessions:
 
     def new_id(self, session: Session) -> bytes:
         """The signed id of a new session."""
-        id = SessionId.issue(session.version, session.client, home=self._worker)
+        id = SessionId.issue(session.version, session.client, home=self._worker, info=session.info)
         return id.sign(self._signer).encode()
 
     def identify(self, headers: Headers) -> HttpClient:
@@ -80,7 +79,7 @@ class Sessions:
         if token is None:
             version = headers.get(VERSION_HEADER, b"").decode("latin-1").strip()
             return HttpClient(STATEFUL.get(version, ASSUMED_STATEFUL))
-        client = self._verified(token) if len(token) < _MAX_ID_LENGTH else None
+        client = self._verified(token) if len(token) < MAX_LENGTH else None
         # The signature was verified once and is cached; the session may have expired since.
         if client is not None and time.time() <= client.expires:
             state = self._states.get(client.nonce)

@@ -65,6 +65,7 @@ class Stateful:
             peer.progress_token = meta.token
         if client.session is not None:
             peer.key = (client.nonce, request.id)
+            peer.session = client.session
             peer.questions = self.sync.questions
         # A client that names the event stream first gets one at once.
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
@@ -215,6 +216,7 @@ class Stateful:
             peer.progress_token = meta.token
         if client.session is not None:
             peer.key = (client.nonce, message.id)
+            peer.session = client.session
         return await self._in_flight.run(self._engine, message, peer)
 
 

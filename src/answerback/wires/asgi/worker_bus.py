@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from ...composition import Switch
 from ...mcp.params import Id
 from ...peer import Level
 from ...registry import Change
@@ -50,9 +51,10 @@ class ResourceSubscribed(msgspec.Struct, frozen=True, array_like=True, tag=True)
 
 
 class SessionStates(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """The changes of all sessions, for a worker that has started."""
+    """The changes of all sessions, and what is disabled, for a worker that has started."""
 
     changes: list[SessionEnded | LogLevelSet | ResourceSubscribed]
+    switches: list[Switch]
 
 
 class RequestCancelled(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -85,6 +87,12 @@ class RegistryChanged(msgspec.Struct, frozen=True, array_like=True, tag=True):
     change: Change
 
 
+class RegistrySwitched(msgspec.Struct, frozen=True, array_like=True, tag=True):
+    """A tool, prompt or resource was enabled or disabled."""
+
+    switch: Switch
+
+
 class FollowStream(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """A client resumed a stream at another worker."""
 
@@ -113,6 +121,7 @@ WorkerMessage: TypeAlias = (
     | QuestionAnswered
     | StreamState
     | RegistryChanged
+    | RegistrySwitched
     | FollowStream
     | StreamFrame
 )

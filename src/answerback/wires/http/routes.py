@@ -14,6 +14,7 @@ from ...calls.call import Call, Handler, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
+from ...dialects.http_reply import JSON
 from ...registry import Registry
 from ...reply import Reply
 from ...shape import RESULT, Shape
@@ -80,9 +81,19 @@ class Routes:
             return self.refuse(body, request)
         call = Call(name, body or b"{}", wire=self._wire, caller=request.caller)
         call.is_disconnected = request.is_disconnected
+        call.request = request
         outcome = await self._handle(call)
         reply = outcome if isinstance(outcome, Reply) else reply_or_refusal(outcome)
-        return self._write(reply, request, call.shape)
+        written = self._write(reply, request, call.shape)
+        if reply.error is not None and call.tool is not None:
+            return self._with_status(written)
+        return written
+
+    def _with_status(self, written: HttpReply) -> HttpReply:
+        """The error of a tool, with the status 200 if the contract always sends it."""
+        if self._registry.contract.always_200 and written.media_type == JSON:
+            return msgspec.structs.replace(written, status=200)
+        return written
 
     def _page(self, request: RestRequest) -> HttpReply:
         page = PAGES.get(request.path)

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
+from ...errors import AnswerbackError
+
 RunWorker = Callable[[int, Callable[[], None]], None]
 """Runs a worker to its end, given its number and a function to call once it serves."""
 
@@ -74,8 +76,13 @@ class _Workers:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, self._awaited)
             threading.Thread(target=self._exit_with_parent, daemon=True).start()
             self._run(number, lambda: _write_pid(self._ready_writer, os.getpid()))
-        except (KeyboardInterrupt, SystemExit):
+        except SystemExit as exit:
+            return int(exit.code in (1, True))
+        except KeyboardInterrupt:
             return 0
+        except AnswerbackError as exc:
+            sys.stderr.write(f"worker {os.getpid()}: {exc}\n")
+            return 1
         except BaseException:  # noqa: BLE001 -- the last thing this process does
             sys.excepthook(*sys.exc_info())
             return 1
@@ -95,6 +102,8 @@ class _Workers:
 
     def _replace(self, pid: int, number: int, status: int) -> None:
         if self._stopping:
+            # Such as a lifespan that failed at its end; the worker has logged it.
+            self.status = self.status or int(status == 1)
             return
         if pid in self._ready:
             self._ready.remove(pid)

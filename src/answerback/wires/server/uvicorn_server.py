@@ -27,11 +27,12 @@ with needs_extra("serve"):
 
 if TYPE_CHECKING:
     from ...calls.handlers import Handlers
+    from ...lifespan import LifespanFailed
     from ...registry import Registry
     from ..asgi.application import AsgiApp
 
-# The time that running calls get to finish at the shutdown.
-_DRAIN_SECONDS = 30
+# How often the server looks for a signal while the lifespan starts.
+_SIGNAL_SECONDS = 0.1
 # Calls that finish within this delay are not worth a "finishing N calls" message.
 _QUIET_DRAIN_SECONDS = 0.3
 # The time that the records get to be written when the process is ended at once.
@@ -55,19 +56,43 @@ class _Server(uvicorn.Server):
         bus: SocketBus | None,
         ready: Callable[[], None],
         flush_records: Callable[[], None],
+        seconds: float,
     ) -> None:
-        super().__init__(_config(application))
+        super().__init__(_config(application, seconds))
         self._application = application
         self._bus = bus
         self._ready = ready
         self._flush_records = flush_records
+        self.failure: LifespanFailed | None = None
+        """The reason why the lifespan did not start or end."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         if self._bus is not None:
             await self._application.join(self._bus)
+        if not await self._start_lifespan():
+            self.should_exit = True
+            return
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def _start_lifespan(self) -> bool:
+        """Start the lifespan; False if it failed, or if a signal came meanwhile."""
+        starting = asyncio.ensure_future(self._application.start())
+        while not (await asyncio.wait({starting}, timeout=_SIGNAL_SECONDS))[0]:
+            if self.should_exit:
+                starting.cancel()
+                await self._end_lifespan()
+                return False
+        self.failure = starting.result()
+        return self.failure is None
+
+    async def _end_lifespan(self) -> None:
+        self.failure = await self._application.stop()
+        if self.failure is not None and self.failure.is_hanging:
+            # The loop would wait for it without an end.
+            self._flush_within_bound()
+            os._exit(1)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         # uvicorn waits until every response is complete, so the open streams must be ended.
@@ -76,12 +101,14 @@ class _Server(uvicorn.Server):
         message = loop.call_later(_QUIET_DRAIN_SECONDS, self._print_running_calls)
         await super().shutdown(sockets)
         message.cancel()
+        await self._end_lifespan()
 
     def _print_running_calls(self) -> None:
         if count := len(self.server_state.tasks):
             prefix = "" if self._bus is None else f"worker {os.getpid()}: "
             calls = _count(count, "call")
-            hint = f"for up to {_DRAIN_SECONDS} seconds; Ctrl-C again ends it at once"
+            seconds = self.config.timeout_graceful_shutdown
+            hint = f"for up to {seconds} seconds; Ctrl-C again ends it at once"
             sys.stderr.write(f"{prefix}finishing {calls}, {hint}\n")
             sys.stderr.flush()
 
@@ -89,11 +116,19 @@ class _Server(uvicorn.Server):
         if self.should_exit and sig == signal.SIGINT:
             # A second Ctrl-C ends the process here: a tool may block the event loop, or suppress
             # its cancellation.
-            flushing = threading.Thread(target=self._flush_records, daemon=True)
-            flushing.start()
-            flushing.join(_FLUSH_SECONDS)
+            self._flush_within_bound()
             os._exit(128 + sig)
         super().handle_exit(sig, frame)
+
+    def raise_failure(self) -> None:
+        """Raise LifespanFailed, if the lifespan did not start or end."""
+        if self.failure is not None:
+            raise self.failure
+
+    def _flush_within_bound(self) -> None:
+        flushing = threading.Thread(target=self._flush_records, daemon=True)
+        flushing.start()
+        flushing.join(_FLUSH_SECONDS)
 
 
 def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
@@ -109,14 +144,14 @@ def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
             registry.records.close()
 
     def run(bus: SocketBus | None, ready: Callable[[], None]) -> None:
-        server = _Server(application, bus, ready, flush_records)
+        server = _Server(application, bus, ready, flush_records, registry.limits.shutdown)
 
         def on_sigterm(*_: object) -> None:
             # uvicorn handles the signal while it serves, and raises it again after the shutdown.
             # Before it serves there is nothing to shut down.
             if not server.started:
                 os._exit(0)
-            sys.exit(0)
+            sys.exit(server.failure is not None)
 
         signal.signal(signal.SIGTERM, on_sigterm)
         try:
@@ -124,6 +159,7 @@ def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
         finally:
             # A worker exits with os._exit, which runs no atexit functions.
             flush_records()
+        server.raise_failure()
 
     def announce() -> None:
         _announce(registry, options, listener, application.key_is_temporary)
@@ -140,7 +176,7 @@ def serve(registry: Registry, handlers: Handlers, options: ServeOptions) -> int:
         return prefork(count, run_worker, listener, started=announce)
 
 
-def _config(application: AsgiApp) -> uvicorn.Config:
+def _config(application: AsgiApp, seconds: float) -> uvicorn.Config:
     return uvicorn.Config(
         application,
         http=UvicornProtocol,
@@ -150,7 +186,9 @@ def _config(application: AsgiApp) -> uvicorn.Config:
         server_header=False,
         # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
         proxy_headers=False,
-        timeout_graceful_shutdown=_DRAIN_SECONDS,
+        timeout_graceful_shutdown=max(1, round(seconds)),
+        # The server runs the lifespan itself, to report a failure and to bound its end.
+        lifespan="off",
     )
 
 

@@ -26,6 +26,7 @@ from .thread_limit import ThreadLimit, run_within
 if TYPE_CHECKING:
     import asyncio
 
+    from ...lifespan import LifespanFailed, ThreadRun
     from ...mcp.signing import Signer
 
 
@@ -44,8 +45,15 @@ class StdioServer:
         self._ended = threading.Event()
         self._pipe = pipe = Pipe(source, out, self._ended.set)
         limits = registry.limits
-        run = run_within(ThreadLimit(limits.threads), _LoopThread().run)
-        engine = Engine(registry, make_handlers(registry, run), _signer)
+        loop = _LoopThread()
+        run = run_within(ThreadLimit(limits.threads), loop.run)
+        registry.run_async = loop.run
+        self._lifespan: ThreadRun | None = None
+        if registry.lifespan is not None:
+            from ...lifespan import ThreadRun
+
+            self._lifespan = ThreadRun(registry.lifespan, lambda: loop.loop, self._ended.set)
+        engine = Engine(registry, make_handlers(registry, run, run_async=loop.run), _signer)
         self._connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
         self._readers = Readers(
             pipe.read_line, self._connection.receive, self._ended, max_idle=limits.threads
@@ -55,9 +63,12 @@ class StdioServer:
         """Serve until the client has closed its end and its requests are answered.
 
         An exception that a signal raises here cancels the calls, which get a second to end.
-        Raises StdinUnreadable if stdin cannot be read.
+        The lifespan starts while requests are read, and ends after the last answer.
+        Raises StdinUnreadable if stdin cannot be read, and LifespanFailed.
         """
         try:
+            if self._lifespan is not None:
+                self._lifespan.start()
             self._readers.start()
             self._ended.wait()
             self._pipe.decline_all()
@@ -68,9 +79,15 @@ class StdioServer:
             self._connection.cancel_all()
             until = monotonic() + _CANCEL_SECONDS
             self._readers.wait_until_answered(lambda: monotonic() > until)
+            self._end_lifespan()
             raise
+        if (error := self._end_lifespan()) is not None:
+            raise error
         if (failure := self._readers.failure) is not None:
             raise StdinUnreadable(f"cannot read stdin: {failure}") from failure
+
+    def _end_lifespan(self) -> LifespanFailed | None:
+        return None if self._lifespan is None else self._lifespan.stop()
 
 
 @cache
@@ -88,7 +105,7 @@ class _LoopThread:
         import asyncio
         from concurrent.futures import CancelledError
 
-        task = asyncio.run_coroutine_threadsafe(_shielded(steps), self._loop)
+        task = asyncio.run_coroutine_threadsafe(_shielded(steps), self.loop)
         peer = call.peer
         if isinstance(peer, McpPeer):
             peer.on_cancel = task.cancel
@@ -102,7 +119,7 @@ class _LoopThread:
             raise ToolError("The call was cancelled", code="CANCELLED") from None
 
     @cached_property
-    def _loop(self) -> asyncio.AbstractEventLoop:
+    def loop(self) -> asyncio.AbstractEventLoop:
         import asyncio
 
         loop = asyncio.new_event_loop()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ....dialects.http_reply import ERROR_CODE, JSON
+from ....dialects.http_reply import ERROR_CODE, ERROR_HINT, JSON
 from ....dialects.rest import FORM
 from ....types.json_text import ENCODER
 from .bodies import error_schema, success_schema
@@ -25,13 +25,20 @@ HEADERS = {
     "ErrorCode": {
         "description": "A stable name for what went wrong, such as INVALID_ARGUMENTS",
         "schema": {"type": "string"},
-    }
+    },
+    "ErrorHint": {
+        "description": "What to do about it; other characters than ASCII are written as %XX",
+        "schema": {"type": "string"},
+    },
 }
 TAGS = [
     {"name": "functions", "description": "The functions that can be called"},
     {"name": "service", "description": "The list of functions, this document, and health"},
 ]
-_ERROR_HEADERS = {ERROR_CODE: {"$ref": "#/components/headers/ErrorCode"}}
+_ERROR_HEADERS = {
+    ERROR_CODE: {"$ref": "#/components/headers/ErrorCode"},
+    ERROR_HINT: {"$ref": "#/components/headers/ErrorHint"},
+}
 _SUCCESS = "Successful execution"
 _FORM_HEADER = {
     "description": "Sent if the body is not data but content blocks, or the bytes of one block",
@@ -39,6 +46,8 @@ _FORM_HEADER = {
 }
 # Seed 001 reads these responses in the operation itself and follows no references.
 _INLINE_STATUSES = (400, 500)
+# The statuses of requests that reach no tool.
+_BEFORE_THE_CALL = (400, 413, 415)
 
 _TEXT: Schema = {"type": "string"}
 _OBJECT: Schema = {"type": "object"}
@@ -98,6 +107,8 @@ def shared_responses(media: MediaTypes) -> dict[str, Schema]:
 def _responses(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
     responses = {"200": _success(tool, data, media)}
     for status, description in error_statuses(tool).items():
+        if tool.contract.always_200 and status not in _BEFORE_THE_CALL:
+            continue
         if status in _INLINE_STATUSES or description != DESCRIPTIONS.get(status):
             responses[str(status)] = _error_response(description, media)
         else:
@@ -166,6 +177,9 @@ def _success(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
         name: {"schema": success_schema(dialect, data, blocks_only=blocks_only)}
         for name, dialect in media.success.items()
     }
+    if tool.contract.always_200:
+        either = [content[JSON]["schema"], error_schema(tool.contract.http)]
+        content[JSON] = {"schema": {"anyOf": either}}
     if data is None and tool.contract.http not in ("mcp", "envelope"):
         content = with_media_ranges(tool, content)
         return {"description": _SUCCESS, "headers": {FORM: _FORM_HEADER}, "content": content}

@@ -1,0 +1,254 @@
+"""Middleware around the run of a tool, resource or prompt, and observers of outcomes.
+
+Middleware runs after the arguments are decoded and before the reply is checked, masked and
+recorded. Observers see the outcome that is sent, refusals too, and cannot change it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from time import perf_counter
+from types import CoroutineType
+from typing import Any, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from ..context import Context
+from ..registry import Registry
+from ..reply import Reply
+from ..tools.tool import Tool
+from .call import Call, Handler, Outcome
+from .runners import AsyncRunner, Runner
+
+Kind: TypeAlias = Literal["tool", "resource", "prompt"]
+
+
+class Invocation:
+    """The call that middleware wraps; `arguments` may be changed, and are not checked again."""
+
+    __slots__ = ("_call", "_context", "_has_result", "_tool", "arguments", "kind")
+
+    def __init__(self, kind: Kind, tool: Tool, arguments: dict[str, Any], call: Call) -> None:
+        self.kind: Kind = kind
+        self._has_result = False
+        """Whether the function has returned something else than None."""
+        self._tool = tool
+        self._call = call
+        parameter = tool.signature.context
+        self._context = None if parameter is None else arguments.pop(parameter)
+        self.arguments = arguments
+
+    @property
+    def name(self) -> str:
+        """The name of the tool or prompt, or the URI or URI template of the resource."""
+        return self._call.name
+
+    @property
+    def tags(self) -> frozenset[str]:
+        return frozenset(self._tool.settings.tags)
+
+    @property
+    def context(self) -> Context:
+        """Progress, log messages and questions to the client, as in the tool itself."""
+        if self._context is None:
+            self._context = Context(self._call)
+        return self._context
+
+    def _run_by(self, run: Runner) -> Any:
+        """Run the function; a second time, if middleware tries it again."""
+        kwargs = dict(self.arguments)
+        if (parameter := self._tool.signature.context) is not None:
+            kwargs[parameter] = self.context
+        return run(self._tool, kwargs, self._call)
+
+
+class Next(Protocol):
+    """Runs the rest: the middleware that follows, then the function; returns its result."""
+
+    def __call__(self, call: Invocation, /) -> Coroutine[Any, Any, Any]: ...
+
+
+Middleware: TypeAlias = Callable[[Invocation, Next], Any]
+
+
+class Observation(msgspec.Struct, frozen=True):
+    """The outcome of one call."""
+
+    kind: Kind
+    name: str
+    wire: str
+    caller: str
+    """The client's address, as far as the wire knows it."""
+    seconds: float
+    reply: Reply[Any] | None
+    """None if the call was cancelled, or if the client was asked a question instead."""
+
+
+Observer: TypeAlias = Callable[[Observation], object]
+
+
+def checked_middleware(given: Sequence[Any]) -> tuple[Middleware, ...]:
+    """The middleware of an App; raises TypeError for an entry that cannot be called."""
+    _require_list("middleware", given)
+    for each in given:
+        if not callable(each) or isinstance(each, type):
+            raise TypeError(
+                f"middleware has {each!r}; write functions: async def timing(call, next)"
+            )
+    return tuple(given)
+
+
+def checked_observers(given: Sequence[Any]) -> tuple[Observer, ...]:
+    """The observers of an App; raises TypeError for an entry that is not a plain function."""
+    _require_list("observers", given)
+    for each in given:
+        code = getattr(each, "__code__", None)
+        if not callable(each) or isinstance(each, type) or (code and code.co_flags & _ASYNC):
+            raise TypeError(f"observers has {each!r}; write plain functions: def count(seen)")
+    return tuple(given)
+
+
+def _require_list(option: str, given: Any) -> None:
+    if callable(given):
+        name = getattr(given, "__name__", "…")
+        raise TypeError(f"{option} is a list: {option}=[{name}]")
+
+
+_ASYNC = 0x80
+"""The flag of a coroutine function's code."""
+
+
+def with_middleware(kind: Kind, run: Runner) -> Runner:
+    """*run*, with the middleware of each tool around it, on an event loop."""
+    chains = _Chains(run)
+
+    def run_wrapped(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+        if not tool.around:
+            return run(tool, kwargs, call)
+        return chains.of(tool)(Invocation(kind, tool, kwargs, call))
+
+    return run_wrapped
+
+
+def with_middleware_in_place(
+    kind: Kind, run: Runner, run_async: AsyncRunner, threads: int
+) -> Runner:
+    """For a wire without an event loop.
+
+    Middleware is stepped by hand as long as nothing can make it wait. An async tool needs a loop,
+    and so may middleware of a program that has imported asyncio: then all of it runs on the loop.
+    """
+    chains = _Chains(run)
+    on_loop: list[_Chains] = []
+
+    def run_wrapped(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+        if not tool.around:
+            return run(tool, kwargs, call)
+        invocation = Invocation(kind, tool, kwargs, call)
+        if not tool.is_async and "asyncio" not in sys.modules:
+            return _step(chains.of(tool)(invocation))
+        if not on_loop:
+            from .thread_pool import ThreadPool, run_on_loop
+
+            on_loop.append(_Chains(run_on_loop(ThreadPool(threads))))
+        return run_async(on_loop[0].of(tool)(invocation), call)
+
+    return run_wrapped
+
+
+def _step(steps: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine that does not wait."""
+    try:
+        steps.send(None)
+    except StopIteration as stop:
+        return stop.value
+    steps.close()
+    raise RuntimeError(
+        "middleware waited without an event loop; import asyncio at the top of the module"
+    )
+
+
+class _Chains:
+    """The middleware of each app as one function, made once."""
+
+    def __init__(self, run: Runner) -> None:
+        # By the id of the tuple, which is kept beside it: middleware need not be hashable.
+        self._made: dict[int, tuple[tuple[Middleware, ...], Next]] = {}
+        self._run = run
+
+    def of(self, tool: Tool) -> Next:
+        found = self._made.get(id(tool.around))
+        return self._make(tool.around) if found is None else found[1]
+
+    def _make(self, around: tuple[Middleware, ...]) -> Next:
+        run = self._run
+
+        async def run_function(call: Invocation) -> Any:
+            value = call._run_by(run)
+            if isinstance(value, CoroutineType):
+                value = await value
+            call._has_result = value is not None
+            return value
+
+        chain: Next = run_function
+        for middleware in reversed(around):
+            chain = _link(middleware, chain)
+        self._made[id(around)] = (around, chain)
+        return chain
+
+
+def _link(middleware: Middleware, following: Next) -> Next:
+    warned: list[bool] = []
+
+    async def step(call: Invocation) -> Any:
+        value = middleware(call, following)
+        # A plain function returns the coroutine of `next(call)`, or an answer of its own.
+        while isinstance(value, CoroutineType):
+            value = await value
+        if value is None and call._has_result and not warned:
+            warned.append(True)
+            _warn_of_lost_result(middleware, call)
+        return value
+
+    return step
+
+
+def _warn_of_lost_result(middleware: Middleware, call: Invocation) -> None:
+    import logging
+
+    name = getattr(middleware, "__name__", type(middleware).__name__)
+    message = "middleware %r returned None, but %s %r had a result; write: return await next(call)"
+    logging.getLogger("answerback").warning(message, name, call.kind, call.name)
+
+
+def observed(registry: Registry, handle: Handler, kind: Kind) -> Handler:
+    """*handle*, with the observers of *registry* and of the apps on the way to the tool."""
+    of_registry = (registry,)
+
+    async def handle_and_observe(call: Call) -> Outcome:
+        began = perf_counter()
+        outcome: Outcome | None = None
+        try:
+            outcome = await handle(call)
+            return outcome
+        finally:
+            apps = of_registry if call.tool is None else call.tool.path
+            observers = [each for app in apps for each in app.observers]
+            if observers:
+                reply = outcome if isinstance(outcome, Reply) else None
+                seconds = perf_counter() - began
+                seen = Observation(kind, call.name, call.wire, call.caller, seconds, reply)
+                _show(seen, observers)
+
+    return handle_and_observe
+
+
+def _show(seen: Observation, observers: Sequence[Observer]) -> None:
+    for observe in observers:
+        try:
+            observe(seen)
+        except Exception:
+            import logging
+
+            logging.getLogger("answerback").exception("an observer failed: %r", observe)

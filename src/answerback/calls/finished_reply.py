@@ -1,0 +1,186 @@
+"""Reads a finished reply that a tool without a declared type returned as a dict.
+
+An MCP result, an envelope or an error object is taken for the reply that it describes, so that a
+failure is not sent as the data of a success. `dialects.detect` recognises it, and the dialects
+read it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import msgspec
+
+from ..content import BLOCKS, Block, Text
+from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
+from ..dialects.contract_text import message_from_text
+from ..dialects.detect import finished_dialect
+from ..errors import UNKNOWN_ERROR
+from ..reply import Error, Reply
+from ..shape import RESULT
+from ..tools.tool import Tool
+from ..types.annotation_reader import is_object
+from ..types.output import Output
+
+_KNOWN_MEMBERS = (
+    *("success", "timestamp", "content", "data", "error", "message", "meta"),
+    *("isError", "structuredContent", "_meta", "resultType"),
+)
+_KINDS = {"mcp": "an MCP result", "envelope": "an envelope or an error object"}
+
+
+def finished_reply(tool: Tool, value: dict[str, Any]) -> Reply[Any] | None:
+    """The reply that *value* describes; None if it may be data.
+
+    Raises InvalidOutput for a finished reply that cannot be written as JSON.
+    """
+    dialect = finished_dialect(value)
+    if dialect is None:
+        return None
+    try:
+        reply = _read_result(tool, value) if dialect == "mcp" else _read_envelope(tool, value)
+    except MalformedReply:
+        if not _says_that_it_failed(value):
+            return None
+        reply = Reply(error=_least_error(value))
+    _log_once(tool, _KINDS[dialect])
+    return _without_repeated_text(tool, reply)
+
+
+def _says_that_it_failed(value: dict[str, Any]) -> bool:
+    only_an_error = value.keys() == {"error"}
+    return only_an_error or value.get("isError") is True or value.get("success") is False
+
+
+def _least_error(value: dict[str, Any]) -> Error:
+    """The code and the message of a failure whose other members cannot be read."""
+    from ..wrapping import complete_envelope
+
+    found = complete_envelope(value)["error"]
+    return Error(found["code"], found["message"])
+
+
+def _read_result(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
+    found = _plain(value, mcp_blocks.write_block)
+    reply = mcp.read(found, contract=tool.contract)
+    stated = _stated_failure(reply)
+    if stated is None:
+        return reply
+    # The data or the text is an error object, with isError or without it.
+    return msgspec.structs.replace(_read_envelope(tool, stated), meta=reply.meta)
+
+
+def _stated_failure(reply: Reply[Any]) -> dict[str, Any] | None:
+    """The error object in the data of the reply or in its only text."""
+    from ..rules.detectors.failure_json import is_failure_json
+
+    found: Any = reply.data
+    match reply.content:
+        case (Text(text=text),) if text.lstrip().startswith("{"):
+            try:
+                found = msgspec.json.decode(text)
+            except ValueError:
+                found = reply.data
+    return found if isinstance(found, dict) and is_failure_json(found) else None
+
+
+def _read_envelope(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
+    from ..wrapping import complete_envelope
+
+    found = dict(value)
+    if isinstance(exc := found.get("error"), BaseException):
+        # The check of the reply replaces the message, and logs the exception.
+        return Reply(error=Error(UNKNOWN_ERROR, cast("str", exc)))
+    if not isinstance(found.get("content", []), list | tuple):
+        found.setdefault("message", found.pop("content"))
+    complete = _plain(complete_envelope(found), envelope.write_block)
+    reply = envelope.read(complete)
+    others = {name: each for name, each in complete.items() if name not in _KNOWN_MEMBERS}
+    if reply.error is not None:
+        others |= {"data": complete["data"]} if complete.get("data") else {}
+        return Reply(
+            content=_without_message(reply.content, reply.error),
+            error=_with_details(reply.error, complete, others),
+            meta=reply.meta,
+            timestamp=reply.timestamp,
+        )
+    message = found.get("message")
+    texts = (Text(message),) if message and isinstance(message, str) else ()
+    return msgspec.structs.replace(
+        reply,
+        content=reply.content if found.get("content") else texts,
+        data=_unwrapped(tool, reply.data),
+        meta=others | reply.meta,
+    )
+
+
+def _unwrapped(tool: Tool, data: Any) -> Any:
+    """The data; `wrap` made an object of any other value, because the envelope requires one."""
+    if tool.returns.declared and is_object(tool.returns.data_type):
+        return data
+    return RESULT.unwrap(data)
+
+
+def _with_details(error: Error, found: dict[str, Any], others: dict[str, Any]) -> Error:
+    """The error with the members that an error has no place for in its details."""
+    if error.details is not None:
+        return error
+    more = {
+        name: each
+        for name, each in found["error"].items()
+        if name not in Error.__struct_fields__ and each not in (None, error.message)
+    }
+    return msgspec.structs.replace(error, details=more | others or None)
+
+
+def _without_repeated_text(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
+    """The reply without a text that its contract writes from the error or the data."""
+    content = reply.content
+    if reply.error is not None:
+        content = _without_message(content, reply.error)
+    elif tool.contract.text not in ("own", "readable"):
+        content = tuple(block for block in content if not _is_json_of(block, reply.data))
+    return msgspec.structs.replace(reply, content=content)
+
+
+def _without_message(content: tuple[Block, ...], error: Error) -> tuple[Block, ...]:
+    match content:
+        case (Text(text=text, annotations=None, meta=None), *rest):
+            message = message_from_text(str(error.message), "prefixed")
+            if message_from_text(text, "prefixed") == message:
+                return tuple(rest)
+    return content
+
+
+def _is_json_of(block: Block, data: Any) -> bool:
+    match block:
+        case Text(text=text, annotations=None, meta=None) if data is not msgspec.UNSET:
+            try:
+                return bool(msgspec.json.decode(text) == data)
+            except ValueError:
+                return False
+    return False
+
+
+def _plain(value: dict[str, Any], write_block: Any) -> dict[str, Any]:
+    """The JSON values of *value*; blocks in its content are written as objects."""
+    blocks = value.get("content") or ()
+    if any(isinstance(block, BLOCKS) for block in blocks):
+        written = [write_block(each) if isinstance(each, BLOCKS) else each for each in blocks]
+        value = {**value, "content": written}
+    plain: dict[str, Any] = Output(Any).encode(value)[1]
+    return plain
+
+
+def _log_once(tool: Tool, kind: str) -> None:
+    if tool.told_finished:
+        return
+    tool.told_finished = True
+    import logging
+
+    message = (
+        "tool %r returned %s, which is sent as the reply and not as data; to send it as data, "
+        "declare a return type or write returns='value'"
+    )
+    # Not a warning: `call` and CGI, which run one call, would print it each time.
+    logging.getLogger("answerback").info(message, tool.name, kind)

@@ -1,0 +1,71 @@
+"""Handlers of an app with a lifespan: a call runs once the lifespan has started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from ..lifespan import Lifespan, LifespanFailed, SingleRun, failed, log_failure
+from ..reply import failure
+from .call import Call, Handler, Outcome
+from .handlers import Handlers, one_call_handler
+
+if TYPE_CHECKING:
+    from ..registry import Registry
+    from ..tools.tool import Tool
+
+
+def started_handlers(handlers: Handlers, registry: Registry, lifespan: Lifespan) -> Handlers:
+    """The handlers, each of which waits for the lifespan."""
+    return Handlers(
+        tools=_started(handlers.tools, registry.tools, lifespan),
+        resources=_started(handlers.resources, registry.resources, lifespan),
+        prompts=_started(handlers.prompts, registry.prompts, lifespan),
+        completions=_started(handlers.completions, registry.completions, lifespan),
+    )
+
+
+def _started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:
+    async def handle_when_started(call: Call) -> Outcome:
+        is_waiting = not lifespan.is_started or lifespan.is_lost
+        # A call of an unknown tool is refused at once.
+        if is_waiting and call.name in tools:
+            call.tool = tools[call.name]
+            try:
+                await lifespan.wait(call)
+            except Exception as exc:
+                if call.wire == "memory":
+                    raise  # In memory the caller is a test or a program, and sees the cause.
+                return _not_started(exc)
+        return await handle(call)
+
+    return handle_when_started
+
+
+def _not_started(exc: Exception) -> Outcome:
+    if not isinstance(exc, LifespanFailed):
+        log_failure(failed(exc, "start"))
+    return failure("The server could not start", code="UNAVAILABLE")
+
+
+def handler_in_lifespan(registry: Registry, lifespan: Lifespan) -> Handler:
+    """The handler for a process that makes one call: the lifespan runs around that call."""
+    run = SingleRun(lifespan)
+    registry.run_async = run.run_async
+    handle = one_call_handler(registry, run.run_async)
+
+    async def handle_in_lifespan(call: Call) -> Outcome:
+        if call.name not in registry.tools:
+            return await handle(call)
+        try:
+            run.start()
+        except LifespanFailed as error:
+            if call.wire == "call":
+                log_failure(error)
+            raise
+        try:
+            return await handle(call)
+        finally:
+            run.stop()
+
+    return handle_in_lifespan

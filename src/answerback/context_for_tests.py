@@ -1,0 +1,127 @@
+"""TestContext: a Context that records what a tool sends, and answers its questions.
+
+A module of its own, because pytest loads `testing` in every project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from .calls.call import Call
+from .context import Context, Root
+from .elicitation import Declined
+from .peer import Abilities, Level, Log, Progress, Question
+
+
+class ProgressReport(NamedTuple):
+    """One `ctx.progress(…)`."""
+
+    progress: float
+    total: float | None
+    message: str | None
+
+
+class LogMessage(NamedTuple):
+    """One `ctx.log(…)`."""
+
+    level: Level
+    data: Any
+
+
+class TestContext(Context):
+    """A Context for tests; *answers* are given to the questions of the tool, in this order.
+
+    The answer to `elicit` is the value, or an object with the fields of the form, or `Declined`;
+    to `sample` the text of the model, to `roots` a list of URIs.
+    """
+
+    # pytest would take the name for a class of tests.
+    __test__ = False
+
+    def __init__(self, answers: Iterable[Any] = (), *, tool: str = "test") -> None:
+        self._peer = _RecordingPeer(answers)
+        self._test_call = Call(tool, peer=self._peer)
+        super().__init__(self._test_call)
+
+    @property
+    def progress_reports(self) -> list[ProgressReport]:
+        notes = self._peer.notes
+        return [ProgressReport(*_fields(each)) for each in notes if isinstance(each, Progress)]
+
+    @property
+    def logs(self) -> list[LogMessage]:
+        return [LogMessage(each.level, each.data) for each in self._peer.notes if type(each) is Log]
+
+    @property
+    def questions(self) -> list[str]:
+        """The text of each question; for `roots` it is the method."""
+        return [each.message or each.method for each in self._peer.questions]
+
+    @property
+    def answers_left(self) -> int:
+        return len(self._peer.answers)
+
+    def cancel(self) -> None:
+        """Let `ctx.cancelled` be true from now on, as if the client no longer waited."""
+        self._peer.cancelled = True
+
+
+class _RecordingPeer:
+    """Keeps the notifications and the questions of a call."""
+
+    can = Abilities(elicit=True, sample=True, roots=True)
+
+    def __init__(self, answers: Iterable[Any]) -> None:
+        self.answers = list(answers)
+        self.notes: list[Progress | Log] = []
+        self.questions: list[Question] = []
+        self.cancelled = False
+
+    def notify(self, note: Progress | Log) -> None:
+        self.notes.append(note)
+
+    def close_stream(self) -> None:
+        pass
+
+    async def ask(self, question: Question) -> Any:
+        self.questions.append(question)
+        if not self.answers:
+            raise AssertionError(
+                f"there is no answer to {question.message or question.method!r}; "
+                "give one: TestContext(answers=[…])"
+            )
+        return _result(question, self.answers.pop(0))
+
+
+def _fields(note: Progress) -> tuple[float, float | None, str | None]:
+    return note.progress, note.total, note.message
+
+
+def _result(question: Question, answer: Any) -> dict[str, Any]:
+    """MCP's result for an answer."""
+    if question.method == "elicitation/create":
+        return _elicited(question, answer)
+    if question.method == "roots/list":
+        return {"roots": [{"uri": each.uri if isinstance(each, Root) else each} for each in answer]}
+    if isinstance(answer, dict):
+        return answer
+    return {"role": "assistant", "model": "test", "content": {"type": "text", "text": answer}}
+
+
+def _elicited(question: Question, answer: Any) -> dict[str, Any]:
+    if answer is Declined or isinstance(answer, Declined):
+        return {"action": "decline"}
+    plain = msgspec.to_builtins(_dumped(answer))
+    if not isinstance(plain, dict):
+        fields = list(question.params["requestedSchema"].get("properties", {}))
+        plain = dict.fromkeys(fields[:1], plain)
+    return {"action": "accept", "content": plain}
+
+
+def _dumped(answer: Any) -> Any:
+    """The members of a pydantic model; any other answer as it is."""
+    dump = getattr(answer, "model_dump", None)
+    return dump(by_alias=True, mode="json") if callable(dump) else answer

@@ -1,0 +1,376 @@
+"""Lifespan: opens what the tools of an app need before the first call, and closes it at the end.
+
+A wire starts and stops it, once in each process that serves:
+
+- on an event loop `start` and `stop`; the first call starts it if nothing else did
+- on threads without a loop `ThreadRun`, which opens while other requests are answered
+- around one call `SingleRun`
+
+An async context manager is entered and left in one task. A plain one is entered and left in one
+thread, and starts no event loop.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    ExitStack,
+    asynccontextmanager,
+    contextmanager,
+)
+from types import FunctionType, TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from .errors import AnswerbackError
+from .tools.signature import is_generator, required_parameters, source_of
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from .lifespan_on_loop import LoopRun
+
+LifespanFunction: TypeAlias = Callable[
+    ..., AbstractContextManager[Any] | AbstractAsyncContextManager[Any]
+]
+Managers: TypeAlias = "list[tuple[Lifespan, Any]]"
+"""The context managers of one run, in the order in which they are entered."""
+
+_FUTURES = os.path.join(os.path.dirname(threading.__file__), "concurrent")
+_MOUNTED = (
+    "the lifespan of app %r starts at its first call, because the host does not run it; "
+    "give the host's application lifespan=app.lifespan"
+)
+
+
+class LifespanFailed(AnswerbackError):
+    """The lifespan raised at its start or at its end; the cause is what it raised."""
+
+    code = "LIFESPAN_FAILED"
+    is_hanging = False
+    """Whether its end was given up, although it still runs."""
+
+
+class Lifespan:
+    """The context manager function of an app, and what it yielded: `state`."""
+
+    def __init__(self, function: LifespanFunction | None, app: Any) -> None:
+        self._app = app
+        self._function = function
+        self._takes_app = function is not None and _takes_app(function)
+        self.included: list[Lifespan] = []
+        """The lifespans of included apps; they start before this one and end after it."""
+        self.state: Any = None
+        self.is_started = False
+        self.thread_run: ThreadRun | None = None
+        """Set while a wire without an event loop serves."""
+        self._loop_run: LoopRun | None = None
+        self._lock = threading.Lock()
+
+    def __call__(self, host: object = None) -> AbstractAsyncContextManager[None]:
+        """Start it and stop it around the host's application: `FastAPI(lifespan=app.lifespan)`."""
+        return self._running()
+
+    @asynccontextmanager
+    async def _running(self) -> Any:
+        if not await self.start():
+            yield
+            return
+        try:
+            yield
+        finally:
+            await self.stop()
+
+    async def start(self, managers: Managers | None = None) -> bool:
+        """Start it on the running loop; False if something else has started it already.
+
+        Raises what the context manager raised.
+        """
+        from .lifespan_on_loop import LoopRun
+
+        with self._lock:
+            if self.is_started and not self.is_lost:
+                return False
+            is_first = self._loop_run is None or self.is_lost
+            run = LoopRun(self, managers or self.managers()) if is_first else self._loop_run
+            assert run is not None
+            self._loop_run = run
+        await run.wait_until_started()
+        return is_first
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was started on a loop that has closed since."""
+        return self._loop_run is not None and self._loop_run.is_lost
+
+    async def stop(self) -> None:
+        """Close it on the running loop; raises LifespanFailed if that fails or takes too long."""
+        run, self._loop_run = self._loop_run, None
+        if run is not None:
+            await run.stop(self.seconds)
+
+    async def try_to_start(self) -> LifespanFailed | None:
+        """Start it for a server; a failure is logged and returned."""
+        try:
+            await self.start()
+        except Exception as exc:  # noqa: BLE001 -- the author's code may raise anything
+            error = exc if isinstance(exc, LifespanFailed) else failed(exc, "start")
+            log_failure(error)
+            return error
+        return None
+
+    async def try_to_stop(self) -> LifespanFailed | None:
+        """Close it for a server; a failure is logged and returned."""
+        try:
+            await self.stop()
+        except LifespanFailed as error:
+            log_failure(error)
+            return error
+        return None
+
+    async def wait(self, call: Any) -> None:
+        """Wait until a call can run. Without a server that starts the lifespan, start it."""
+        if self.thread_run is not None:
+            self.thread_run.wait(lambda: call.peer.cancelled)
+            return
+        if call.wire != "memory" and self._loop_run is None:
+            import logging
+
+            logging.getLogger("answerback").warning(_MOUNTED, self._app.name)
+        await self.start()
+
+    @property
+    def seconds(self) -> float:
+        """The time that it gets to end."""
+        seconds: float = self._app.limits.shutdown
+        return seconds
+
+    def managers(self) -> Managers:
+        """New context managers: those of the included apps, then its own."""
+        found = [pair for each in self.included for pair in each.managers()]
+        if self._function is not None:
+            found.append((self, self._manager(self._function)))
+        return list({id(lifespan): (lifespan, manager) for lifespan, manager in found}.values())
+
+    def _manager(self, function: LifespanFunction) -> Any:
+        manager = function(self._app) if self._takes_app else function()
+        if not is_async(manager) and not hasattr(type(manager), "__enter__"):
+            raise TypeError(
+                f"the lifespan returned {type(manager).__name__}, not a context manager; "
+                "decorate it with contextlib.asynccontextmanager or contextlib.contextmanager"
+            )
+        return manager
+
+
+def is_async(manager: Any) -> bool:
+    return hasattr(type(manager), "__aenter__")
+
+
+def _takes_app(function: Any) -> bool:
+    """Whether the function takes the app; raises TypeError if it cannot be a lifespan."""
+    kind = type(function)
+    if not callable(function) or is_async(function) or hasattr(kind, "__enter__"):
+        raise TypeError(f"lifespan is a {kind.__name__} object; give the function itself")
+    if isinstance(function, FunctionType) and is_generator(function):
+        raise TypeError(
+            f"lifespan {function.__name__!r} is a generator; decorate it with "
+            "contextlib.asynccontextmanager or contextlib.contextmanager"
+        )
+    called: Any = function
+    if isinstance(function, type):
+        called = function.__init__  # type: ignore[misc]  # of the class that the author gave
+        if not isinstance(called, FunctionType):
+            return False
+    names = required_parameters(source_of(called))
+    names = names[1:] if isinstance(function, type) else names
+    if len(names) > 1:
+        raise TypeError(f"the lifespan takes {names}; it is given the app, or nothing")
+    return bool(names)
+
+
+def failed(exc: BaseException, when: str) -> LifespanFailed:
+    """The error that ends the server; it names the exception."""
+    text = f"{type(exc).__name__}: {exc}".rstrip(": ")
+    error = LifespanFailed(f"the lifespan failed at its {when}: {text}")
+    error.__cause__ = exc
+    return error
+
+
+def log_failure(error: LifespanFailed) -> None:
+    """Log the failure with the traceback of the author's code."""
+    import logging
+
+    cause = error.__cause__
+    if cause is None:
+        logging.getLogger("answerback").error("%s", error)
+        return
+    shown = (type(cause), cause, _of_author(cause.__traceback__))
+    logging.getLogger("answerback").error("the lifespan failed", exc_info=shown)
+
+
+def _of_author(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the author's first frame on; those before it are ours and contextlib's."""
+    first = traceback
+    hidden = (os.path.dirname(__file__), contextmanager.__code__.co_filename, _FUTURES)
+    while first is not None and first.tb_frame.f_code.co_filename.startswith(hidden):
+        first = first.tb_next
+    return first or traceback
+
+
+class ThreadRun:
+    """Runs a lifespan beside threads that serve without an event loop.
+
+    *get_loop* starts the loop of the async tools, for an async context manager. *on_failure* is
+    called if the start fails.
+    """
+
+    def __init__(
+        self,
+        lifespan: Lifespan,
+        get_loop: Callable[[], asyncio.AbstractEventLoop],
+        on_failure: Callable[[], None],
+    ) -> None:
+        self._lifespan = lifespan
+        self._get_loop = get_loop
+        self._on_failure = on_failure
+        self._started = threading.Event()
+        self._ending = threading.Event()
+        self._ended = threading.Event()
+        self.failure: LifespanFailed | None = None
+        self._cancel_start: Callable[[], object] = lambda: None
+
+    def start(self) -> None:
+        """Begin to open; other requests are answered meanwhile."""
+        self._lifespan.thread_run = self
+        threading.Thread(target=self._work, name="answerback-lifespan", daemon=True).start()
+
+    def wait(self, is_cancelled: Callable[[], bool]) -> None:
+        """Block until the lifespan has started; raises LifespanFailed if it could not."""
+        while not self._started.wait(0.05):
+            if is_cancelled():
+                return  # The client does not wait; the call's own checks end it.
+        if not self._lifespan.is_started:
+            raise self.failure or LifespanFailed("the server is shutting down")
+
+    def stop(self) -> LifespanFailed | None:
+        """Close, for as long as the lifespan may take; returns the failure."""
+        self._ending.set()
+        if not self._started.is_set():
+            self._cancel_start()
+        seconds = self._lifespan.seconds
+        # A second more, because the event loop has the same time-out and tells more.
+        if not self._ended.wait(seconds + 1.0):
+            self.failure = LifespanFailed(f"the lifespan did not end within {seconds:g} seconds")
+            log_failure(self.failure)
+        return self.failure
+
+    def _work(self) -> None:
+        try:
+            managers = self._lifespan.managers()
+            if any(is_async(manager) for _, manager in managers):
+                self._run_on_loop(managers)
+            else:
+                self._run_here(managers)
+        except BaseException as exc:  # noqa: BLE001 -- reported by the thread that serves
+            self._report(exc)
+        finally:
+            self._lifespan.is_started = False
+            self._started.set()
+            self._ended.set()
+
+    def _report(self, exc: BaseException) -> None:
+        was_started = self._started.is_set()
+        if not was_started and self._ending.is_set():
+            return  # The start was cancelled.
+        when = "end" if was_started else "start"
+        self.failure = exc if isinstance(exc, LifespanFailed) else failed(exc, when)
+        log_failure(self.failure)
+        if not was_started:
+            self._on_failure()
+
+    def _run_here(self, managers: Managers) -> None:
+        with entered(managers):
+            self._serve()
+
+    def _run_on_loop(self, managers: Managers) -> None:
+        import asyncio
+
+        loop = self._get_loop()
+        starting = asyncio.run_coroutine_threadsafe(self._lifespan.start(managers), loop)
+        self._cancel_start = starting.cancel
+        if self._ending.is_set():
+            starting.cancel()
+        try:
+            starting.result()
+            self._serve()
+        finally:
+            asyncio.run_coroutine_threadsafe(self._lifespan.stop(), loop).result()
+
+    def _serve(self) -> None:
+        self._lifespan.is_started = True
+        self._started.set()
+        self._ending.wait()
+
+
+@contextmanager
+def entered(managers: Managers) -> Iterator[None]:
+    """Enter plain context managers, and set the state of each lifespan."""
+    with ExitStack() as stack:
+        for lifespan, manager in managers:
+            lifespan.state = stack.enter_context(manager)
+            lifespan.is_started = True
+        yield
+
+
+class SingleRun:
+    """Runs a lifespan around one call in a process that serves nothing else.
+
+    Async tools and an async lifespan share one event loop.
+    """
+
+    def __init__(self, lifespan: Lifespan) -> None:
+        self._lifespan = lifespan
+        self._stack = ExitStack()
+        self._runner: asyncio.Runner | None = None
+
+    def start(self) -> None:
+        """Open; raises LifespanFailed."""
+        try:
+            managers = self._lifespan.managers()
+            if any(is_async(manager) for _, manager in managers):
+                self.run_async(self._lifespan.start(managers))
+            else:
+                self._stack.enter_context(entered(managers))
+        except Exception as exc:
+            self._close_loop()
+            raise failed(exc, "start") from exc
+
+    def run_async(self, steps: Coroutine[Any, Any, Any], call: Any = None) -> Any:
+        """Run a coroutine on the loop of this call."""
+        import asyncio
+        from contextvars import copy_context
+
+        if self._runner is None:
+            self._runner = asyncio.Runner()
+        return self._runner.run(steps, context=copy_context())
+
+    def stop(self) -> None:
+        """Close. A failure is logged: the call has its reply already."""
+        try:
+            if self._runner is not None:
+                self.run_async(self._lifespan.stop())
+            self._stack.close()
+        except LifespanFailed as error:
+            log_failure(error)
+        except Exception as exc:  # noqa: BLE001 -- the author's code may raise anything
+            log_failure(failed(exc, "end"))
+        finally:
+            self._lifespan.is_started = False
+            self._close_loop()
+
+    def _close_loop(self) -> None:
+        if self._runner is not None:
+            self._runner.close()

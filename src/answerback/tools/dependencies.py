@@ -1,0 +1,323 @@
+"""Dependencies: functions that fill the parameters marked with `Depends`.
+
+They are called after the arguments are decoded, in the thread or the task of the tool, each once in
+a call. A generator goes on after the tool and before the reply is checked. An exception of the tool
+is raised at its `yield`; the generator can raise another one, but cannot make the call succeed.
+
+A plain tool may depend on an async function. That one runs on the event loop, and the thread of
+the tool waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from .markers import depends_of
+from .signature import HIDDEN_CONTEXT, Signature, callable_kind, is_context, parameter_hints
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from .tool import Tool
+
+Overrides: TypeAlias = Mapping[Any, Callable[..., Any]]
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One dependency: how it is called, and which earlier values it takes."""
+
+    call: Callable[..., Any]
+    """The function; of a generator, the function that makes its context manager."""
+    is_async: bool
+    is_generator: bool
+    contexts: tuple[str, ...]
+    """The parameters that receive the Context."""
+    values: tuple[tuple[str, int], ...]
+    """The parameters that receive the value of an earlier step, and its number."""
+
+    def start(self, values: list[Any], context: Any) -> Any:
+        """Call the function, or make the context manager."""
+        found = {name: values[number] for name, number in self.values}
+        for name in self.contexts:
+            found[name] = context
+        return self.call(**found)
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The dependencies of a tool, in the order in which they are called."""
+
+    steps: tuple[Step, ...]
+    parameters: tuple[tuple[str, int], ...]
+    """The parameters of the tool, and the number of the step that fills each."""
+
+    def fill(self, kwargs: dict[str, Any], values: list[Any]) -> None:
+        for name, number in self.parameters:
+            kwargs[name] = values[number]
+
+
+def serving_apps(context: Any) -> tuple[Any, ...]:
+    """The app that serves the call, then the apps included on the way to the tool's own."""
+    tool: Tool | None = getattr(context._call, "tool", None)
+    return () if tool is None else tool.path
+
+
+def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
+    """The function of the tool, which fills its dependencies itself.
+
+    Raises TypeError for a dependency that cannot be called.
+    """
+    fn = tool.fn
+    context_name = signature.context or HIDDEN_CONTEXT
+    usual = _Planner(tool, {}).plan(signature)
+
+    def prepare(kwargs: dict[str, Any]) -> tuple[Plan, Any]:
+        """The plan of this call and its Context; the tool may not take a Context itself."""
+        context = kwargs[context_name]
+        if context_name is HIDDEN_CONTEXT:
+            del kwargs[context_name]
+        overrides = {
+            replaced: fn for app in serving_apps(context) for replaced, fn in app.overrides.items()
+        }
+        if not overrides:
+            return usual, context
+        return _Planner(tool, overrides).plan(signature), context
+
+    def run_plain(**kwargs: Any) -> Any:
+        plan, context = prepare(kwargs)
+        return _PlainCall(tool, context).run(plan, fn, kwargs)
+
+    async def run_async(**kwargs: Any) -> Any:
+        plan, context = prepare(kwargs)
+        return await _run_async(plan, context, fn, kwargs)
+
+    runs: Any = run_async if tool.is_async else run_plain
+    runs.__wrapped__ = fn
+    runs.__doc__ = fn.__doc__
+    found: Callable[..., Any] = runs
+    return found
+
+
+class _Planner:
+    """Puts the dependencies of a tool in order, each after those that it needs itself."""
+
+    def __init__(self, tool: Tool, overrides: Overrides) -> None:
+        self._tool = tool
+        self._overrides = overrides
+        self._steps: list[Step] = []
+        self._numbers: dict[Any, int] = {}
+        self._path: list[Any] = []
+
+    def plan(self, signature: Signature) -> Plan:
+        parameters = [(name, self._add(each)) for name, each in signature.dependencies.items()]
+        return Plan(tuple(self._steps), tuple(parameters))
+
+    def _add(self, wanted: Callable[..., Any]) -> int:
+        """The number of the step for a dependency; one that is there already is shared."""
+        function = self._overrides.get(wanted, wanted)
+        if function in self._numbers:
+            return self._numbers[function]
+        if function in self._path:
+            names = " -> ".join(map(_name, [*self._path, function]))
+            raise TypeError(f"the dependencies of tool {self._tool.name!r} are a circle: {names}")
+        self._path.append(function)
+        step = self._step(function)
+        self._path.pop()
+        self._steps.append(step)
+        self._numbers[function] = len(self._steps) - 1
+        return self._numbers[function]
+
+    def _step(self, function: Callable[..., Any]) -> Step:
+        values: list[tuple[str, int]] = []
+        contexts: list[str] = []
+        for name, annotation in parameter_hints(function).items():
+            if is_context(annotation):
+                contexts.append(name)
+            elif (depends := depends_of(annotation)) is not None:
+                values.append((name, self._add(depends.function)))
+            else:
+                raise TypeError(_message(self._tool, function, name))
+        kind = callable_kind(function)
+        if kind.is_async and self._tool.inline:
+            raise TypeError(
+                f"tool {self._tool.name!r} is inline and depends on {_name(function)!r}, which is "
+                "async; leave inline=True out, or write the tool as async def"
+            )
+        call: Callable[..., Any] = function
+        if kind.is_generator and not kind.is_manager:
+            call = asynccontextmanager(function) if kind.is_async else contextmanager(function)
+        return Step(call, kind.is_async, kind.is_generator, tuple(contexts), tuple(values))
+
+
+def _message(tool: Tool, function: Callable[..., Any], parameter: str) -> str:
+    return (
+        f"parameter {parameter!r} of {_name(function)!r}, a dependency of tool {tool.name!r}, is "
+        "neither a Context nor marked with Depends; the caller's arguments are for the tool alone"
+    )
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or type(function).__name__)
+
+
+async def _run_async(
+    plan: Plan, context: Any, fn: Callable[..., Any], kwargs: dict[str, Any]
+) -> Any:
+    """Call an async tool with its dependencies, all of them in its task."""
+    values: list[Any] = []
+    opened: list[Any] = []
+    try:
+        for step in plan.steps:
+            value = step.start(values, context)
+            if step.is_generator:
+                manager = value
+                value = await manager.__aenter__() if step.is_async else manager.__enter__()
+                opened.append(manager)
+            elif step.is_async or isinstance(value, CoroutineType):
+                value = await value
+            values.append(value)
+        plan.fill(kwargs, values)
+        result = await fn(**kwargs)
+    except BaseException as exc:
+        await _close_async(opened, exc)
+        raise
+    if opened:
+        await _close_async(opened, None)
+    return result
+
+
+async def _close_async(opened: list[Any], exc: BaseException | None) -> None:
+    """Leave the generators, the last one first; raises what one of them raises instead."""
+    failure = exc
+    while opened:
+        manager = opened.pop()
+        try:
+            if hasattr(manager, "__aexit__"):
+                await manager.__aexit__(*_exc_info(failure))
+            else:
+                manager.__exit__(*_exc_info(failure))
+        except BaseException as other:  # noqa: BLE001 -- raised below, after the others are left
+            failure = other
+    if failure is not None and failure is not exc:
+        raise failure
+
+
+def _exc_info(exc: BaseException | None) -> tuple[Any, Any, Any]:
+    return (None, None, None) if exc is None else (type(exc), exc, exc.__traceback__)
+
+
+class _PlainCall:
+    """One call of a plain tool with its dependencies, in the thread of the tool."""
+
+    def __init__(self, tool: Tool, context: Any) -> None:
+        self._tool = tool
+        self._context = context
+        self._opened: list[Any] = []
+        self._own_loop: asyncio.Runner | None = None
+
+    def run(self, plan: Plan, fn: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+        try:
+            values: list[Any] = []
+            for step in plan.steps:
+                value = step.start(values, self._context)
+                if step.is_generator:
+                    value = self._enter(value, step)
+                elif step.is_async or isinstance(value, CoroutineType):
+                    value = self._wait_for(value)
+                values.append(value)
+            plan.fill(kwargs, values)
+            result = fn(**kwargs)
+        except BaseException as exc:
+            self._close(exc)
+            raise
+        if not self._opened:
+            return result
+        if isinstance(result, CoroutineType):
+            return self._finish(result)
+        self._close(None)
+        return result
+
+    def _enter(self, manager: Any, step: Step) -> Any:
+        opened = _HeldOnLoop(manager, self._wait_for) if step.is_async else manager
+        value = opened.__enter__()
+        self._opened.append(opened)
+        return value
+
+    async def _finish(self, steps: Coroutine[Any, Any, Any]) -> Any:
+        """The tool is a plain function that returned a coroutine: close after that."""
+        try:
+            result = await steps
+        except BaseException as exc:
+            self._close(exc)
+            raise
+        self._close(None)
+        return result
+
+    def _close(self, exc: BaseException | None) -> None:
+        """Leave the generators, the last one first; raises what one of them raises instead."""
+        failure = exc
+        while self._opened:
+            try:
+                self._opened.pop().__exit__(*_exc_info(failure))
+            except BaseException as other:  # noqa: BLE001 -- raised below, after the others
+                failure = other
+        if self._own_loop is not None:
+            self._own_loop.close()
+        if failure is not None and failure is not exc:
+            raise failure
+
+    def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
+        """Run a coroutine on the event loop of the wire, and wait for it here."""
+        apps = serving_apps(self._context)
+        if apps and apps[0].run_async is not None:
+            return apps[0].run_async(steps, self._context._call)
+        import asyncio
+
+        if self._own_loop is None:
+            self._own_loop = asyncio.Runner()
+        return self._own_loop.run(steps)
+
+
+class _HeldOnLoop:
+    """An async generator of a plain tool: one task on the loop enters and leaves it."""
+
+    def __init__(self, manager: Any, wait_for: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+        self._manager = manager
+        self._wait_for = wait_for
+        self._ready: asyncio.Future[Any]
+        self._release: asyncio.Future[BaseException | None]
+        self._task: asyncio.Task[None]
+
+    def __enter__(self) -> Any:
+        return self._wait_for(self._start())
+
+    def __exit__(self, kind: Any, exc: BaseException | None, traceback: Any) -> None:
+        self._wait_for(self._end(exc))
+
+    async def _start(self) -> Any:
+        import asyncio
+
+        loop = asyncio.get_running_loop()
+        self._ready, self._release = loop.create_future(), loop.create_future()
+        self._task = loop.create_task(self._hold())
+        return await self._ready
+
+    async def _end(self, exc: BaseException | None) -> None:
+        self._release.set_result(exc)
+        await self._task
+
+    async def _hold(self) -> None:
+        try:
+            async with self._manager as value:
+                self._ready.set_result(value)
+                failure = await self._release
+                if failure is not None:
+                    raise failure
+        except BaseException as exc:
+            if self._ready.done():
+                raise
+            self._ready.set_exception(exc)

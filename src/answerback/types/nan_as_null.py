@@ -1,0 +1,70 @@
+"""Floats that may be null: the types of a tool with `nan="null"`.
+
+The mark is in the `Annotated` metadata of a return type, so that the check of the output and the
+schemas agree. pydantic models are not changed: pydantic has a setting of its own for them.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from . import nodes
+from .nodes import Node
+
+
+class NanAsNull(msgspec.Struct, frozen=True):
+    """Marks a type whose floats may be null."""
+
+
+_MARK = NanAsNull()
+
+
+def with_nan_as_null(annotation: Any) -> Any:
+    """Return *annotation* with the mark."""
+    return Annotated[annotation, _MARK]
+
+
+def has_nan_as_null(annotation: Any) -> bool:
+    return any(each is _MARK for each in getattr(annotation, "__metadata__", ()))
+
+
+def floats_or_null(node: Node, copies: dict[int, Node] | None = None) -> Node:
+    """Return a copy of the tree in which every float may be null; *copies* are by id."""
+    copies = {} if copies is None else copies
+    if id(node) in copies:
+        return copies[id(node)]
+    match node:
+        case nodes.Scalar(kind=kind, limits=limits) if kind is float:
+            # As foreign limits, because msgspec must not decode a class with its own annotations.
+            number = nodes.Scalar(float, limits, foreign_limits=True)
+            return nodes.Union(float | None, (number, nodes.Null()))
+        case nodes.Record():
+            return _record(node, copies)
+        case nodes.Array():
+            return msgspec.structs.replace(node, item=floats_or_null(node.item, copies))
+        case nodes.Fixed(items=items):
+            return nodes.Fixed(tuple(floats_or_null(each, copies) for each in items))
+        case nodes.Mapping():
+            return msgspec.structs.replace(node, value=floats_or_null(node.value, copies))
+        case nodes.Union(members=members):
+            changed = tuple(floats_or_null(each, copies) for each in members)
+            return nodes.Union(node.annotation, changed)
+        case nodes.Noted():
+            return msgspec.structs.replace(node, inner=floats_or_null(node.inner, copies))
+    return node
+
+
+def _record(record: nodes.Record, copies: dict[int, Node]) -> Node:
+    below = nodes.reachable(record)
+    if not any(isinstance(each, nodes.Scalar) and each.kind is float for each in below):
+        return record
+    # Another annotation, so that the schema of the class gets a definition of its own.
+    copy = msgspec.structs.replace(record, annotation=with_nan_as_null(record.annotation))
+    copies[id(record)] = copy
+    copy.fields = tuple(
+        msgspec.structs.replace(field, node=floats_or_null(field.node, copies))
+        for field in record.fields
+    )
+    return copy

@@ -1,0 +1,57 @@
+"""The data of an HTTP request over ASGI or CGI, read when a tool asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from ...request_info import RequestHeaders, RequestInfo
+
+
+class AsgiRequestInfo(RequestInfo):
+    """The data in an ASGI scope."""
+
+    _source: Mapping[str, Any]
+
+    @cached_property
+    def headers(self) -> RequestHeaders:
+        pairs = self._source["headers"]
+        return RequestHeaders(
+            (name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs
+        )
+
+    @property
+    def address(self) -> str | None:
+        client = self._source.get("client")
+        return None if client is None else str(client[0])
+
+    @property
+    def user(self) -> Any:
+        """The `user` that a middleware put into the scope, unless it says that it is anonymous."""
+        user = self._source.get("user")
+        return user if getattr(user, "is_authenticated", True) else None
+
+
+class CgiRequestInfo(RequestInfo):
+    """The data in the environment of a CGI program."""
+
+    _source: Mapping[str, str]
+
+    @cached_property
+    def headers(self) -> RequestHeaders:
+        names = {
+            name: name.removeprefix("HTTP_").replace("_", "-")
+            for name in self._source
+            if name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")
+        }
+        return RequestHeaders((header, self._source[name]) for name, header in names.items())
+
+    @property
+    def address(self) -> str | None:
+        return self._source.get("REMOTE_ADDR") or None
+
+    @property
+    def user(self) -> str | None:
+        """The user that the web server authenticated."""
+        return self._source.get("REMOTE_USER") or None
