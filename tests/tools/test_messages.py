@@ -178,6 +178,33 @@ def test_a_member_of_another_framework_s_context_names_the_new_way_in_the_log(
     assert f"'Context' object has no attribute {member!r}; {advice}" in caplog.text
 
 
+@pytest.mark.parametrize("member", ["data", "error", "ok"])
+def test_a_reply_that_is_not_awaited_says_so(member: str) -> None:
+    app = App("mistakes")
+    app.add_tool(nothing)
+    reply = app.call("nothing")
+
+    with pytest.raises(AttributeError) as caught:
+        getattr(reply, member)
+
+    assert str(caught.value).endswith(f"{member!r}; write await app.call(...)")
+    assert asyncio.run(reply).ok
+
+
+async def _call_in_each_way(app: App) -> list[bool]:
+    task = asyncio.create_task(app.call("nothing"))
+    waited = await asyncio.wait_for(app.call("nothing"), 5)
+    first, second = await asyncio.gather(app.call("nothing"), app.call("nothing"))
+    return [(await task).ok, waited.ok, first.ok, second.ok, (await app.call("nothing")).ok]
+
+
+def test_a_call_is_awaited_in_every_way_of_asyncio() -> None:
+    app = App("mistakes")
+    app.add_tool(nothing)
+
+    assert asyncio.run(_call_in_each_way(app)) == [True] * 5
+
+
 def test_the_log_of_a_masked_exception_says_how_to_show_a_message(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
