@@ -101,6 +101,14 @@ def test_a_lambda_without_a_name_is_refused_as_a_lambda() -> None:
     assert message == "a lambda has no name and no types; write a def, or give a name="
 
 
+def test_a_lambda_with_a_parameter_is_refused_although_it_has_a_name() -> None:
+    message = _refusal(lambda app: app.add_tool(lambda x: x, name="same"))
+
+    assert message == (
+        "parameter 'x' of tool 'same' has no type; a lambda cannot have types, so write a def"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "advice"),
     [
