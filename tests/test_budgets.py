@@ -261,7 +261,6 @@ SMALL_MODULES = {
     # The linter repairs files with it; tests repair replies with it.
     "rules/repair.py",
     # A wire has a module of its own, however small it is.
-    "wires/memory.py",
     "wires/single_call.py",
 }
 

@@ -97,6 +97,17 @@ def test_a_context_for_tests_can_be_cancelled() -> None:
     assert ctx.tool == "test"
 
 
+def test_a_context_for_tests_has_the_state_the_user_and_the_headers_that_it_is_given() -> None:
+    def who(ctx: Context[dict[str, str]]) -> str:
+        assert ctx.request.headers is not None
+        return f"{ctx.user} {ctx.state['role']} {ctx.request.headers['X-Team']}"
+
+    ctx = TestContext(state={"role": "admin"}, user="ann", headers={"x-team": "blue"})
+
+    assert who(ctx) == "ann admin blue"
+    assert TestContext().state is TestContext().user is TestContext().request.headers is None
+
+
 def test_a_tool_can_pass_its_context_to_another_tool() -> None:
     outer = App("outer")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import subprocess
@@ -145,6 +146,25 @@ def test_a_call_within_a_call_uses_the_same_state() -> None:
 
     assert reply.data == "State"
     assert events == ["open", "close"]
+
+
+def test_an_included_app_that_runs_already_is_not_started_again() -> None:
+    events: Events = []
+    child = make_app("async", events)
+    app = App("parent")
+    app.include(child)
+
+    async def use() -> None:
+        async with child.running():
+            async with app.running():
+                events.append((await app.call("on_the_loop")).data)
+            events.append((await child.call("on_the_loop")).data)
+        async with app.running():
+            events.append((await app.call("on_the_loop")).data)
+
+    asyncio.run(use())
+
+    assert events == ["open", "State", "State", "close", "open", "State", "close"]
 
 
 def test_without_a_lifespan_the_state_is_none() -> None:
@@ -452,3 +472,50 @@ def test_a_reply_is_given_although_the_end_fails(tmp_path: Path) -> None:
 
     assert done.stdout == '{"result":true}\n'
     assert "the lifespan failed" in done.stderr
+
+
+NESTED = """
+import asyncio, sys
+from contextlib import contextmanager
+from answerback import App, Context
+
+@contextmanager
+def lifespan():
+    print("open", file=sys.stderr, flush=True)
+    yield 5
+    print("close", file=sys.stderr, flush=True)
+
+child = App("child", lifespan=lifespan)
+app = App("parent")
+app.include(child)
+
+@child.tool
+def state(ctx: Context) -> int:
+    return ctx.state
+
+@app.tool
+def nested() -> int:
+    return asyncio.run(app.call("state")).data
+
+app.run()
+"""
+
+
+@pytest.mark.parametrize("command", ["call", "mcp"])
+def test_a_call_within_a_call_finds_the_lifespan_of_an_included_app_running(
+    command: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "nested.py"
+    path.write_text(NESTED)
+    rpc = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "nested"}}
+
+    done = subprocess.run(
+        [sys.executable, str(path), *(["call", "nested"] if command == "call" else ["mcp"])],
+        input="" if command == "call" else json.dumps(rpc) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+
+    assert '{"result":5}' in done.stdout
+    assert done.stderr.split() == ["open", "close"]

@@ -7,8 +7,9 @@ it to one repository. It runs the command `git`.
 import os
 import subprocess
 import threading
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Literal
 
 from answerback import App, Conflict, Forbidden, InvalidInput, NotFound
 
@@ -24,7 +25,8 @@ Since = Annotated[str | None, "Such as 2024-01-15, 2024-01-15T14:30:25 or '2 wee
 ERRORS = [NotFound, InvalidInput, Forbidden]
 
 
-class Commit(TypedDict):
+@dataclass
+class Commit:
     hash: str
     author: str
     email: str
@@ -118,8 +120,7 @@ def git_log(
     fields = "%H%x00%an%x00%ae%x00%aI%x00%B%x01"
     found = _git(repo_path, "log", f"--format={fields}", *limits)
     rows = [each.strip("\n").split("\0") for each in found.split("\1")]
-    keys = ("hash", "author", "email", "date", "message")
-    return [Commit(**dict(zip(keys, row, strict=True))) for row in rows if len(row) == len(keys)]
+    return [Commit(*row) for row in rows if len(row) > 1]
 
 
 @app.tool(raises=[*ERRORS, Conflict])

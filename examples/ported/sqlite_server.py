@@ -7,6 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypedDict
 
 from answerback import App, Conflict, Context, InvalidInput, Message, NotFound
@@ -41,7 +42,8 @@ app = App("sqlite", version="1.0.0", lifespan=database)
 Row = dict[str, Any]
 
 
-class Column(TypedDict):
+@dataclass
+class Column:
     cid: int
     name: str
     type: str
@@ -101,7 +103,7 @@ def describe_table(
     if not rows:
         tables = ", ".join(list_tables(ctx)) or "none yet"
         raise NotFound(f"There is no table {table_name!r}", hint=f"the tables are: {tables}")
-    return [Column(**row) for row in rows]
+    return [Column(**dict(row)) for row in rows]
 
 
 @app.tool
@@ -132,7 +134,7 @@ def demo(topic: Annotated[str, "What the data should be about."]) -> list[Messag
         "read_query can answer. Keep what we learn with append_insight; the resource "
         f"{MEMO} collects it."
     )
-    return [Message("user", text)]
+    return [Message(text)]
 
 
 def _require(query: str, starts: tuple[str, ...], message: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
 
@@ -71,7 +71,8 @@ class App(Registry):
             lenient=options.get("lenient", True),
             limits=options.get("limits", DEFAULT_LIMITS),
         )
-        add_codes(options.get("codes", {}))
+        if "codes" in options:
+            add_codes(options["codes"])
         if "returns" in options:
             self.tool_defaults["returns"] = options["returns"]
         if "nan" in options:
@@ -94,11 +95,16 @@ class App(Registry):
             self.observers = checked_observers(observers)
         self._handlers: Handlers | None = None
 
-    async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
-        """Call a tool in memory, through the whole pipeline.
+    def call(self, name: str, /, **arguments: Any) -> Coroutine[Any, Any, Reply[Any]]:
+        """Call a tool in memory, through the whole pipeline: `await app.call("add", x=1)`.
 
         A Context among the arguments gets the progress, the log messages and the questions.
         """
+        from .wires.memory import UnawaitedCall
+
+        return UnawaitedCall(self._call(name, arguments))
+
+    async def _call(self, name: str, arguments: dict[str, Any]) -> Reply[Any]:
         from .types.json_text import ENCODER
         from .wires.memory import call
 

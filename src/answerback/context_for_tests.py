@@ -5,7 +5,7 @@ A module of its own, because pytest loads `testing` in every project.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,6 +14,7 @@ from .calls.call import Call
 from .context import Context, Root
 from .elicitation import Declined
 from .peer import Abilities, Level, Log, Progress, Question
+from .request_info import RequestHeaders, RequestInfo
 
 
 class ProgressReport(NamedTuple):
@@ -31,20 +32,40 @@ class LogMessage(NamedTuple):
     data: Any
 
 
-class TestContext(Context):
+class TestContext(Context[Any]):
     """A Context for tests; *answers* are given to the questions of the tool, in this order.
 
     The answer to `elicit` is the value, or an object with the fields of the form, or `Declined`;
-    to `sample` the text of the model, to `roots` a list of URIs.
+    to `sample` the text of the model, to `roots` a list of URIs. *state*, *user* and *headers* are
+    for a function that is called directly; `app.call` has those of the app.
     """
 
     # pytest would take the name for a class of tests.
     __test__ = False
 
-    def __init__(self, answers: Iterable[Any] = (), *, tool: str = "test") -> None:
+    def __init__(
+        self,
+        answers: Iterable[Any] = (),
+        *,
+        state: Any = None,
+        user: Any = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._peer = _RecordingPeer(answers)
-        self._test_call = Call(tool, peer=self._peer)
-        super().__init__(self._test_call)
+        self._state = state
+        self._headers = headers
+        super().__init__(Call("test", peer=self._peer, user=user))
+
+    @property
+    def state(self) -> Any:
+        return self._state
+
+    @property
+    def request(self) -> RequestInfo:
+        request = RequestInfo("memory")
+        if self._headers is not None:
+            request.headers = RequestHeaders(self._headers.items())
+        return request
 
     @property
     def progress_reports(self) -> list[ProgressReport]:

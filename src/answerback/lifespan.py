@@ -25,7 +25,7 @@ from contextlib import (
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .errors import AnswerbackError
+from .errors import AnswerbackError, ToolError
 from .tools.signature import is_generator, required_parameters, source_of
 
 if TYPE_CHECKING:
@@ -149,8 +149,9 @@ class Lifespan:
         return seconds
 
     def managers(self) -> Managers:
-        """New context managers: those of the included apps, then its own."""
-        found = [pair for each in self.included for pair in each.managers()]
+        """New context managers: those of the included apps that do not run yet, then its own."""
+        included = [each for each in self.included if not each.is_started or each.is_lost]
+        found = [pair for each in included for pair in each.managers()]
         if self._function is not None:
             found.append((self, self._manager(self._function)))
         return list({id(lifespan): (lifespan, manager) for lifespan, manager in found}.values())
@@ -248,10 +249,14 @@ class ThreadRun:
         threading.Thread(target=self._work, name="answerback-lifespan", daemon=True).start()
 
     def wait(self, is_cancelled: Callable[[], bool]) -> None:
-        """Block until the lifespan has started; raises LifespanFailed if it could not."""
-        while not self._started.wait(0.05):
-            if is_cancelled():
-                return  # The client does not wait; the call's own checks end it.
+        """Block until the lifespan has started; raises LifespanFailed if it could not.
+
+        Raises ToolError if the client stops to wait for the call.
+        """
+        while not (self._started.wait(0.05) or is_cancelled()):
+            pass
+        if is_cancelled():
+            raise ToolError("The call was cancelled", code="CANCELLED")
         if not self._lifespan.is_started:
             raise self.failure or LifespanFailed("the server is shutting down")
 
@@ -318,11 +323,15 @@ class ThreadRun:
 @contextmanager
 def entered(managers: Managers) -> Iterator[None]:
     """Enter plain context managers, and set the state of each lifespan."""
-    with ExitStack() as stack:
-        for lifespan, manager in managers:
-            lifespan.state = stack.enter_context(manager)
-            lifespan.is_started = True
-        yield
+    try:
+        with ExitStack() as stack:
+            for lifespan, manager in managers:
+                lifespan.state = stack.enter_context(manager)
+                lifespan.is_started = True
+            yield
+    finally:
+        for lifespan, _ in managers:
+            lifespan.is_started = False
 
 
 class SingleRun:
@@ -344,6 +353,8 @@ class SingleRun:
                 self.run_async(self._lifespan.start(managers))
             else:
                 self._stack.enter_context(entered(managers))
+            # A tool may call others by itself.
+            self._lifespan.is_started = True
         except Exception as exc:
             self._close_loop()
             raise failed(exc, "start") from exc

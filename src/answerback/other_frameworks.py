@@ -86,6 +86,8 @@ def refuse_text(arguments: str) -> NoReturn:
 
 def missing_type_hint(parameter: str, function: str) -> str:
     """Return what to write for a parameter without a type."""
+    if function == "<lambda>":
+        return "a lambda cannot have types, so write a def"
     if parameter in ("ctx", "context"):
         return f"write {parameter}: Context with Context from answerback"
     if parameter in _WHOLE_ARGUMENTS:

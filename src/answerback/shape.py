@@ -71,7 +71,9 @@ class Shape(msgspec.Struct, frozen=True):
                 parts = _items_of(schema)
                 named = dict(zip(self._names(len(parts)), parts, strict=False))
                 whole = _object_schema(named, schema)
-                return whole | {"required": []} if self.optional else whole
+                if self.optional:
+                    del whole["required"]
+                return whole
 
     def _names(self, count: int) -> tuple[str, ...]:
         return self.names or tuple(f"result{index}" for index in range(count))

@@ -271,7 +271,11 @@ def test_a_wrong_middleware_or_observer_is_refused(options: Any, message: str) -
 
 TOOLS = """
 import sys
-from answerback import App
+from typing import Annotated
+from answerback import App, Depends
+
+async def seven() -> int:
+    return 7
 
 async def double(call, next):
     if WAITS:
@@ -294,6 +298,10 @@ async def later(x: int) -> int:
 @app.tool(inline=True)
 def quick(x: int) -> int:
     return x
+
+@app.tool
+def with_dependency(x: int, y: Annotated[int, Depends(seven)]) -> int:
+    return x * y
 
 @app.tool
 def loop_needed() -> int:
@@ -343,6 +351,7 @@ def test_middleware_wraps_calls_from_the_shell_and_over_cgi(file: Path) -> None:
     ]
 
     assert [json.loads(each) for each in called] == [{"result": 6}] * 3
+    assert json.loads(run(file, "call", "with_dependency", "x=1")) == {"result": 14}
     assert [each.rpartition("\n")[2] for each in cgi] == ['{"result":6}'] * 3
 
 
@@ -360,6 +369,7 @@ def test_middleware_wraps_tools_resources_and_prompts_over_mcp(
     async def results(target: Any) -> list[Any]:
         async with Client(target, read_timeout_seconds=20) as client:
             tools = [await client.call_tool(name, {"x": 3}) for name in NAMES * 2]
+            tools.append(await client.call_tool("with_dependency", {"x": 1}))
             resource: Any = (await client.read_resource("note://ab")).contents[0]
             prompt: Any = (await client.get_prompt("ask", {"what": "cd"})).messages[0].content
             return [*(each.structured_content for each in tools), resource.text, prompt.text]
@@ -373,4 +383,4 @@ def test_middleware_wraps_tools_resources_and_prompts_over_mcp(
         with serve(file) as server:
             found = asyncio.run(results(f"{server.url}/mcp"))
 
-    assert found == [{"result": 6}] * 6 + ["abab", "cdcd"]
+    assert found == [{"result": 6}] * 6 + [{"result": 14}, "abab", "cdcd"]

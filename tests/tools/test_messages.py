@@ -101,6 +101,14 @@ def test_a_lambda_without_a_name_is_refused_as_a_lambda() -> None:
     assert message == "a lambda has no name and no types; write a def, or give a name="
 
 
+def test_a_lambda_with_a_parameter_is_refused_although_it_has_a_name() -> None:
+    message = _refusal(lambda app: app.add_tool(lambda x: x, name="same"))
+
+    assert message == (
+        "parameter 'x' of tool 'same' has no type; a lambda cannot have types, so write a def"
+    )
+
+
 @pytest.mark.parametrize(
     ("options", "advice"),
     [
@@ -176,6 +184,33 @@ def test_a_member_of_another_framework_s_context_names_the_new_way_in_the_log(
 
     assert message.startswith("The tool failed unexpectedly")
     assert f"'Context' object has no attribute {member!r}; {advice}" in caplog.text
+
+
+@pytest.mark.parametrize("member", ["data", "error", "ok"])
+def test_a_reply_that_is_not_awaited_says_so(member: str) -> None:
+    app = App("mistakes")
+    app.add_tool(nothing)
+    reply = app.call("nothing")
+
+    with pytest.raises(AttributeError) as caught:
+        getattr(reply, member)
+
+    assert str(caught.value).endswith(f"{member!r}; write await app.call(...)")
+    assert asyncio.run(reply).ok
+
+
+async def _call_in_each_way(app: App) -> list[bool]:
+    task = asyncio.create_task(app.call("nothing"))
+    waited = await asyncio.wait_for(app.call("nothing"), 5)
+    first, second = await asyncio.gather(app.call("nothing"), app.call("nothing"))
+    return [(await task).ok, waited.ok, first.ok, second.ok, (await app.call("nothing")).ok]
+
+
+def test_a_call_is_awaited_in_every_way_of_asyncio() -> None:
+    app = App("mistakes")
+    app.add_tool(nothing)
+
+    assert asyncio.run(_call_in_each_way(app)) == [True] * 5
 
 
 def test_the_log_of_a_masked_exception_says_how_to_show_a_message(

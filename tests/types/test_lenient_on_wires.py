@@ -200,6 +200,17 @@ def test_the_schema_is_the_same_for_a_strict_tool() -> None:
     assert app.tools["list"].input_schema == app.tools["strict-list"].input_schema
 
 
+def test_no_more_than_a_thousand_strings_of_a_call_are_read() -> None:
+    """Each takes time, and a caller could send millions."""
+    many = _in_memory("list", ["7"] * 1_000)
+    too_many = _in_memory("list", ["7"] * 1_001)
+    in_one_text = _in_memory("list", json.dumps([7] * 5_000))
+
+    assert many == repr([7] * 1_000)
+    assert too_many == REFUSED
+    assert in_one_text == repr([7] * 5_000)
+
+
 @dataclasses.dataclass
 class Leaf:
     value: int

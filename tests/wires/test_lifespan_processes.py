@@ -287,6 +287,32 @@ def test_on_stdio_initialize_and_lists_are_answered_while_it_starts(file: Path) 
     assert count(file, "open") == count(file, "close") == 1
 
 
+def test_on_stdio_a_call_that_is_cancelled_while_it_waits_does_not_run(file: Path) -> None:
+    with on_stdio(file, "slow start") as process:
+        wait_until(lambda: count(file, "opening"))
+        send(process, 1, "tools/call", name="add", arguments={"x": 1, "y": 2})
+        # The thread of the call begins to wait while other threads answer these.
+        for _ in range(100):
+            send(process, 4, "ping")
+            read(process)
+        cancelled = {"jsonrpc": "2.0", "method": "notifications/cancelled"}
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(cancelled | {"params": {"requestId": 1}}).encode() + b"\n")
+        send(process, 2, "ping")
+        answers = [read(process)]
+        (file.parent / "go").touch()
+        send(process, 3, "tools/call", name="add", arguments={"x": 1, "y": 2})
+        answers.append(read(process))
+        process.stdin.close()
+        status = process.wait(BOUND)
+        assert process.stderr is not None
+        errors = process.stderr.read()
+
+    assert [answer["id"] for answer in answers] == [2, 3]
+    assert count(file, "accepted") == 1
+    assert (status, errors) == (0, b"")
+
+
 def end_input(process: subprocess.Popen[bytes]) -> None:
     assert process.stdin is not None
     process.stdin.close()

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import httpx
 import pytest
@@ -33,6 +33,8 @@ from tests.wires.openapi_samples import (
 from answerback import (
     App,
     Conflict,
+    Depends,
+    NotFound,
     RateLimited,
     Reply,
     ToolError,
@@ -356,6 +358,30 @@ def test_statuses_come_from_the_errors_in_options_docstring_and_code() -> None:
     assert more("harmless") == {"404", "409", "429"}
     assert more("unharmed") == set()
     assert all(always <= post(whole, name)["responses"].keys() for name in app.tools)
+
+
+def find_city(name: str = "") -> str:
+    raise NotFound("no city")
+
+
+def get_name() -> str:
+    raise Conflict("two names")
+
+
+def get_city(name: Annotated[str, Depends(get_name)]) -> str:
+    return find_city()
+
+
+def test_statuses_come_from_the_dependencies_too() -> None:
+    app = App("dependencies")
+
+    @app.tool
+    def show(city: Annotated[str, Depends(get_city)]) -> str:
+        return city
+
+    responses = app.openapi()["paths"]["/functions/show"]["post"]["responses"]
+
+    assert {"404", "409"} <= set(responses)
 
 
 def test_the_docstring_describes_the_status_of_an_error() -> None:

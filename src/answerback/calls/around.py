@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine, Sequence
+from functools import cache
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, Literal, Protocol, TypeAlias
@@ -131,8 +132,22 @@ def with_middleware(kind: Kind, run: Runner) -> Runner:
     return run_wrapped
 
 
+def runner_on_loop(registry: Registry, run_async: AsyncRunner) -> Callable[[], Runner]:
+    """For a wire without an event loop: makes the runner of calls on a loop, when one is needed."""
+
+    @cache
+    def make() -> Runner:
+        from .thread_pool import ThreadPool, run_async_for_thread, run_on_loop
+
+        pool = ThreadPool(registry.limits.threads)
+        registry.run_async = run_async_for_thread(pool, registry.run_async or run_async)
+        return run_on_loop(pool)
+
+    return make
+
+
 def with_middleware_in_place(
-    kind: Kind, run: Runner, run_async: AsyncRunner, threads: int
+    kind: Kind, run: Runner, run_async: AsyncRunner, get_runner: Callable[[], Runner]
 ) -> Runner:
     """For a wire without an event loop.
 
@@ -149,9 +164,7 @@ def with_middleware_in_place(
         if not tool.is_async and "asyncio" not in sys.modules:
             return _step(chains.of(tool)(invocation))
         if not on_loop:
-            from .thread_pool import ThreadPool, run_on_loop
-
-            on_loop.append(_Chains(run_on_loop(ThreadPool(threads))))
+            on_loop.append(_Chains(get_runner()))
         return run_async(on_loop[0].of(tool)(invocation), call)
 
     return run_wrapped

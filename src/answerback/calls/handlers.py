@@ -53,7 +53,7 @@ def make_handlers(
     if debug:
         contract = contract.derive(masked=SHOW_EXCEPTION)
     options: Any = {"max_calls": registry.limits.calls, "decode_large": decode_large}
-    wrap = _wrapper(registry, run, run_async)
+    wrap = _wrapper(registry, run, run_async) if _is_wrapped(registry) else lambda kind: run
     handlers = Handlers(
         tools=pipeline(registry.tools, contract, wrap("tool"), **options),
         resources=pipeline(registry.resources, contract, wrap("resource"), **options),
@@ -86,7 +86,10 @@ def tools_handler(registry: Registry) -> Handler:
 
 def one_call_handler(registry: Registry, run_async: AsyncRunner) -> Handler:
     """The handler of the tools, without an event loop; *run_async* runs the coroutines."""
-    run = _wrapper(registry, run_in_place(run_async), run_async)("tool")
+    is_wrapped = _is_wrapped(registry)
+    run = run_in_place(run_async)
+    if is_wrapped:
+        run = _wrapper(registry, run, run_async)("tool")
     return pipeline(registry.tools, registry.contract, run, max_calls=registry.limits.calls)
 
 
@@ -109,22 +112,25 @@ def handlers_on_loop(registry: Registry, *, debug: bool = False) -> Handlers:
 _DECODING_THREADS = 4
 
 
+def _is_wrapped(registry: Registry) -> bool:
+    """Whether an app of *registry* may have middleware or observers; it is served from now on."""
+    registry.is_served = True
+    has_own = bool(registry.middleware or registry.observers)
+    registry.runs_plain = registry.composition is None and not has_own
+    return not registry.runs_plain
+
+
 def _wrapper(
     registry: Registry, run: Runner, run_async: AsyncRunner | None
 ) -> Callable[[Kind], Runner]:
-    """Puts middleware around *run*, if an app of *registry* may have some."""
-    registry.is_served = True
-    if registry.composition is None and not registry.middleware and not registry.observers:
-        registry.runs_plain = True
-        return lambda kind: run
+    """Puts middleware around *run*."""
     # Imported here, so that other apps do not pay for it.
-    from .around import with_middleware, with_middleware_in_place
+    from .around import runner_on_loop, with_middleware, with_middleware_in_place
 
-    registry.runs_plain = False
     if run_async is None:
         return lambda kind: with_middleware(kind, run)
-    threads = registry.limits.threads
-    return lambda kind: with_middleware_in_place(kind, run, run_async, threads)
+    get_runner = runner_on_loop(registry, run_async)
+    return lambda kind: with_middleware_in_place(kind, run, run_async, get_runner)
 
 
 def _observed(handlers: Handlers, registry: Registry) -> Handlers:

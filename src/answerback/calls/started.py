@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ..errors import ToolError
 from ..lifespan import Lifespan, LifespanFailed, SingleRun, failed, log_failure
-from ..reply import failure
+from ..reply import Error, Reply, failure
 from .call import Call, Handler, Outcome
 from .handlers import Handlers, one_call_handler
 
@@ -43,6 +44,8 @@ def _started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> 
 
 
 def _not_started(exc: Exception) -> Outcome:
+    if isinstance(exc, ToolError) and exc.code == "CANCELLED":
+        return Reply(error=Error.of(exc))
     if not isinstance(exc, LifespanFailed):
         log_failure(failed(exc, "start"))
     return failure("The server could not start", code="UNAVAILABLE")

@@ -122,6 +122,18 @@ def parameter_hints(fn: Any) -> dict[str, Any]:
     return {name: hints.get(name) for name, _ in _parameters(source)}
 
 
+def dependency_functions(signature: Signature) -> Iterator[FunctionType]:
+    """The functions that fill parameters marked with `Depends`, also those of dependencies."""
+    waiting = list(signature.dependencies.values())
+    for each in waiting:
+        if isinstance(each, type):
+            continue
+        function: Any = source_of(each).function  # mypy takes the field for a method
+        yield function
+        markers = map(depends_of, parameter_hints(each).values())
+        waiting += [found.function for found in markers if found and found.function not in waiting]
+
+
 def required_parameters(source: Source) -> list[str]:
     """The names of the parameters without a default."""
     return [name for name, default in _parameters(source) if default is msgspec.NODEFAULT]

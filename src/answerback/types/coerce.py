@@ -50,7 +50,7 @@ def _scalar(node: nodes.Scalar, value: Any, path: str, coercion: Coercion) -> An
         return _scalar(node, int(value), path, coercion)
     if _scalar_fits(node, value):
         return value
-    if coercion.lenient and isinstance(value, str):
+    if coercion.may_read(value):
         parsed = read_text(node.kind, value)
         if parsed is not None and _scalar_fits(node, parsed):
             coercion.repairs += 1
@@ -69,7 +69,7 @@ def _scalar_fits(node: nodes.Scalar, value: Any) -> bool:
 def _null(node: nodes.Null, value: Any, path: str, coercion: Coercion) -> Any:
     if value is None:
         return value
-    if coercion.lenient and isinstance(value, str) and is_null(value):
+    if coercion.may_read(value) and is_null(value):
         coercion.repairs += 1
         return None
     return coercion.report_mismatch(node, value, path)
@@ -79,11 +79,12 @@ def _choice(node: nodes.Choice, value: Any, path: str, coercion: Coercion) -> An
     for choice, _ in node.values:
         if choice == value and type(choice) is type(value):
             return value
+    may_read = coercion.may_read(value)
     for choice, _ in node.values:
         if coercion.repair and choice == value and nodes.kind_of(choice) == nodes.kind_of(value):
             coercion.repairs += 1
             return choice
-        if coercion.lenient and isinstance(value, str) and is_text_of(choice, value):
+        if may_read and is_text_of(choice, value):
             coercion.repairs += 1
             return choice
     return coercion.report_mismatch(node, value, path)
@@ -276,7 +277,7 @@ def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion)
     if key in coercion.union_attempts:
         return coercion.union_attempts[key]
     attempts: list[MemberAttempt] = []
-    for lenient in (False, True) if coercion.lenient else (False,):
+    for lenient in (False, True) if coercion.lenient and coercion.texts.left > 0 else (False,):
         if not all(attempt.coercion.problems for attempt in attempts):
             break
         if lenient and (inside := unpack(value, coercion)) is not value:

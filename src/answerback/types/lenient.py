@@ -59,10 +59,13 @@ def unpack(value: Any, coercion: Coercion) -> Any:
         return value
     if not value.lstrip().startswith(("[", "{")):
         return value
-    if id(value) not in coercion.unpacked:
+    unpacked = coercion.texts.unpacked
+    if id(value) not in unpacked:
+        if not coercion.texts.take():
+            return value
         # The string is kept so that no other gets its id.
-        coercion.unpacked[id(value)] = (value, container_in(value))
-    inside = coercion.unpacked[id(value)][1]
+        unpacked[id(value)] = (value, container_in(value))
+    inside = unpacked[id(value)][1]
     return value if inside is None else inside
 
 

@@ -44,7 +44,10 @@ class Output:
             self._run = ModelOutputCheck(node).run
         else:
             check = TextCheck if nodes.accepts_any_text(node) else OutputCheck
-            self._run = check(node, nan_is_null=has_nan_as_null(self._annotation)).run
+            nan_is_null = hasattr(self._annotation, "__metadata__") and has_nan_as_null(
+                self._annotation
+            )
+            self._run = check(node, nan_is_null=nan_is_null).run
         return self._run
 
 

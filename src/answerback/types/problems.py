@@ -22,6 +22,7 @@ from .scalars import format_hint
 from .validator_text import is_secret_path
 
 MAX_PROBLEMS = 50
+MAX_TEXTS = 1_000
 # The key of a dict, as `dict_item` writes it.
 _KEY = r"""\[key (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]"""
 
@@ -121,12 +122,29 @@ class Steps(Protocol):
         """Return whether *node* accepts each of the values as it is."""
 
 
+class TextReads:
+    """The strings that a lenient coercion reads as other values; all its forks share one."""
+
+    __slots__ = ("left", "unpacked")
+
+    def __init__(self) -> None:
+        # Each takes time, above all in a union; no model sends as many.
+        self.left = MAX_TEXTS
+        # The arrays and objects that were found in strings, by the id of the string.
+        self.unpacked: dict[int, tuple[str, Any]] = {}
+
+    def take(self) -> bool:
+        """Return whether one more string may be read."""
+        self.left -= 1
+        return self.left >= 0
+
+
 class Coercion:
     """The options of one coercion, and the problems that it found."""
 
     __slots__ = (
         *("lenient", "problems", "prune", "repair", "show_values", "stopped_early"),
-        *("key_differences", "repairs", "steps", "union_attempts", "unpacked"),
+        *("key_differences", "repairs", "steps", "texts", "union_attempts"),
     )
 
     def __init__(
@@ -158,8 +176,11 @@ class Coercion:
         # Results by the ids of union and value, and by `lenient`. Without them, nested unions
         # of recursive types would take exponential time.
         self.union_attempts: dict[tuple[int, int, bool], MemberAttempt] = {}
-        # The arrays and objects that were found in strings, by the id of the string.
-        self.unpacked: dict[int, tuple[str, Any]] = {}
+        self.texts = TextReads()
+
+    def may_read(self, value: Any) -> bool:
+        """Return whether *value* is a string that may be read as another value."""
+        return self.lenient and isinstance(value, str) and self.texts.take()
 
     def report_mismatch(self, node: Node, value: Any, path: str) -> Any:
         """Report that *node* does not accept *value*; returns *value*."""
@@ -188,7 +209,7 @@ class Coercion:
             repair=self.repair, lenient=lenient, prune=self.prune, show_values=self.show_values
         )
         fork.union_attempts = self.union_attempts
-        fork.unpacked = self.unpacked
+        fork.texts = self.texts
         return fork
 
 

@@ -84,7 +84,7 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
     except ValidationError as error:
         problems = _errors(error)
     repaired = _repair(value, problems) if coercion.repair else value
-    if repaired is value and coercion.lenient:
+    if repaired is value and coercion.lenient and coercion.texts.take():
         repaired = with_texts_read(value, problems)
     if repaired is not value:
         coercion.repairs += 1

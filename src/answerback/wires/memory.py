@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Coroutine, Generator
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -31,3 +32,30 @@ async def call(
         shape=call.shape,
         contract=contract,
     )
+
+
+class UnawaitedCall(Coroutine[Any, Any, Reply[Any]]):
+    """The coroutine of a call; a member of the reply says that the call is not awaited yet."""
+
+    __slots__ = ("_coroutine",)
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Reply[Any]]) -> None:
+        self._coroutine = coroutine
+
+    def __await__(self) -> Generator[Any, Any, Reply[Any]]:
+        return self._coroutine.__await__()
+
+    def send(self, value: Any) -> Any:
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        text = f"a call that is not awaited has no attribute {name!r}"
+        # asyncio looks for members of its own.
+        known = name in Reply.__struct_fields__ or name == "ok"
+        raise AttributeError(f"{text}; write await app.call(...)" if known else text)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ....errors import CODES, INPUT_REQUIRED, ToolError, find_code
 from ....tools.docstrings import parse
-from ....tools.signature import source_of
+from ....tools.signature import dependency_functions, source_of
 
 if TYPE_CHECKING:
     from ....tools.tool import Tool
@@ -35,11 +36,11 @@ _ASKING = {"elicit", "sample", "roots"}
 
 def error_statuses(tool: Tool) -> dict[int, str]:
     """The error statuses of *tool* in order, with the docstring's descriptions or our own."""
-    source: Any = source_of(tool.fn).function
+    sources: list[Any] = [source_of(tool.fn).function, *dependency_functions(tool.signature)]
     found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
     found |= _statuses_in_options(tool)
     has_context = tool.signature.context is not None
-    for function in _reached_functions(source):
+    for function in chain.from_iterable(map(_reached_functions, sources)):
         found |= _statuses_in_code(function)
         if has_context and not _ASKING.isdisjoint(_names(function.__code__)):
             found.add(CODES[INPUT_REQUIRED].status)
