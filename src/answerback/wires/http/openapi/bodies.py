@@ -69,8 +69,8 @@ def success_schema(dialect: Dialect, data: Schema | None, *, blocks_only: bool) 
             return data
         case _ if blocks_only:
             return ref(CONTENT)
-    result = object_schema({"result": ANYTHING})
-    return {"anyOf": [result, ref(CONTENT)]}
+    # Without a declared type an object is sent as itself.
+    return {"anyOf": [{"type": "object"}, ref(CONTENT)]}
 
 
 def _with_data(name: str, member: str, data: Schema | None) -> Schema:
