@@ -232,10 +232,11 @@ class ThreadPool:
     def check(self) -> HealthState:
         """Whether plain functions can be called: not all threads are lost or held for long."""
         lost = self.lost
-        details = {"limit": self._size, "lost": lost}
+        details: dict[str, bool | int | str] = {"limit": self._size, "lost": lost}
         waiting = self._unfinished - len(self._running)
-        if waiting <= 0 or len(self._running) < self._started:
-            return HealthState(lost < 2 * self._size, details)
+        all_lost = lost >= 2 * self._size
+        if all_lost or waiting <= 0 or len(self._running) < self._started:
+            return HealthState(not all_lost, details)
         # None if calls still wait since another one ended.
         since = self._held_since = self._held_since or monotonic()
         is_held = monotonic() - since >= self.held_seconds
