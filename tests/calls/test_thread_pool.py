@@ -199,6 +199,57 @@ def test_a_question_raised_in_a_thread_reaches_the_caller() -> None:
     assert caught.value.questions == {"sure": question}
 
 
+def test_a_pool_whose_threads_are_all_held_while_calls_wait_is_not_ready() -> None:
+    pool = ThreadPool(1)
+    pool.held_seconds = 0.0
+    running, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        running.set()
+        go_on.wait(BOUND)
+
+    async def look() -> list[Any]:
+        first = asyncio.ensure_future(run_in(pool, hold))
+        assert await asyncio.to_thread(running.wait, BOUND)
+        found = [pool.check()]
+        second = asyncio.ensure_future(run_in(pool, lambda: 2))
+        for _ in range(3):  # The call is on its way to the threads.
+            await asyncio.sleep(0)
+        found.append(pool.check())
+        go_on.set()
+        await asyncio.gather(first, second)
+        return [*found, pool.check()]
+
+    one_runs, one_waits, none_runs = bounded(look())
+
+    assert one_runs.ready
+    assert not one_waits.ready
+    assert one_waits.details == {"limit": 1, "lost": 0, "waiting": 1}
+    assert none_runs.ready
+
+
+def test_a_pool_whose_threads_were_held_for_a_moment_is_ready() -> None:
+    pool = ThreadPool(1)
+    running, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        running.set()
+        go_on.wait(BOUND)
+
+    async def look() -> Any:
+        first = asyncio.ensure_future(run_in(pool, hold))
+        assert await asyncio.to_thread(running.wait, BOUND)
+        second = asyncio.ensure_future(run_in(pool, lambda: 2))
+        for _ in range(3):  # The call is on its way to the threads.
+            await asyncio.sleep(0)
+        found = pool.check()
+        go_on.set()
+        await asyncio.gather(first, second)
+        return found
+
+    assert bounded(look()).ready
+
+
 def test_a_call_cancelled_while_it_runs_frees_its_thread() -> None:
     pool = ThreadPool(1)
     running, go_on = threading.Event(), threading.Event()

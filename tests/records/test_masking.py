@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 from time import process_time
+from typing import Any
 
 import pytest
 from tests.records.support import MemorySink
@@ -113,6 +114,34 @@ def test_data_under_the_name_of_a_secret_is_masked_in_every_part_of_the_recorded
 
     data = json.loads(bytes(event.reply))["data"]
     assert data == {"user": "ann", "note": "use ***", "pin": "***", "login": {"secret": "***"}}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        json.dumps({"user": "ann", "password": SECRET}),
+        json.dumps({"user": "ann", "password": [SECRET]}),
+        json.dumps([{"login": json.dumps({"password": SECRET})}]),
+        "[" * 190 + json.dumps({"password": SECRET}) + "]" * 190,
+        "[" * 190 + json.dumps("[" * 190 + json.dumps({"pin": SECRET}) + "]" * 190) + "]" * 190,
+    ],
+    ids=["object", "array in it", "text in text", "deep", "deep in deep"],
+)
+def test_a_secret_in_an_argument_that_is_json_in_a_string_is_masked_in_every_part(
+    sent: str,
+) -> None:
+    sink = MemorySink()
+    records = Records(sink, arguments=True, content=True)
+    app = App("test", records=records)
+
+    @app.tool
+    def log_in(login: Any) -> str:
+        return f"welcome, {SECRET}"
+
+    event = recorded(app, records, sink, "log_in", login=sent)
+
+    assert json.loads(bytes(event.reply))["data"] == "welcome, ***"
+    assert SECRET not in bytes(event.arguments).decode()
 
 
 @pytest.mark.parametrize(

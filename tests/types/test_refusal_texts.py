@@ -174,6 +174,12 @@ def test_the_text_of_another_exception_of_a_validator_is_not_shown(tool: str) ->
         ("account", {"value": {"user": "ada", "api_key": SECRET}}),
         ("log_in", {"login": {"password": SECRET, "user": "ada"}}),
         ("custom", {"value": {"token": SECRET}}),
+        ("account", {"value": f'{{"api_key": "{SECRET}"'}),
+        ("account", {"value": f'[{{"api_key": "{SECRET}"}}]'}),
+        ("account", {"value": f"{{'apiKey': '{SECRET}'}}"}),
+        ("log_in", {"login": json.dumps({"password": SECRET, "user": "ada"})}),
+        ("custom", {"value": json.dumps({"token": SECRET})}),
+        ("flat", {"password": 1, "mode": json.dumps({"password": SECRET})}),
     ],
 )
 def test_a_value_under_the_name_of_a_secret_is_not_quoted(

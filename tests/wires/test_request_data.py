@@ -266,6 +266,23 @@ def test_cgi_has_headers_the_address_and_the_user_of_the_web_server(file: Path) 
     }
 
 
+def test_over_cgi_bytes_that_are_not_utf_8_are_text_that_can_be_sent(file: Path) -> None:
+    output = run(
+        file,
+        "cgi",
+        text="{}",
+        REQUEST_METHOD="POST",
+        PATH_INFO="/show",
+        CONTENT_LENGTH="2",
+        HTTP_X_TENANT=os.fsdecode(b"caf\xe9 \xff"),
+        REMOTE_USER=os.fsdecode(b"ad\xc3\xa4 \xff"),
+    )
+
+    found = json.loads(output.partition("\n\n")[2])
+    assert found["header"] == "café ÿ"
+    assert found["user"] == "adä \\xff"
+
+
 def test_the_command_line_and_memory_have_a_wire_alone(file: Path) -> None:
     reply = asyncio.run(make_app().call("show"))
 

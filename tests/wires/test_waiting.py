@@ -89,6 +89,8 @@ def least_longest_wait(server: Server, tool: str, value: str, status: int, enoug
         ("figures", items('{"side":1}', "1")),
         ("batch", field("points", items('{"x":1,"y":2}', "{}"))),
         ("models", items('{"a":1}', "1")),
+        ("numbers", json.dumps(items("{}", "1"))),
+        ("tables", json.dumps("[" * 190 + items("[]", "1") + "]" * 190)),
     ],
 )
 def test_a_call_waits_less_than_50_ms_while_four_megabytes_are_refused(

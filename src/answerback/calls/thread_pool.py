@@ -15,6 +15,7 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import Context, copy_context
 from queue import Empty, SimpleQueue
+from time import monotonic
 from types import CoroutineType
 from typing import Any, TypeAlias
 
@@ -99,6 +100,9 @@ class ThreadPool:
     them another one replaces it, so that calls within calls cannot use up the threads.
     """
 
+    held_seconds = 10.0
+    """The pool is not ready if calls wait and no running call has ended for so long."""
+
     def __init__(self, size: int = 40) -> None:
         self._size = size
         self.reset()
@@ -117,6 +121,8 @@ class ThreadPool:
         self._nested: dict[int, int] = {}
         """How many calls each thread waits for that runs a loop of its own, by its number."""
         self._reported_lost = 0
+        self._held_since: float | None = None
+        """When a call began to wait for a thread; None after a call ended."""
 
     def run(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
         """Call the function in a thread, with the caller's context variables."""
@@ -188,6 +194,8 @@ class ThreadPool:
                 self._started += 1
             elif self._started <= lost:
                 refused = self._withdraw()
+        if not can_start and self._held_since is None:
+            self._held_since = monotonic()
         self._warn_of_lost(lost, refusing=bool(refused))
         for mailbox, future, *_ in refused:
             mailbox.post(future, _no_thread(lost), failed=True)
@@ -222,9 +230,17 @@ class ThreadPool:
         return sum(future.cancelled() for future in list(self._running.values()))
 
     def check(self) -> HealthState:
-        """Whether plain functions can be called: not all threads are lost."""
+        """Whether plain functions can be called: not all threads are lost or held for long."""
         lost = self.lost
-        return HealthState(lost < 2 * self._size, {"limit": self._size, "lost": lost})
+        details: dict[str, bool | int | str] = {"limit": self._size, "lost": lost}
+        waiting = self._unfinished - len(self._running)
+        all_lost = lost >= 2 * self._size
+        if all_lost or waiting <= 0 or len(self._running) < self._started:
+            return HealthState(not all_lost, details)
+        # None if calls still wait since another one ended.
+        since = self._held_since = self._held_since or monotonic()
+        is_held = monotonic() - since >= self.held_seconds
+        return HealthState(not is_held, details | {"waiting": waiting})
 
     def _warn_of_lost(self, lost: int, *, refusing: bool) -> None:
         if lost > self._reported_lost:
@@ -267,6 +283,7 @@ class ThreadPool:
             self._running.pop(number, None)
             with self._lock:
                 self._unfinished -= 1
+                self._held_since = None
             mailbox.post(future, result, failed)
             # A waiting thread must not keep the objects of its last call alive.
             del job, mailbox, future, context, function, kwargs, result

@@ -13,11 +13,13 @@ import msgspec
 from ..rules import Finding
 from ..rules.detectors.named_secrets import mask_pointer, mask_text, mask_values, searchable
 from ..rules.detectors.secrets import MASK
+from ..types.lenient import container_in
 from ..types.secret_names import is_secret_name
 from .call_record import MAX_KEPT_BYTES
 from .event import Issue
 
 _MAX_VALUES = 100
+_OPENING = frozenset("[{")
 
 
 class Masker:
@@ -30,7 +32,7 @@ class Masker:
     def __init__(self, *bodies: bytes) -> None:
         found: dict[str, None] = {}
         for value in (_decode(body) for body in bodies if len(body) <= MAX_KEPT_BYTES):
-            for secret in _named_values(value, is_secret=False):
+            for secret in _named_values(value):
                 if len(found) < _MAX_VALUES:
                     found.update(dict.fromkeys(searchable(secret)))
         # A value that is part of another must not be masked before it.
@@ -81,16 +83,22 @@ def _decode(body: bytes) -> Any:
         return body.decode("utf-8", "replace")
 
 
-def _named_values(value: Any, is_secret: bool) -> Iterator[str]:
-    """Yield the texts and numbers under the names of secrets."""
-    match value:
-        case dict():
-            for name, each in value.items():
-                yield from _named_values(each, is_secret or is_secret_name(name))
-        case list():
-            for each in value:
-                yield from _named_values(each, is_secret)
-        case bool() | None:
-            return
-        case str() | int() | float() if is_secret:
-            yield str(value)
+def _named_values(value: Any) -> Iterator[str]:
+    """Yield the texts and numbers under the names of secrets, also in JSON within strings."""
+    # A stack instead of recursion, because JSON in a string may begin a new depth.
+    waiting: list[tuple[Any, bool]] = [(value, False)]
+    while waiting:
+        value, is_secret = waiting.pop()
+        match value:
+            case dict():
+                pairs = reversed(value.items())
+                waiting += [(each, is_secret or is_secret_name(name)) for name, each in pairs]
+            case list():
+                waiting += [(each, is_secret) for each in reversed(value)]
+            case bool() | None:
+                continue
+            case str() | int() | float():
+                if is_secret:
+                    yield str(value)
+                if isinstance(value, str) and value.lstrip()[:1] in _OPENING:
+                    waiting.append((container_in(value), is_secret))

@@ -70,9 +70,17 @@ def unpack(value: Any, coercion: Coercion) -> Any:
 
 
 def container_in(text: str) -> list[Any] | dict[str, Any] | None:
-    """Return the array or object that *text* is in JSON, or None."""
+    """Return the array or object that *text* is in JSON, or None.
+
+    None also for a text with so many values that other calls would wait while it is decoded; no
+    model sends as many.
+    """
+    # Not at the top, because `large_text` needs `coerce`, which needs this module.
+    from .large_text import has_many_values
+
+    raw = text.encode("utf-8", "surrogatepass")
     try:
-        inside = load(text.encode("utf-8", "surrogatepass"))
+        inside = None if has_many_values(raw) else load(raw)
     except (InvalidJson, msgspec.ValidationError):
         return None
     return inside if isinstance(inside, list | dict) else None

@@ -16,9 +16,10 @@ from typing import Any, NoReturn, Protocol
 import msgspec
 
 from . import nodes
-from .describe import describe, describe_length, describe_value, kind_name
+from .describe import MAX_SHOWN, describe, describe_length, describe_value, kind_name
 from .nodes import Node
 from .scalars import format_hint
+from .secret_names import has_secret_name
 from .validator_text import is_secret_path
 
 MAX_PROBLEMS = 50
@@ -185,7 +186,8 @@ class Coercion:
     def report_mismatch(self, node: Node, value: Any, path: str) -> Any:
         """Report that *node* does not accept *value*; returns *value*."""
         expected = describe(node)
-        is_shown = self.show_values and not is_secret_path(path)
+        is_secret = is_secret_path(path) or _quotes_secret_name(value)
+        is_shown = self.show_values and not is_secret
         got = describe_value(value) if is_shown else kind_name(value)
         got += describe_length(node, value)
         message, hint = f"expected {expected}, got {got}", _format_hint(node, value)
@@ -211,6 +213,11 @@ class Coercion:
         fork.union_attempts = self.union_attempts
         fork.texts = self.texts
         return fork
+
+
+def _quotes_secret_name(value: Any) -> bool:
+    """Return whether the shown part of a string is JSON with the name of a secret."""
+    return isinstance(value, str) and has_secret_name(value[:MAX_SHOWN])
 
 
 def _format_hint(node: Node, value: Any) -> str | None:

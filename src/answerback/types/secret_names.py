@@ -12,6 +12,7 @@ _SECRET = re.compile(
     re.IGNORECASE,
 )
 _SEPARATORS = re.compile(r"[-_ .]+")
+_NO_NAME = re.compile(r"[^\w.-]+")
 # Names with one wrong, missing, additional or swapped letter count too. Shorter words are not in
 # the list, because they are one letter away from ordinary names.
 _WORDS = ("password", "passphrase", "passcode", "secret", "apikey", "privatekey", "credential")
@@ -28,6 +29,13 @@ def is_secret_name(name: str) -> bool:
         return True
     parts = {joined, *(part.casefold() for part in _SEPARATORS.split(name))}
     return any(_is_misspelt(part, word) for part in parts for word in _WORDS)
+
+
+def has_secret_name(text: str) -> bool:
+    """Return whether the text looks like a JSON array or object with the name of a secret in it."""
+    if not text.lstrip().startswith(("[", "{")):
+        return False
+    return any(map(is_secret_name, _NO_NAME.split(text)))
 
 
 def _is_misspelt(part: str, word: str) -> bool:

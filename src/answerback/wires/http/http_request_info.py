@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
@@ -45,7 +46,10 @@ class CgiRequestInfo(RequestInfo):
             for name in self._source
             if name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")
         }
-        return RequestHeaders((header, self._source[name]) for name, header in names.items())
+        return RequestHeaders(
+            (header, os.fsencode(self._source[name]).decode("latin-1"))
+            for name, header in names.items()
+        )
 
     @property
     def address(self) -> str | None:
@@ -53,5 +57,6 @@ class CgiRequestInfo(RequestInfo):
 
     @property
     def user(self) -> str | None:
-        """The user that the web server authenticated."""
-        return self._source.get("REMOTE_USER") or None
+        """The user that the web server authenticated; bytes that are not UTF-8 are escaped."""
+        user = os.fsencode(self._source.get("REMOTE_USER", ""))
+        return user.decode("utf-8", "backslashreplace") or None
