@@ -42,6 +42,7 @@ def adapter(node: Model) -> TypeAdapter[Any]:
 _LONG_JSON = 32_768
 # The texts of more errors than this take too long to make.
 _MAX_ERRORS = 10_000
+_SCALAR_TYPE_ERRORS = frozenset({"int_type", "float_type", "bool_type"})
 
 
 @cache
@@ -70,7 +71,7 @@ def build_model(node: Model, value: Any) -> Any:
     return _validate(node, encoded, strict=True)
 
 
-def _validate(node: Model, encoded: bytes, *, strict: bool) -> Any:
+def _validate(node: Model, encoded: bytes, *, strict: bool | None) -> Any:
     # From JSON, because strict validation then accepts a string for a date, but not for an int.
     validator = adapter(node) if len(encoded) <= _LONG_JSON else _fail_fast_validator(node)
     return validator.validate_json(encoded, strict=strict)
@@ -85,12 +86,24 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
         problems = _errors(error)
     repaired = _repair(value, problems) if coercion.repair else value
     if repaired is value and coercion.lenient and coercion.texts.take():
-        repaired = with_texts_read(value, problems)
+        repaired = with_texts_read(value, _without_strict_fields(node, value, problems))
     if repaired is not value:
         coercion.repairs += 1
         return coerce_model(node, repaired, path, coercion)
     _report(problems, value, path, coercion)
     return value
+
+
+def _without_strict_fields(node: Model, value: Any, problems: list[Any]) -> list[Any]:
+    """Return the problems of fields that their author did not declare strict."""
+    try:
+        _validate(node, msgspec.json.encode(value), strict=None)
+        return problems
+    except ValidationError as error:
+        refused = _errors(error)
+    # A field that is not strict reports `int_parsing` for a string, and never `int_type`.
+    strict = {each["loc"] for each in refused if each["type"] in _SCALAR_TYPE_ERRORS}
+    return [each for each in problems if each["loc"] not in strict]
 
 
 def _errors(error: ValidationError) -> list[Any]:
