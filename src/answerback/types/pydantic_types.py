@@ -17,6 +17,7 @@ from pydantic_core.core_schema import ErrorType
 from .describe import describe
 from .json_text import ENCODER
 from .model_slices import build_in_slices, with_fail_fast
+from .nan_as_null import nan_to_none
 from .nodes import Model
 from .problems import Coercion, InvalidOutput, dict_item, item, member
 from .pydantic_lenient import replace_at, with_texts_read
@@ -193,6 +194,24 @@ def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
         problem = f"{type(value).__name__} cannot be written as JSON"
         raise InvalidOutput(path, problem) from error
     return data, checked
+
+
+def refuse_nan(node: Model, value: Any, path: str) -> None:
+    """Raise InvalidOutput for a NaN in a field that cannot be null, which is how NaN is sent."""
+    if not _is_instance(node, value):
+        # It was validated as JSON, with null for NaN.
+        return
+    plain = to_plain(value)
+    nullable = nan_to_none(plain)
+    if nullable == plain:
+        return
+    try:
+        adapter(node).validate_python(nullable, by_alias=False, by_name=True)
+    except ValidationError as error:
+        first = _errors(error)[0]
+        if first["type"] not in _IGNORED_ERRORS:
+            problem = "a number that is not finite; annotate the field as float | None"
+            raise InvalidOutput(_output_path(path, first["loc"]), problem) from None
 
 
 def _check(node: Model, value: Any, path: str) -> Any:
