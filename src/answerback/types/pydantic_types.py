@@ -14,6 +14,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaError, SchemaValidator
 from pydantic_core.core_schema import ErrorType
 
+from .annotated import read_metadata
 from .describe import describe
 from .json_text import ENCODER
 from .model_slices import build_in_slices, with_fail_fast
@@ -255,7 +256,12 @@ _SAFE_ERRORS = frozenset(
 
 
 def _is_instance(node: Model, value: Any) -> bool:
-    return isinstance(node.annotation, type) and isinstance(value, node.annotation)
+    cls = node.annotation
+    items = getattr(cls, "__metadata__", None)
+    # A description does not change the class; a validator must see the value.
+    if items is not None and not read_metadata(items).needs_pydantic:
+        cls = cls.__origin__
+    return isinstance(cls, type) and isinstance(value, cls)
 
 
 def _recheck(node: Model, value: Any) -> None:
