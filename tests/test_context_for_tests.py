@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from answerback import App, Ask, Context, Declined
+from answerback import App, Ask, Context, Declined, Depends
 from answerback.testing import DisplayClient, TestContext
 
 
@@ -151,3 +151,18 @@ def test_a_client_of_an_app_displays_replies_as_the_app_sends_them() -> None:
 def test_a_client_without_an_app_cannot_call() -> None:
     with pytest.raises(AssertionError, match=r"write DisplayClient\(app\)"):
         asyncio.run(DisplayClient().call("point"))
+
+
+def test_a_called_app_sees_the_user_and_the_headers_of_the_test_context() -> None:
+    app = App("test")
+
+    def get_tenant(ctx: Context) -> str:
+        return "none" if ctx.request.headers is None else ctx.request.headers["x-tenant"]
+
+    @app.tool
+    def who(ctx: Context, tenant: Annotated[str, Depends(get_tenant)]) -> str:
+        return f"{ctx.user} of {tenant}"
+
+    ctx = TestContext(user="ada", headers={"X-Tenant": "blue"})
+
+    assert asyncio.run(app.call("who", ctx=ctx)).data == "ada of blue"

@@ -104,3 +104,9 @@ def test_equality_and_hash_ignore_the_encoded_data() -> None:
 
 def test_a_reply_with_unhashable_data_has_a_hash() -> None:
     assert {success(data=[1]), failure("a", meta={"a": []})}
+
+
+@pytest.mark.parametrize("name", ["jsonrpc", "MCP", ""])
+def test_a_dialect_that_does_not_exist_is_refused_with_those_that_do(name: Any) -> None:
+    with pytest.raises(ValueError, match=r"should be one of mcp, rest, envelope, problem"):
+        failure("no").to(name)

@@ -36,8 +36,8 @@ class TestContext(Context[Any]):
     """A Context for tests; *answers* are given to the questions of the tool, in this order.
 
     The answer to `elicit` is the value, or an object with the fields of the form, or `Declined`;
-    to `sample` the text of the model, to `roots` a list of URIs. *state*, *user* and *headers* are
-    for a function that is called directly; `app.call` has those of the app.
+    to `sample` the text of the model, to `roots` a list of URIs. *user* and *headers* are those of
+    the request. *state* is for a function that is called directly; `app.call` has that of the app.
     """
 
     # pytest would take the name for a class of tests.
@@ -51,21 +51,13 @@ class TestContext(Context[Any]):
         user: Any = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        self._peer = _RecordingPeer(answers)
+        self._peer = _RecordingPeer(answers, _RequestOfTest(user, headers))
         self._state = state
-        self._headers = headers
-        super().__init__(Call("test", peer=self._peer, user=user))
+        super().__init__(Call("test", peer=self._peer))
 
     @property
     def state(self) -> Any:
         return self._state
-
-    @property
-    def request(self) -> RequestInfo:
-        request = RequestInfo("memory")
-        if self._headers is not None:
-            request.headers = RequestHeaders(self._headers.items())
-        return request
 
     @property
     def progress_reports(self) -> list[ProgressReport]:
@@ -90,12 +82,27 @@ class TestContext(Context[Any]):
         self._peer.cancelled = True
 
 
+class _RequestOfTest(RequestInfo):
+    """The request with the user and the headers that the test gave."""
+
+    def __init__(self, user: Any, headers: Mapping[str, str] | None) -> None:
+        super().__init__("memory")
+        self._user = user
+        if headers is not None:
+            self.headers = RequestHeaders(headers.items())
+
+    @property
+    def user(self) -> Any:
+        return self._user
+
+
 class _RecordingPeer:
     """Keeps the notifications and the questions of a call."""
 
     can = Abilities(elicit=True, sample=True, roots=True)
 
-    def __init__(self, answers: Iterable[Any]) -> None:
+    def __init__(self, answers: Iterable[Any], request: RequestInfo) -> None:
+        self._request = request
         self.answers = list(answers)
         self.notes: list[Progress | Log] = []
         self.questions: list[Question] = []
@@ -103,6 +110,9 @@ class _RecordingPeer:
 
     def notify(self, note: Progress | Log) -> None:
         self.notes.append(note)
+
+    def describe_request(self, wire: str) -> RequestInfo:
+        return self._request
 
     def close_stream(self) -> None:
         pass

@@ -41,6 +41,20 @@ class Model(pydantic.BaseModel):
     celsius: float
 
 
+class NullableModel(pydantic.BaseModel):
+    celsius: float | None
+
+
+class AliasedModel(pydantic.BaseModel):
+    celsius: float = pydantic.Field(validation_alias="in", serialization_alias="out")
+
+
+@dataclass
+class ReadingOfModel:
+    mean: float
+    model: NullableModel
+
+
 VALUES: list[tuple[Any, Any, Any]] = [
     (float, nan, {"result": None}),
     (float, 1.5, {"result": 1.5}),
@@ -52,7 +66,17 @@ VALUES: list[tuple[Any, Any, Any]] = [
     (Row, {"mean": nan, "reading": Reading(1.0)}, None),
     (Pair, Pair(nan, 1.0), {"result": [None, 1.0]}),
     (Tree, Tree(nan, [Tree(inf)]), {"weight": None, "below": [{"weight": None, "below": []}]}),
+    (NullableModel, NullableModel(celsius=nan), {"celsius": None}),
+    (AliasedModel, AliasedModel.model_validate({"in": 1.0}), {"out": 1.0}),
+    (tuple[float, Model], (nan, Model(celsius=1)), {"result": [None, {"celsius": 1.0}]}),
+    (
+        ReadingOfModel,
+        ReadingOfModel(nan, NullableModel(celsius=inf)),
+        {"mean": None, "model": {"celsius": None}},
+    ),
     (Any, {"a": [nan]}, {"a": [None]}),
+    (dict, {"content": [], "structuredContent": {"a": nan}}, {"a": None}),
+    (dict, {"success": True, "data": {"a": [inf]}}, {"a": [None]}),
     (dict, {"a": nan}, {"a": None}),
 ]
 

@@ -75,3 +75,35 @@ def test_lenient_arguments_refuse_strings_that_do_not_fit(annotation: Any, text:
 def test_strict_arguments_refuse_a_string_for_a_number() -> None:
     with pytest.raises(InvalidArguments):
         _one(int, '"7"')
+
+
+class StrictUser(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(strict=True)
+    age: int
+
+
+class Mixed(pydantic.BaseModel):
+    strict: int = pydantic.Field(default=0, strict=True)
+    loose: int = 0
+
+
+@pytest.mark.parametrize(
+    ("annotation", "text"),
+    [
+        (pydantic.StrictInt, '"7"'),
+        (pydantic.StrictInt | None, '"7"'),
+        (pydantic.StrictFloat, '"7.5"'),
+        (pydantic.StrictBool, '"true"'),
+        (list[pydantic.StrictInt], '["7"]'),
+        (StrictUser, '{"age":"7"}'),
+        (Mixed, '{"strict":"7","loose":"7"}'),
+        (Mixed, '"{\\"strict\\":\\"7\\"}"'),
+    ],
+)
+def test_what_pydantic_calls_strict_refuses_strings(annotation: Any, text: str) -> None:
+    with pytest.raises(InvalidArguments):
+        _one(annotation, text, lenient=True)
+
+
+def test_a_strict_field_leaves_the_other_fields_lenient() -> None:
+    assert _one(Mixed, '{"strict":7,"loose":"7"}', lenient=True) == Mixed(strict=7, loose=7)

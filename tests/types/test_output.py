@@ -433,3 +433,14 @@ def test_a_large_record_loses_the_keys_that_it_does_not_declare() -> None:
 def test_a_large_record_with_a_wrong_field_is_refused(annotation: Any, value: Any) -> None:
     with pytest.raises(InvalidOutput, match="id"):
         Output(annotation).encode(value)
+
+
+def test_a_described_model_is_written_with_its_aliases() -> None:
+    class Renamed(pydantic.BaseModel):
+        name: str = pydantic.Field(validation_alias="in", serialization_alias="out")
+
+    described = Annotated[Renamed, "A person."]
+
+    encoded, _ = Output(described).encode(Renamed.model_validate({"in": "Ada"}))
+
+    assert encoded == b'{"out":"Ada"}'

@@ -20,6 +20,7 @@ from ..reply import Error, Reply
 from ..shape import RESULT
 from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
+from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
 
 _KNOWN_MEMBERS = (
@@ -37,6 +38,8 @@ def finished_reply(tool: Tool, value: dict[str, Any]) -> Reply[Any] | None:
     dialect = finished_dialect(value)
     if dialect is None:
         return None
+    if tool.settings.nan == "null":
+        value = nan_to_none(value)
     try:
         reply = _read_result(tool, value) if dialect == "mcp" else _read_envelope(tool, value)
     except MalformedReply:

@@ -107,3 +107,4 @@ def _load(dialect: Dialect) -> Any:
             from . import problem
 
             return problem
+    raise ValueError(f"dialect={dialect!r} should be one of mcp, rest, envelope, problem")

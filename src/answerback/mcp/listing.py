@@ -77,11 +77,16 @@ def prompt_entry(prompt: Prompt, version: Version) -> dict[str, Any]:
         entry["description"] = prompt.description
     if prompt.parameters:
         entry["arguments"] = [
-            {"name": parameter.name, "required": parameter.required}
-            | ({"description": parameter.description} if parameter.description else {})
-            for parameter in prompt.parameters
+            {"name": each.name, "required": each.required} | _described(prompt, each.name)
+            for each in prompt.parameters
         ]
     return entry | _extras(prompt.settings, version)
+
+
+def _described(prompt: Prompt, name: str) -> dict[str, str]:
+    """The description of an argument, from its docstring, `Annotated` or `Field`."""
+    schema = prompt.input_schema["properties"][name]
+    return {"description": schema["description"]} if "description" in schema else {}
 
 
 def icons_of(icons: Sequence[Icon]) -> list[dict[str, Any]]:

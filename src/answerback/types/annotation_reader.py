@@ -19,7 +19,7 @@ import msgspec
 from . import nodes
 from .annotated import Metadata, read_metadata
 from .codecs import codec_for
-from .nan_as_null import floats_or_null, has_nan_as_null
+from .nan_as_null import floats_or_null, has_nan_as_null, without_mark
 from .nodes import NO_LIMITS, NO_NOTES, Node, ValueLimits
 from .patterns import find_pattern_problem
 from .problems import UnservableType
@@ -68,8 +68,9 @@ def read_type(annotation: Any, where: str = "") -> Node:
     if _is_hashable(annotation) and annotation in _PLAIN_NODES:
         return _PLAIN_NODES[annotation]
     try:
-        node = _Reader().read(annotation, where)
-        return floats_or_null(node) if has_nan_as_null(annotation) else node
+        if has_nan_as_null(annotation):
+            return floats_or_null(_Reader().read(without_mark(annotation), where))
+        return _Reader().read(annotation, where)
     except RecursionError:
         raise UnservableType(where, _RECURSIVE_ALIAS.format(name_of(annotation))) from None
 

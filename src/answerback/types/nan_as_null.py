@@ -1,11 +1,12 @@
 """Floats that may be null: the types of a tool with `nan="null"`.
 
 The mark is in the `Annotated` metadata of a return type, so that the check of the output and the
-schemas agree. pydantic models are not changed: pydantic has a setting of its own for them.
+schemas agree. pydantic models are not changed: only their fields of `float | None` may be null.
 """
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Annotated, Any
 
 import msgspec
@@ -28,6 +29,21 @@ def with_nan_as_null(annotation: Any) -> Any:
 
 def has_nan_as_null(annotation: Any) -> bool:
     return any(each is _MARK for each in getattr(annotation, "__metadata__", ()))
+
+
+def without_mark(annotation: Any) -> Any:
+    """Return the type that was marked; a pydantic model is recognised by its class."""
+    others = tuple(each for each in annotation.__metadata__ if each is not _MARK)
+    return Annotated[(annotation.__origin__, *others)] if others else annotation.__origin__
+
+
+def nan_to_none(value: Any) -> Any:
+    """Return a copy of dicts and lists with None for every float that is not finite."""
+    if isinstance(value, dict):
+        return {key: nan_to_none(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [nan_to_none(each) for each in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def floats_or_null(node: Node, copies: dict[int, Node] | None = None) -> Node:

@@ -38,15 +38,13 @@ class Output:
 
     def _build_check(self) -> Callable[[Any], tuple[bytes, Any]]:
         node = read_type(self._annotation, "return")
+        nan_is_null = has_nan_as_null(self._annotation)
         if nodes.has_models(node):
             from .pydantic_output import ModelOutputCheck
 
-            self._run = ModelOutputCheck(node).run
+            self._run = ModelOutputCheck(node, nan_is_null=nan_is_null).run
         else:
             check = TextCheck if nodes.accepts_any_text(node) else OutputCheck
-            nan_is_null = hasattr(self._annotation, "__metadata__") and has_nan_as_null(
-                self._annotation
-            )
             self._run = check(node, nan_is_null=nan_is_null).run
         return self._run
 

@@ -19,7 +19,7 @@ from .msgspec_types import make_record
 from .nodes import Node
 from .output import OutputCheck, may_be_not_finite, refuse_unencodable
 from .problems import InvalidOutput, dict_item, item, member
-from .pydantic_types import write_model
+from .pydantic_types import refuse_nan, write_model
 
 # The data to encode, and the checked value.
 Written = tuple[Any, Any]
@@ -28,10 +28,14 @@ Written = tuple[Any, Any]
 class ModelOutputCheck:
     """Encodes and checks the values of a type that contains pydantic models."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, *, nan_is_null: bool = False) -> None:
         self._node = node
-        below = list(nodes.reachable(node))
-        self._checks = {id(each): OutputCheck(each) for each in below if not nodes.has_models(each)}
+        self.nan_is_null = nan_is_null
+        self._checks = {
+            id(each): OutputCheck(each, nan_is_null=nan_is_null)
+            for each in nodes.reachable(node)
+            if not nodes.has_models(each)
+        }
 
     def run(self, value: Any) -> tuple[bytes, Any]:
         """Return the text of *value*, and the checked value."""
@@ -46,7 +50,7 @@ class ModelOutputCheck:
             problem = f"{type(value).__name__} cannot be written as JSON"
             raise InvalidOutput("", problem) from error
         if may_be_not_finite(encoded):
-            refuse_unencodable(value)
+            refuse_unencodable(value, nan_is_null=self.nan_is_null)
         if is_too_deep(encoded):
             raise InvalidOutput("", f"nested deeper than {MAX_DEPTH} levels")
         return encoded, checked
@@ -68,7 +72,10 @@ def _mismatch(node: Node, value: Any, path: str) -> InvalidOutput:
 
 
 def _model(check: ModelOutputCheck, node: nodes.Model, value: Any, path: str) -> Written:
-    return write_model(node, value, path)
+    written = write_model(node, value, path)
+    if check.nan_is_null:
+        refuse_nan(node, value, path)
+    return written
 
 
 def _array(check: ModelOutputCheck, node: nodes.Array, value: Any, path: str) -> Written:

@@ -14,9 +14,11 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import SchemaError, SchemaValidator
 from pydantic_core.core_schema import ErrorType
 
+from .annotated import read_metadata
 from .describe import describe
 from .json_text import ENCODER
 from .model_slices import build_in_slices, with_fail_fast
+from .nan_as_null import nan_to_none
 from .nodes import Model
 from .problems import Coercion, InvalidOutput, dict_item, item, member
 from .pydantic_lenient import replace_at, with_texts_read
@@ -42,6 +44,7 @@ def adapter(node: Model) -> TypeAdapter[Any]:
 _LONG_JSON = 32_768
 # The texts of more errors than this take too long to make.
 _MAX_ERRORS = 10_000
+_SCALAR_TYPE_ERRORS = frozenset({"int_type", "float_type", "bool_type"})
 
 
 @cache
@@ -70,7 +73,7 @@ def build_model(node: Model, value: Any) -> Any:
     return _validate(node, encoded, strict=True)
 
 
-def _validate(node: Model, encoded: bytes, *, strict: bool) -> Any:
+def _validate(node: Model, encoded: bytes, *, strict: bool | None) -> Any:
     # From JSON, because strict validation then accepts a string for a date, but not for an int.
     validator = adapter(node) if len(encoded) <= _LONG_JSON else _fail_fast_validator(node)
     return validator.validate_json(encoded, strict=strict)
@@ -85,12 +88,24 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
         problems = _errors(error)
     repaired = _repair(value, problems) if coercion.repair else value
     if repaired is value and coercion.lenient and coercion.texts.take():
-        repaired = with_texts_read(value, problems)
+        repaired = with_texts_read(value, _without_strict_fields(node, value, problems))
     if repaired is not value:
         coercion.repairs += 1
         return coerce_model(node, repaired, path, coercion)
     _report(problems, value, path, coercion)
     return value
+
+
+def _without_strict_fields(node: Model, value: Any, problems: list[Any]) -> list[Any]:
+    """Return the problems of fields that their author did not declare strict."""
+    try:
+        _validate(node, msgspec.json.encode(value), strict=None)
+        return problems
+    except ValidationError as error:
+        refused = _errors(error)
+    # A field that is not strict reports `int_parsing` for a string, and never `int_type`.
+    strict = {each["loc"] for each in refused if each["type"] in _SCALAR_TYPE_ERRORS}
+    return [each for each in problems if each["loc"] not in strict]
 
 
 def _errors(error: ValidationError) -> list[Any]:
@@ -182,6 +197,24 @@ def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
     return data, checked
 
 
+def refuse_nan(node: Model, value: Any, path: str) -> None:
+    """Raise InvalidOutput for a NaN in a field that cannot be null, which is how NaN is sent."""
+    if not _is_instance(node, value):
+        # It was validated as JSON, with null for NaN.
+        return
+    plain = to_plain(value)
+    nullable = nan_to_none(plain)
+    if nullable == plain:
+        return
+    try:
+        adapter(node).validate_python(nullable, by_alias=False, by_name=True)
+    except ValidationError as error:
+        first = _errors(error)[0]
+        if first["type"] not in _IGNORED_ERRORS:
+            problem = "a number that is not finite; annotate the field as float | None"
+            raise InvalidOutput(_output_path(path, first["loc"]), problem) from None
+
+
 def _check(node: Model, value: Any, path: str) -> Any:
     try:
         if not _is_instance(node, value):
@@ -223,7 +256,12 @@ _SAFE_ERRORS = frozenset(
 
 
 def _is_instance(node: Model, value: Any) -> bool:
-    return isinstance(node.annotation, type) and isinstance(value, node.annotation)
+    cls = node.annotation
+    items = getattr(cls, "__metadata__", None)
+    # A description does not change the class; a validator must see the value.
+    if items is not None and not read_metadata(items).needs_pydantic:
+        cls = cls.__origin__
+    return isinstance(cls, type) and isinstance(value, cls)
 
 
 def _recheck(node: Model, value: Any) -> None:
