@@ -12,6 +12,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """How many calls are in flight at a time; further calls are refused with UNAVAILABLE."""
     seconds: float | None = None
     """The time-out of tools without a `timeout` of their own; None means no time-out."""
+    wait: float = 30.0
+    """The seconds that a call waits for a thread while no running call ends; then it is refused."""
     shutdown: float = 30.0
     """The seconds that running calls get to finish at a shutdown, and the lifespan to end."""
 
@@ -20,6 +22,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("limits must let at least one call through")
         if self.seconds is not None and self.seconds <= 0:
             raise ValueError(f"a tool cannot take {self.seconds!r} seconds; give more, or None")
+        if self.wait <= 0:
+            raise ValueError(f"a call cannot wait {self.wait!r} seconds; give more")
         if self.shutdown <= 0:
             raise ValueError(f"a shutdown cannot take {self.shutdown!r} seconds; give more")
 

@@ -139,7 +139,7 @@ def runner_on_loop(registry: Registry, run_async: AsyncRunner) -> Callable[[], R
     def make() -> Runner:
         from .thread_pool import ThreadPool, run_async_for_thread, run_on_loop
 
-        pool = ThreadPool(registry.limits.threads)
+        pool = ThreadPool(registry.limits.threads, registry.limits.wait)
         registry.run_async = run_async_for_thread(pool, registry.run_async or run_async)
         return run_on_loop(pool)
 

@@ -100,7 +100,7 @@ def handlers_on_loop(registry: Registry, *, debug: bool = False) -> Handlers:
     """
     from .thread_pool import ThreadPool, decode_in_thread, run_async_for_thread, run_on_loop
 
-    pool = ThreadPool(registry.limits.threads)
+    pool = ThreadPool(registry.limits.threads, registry.limits.wait)
     registry.checks["threads"] = pool.check
     registry.run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
     # A pool of its own, so that slow functions do not hold up the decoding of other calls.

@@ -7,7 +7,7 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, TypeAlias
 
-from ..errors import TimedOut
+from ..errors import TimedOut, Unavailable
 from ..tools.tool import Tool
 from .call import Call
 
@@ -104,3 +104,9 @@ def _timed_out(tool: Tool) -> TimedOut:
         message = "tool %r took longer than %g seconds; its thread goes on without a caller"
         logging.getLogger("answerback").warning(message, tool.name, tool.timeout)
     return TimedOut(f"The tool took longer than {tool.timeout:g} seconds")
+
+
+def all_busy(threads: int, seconds: float) -> Unavailable:
+    """The refusal of a call that waited for a thread in vain."""
+    message = f"All {threads} threads are busy, and none became free within {seconds:g} seconds"
+    return Unavailable(message, retryable=True, hint="try again later")

@@ -22,8 +22,9 @@ from typing import Any, TypeAlias
 from ..errors import Unavailable
 from ..registry import HealthState
 from ..tools.tool import Tool
+from ..types.describe import counted
 from .call import Call
-from .runners import AsyncRunner, LargeDecoder, Runner, with_timeout
+from .runners import AsyncRunner, LargeDecoder, Runner, all_busy, with_timeout
 
 _Job: TypeAlias = "tuple[_LoopMailbox, asyncio.Future[Any], Context, Callable[..., Any], Any]"
 
@@ -94,7 +95,8 @@ class ThreadPool:
     """At most *size* threads, started as they are needed; they die with the process.
 
     Up to *size* more replace lost threads: those that still run a call which timed out or was
-    cancelled. When all of them are lost, calls are refused until a thread comes back.
+    cancelled. When all of them are lost, calls are refused until a thread comes back. Calls that
+    wait for *wait* seconds, while no running call ends, are refused too.
 
     A function may make calls itself, with `asyncio.run(app.call(…))`. While its thread waits for
     them another one replaces it, so that calls within calls cannot use up the threads.
@@ -103,8 +105,9 @@ class ThreadPool:
     held_seconds = 10.0
     """The pool is not ready if calls wait and no running call has ended for so long."""
 
-    def __init__(self, size: int = 40) -> None:
+    def __init__(self, size: int = 40, wait: float = 30.0) -> None:
         self._size = size
+        self._wait = wait
         self.reset()
         _POOLS.add(self)
 
@@ -123,6 +126,8 @@ class ThreadPool:
         self._reported_lost = 0
         self._held_since: float | None = None
         """When a call began to wait for a thread; None after a call ended."""
+        self._is_timed = False
+        """Whether a timer looks after the calls that wait."""
 
     def run(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
         """Call the function in a thread, with the caller's context variables."""
@@ -196,10 +201,33 @@ class ThreadPool:
                 refused = self._withdraw()
         if not can_start and self._held_since is None:
             self._held_since = monotonic()
-        self._warn_of_lost(lost, refusing=bool(refused))
+        if not (can_start or refused or self._is_timed):
+            self._is_timed = True
+            asyncio.get_running_loop().call_later(self._wait, self._refuse_held)
+        if lost > self._reported_lost:
+            _warn_of_lost(lost, refusing=bool(refused))
+        self._reported_lost = lost
         for mailbox, future, *_ in refused:
             mailbox.post(future, _no_thread(lost), failed=True)
         return can_start and self._start_thread()
+
+    def _refuse_held(self) -> None:
+        """Refuse the calls that wait, if no running call has ended for too long."""
+        self._is_timed = False
+        refused: list[_Job] = []
+        with self._lock:
+            if self._unfinished <= len(self._running):
+                return
+            # None if a call has ended since the timer began.
+            since = self._held_since = self._held_since or monotonic()
+            left = since + self._wait - monotonic()
+            if left <= 0:
+                refused = self._withdraw()
+            else:
+                self._is_timed = True
+                asyncio.get_running_loop().call_later(left, self._refuse_held)
+        for mailbox, future, *_ in refused:
+            mailbox.post(future, all_busy(self._size, self._wait), failed=True)
 
     def _start_thread(self) -> bool:
         try:
@@ -242,17 +270,6 @@ class ThreadPool:
         is_held = monotonic() - since >= self.held_seconds
         return HealthState(not is_held, details | {"waiting": waiting})
 
-    def _warn_of_lost(self, lost: int, *, refusing: bool) -> None:
-        if lost > self._reported_lost:
-            import logging
-
-            logging.getLogger("answerback").warning(
-                "%d threads still run calls that timed out or were cancelled%s",
-                lost,
-                "; calls are refused until one of them returns" if refusing else "",
-            )
-        self._reported_lost = lost
-
     def _is_surplus(self) -> bool:
         if self._started <= self._size:
             return False
@@ -287,6 +304,18 @@ class ThreadPool:
             mailbox.post(future, result, failed)
             # A waiting thread must not keep the objects of its last call alive.
             del job, mailbox, future, context, function, kwargs, result
+
+
+def _warn_of_lost(lost: int, *, refusing: bool) -> None:
+    import logging
+
+    logging.getLogger("answerback").warning(
+        "%s still run calls that timed out or were cancelled%s"
+        if lost > 1
+        else "%s still runs a call that timed out or was cancelled%s",
+        counted(lost, "thread"),
+        "; calls are refused until one of them returns" if refusing else "",
+    )
 
 
 def _no_thread(lost: int) -> Unavailable:

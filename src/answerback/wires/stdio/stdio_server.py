@@ -46,7 +46,7 @@ class StdioServer:
         self._pipe = pipe = Pipe(source, out, self._ended.set)
         limits = registry.limits
         loop = _LoopThread()
-        run = run_within(ThreadLimit(limits.threads), loop.run)
+        run = run_within(ThreadLimit(limits.threads, limits.wait), loop.run)
         registry.run_async = loop.run
         self._lifespan: ThreadRun | None = None
         if registry.lifespan is not None:

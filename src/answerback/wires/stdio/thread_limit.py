@@ -2,7 +2,8 @@
 
 A call that timed out or was cancelled while its function runs on holds a lost thread. Up to as many
 further functions as the limit may run in place of lost ones. When all of them are lost, the calls
-that wait are refused. `calls/thread_pool.py` does the same on an event loop.
+that wait are refused, and so is a call that waits for `Limits.wait` seconds while no function
+returns. `calls/thread_pool.py` does the same on an event loop.
 """
 
 from __future__ import annotations
@@ -15,7 +16,14 @@ from types import CoroutineType
 from typing import Any
 
 from ...calls.call import Call
-from ...calls.runners import AsyncRunner, Runner, call_in_spare_thread, run_in_place, with_timeout
+from ...calls.runners import (
+    AsyncRunner,
+    Runner,
+    all_busy,
+    call_in_spare_thread,
+    run_in_place,
+    with_timeout,
+)
 from ...errors import TimedOut, ToolError, Unavailable
 from ...mcp.mcp_peer import McpPeer
 from ...peer import NeedsInput
@@ -87,11 +95,14 @@ class _Waiter:
 class ThreadLimit:
     """Counts the plain functions that run. The calls that wait get their turn in order."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, wait: float = 30.0) -> None:
         self._size = size
+        self._wait = wait
         self._lock = threading.Lock()
         self._running: set[Call] = set()
         self._waiting: deque[_Waiter] = deque()
+        self._held_since = 0.0
+        """When a call began to wait, or when a function last returned while one waited."""
 
     def enter(self, call: Call, seconds: float | None = None) -> bool:
         """Wait for a turn; False after *seconds*. Raises Unavailable if all threads are lost."""
@@ -100,12 +111,14 @@ class ThreadLimit:
                 self._running.add(call)
                 return True
             waiter = _Waiter(call)
+            if not self._waiting:
+                self._held_since = monotonic()
             self._waiting.append(waiter)
             # From now on a cancellation may end the wait of this call, or make room for it.
             for each in (call, *self._running):
                 _on_cancel(each, self.wake)
             self._grant()
-        timed_out = not waiter.event.wait(seconds)
+        timed_out = not self._wait_for(waiter, seconds)
         with self._lock:
             if waiter.granted:
                 return True
@@ -119,11 +132,29 @@ class ThreadLimit:
             raise Unavailable(message, retryable=True, hint="try again later")
         return False
 
+    def _wait_for(self, waiter: _Waiter, seconds: float | None) -> bool:
+        """Whether the call got its turn within *seconds*. Raises Unavailable if nothing moves."""
+        end = None if seconds is None else monotonic() + seconds
+        while True:
+            now = monotonic()
+            if end is not None and now >= end:
+                return waiter.event.is_set()
+            left = self._held_since + self._wait - now
+            if waiter.event.wait(max(0.0, left if end is None else min(left, end - now))):
+                return True
+            if left <= 0:
+                with self._lock:
+                    if waiter.granted or waiter not in self._waiting:
+                        return True
+                    self._waiting.remove(waiter)
+                raise all_busy(self._size, self._wait)
+
     def leave(self, call: Call) -> None:
         """The function has returned."""
         with self._lock:
             self._running.discard(call)
             if self._waiting:
+                self._held_since = monotonic()
                 self._grant()
 
     def wake(self) -> None:
