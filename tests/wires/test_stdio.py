@@ -443,3 +443,57 @@ def test_names_that_no_tool_has_take_no_memory(limited: Client) -> None:
     before = send_names(0)
 
     assert send_names(10_000) - before < 1_000_000
+
+
+GRACE = """
+import sys, threading
+from answerback import App
+
+app = App("grace")
+
+@app.tool
+def work() -> int:
+    print("begun", file=sys.stderr, flush=True)
+    threading.Event().wait(0.4)
+    return 7
+
+@app.tool
+async def work_async() -> int:
+    import asyncio
+    print("begun", file=sys.stderr, flush=True)
+    await asyncio.sleep(20)
+    return 7
+
+app.run()
+"""
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"), [("work", '{"result":7}'), ("work_async", "The call was cancelled")]
+)
+def test_a_call_that_ends_soon_after_sigterm_is_answered(
+    tmp_path: Path, tool: str, text: str
+) -> None:
+    file = tmp_path / "grace.py"
+    file.write_text(GRACE)
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool}}
+    process = subprocess.Popen(
+        [sys.executable, str(file), "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(json.dumps(call) + "\n")
+        process.stdin.flush()
+        assert process.stderr.readline() == "begun\n"
+        process.terminate()
+        output, _ = process.communicate(timeout=20)
+    finally:
+        process.kill()
+        process.wait()
+
+    assert json.loads(output)["result"]["content"][0]["text"] == text

@@ -70,6 +70,8 @@ class Connection:
         self._on_response = on_response
         self._session = _PipeSession(registry, engine.server_info, send)
         self._running: dict[Id, McpPeer] = {}
+        self._ended: set[McpPeer] = set()
+        """The requests that the server cancelled, because it ends."""
 
     def receive(self, text: bytes) -> Job | None:
         """Answer a message at once, or return the job of answering it."""
@@ -88,8 +90,10 @@ class Connection:
         return None
 
     def cancel_all(self) -> None:
-        """Cancel every request that runs."""
-        for peer in list(self._running.values()):
+        """Cancel every request that runs; a client that waits for one still gets its response."""
+        peers = list(self._running.values())
+        self._ended = {peer for peer in peers if not peer.cancelled}
+        for peer in peers:
             peer.cancel()
 
     def _receive_request(self, request: Request, text: bytes) -> Job | None:
@@ -136,7 +140,7 @@ class Connection:
             frame = run_without_loop(self._engine.respond(request, peer))
         finally:
             self._running.pop(request.id, None)
-        return None if peer.cancelled else frame
+        return None if peer.cancelled and peer not in self._ended else frame
 
     def _peer_for(self, request: Request, text: bytes) -> McpPeer | None:
         """The peer of a request; None if the request is about the session itself.
