@@ -316,3 +316,10 @@ def test_wrap_tells_an_error_that_is_null_or_empty_as_a_success(result: Any) -> 
 
     assert found["success"] is True
     assert found["data"] == result
+
+
+@pytest.mark.parametrize("status", ["error", "failed", "failure"])
+def test_an_object_that_says_only_that_it_failed_is_an_error(status: str) -> None:
+    found = asyncio.run(wrap(lambda: {"status": status})())
+
+    assert found["success"] is False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
@@ -94,6 +96,10 @@ class App(Registry):
 
             self.observers = checked_observers(observers)
         self._handlers: Handlers | None = None
+        if len(sys.argv) > 1:
+            # Once, however many apps a program has.
+            atexit.unregister(_remind_to_run)
+            atexit.register(_remind_to_run)
 
     def call(self, name: str, /, **arguments: Any) -> Coroutine[Any, Any, Reply[Any]]:
         """Call a tool in memory, through the whole pipeline: `await app.call("add", x=1)`.
@@ -190,9 +196,20 @@ class App(Registry):
         """Be a command-line program: `python calculator.py COMMAND`."""
         if unknown or isinstance(arguments, str):
             _refuse_run(arguments, unknown)
+        atexit.unregister(_remind_to_run)
         from .cli import run_app
 
         run_app(self, arguments)
+
+
+def _remind_to_run() -> None:
+    """At the end of a program that was given a command and did not call `app.run()`."""
+    main = vars(sys.modules["__main__"])
+    names = [name for name, value in main.items() if isinstance(value, App)]
+    if names:
+        from .cli import remind_to_run
+
+        remind_to_run(names[0])
 
 
 def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:

@@ -114,6 +114,11 @@ def complete_envelope(found: Envelope) -> Envelope:
     return first | {key: value for key, value in more.items() if key not in first}
 
 
+_STATUS_ALONE: tuple[Envelope, ...] = tuple(
+    {"status": word} for word in ("error", "failed", "failure")
+)
+
+
 def _is_failure(found: Envelope) -> bool:
     """Return whether the object reports a failure; an error beside `success: true` does too."""
     success = found.get("success")
@@ -121,7 +126,7 @@ def _is_failure(found: Envelope) -> bool:
         return True
     if isinstance(success, bool):
         return False
-    if found.get("isError") or found.get("ok") is False:
+    if found.get("isError") or found.get("ok") is False or found in _STATUS_ALONE:
         return True
     # Imported here, because the rules take long to load.
     from .rules.detectors.failure_json import is_failure_json

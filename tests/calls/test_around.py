@@ -384,3 +384,11 @@ def test_middleware_wraps_tools_resources_and_prompts_over_mcp(
             found = asyncio.run(results(f"{server.url}/mcp"))
 
     assert found == [{"result": 6}] * 6 + [{"result": 14}, "abab", "cdcd"]
+
+
+def test_middleware_with_other_parameters_is_refused_at_registration() -> None:
+    async def timing(call: Any) -> Any:
+        return call
+
+    with pytest.raises(TypeError, match=r"middleware timing\(call\) must take two parameters"):
+        App("a", middleware=[timing])  # type: ignore[list-item]  # the subject of the test

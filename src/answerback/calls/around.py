@@ -97,6 +97,14 @@ def checked_middleware(given: Sequence[Any]) -> tuple[Middleware, ...]:
             raise TypeError(
                 f"middleware has {each!r}; write functions: async def timing(call, next)"
             )
+        code = getattr(each, "__code__", None)
+        # Not of a decorated function, whose own parameters are *args.
+        if code and not code.co_flags & _VARIADIC and code.co_argcount != 2:
+            names = ", ".join(code.co_varnames[: code.co_argcount])
+            raise TypeError(
+                f"middleware {each.__name__}({names}) must take two parameters: "
+                f"async def {each.__name__}(call, next)"
+            )
     return tuple(given)
 
 
@@ -116,6 +124,8 @@ def _require_list(option: str, given: Any) -> None:
         raise TypeError(f"{option} is a list: {option}=[{name}]")
 
 
+_VARIADIC = 0x0C
+"""The flags of a function's code that takes *args or **kwargs."""
 _ASYNC = 0x80
 """The flag of a coroutine function's code."""
 

@@ -35,6 +35,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return _run(Program("answerback"), sys.argv[1:] if arguments is None else arguments)
 
 
+def remind_to_run(app_name: str) -> None:
+    """Say what is missing in a program that was given a command and did not run its App."""
+    file, command = os.path.basename(sys.argv[0]), sys.argv[1]
+    if command in COMMANDS and file.endswith(".py"):
+        write_stderr(
+            f"{file} has an App but does not run it, so nothing was done; "
+            f"add {app_name}.run() at its end, or type: answerback {command} {file}"
+        )
+
+
 def run_app(app: App, arguments: Sequence[str] | None = None) -> None:
     """Run `python calculator.py COMMAND …`; exits the process unless the status is 0.
 

@@ -1,0 +1,56 @@
+"""A program that has an App and does not run it says so, if it was given a command."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+from answerback import App
+
+app = App("shop")
+
+@app.tool
+def add(x: int) -> int:
+    return x
+"""
+
+
+def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, str(program), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+
+
+@pytest.mark.parametrize("command", ["list", "mcp"])
+def test_a_command_for_an_app_that_is_not_run_is_answered_with_what_to_add(
+    tmp_path: Path, command: str
+) -> None:
+    program = tmp_path / "shop.py"
+    program.write_text(PROGRAM)
+
+    done = run(program, command)
+
+    assert done.stderr == (
+        "shop.py has an App but does not run it, so nothing was done; add app.run() at its end, "
+        f"or type: answerback {command} shop.py\n"
+    )
+
+
+@pytest.mark.parametrize("arguments", [[], ["--verbose"], ["other"]])
+def test_a_program_with_arguments_of_its_own_is_left_alone(
+    tmp_path: Path, arguments: list[str]
+) -> None:
+    program = tmp_path / "shop.py"
+    program.write_text(PROGRAM)
+
+    assert run(program, *arguments).stderr == ""
+
+
+def test_a_program_that_runs_its_app_says_nothing(tmp_path: Path) -> None:
+    program = tmp_path / "shop.py"
+    program.write_text(PROGRAM + "app.run()\n")
+
+    assert run(program, "list").stderr == ""
