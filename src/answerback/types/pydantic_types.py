@@ -97,9 +97,14 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
 
 
 def _without_strict_fields(node: Model, value: Any, problems: list[Any]) -> list[Any]:
-    """Return the problems of fields that their author did not declare strict."""
+    """Return the problems of strings in fields that their author did not declare strict."""
+    problems = [each for each in problems if isinstance(each["input"], str)]
+    encoded = msgspec.json.encode(value) if problems else b""
+    # Strings in large values are not read.
+    if not problems or len(encoded) > _LONG_JSON:
+        return []
     try:
-        _validate(node, msgspec.json.encode(value), strict=None)
+        _validate(node, encoded, strict=None)
         return problems
     except ValidationError as error:
         refused = _errors(error)
