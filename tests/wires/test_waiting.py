@@ -15,7 +15,7 @@ APP = Path(__file__).parents[1] / "apps" / "large_arguments.py"
 SIZE = 4_000_000
 SMALL_SIZE = 256_000
 # The waits of one attempt also have the pauses of a busy machine, so the best attempt counts.
-ATTEMPTS = 5
+ATTEMPTS = 10
 
 
 @pytest.fixture(scope="module")
