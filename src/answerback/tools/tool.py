@@ -59,7 +59,7 @@ class Tool:
         self.timeout = settings.timeout
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
-        # What `wrap` returns is a reply by intention, so that it is not logged.
+        # A function that `wrap` made always returns a finished reply, so this is not logged.
         self.told_finished = bool(getattr(fn, "returns_envelope", False))
         """A finished reply of this tool was logged, which is done once."""
         check_callable(self.source, self.owner)

@@ -26,7 +26,7 @@ _VALUE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-# What a message about a value begins with, after the name of the value and a colon.
+# The first words of a message about a value, after its name and a colon.
 _MESSAGE = re.compile(
     r"(?:expected|missing|required|unknown|refused|must|should|invalid|wrong|incorrect|not|is|was"
     r"|no|too|number|value|field|input|string|the|an?|does|cannot|please|nested|got|null|true|false"

@@ -2,7 +2,7 @@
 
 A proxy passes on what it knows of the client: its address, the scheme, the host and the prefix of
 the path that it removed. Anybody can send these headers, so they count only if the connection
-comes from a proxy that the server was told to trust.
+comes from a proxy in `--trust-proxy`.
 """
 
 from __future__ import annotations
