@@ -113,9 +113,17 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import gc
     from importlib import import_module
 
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    # Modules are no garbage, and looking for some takes a tenth of the import.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    finally:
+        if was_enabled:
+            gc.enable()
     globals()[name] = value
     return value
 

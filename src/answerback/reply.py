@@ -16,6 +16,9 @@ from .shape import Shape
 
 T = TypeVar("T")
 
+FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
+"""An object without any of these members is not a finished reply."""
+
 
 class Error(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why a call failed.

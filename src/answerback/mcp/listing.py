@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -12,13 +11,15 @@ from ..content import Icon
 from ..dialects.mcp_blocks import project_annotations
 from ..registry import Registry
 from ..shape import RESULT
-from ..tools.prompt import Prompt
-from ..tools.resource import Resource
 from ..tools.tool import Tool
 from ..tools.tool_options import ToolSettings
 from ..versions import Version
 from .jsonrpc import INVALID_PARAMS, Params, RpcError, read_params
 from .params import Page
+
+if TYPE_CHECKING:
+    from ..tools.prompt import Prompt
+    from ..tools.resource import Resource
 
 T = TypeVar("T")
 
@@ -138,10 +139,14 @@ def _page(items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], str | No
 
 
 def _cursor(start: int) -> str:
+    from base64 import urlsafe_b64encode
+
     return urlsafe_b64encode(f"from {start}".encode()).decode()
 
 
 def _start(cursor: str) -> int:
+    from base64 import urlsafe_b64decode
+
     try:
         word, number = urlsafe_b64decode(cursor.encode()).decode().split(" ")
     except ValueError:
