@@ -27,7 +27,7 @@ _CANNOT_WRITE = 74
 # These commands may be started without a stdout, or find another way to report.
 _WITHOUT_OUTPUT = ("serve", "mcp", "cgi")
 # Programs start these commands and wait for them; collecting garbage takes milliseconds of a start.
-_STARTED_OFTEN = ("mcp", "cgi", "call")
+_STARTED_OFTEN = ("mcp", "call")
 # The exit statuses that a shell reports for SIGINT and SIGPIPE.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 

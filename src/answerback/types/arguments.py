@@ -147,8 +147,6 @@ class _ArgumentsDecoder:
     """The parameters' nodes, and a msgspec decoder for the object of arguments."""
 
     def __init__(self, parameters: Sequence[Parameter]) -> None:
-        from .msgspec_types import MsgspecTypes
-
         self.nodes = {each.name: read_type(each.annotation, each.name) for each in parameters}
         self.required = [each.name for each in parameters if each.required]
         # By the function's own names, each with the function that makes its default, or None if
@@ -162,6 +160,9 @@ class _ArgumentsDecoder:
         self._other_names = {other: each.name for each in parameters for other in each.other_names}
         fields = [(each.target, self.nodes[each.name], each.required) for each in parameters]
         renamed = {target: name for name, target in self._targets.items()}
+        # Imported at the first call of a tool.
+        from .msgspec_types import MsgspecTypes
+
         self._types = MsgspecTypes()
         self._struct = self._types.struct(
             "Arguments",
