@@ -42,6 +42,8 @@ class Tool:
     """The app that serves the tool, then the apps included on the way to the one that owns it."""
     around: tuple[Any, ...] = ()
     """The middleware around its run: that of the apps in `path`, in this order."""
+    gates: Any = None
+    """What a caller must pass before the function runs; None without gates."""
     noun = "tool"
 
     def __init__(

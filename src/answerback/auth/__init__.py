@@ -1,0 +1,1 @@
+"""Authentication over HTTP: OAuth tokens and API keys."""

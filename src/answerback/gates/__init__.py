@@ -1,0 +1,1 @@
+"""Gates: what a caller must pass before a tool, resource, prompt or completion runs."""

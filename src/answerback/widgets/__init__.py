@@ -1,0 +1,1 @@
+"""Widgets: pages that a host shows beside a reply."""
