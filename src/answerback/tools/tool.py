@@ -49,9 +49,12 @@ class Tool:
     def __init__(
         self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
     ) -> None:
-        self.fn = fn
         self.contract = contract
         self.settings = settings = resolve_options(options)
+        if settings.nan == "null":
+            # A function that `wrap` made has another form for this setting.
+            fn = getattr(fn, "with_nan_as_null", lambda: fn)()
+        self.fn = fn
         self.source = source_of(fn)
         self.name = self._check_name(settings.name or _name_of(fn, self.source))
         self.title = settings.title
