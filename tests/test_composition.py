@@ -171,6 +171,12 @@ def test_cycles_are_refused() -> None:
     assert list(first.apps()) == [first, second, third]
 
 
+@pytest.mark.parametrize("prefix", [3, None, b"jira_"])
+def test_a_prefix_that_is_no_text_is_refused_with_an_example(prefix: Any) -> None:
+    with pytest.raises(TypeError, match=r"prefix=.* should be a str, such as prefix='jira_'"):
+        App("office").include(jira(), prefix=prefix)
+
+
 def test_only_an_app_can_be_included_and_only_with_a_prefix_of_name_characters() -> None:
     wrong: Any = object()
 

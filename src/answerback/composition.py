@@ -184,6 +184,9 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
     wrong: object = other
     if not isinstance(wrong, Registry):
         raise TypeError(f"include takes an App, not {type(wrong).__name__}")
+    wrong = prefix
+    if not isinstance(wrong, str):
+        raise TypeError(f"prefix={prefix!r} should be a str, such as prefix='jira_'")
     if not _PREFIX.fullmatch(prefix):
         raise ValueError(
             f"prefix={prefix!r} cannot begin a name; use up to 64 of A-Z a-z 0-9 _ . -"
