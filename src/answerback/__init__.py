@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from .limits import Limits
+    from .metadata.meta_types import ResourceMeta, ResultMeta, ToolMeta
     from .records import audit
     from .reply import Reply, failure, success
     from .rules import validate
@@ -58,9 +59,12 @@ _HOME = {
     "Observation": "calls.around",
     "RateLimited": "errors",
     "Reply": "reply",
+    "ResourceMeta": "metadata.meta_types",
+    "ResultMeta": "metadata.meta_types",
     "Text": "content",
     "TimedOut": "errors",
     "ToolError": "errors",
+    "ToolMeta": "metadata.meta_types",
     "Unauthenticated": "errors",
     "Unavailable": "errors",
     "audit": "records",
@@ -96,9 +100,12 @@ __all__ = [
     "Observation",
     "RateLimited",
     "Reply",
+    "ResourceMeta",
+    "ResultMeta",
     "Text",
     "TimedOut",
     "ToolError",
+    "ToolMeta",
     "Unauthenticated",
     "Unavailable",
     "audit",

@@ -11,6 +11,7 @@ from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.handlers import Handlers
 from ..calls.runners import LARGE_ARGUMENTS
+from ..content import changed_block
 from ..dialects import mcp as dialect
 from ..dialects.mcp_blocks import project_block, write_block
 from ..registry import Registry
@@ -203,13 +204,15 @@ class Engine:
             if reply.error.row.status == 404:
                 raise _no_resource(uri, peer.version)
             raise RpcError(_code(reply.error.row.status), reply.error.message)
-        from ..tools.resource import contents_of
+        from ..tools.resource import content_meta_of, contents_of
 
         try:
             bodies = contents_of(resource, uri, reply)
         except InvalidOutput as exc:
             raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc.for_caller()}") from None
-        contents = [_content(body, peer.version) for body in bodies]
+        contents = [
+            _content(body, content_meta_of(resource, body), peer.version) for body in bodies
+        ]
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 
     def _find_resource(self, uri: str, version: Version) -> tuple[Resource, bytes]:
@@ -275,11 +278,11 @@ def _binding(kind: str, call: Call) -> bytes:
     return b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
 
 
-def _content(body: Embedded, version: Version) -> dict[str, Any]:
-    """An item of `resources/read`: its `_meta` stands beside the content, not around it."""
-    block = write_block(project_block(body, version))
-    content: dict[str, Any] = block["resource"]
-    return content | ({"_meta": block["_meta"]} if "_meta" in block else {})
+def _content(body: Embedded, meta: dict[str, Any], version: Version) -> dict[str, Any]:
+    """An item of `resources/read`."""
+    block = changed_block(body, content_meta=meta)
+    content: dict[str, Any] = write_block(project_block(block, version))["resource"]
+    return content
 
 
 def _no_resource(uri: str, version: Version) -> RpcError:

@@ -45,7 +45,14 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
         entry["outputSchema"] = _output_schema(tool)
     if version.tool_annotations and (hints := tool.settings.hints):
         entry["annotations"] = hints
-    return entry | _extras(tool.settings, version)
+    if not tool.security_schemes:
+        return entry | _extras(tool.settings, version)
+    schemes = list(tool.security_schemes)
+    extras = _extras(tool.settings, version)
+    if version.titles:
+        # Some hosts read `_meta` alone.
+        extras["_meta"] = {**extras.get("_meta", {}), "securitySchemes": schemes}
+    return entry | {"securitySchemes": schemes} | extras
 
 
 def _output_schema(tool: Tool) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -26,6 +26,8 @@ class ResourceOptions(CommonOptions, total=False):
     mime: str
     size: int
     annotations: Annotations
+    content_meta: Mapping[str, Any]
+    """The `_meta` of the contents that `resources/read` sends, where hosts look for a widget's."""
 
 
 class Resource(Tool):
@@ -42,6 +44,9 @@ class Resource(Tool):
         self.mime = options.get("mime")
         self.size = options.get("size")
         self.annotations = options.get("annotations")
+        self.content_meta = options.get("content_meta")
+        if self.content_meta is not None:
+            _check_content_meta(self.content_meta)
         super().__init__(fn, {"lenient": True, "returns": "value", **options}, contract)
         self._check_variables()
 
@@ -68,6 +73,12 @@ class Resource(Tool):
             )
 
 
+def _check_content_meta(meta: object) -> None:
+    from ..metadata.meta_check import check_meta
+
+    check_meta(meta, "content", "content_meta")
+
+
 def check_uri(uri: Any) -> None:
     """Raise TypeError or ValueError for a value that is not a URI with a scheme."""
     if callable(uri):
@@ -92,3 +103,11 @@ def contents_of(resource: Resource, uri: str, reply: Reply[Any]) -> list[Embedde
         case data:
             encoded = reply.encoded or Output(Any).encode(data)[0]
             return [Embedded(uri, text=encoded.decode(), mime=mime or "application/json")]
+
+
+def content_meta_of(resource: Resource, block: Embedded) -> dict[str, Any]:
+    """Return the `_meta` of a content: that of the resource, then that of the block.
+
+    A block around the content does not exist in `resources/read`, so that its `_meta` counts too.
+    """
+    return {**(resource.content_meta or {}), **(block.meta or {}), **(block.content_meta or {})}

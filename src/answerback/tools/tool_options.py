@@ -7,12 +7,15 @@ if a value can be wrong, a row of `_CHECKS`. Options of resources alone are in `
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import msgspec
 
 from ..content import Icon
 from ..errors import ToolError
+
+if TYPE_CHECKING:
+    from ..metadata.meta_types import SecurityScheme
 
 
 class CommonOptions(TypedDict, total=False):
@@ -22,7 +25,7 @@ class CommonOptions(TypedDict, total=False):
     title: str
     description: str
     icons: Sequence[Icon]
-    meta: dict[str, Any]
+    meta: Mapping[str, Any]
     tags: Collection[str]
     """Words such as "read"; `--tag` and `app.disable(tag=…)` select by them."""
 
@@ -53,6 +56,8 @@ class ToolOptions(CommonOptions, total=False):
     idempotent: bool
     open_world: bool
     """Hints for hosts; a host must not rely on them."""
+    security_schemes: Sequence[SecurityScheme]
+    """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +67,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     title: str | None = None
     description: str | None = None
     icons: Sequence[Icon] = ()
-    meta: dict[str, Any] | None = None
+    meta: Mapping[str, Any] | None = None
     tags: Collection[str] = ()
     examples: Sequence[Mapping[str, Any]] = ()
     raises: Sequence[type[ToolError]] = ()
@@ -77,6 +82,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     destructive: bool | None = None
     idempotent: bool | None = None
     open_world: bool | None = None
+    security_schemes: Sequence[SecurityScheme] = ()
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -124,6 +130,12 @@ def _is_error_class(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, ToolError)
 
 
+def _is_security_scheme(value: Any) -> bool:
+    from ..metadata.key_table import is_security_scheme
+
+    return is_security_scheme(value)
+
+
 def _is_duration(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
@@ -137,6 +149,11 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: isinstance(value, str) and value.startswith(("https://", "http://")),
     ),
     "meta": ("a dict", lambda value: isinstance(value, dict)),
+    "content_meta": ("a dict", lambda value: isinstance(value, dict)),
+    "security_schemes": (
+        "a list of {'type': 'noauth'} and {'type': 'oauth2', 'scopes': ['accounts:read']}",
+        lambda value: _are_all(value, _is_security_scheme),
+    ),
     "tags": (
         "a set of str, such as {'read'}",
         lambda value: (
