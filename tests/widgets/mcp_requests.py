@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 
 from answerback import App
+from answerback.wires.asgi.application import AsgiApp
 
 PREFIX = "io.modelcontextprotocol/"
 STATEFUL = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
@@ -23,10 +24,11 @@ async def ask(
     client: str = "test",
     agent: str = "python",
     headers: dict[str, str] | None = None,
+    served: AsgiApp | None = None,
 ) -> Any:
     """The whole response of one request; a stateful client opens a session before it."""
     sent = {"accept": "application/json, text/event-stream", "user-agent": agent, **(headers or {})}
-    transport = httpx.ASGITransport(app.asgi())  # type: ignore[arg-type]  # it is an ASGI app
+    transport = httpx.ASGITransport(served or app.asgi())  # type: ignore[arg-type]  # it is an ASGI app
     async with httpx.AsyncClient(
         transport=transport, base_url="http://127.0.0.1", headers=sent, timeout=5
     ) as http:

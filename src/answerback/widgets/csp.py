@@ -12,7 +12,7 @@ _PORT = r"(:[0-9]{1,5})?"
 _ORIGIN = re.compile(rf"https://(\*\.)?{_HOST}{_PORT}")
 _SOCKET = re.compile(rf"wss://(\*\.)?{_HOST}{_PORT}")
 _LOCAL = re.compile(rf"(http|ws)://(localhost|127\.0\.0\.1|\[::1\]){_PORT}")
-_WITHIN = re.compile(r"(?:[a-z]+:)?(?://)?([^/?#\s@]+).*", re.IGNORECASE | re.DOTALL)
+_WITHIN = re.compile(r"(?:[a-z]+:)?(?://)?([^/?#\s@]+)(?:[/?#].*|\s*)", re.IGNORECASE | re.DOTALL)
 
 
 class CSP(msgspec.Struct, frozen=True, kw_only=True):
