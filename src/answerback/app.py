@@ -205,6 +205,10 @@ class App(Registry):
         from .wires.asgi.other_server import warn_of_several_workers
         from .wires.http.options import WebOptions
 
+        if any(tool.settings.widget for tool in self.tools.values()):
+            from .widgets.tool_keys import check_widgets
+
+            check_widgets(self)
         options = WebOptions(
             max_body=max_body,
             hosts=tuple(hosts),

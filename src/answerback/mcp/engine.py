@@ -55,10 +55,6 @@ class Engine:
     def __init__(
         self, registry: Registry, handlers: Handlers, signer: Callable[[], Signer]
     ) -> None:
-        if any(tool.settings.widget for tool in registry.tools.values()):
-            from ..widgets.tool_keys import check_widgets
-
-            check_widgets(registry)
         self._registry = registry
         self._handlers = handlers
         self._signer = signer
