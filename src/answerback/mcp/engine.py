@@ -210,9 +210,9 @@ class Engine:
             bodies = contents_of(resource, uri, reply)
         except InvalidOutput as exc:
             raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc.for_caller()}") from None
-        contents = [
-            _content(body, content_meta_of(resource, body), peer.version) for body in bodies
-        ]
+        request = peer.describe_request("mcp") if resource.is_widget else None
+        meta = resource.meta_of_content(self._registry, request)
+        contents = [_content(body, content_meta_of(meta, body), peer.version) for body in bodies]
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 
     def _find_resource(self, uri: str, version: Version) -> tuple[Resource, bytes]:
