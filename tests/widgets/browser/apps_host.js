@@ -1,0 +1,3 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { AppBridge, PostMessageTransport } from "@modelcontextprotocol/ext-apps/app-bridge";
+window.x = [Client, StreamableHTTPClientTransport, AppBridge, PostMessageTransport];
