@@ -201,7 +201,9 @@ def test_a_host_that_listened_too_late_gets_initialize_again(host: HostPage) -> 
 
 
 def test_messages_of_other_windows_are_ignored(host: HostPage) -> None:
-    forged = 'postMessage({jsonrpc: "2.0", method: "ui/notifications/tool-result", params: {}}, "*")'
+    forged = (
+        'postMessage({jsonrpc: "2.0", method: "ui/notifications/tool-result", params: {}}, "*")'
+    )
     host.show(body=f"<iframe srcdoc='<script>parent.{forged}</script>'></iframe>")
     host.run(forged)
 
