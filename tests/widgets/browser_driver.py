@@ -113,7 +113,7 @@ class Loopback:
                 self.end_headers()
                 self.wfile.write(response.body)
 
-            do_POST = do_DELETE = do_GET
+            do_POST = do_DELETE = do_GET  # noqa: N815 - names of http.server
 
             def log_message(self, *_: object) -> None:
                 pass
