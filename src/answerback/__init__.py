@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .tools.markers import Ask, Depends, Header
     from .tools.prompt import Message
     from .types.codecs import register_type
+    from .widgets.csp import CSP
     from .wrapping import wrap
 
 __version__ = "0.1.0"
@@ -38,6 +39,7 @@ _HOME = {
     "App": "app",
     "Ask": "tools.markers",
     "Audio": "content",
+    "CSP": "widgets.csp",
     "Conflict": "errors",
     "Context": "context",
     "Contract": "contract",
@@ -71,11 +73,12 @@ _HOME = {
     "wrap": "wrapping",
 }
 
-__all__ = [
+__all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are not first
     "Annotations",
     "App",
     "Ask",
     "Audio",
+    "CSP",
     "Conflict",
     "Context",
     "Contract",

@@ -109,6 +109,10 @@ class Program:
             from .target import select_by_tags
 
             select_by_tags(app, options.tag, options.exclude_tag)
+        if any(tool.settings.widget for tool in app.tools.values()):
+            from .target import require_widgets
+
+            require_widgets(app)
         return app
 
 

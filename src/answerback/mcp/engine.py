@@ -55,6 +55,10 @@ class Engine:
     def __init__(
         self, registry: Registry, handlers: Handlers, signer: Callable[[], Signer]
     ) -> None:
+        if any(tool.settings.widget for tool in registry.tools.values()):
+            from ..widgets.tool_keys import check_widgets
+
+            check_widgets(registry)
         self._registry = registry
         self._handlers = handlers
         self._signer = signer
@@ -210,6 +214,9 @@ class Engine:
         except InvalidOutput as exc:
             raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc.for_caller()}") from None
         contents = [_content(body, peer.version) for body in bodies]
+        if resource.is_widget:
+            meta = resource.content_meta(self._registry, peer.describe_request("mcp"))
+            contents = [content | {"_meta": meta} for content in contents]
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 
     def _find_resource(self, uri: str, version: Version) -> tuple[Resource, bytes]:

@@ -17,7 +17,7 @@ from ..tools.resource import Resource
 from ..tools.tool import Tool
 from ..tools.tool_options import ToolSettings
 from ..versions import Version
-from .jsonrpc import INVALID_PARAMS, Params, RpcError, read_params
+from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Params, RpcError, read_params
 from .params import Page
 
 T = TypeVar("T")
@@ -42,9 +42,20 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
     entry["inputSchema"] = tool.input_schema
     if version.structured and tool.settings.structured and tool.output_schema is not None:
         entry["outputSchema"] = _output_schema(tool)
-    if version.tool_annotations and (hints := tool.settings.hints):
+    has_widget = tool.settings.widget is not None
+    if (version.tool_annotations or has_widget) and (hints := tool.settings.hints):
         entry["annotations"] = hints
+    if has_widget:
+        _require_widget(tool)
     return entry | _extras(tool.settings, version)
+
+
+def _require_widget(tool: Tool) -> None:
+    """Refuse the list if the widget of a tool was removed, or was never registered."""
+    from ..widgets.tool_keys import missing_widget
+
+    if (message := missing_widget(tool)) is not None:
+        raise RpcError(INTERNAL_ERROR, message)
 
 
 def _output_schema(tool: Tool) -> dict[str, Any] | None:
@@ -100,7 +111,8 @@ def _extras(settings: ToolSettings, version: Version) -> dict[str, Any]:
         extras["title"] = settings.title
     if version.icons and settings.icons:
         extras["icons"] = icons_of(settings.icons)
-    if version.titles and settings.meta:
+    # The hosts of widgets read these keys in versions that do not have `_meta` here, too.
+    if settings.meta and (version.titles or "ui" in settings.meta):
         extras["_meta"] = settings.meta
     return extras
 

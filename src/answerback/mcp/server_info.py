@@ -16,6 +16,8 @@ from .mcp_request_info import client_info
 from .params import Initialize
 from .session import ClientCapabilities, Session
 
+WIDGETS = "io.modelcontextprotocol/ui"
+"""The name of MCP Apps among the extensions of MCP."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -57,6 +59,8 @@ class ServerInfo:
         if version.completions and (self._registry.resources or self._registry.prompts):
             found["completions"] = {}
         found["logging"] = {}
+        if any(uri.startswith("ui://") for uri in self._registry.resources):
+            found["extensions"] = {WIDGETS: {}}
         return found
 
     def offers(self, family: str, version: Version) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +16,9 @@ from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
 from .tool_options import CommonOptions
 from .uri_template import UriTemplate
+
+if TYPE_CHECKING:
+    from ..request_info import RequestInfo
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")
 
@@ -32,6 +35,8 @@ class Resource(Tool):
     """A function that returns the contents of a URI: text, bytes, or data for JSON."""
 
     noun = "resource"
+    is_widget = False
+    """Whether it is the page of tools, which is served whatever tags select those."""
     _check_name = staticmethod(check_free_name)
 
     def __init__(
@@ -57,6 +62,10 @@ class Resource(Tool):
             for name, value in values.items()
         ]
         return msgspec.json.encode(self.signature.from_strings(pairs))
+
+    def content_meta(self, app: Any, request: RequestInfo) -> dict[str, Any]:
+        """The `_meta` of each content, for a request that *app* serves."""
+        return {}
 
     def _check_variables(self) -> None:
         parameters = {parameter.name for parameter in self.signature.parameters}

@@ -13,6 +13,7 @@ import msgspec
 
 from ..content import Icon
 from ..errors import ToolError
+from ..hosts import is_endpoint
 
 
 class CommonOptions(TypedDict, total=False):
@@ -53,6 +54,13 @@ class ToolOptions(CommonOptions, total=False):
     idempotent: bool
     open_world: bool
     """Hints for hosts; a host must not rely on them."""
+    widget: str
+    """The name of the widget that shows the reply."""
+    invoking: str
+    invoked: str
+    """Texts of at most 64 characters that ChatGPT shows while the tool runs, and after it."""
+    visible_to: Collection[Literal["model", "app"]]
+    """Who may call the tool: the model, the widgets ("app"), or both, which is the default."""
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +85,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     destructive: bool | None = None
     idempotent: bool | None = None
     open_world: bool | None = None
+    widget: str | None = None
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -128,6 +137,14 @@ def _is_duration(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_status(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 64
+
+
 _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "title": ("a str", lambda value: isinstance(value, str)),
     "description": ("a str", lambda value: isinstance(value, str)),
@@ -155,6 +172,21 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "timeout": ("a number of seconds greater than 0", _is_duration),
     "returns": ("'reply' or 'value'", lambda value: value in ("reply", "value")),
     "structured": ("True or False", lambda value: isinstance(value, bool)),
+    "widget": ("the name of a widget, such as 'accounts'", _is_text),
+    "invoking": ("a text of 1 to 64 characters", _is_status),
+    "invoked": ("a text of 1 to 64 characters", _is_status),
+    "visible_to": (
+        "a set of 'model' and 'app', such as {'app'}",
+        lambda value: (
+            isinstance(value, set | frozenset | list | tuple)
+            and bool(value)
+            and all(who in ("model", "app") for who in value)
+        ),
+    ),
+    "url": (
+        "the whole URL of the MCP endpoint, such as 'https://example.com/mcp'",
+        lambda value: isinstance(value, str) and is_endpoint(value),
+    ),
     "nan": ("'refuse' or 'null'", lambda value: value in ("refuse", "null")),
     "input_schema": (
         "a JSON Schema with 'type': 'object'",
