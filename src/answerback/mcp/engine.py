@@ -41,9 +41,9 @@ from .server_info import ServerInfo
 
 if TYPE_CHECKING:
     from ..content import Embedded
+    from ..signing import Signer
     from ..tools.resource import Resource
     from ..tools.tool import Tool
-    from .signing import Signer
 
 _encode = msgspec.json.Encoder().encode
 _Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]

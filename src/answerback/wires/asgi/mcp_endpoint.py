@@ -22,9 +22,9 @@ from ...mcp.jsonrpc import (
 )
 from ...mcp.mcp_peer import McpPeer
 from ...mcp.session import ClientCapabilities
-from ...mcp.signing import Signer
 from ...registry import Registry
 from ...reply import Reply
+from ...signing import Signer
 from ...versions import LATEST_STATEFUL, STATEFUL
 from ..http.refusals import refuse_media
 from .http_error import HttpError

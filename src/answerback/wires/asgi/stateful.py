@@ -21,9 +21,9 @@ from ...mcp.jsonrpc import (
 )
 from ...mcp.params import Meta
 from ...mcp.session import ClientCapabilities
-from ...mcp.signing import Signer
 from ...mcp.subscriptions import change_frame
 from ...registry import Change, Registry
+from ...signing import Signer
 from ...versions import V2025_11_25
 from .http_error import HttpError
 from .in_flight import BatchPeer, HttpPeer, InFlight
