@@ -53,6 +53,10 @@ class AppOptions(TypedDict, total=False):
     icons: Sequence[Icon]
     website_url: str
     """Shown by MCP hosts beside the name of the server."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates of all tools, resources, prompts and completions; they run before their own."""
+    challenge: Literal["auto", "http", "result"]
+    """How a client over MCP learns that it must log in: by an HTTP status or in the result."""
     middleware: Sequence[Middleware]
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
@@ -85,6 +89,9 @@ class App(Registry):
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
+        if requires := options.get("requires"):
+            self.requires = tuple(requires)
+        self.challenge = options.get("challenge", "auto")
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
         if middleware := options.get("middleware"):
