@@ -61,6 +61,10 @@ class AppOptions(TypedDict, total=False):
     """Shown by MCP hosts beside the name of the server."""
     url: str
     """The URL of the MCP endpoint as clients know it, such as "https://example.com/mcp"."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates of all tools, resources, prompts and completions; they run before their own."""
+    challenge: Literal["auto", "http", "result"]
+    """How a client over MCP learns that it must log in: by an HTTP status or in the result."""
     middleware: Sequence[Middleware]
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
@@ -93,6 +97,9 @@ class App(Registry):
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
+        if requires := options.get("requires"):
+            self.requires = tuple(requires)
+        self.challenge = options.get("challenge", "auto")
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
         self.url = options.get("url", "")

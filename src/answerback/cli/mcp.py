@@ -24,7 +24,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = load()
     if os.environ.get("ANSWERBACK_SECRET"):
         # It signs the state of questions; an invalid one is reported now, not at a question.
-        from ..mcp.signing import signer_from_environment
+        from ..signing import signer_from_environment
 
         signer_from_environment()
     from ..wires.interpreter_settings import collect_garbage_less_often

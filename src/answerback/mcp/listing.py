@@ -28,10 +28,20 @@ PAGE_SIZE = 1000
 _Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
 
 
-def list_page(registry: Registry, method: str, version: Version, raw: Params) -> dict[str, Any]:
-    """The result of a list method: one page, and the cursor of the next page."""
+def list_page(
+    registry: Registry,
+    method: str,
+    version: Version,
+    raw: Params,
+    seen: Callable[[Any], bool] | None = None,
+) -> dict[str, Any]:
+    """The result of a list method: one page, and the cursor of the next page.
+
+    *seen* tells of which entries the client may know.
+    """
     key, items, entry = LISTS[method]
-    shown, cursor = _page(items(registry), read_params(raw, Page).cursor)
+    listed = items(registry) if seen is None else list(filter(seen, items(registry)))
+    shown, cursor = _page(listed, read_params(raw, Page).cursor)
     result: dict[str, Any] = {key: [entry(item, version) for item in shown]}
     return result if cursor is None else result | {"nextCursor": cursor}
 

@@ -29,6 +29,8 @@ class CommonOptions(TypedDict, total=False):
     meta: Mapping[str, Any]
     tags: Collection[str]
     """Words such as "read"; `--tag` and `app.disable(tag=…)` select by them."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates that a caller must pass, such as [login(), scope("accounts:read")]."""
 
 
 class ToolOptions(CommonOptions, total=False):
@@ -77,6 +79,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     icons: Sequence[Icon] = ()
     meta: Mapping[str, Any] | None = None
     tags: Collection[str] = ()
+    requires: Sequence[Callable[..., Any]] = ()
     examples: Sequence[Mapping[str, Any]] = ()
     raises: Sequence[type[ToolError]] = ()
     input_schema: dict[str, Any] | None = None
@@ -145,6 +148,12 @@ def _is_security_scheme(value: Any) -> bool:
     return is_security_scheme(value)
 
 
+def _are_gates(value: Any) -> bool:
+    from .gate_list import checked_gates
+
+    return bool(checked_gates(value)) or value in ([], ())
+
+
 def _is_duration(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
@@ -177,6 +186,11 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
             isinstance(value, set | frozenset | list | tuple)
             and all(isinstance(tag, str) and tag for tag in value)
         ),
+    ),
+    "requires": ("a list of gates, such as [login()]", _are_gates),
+    "challenge": (
+        "'auto', 'http' or 'result'",
+        lambda value: value in ("auto", "http", "result"),
     ),
     "examples": (
         "a list of argument objects, such as [{'x': 7}]",
