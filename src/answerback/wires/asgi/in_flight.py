@@ -18,6 +18,7 @@ from ...mcp.session import ClientCapabilities
 from ...versions import Version
 from .request import JSON_HEADERS, HttpRequest
 from .sse import KEEP_ALIVE, EventStream, disconnected
+from .token_expiry import expiry_of
 
 if TYPE_CHECKING:
     from ...mcp.engine import Engine
@@ -92,8 +93,13 @@ class HttpPeer(McpPeer):
         """Respond with an event stream from now on."""
         self._stream = stream or self._stream
         if self._writing is None and not (self._closed or self._detached):
-            writing = self.stream.write_to(self.http.send, start=0, prime=self.prime)
+            expires = expiry_of(self.http)
+            writing = self.stream.write_to(
+                self.http.send, start=0, prime=self.prime, expires=expires
+            )
             self._writing = self._loop.create_task(writing)
+            if expires is not None:
+                self._writing.add_done_callback(self._on_written)
 
     async def finish(self, frame: Frame | None, status: int = 200) -> None:
         """Send the last frame: as plain JSON, or as the last event if the stream has begun."""
@@ -125,6 +131,12 @@ class HttpPeer(McpPeer):
         """
         self._detached = True
         await self._end_response()
+
+    def _on_written(self, _: object) -> None:
+        """The token of the client has expired before the result: as if it had disconnected."""
+        on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
+        if not (self._closed or self._detached) and on_disconnect is not None:
+            on_disconnect()
 
     def _is_unreadable(self) -> bool:
         """Whether no client can read the stream any more."""
