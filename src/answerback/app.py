@@ -18,6 +18,7 @@ from .tools.tool_options import ToolOptions, check_options
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
+    from .authentication import Authenticator
     from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
     from .content import Icon
@@ -69,6 +70,8 @@ class AppOptions(TypedDict, total=False):
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
     """Functions that see each outcome, refusals too: `def count(seen)`."""
+    auth: Authenticator
+    """Authenticates the requests over HTTP, such as `OAuth(...)` of `answerback.auth`."""
 
 
 class App(Registry):
@@ -111,6 +114,7 @@ class App(Registry):
             from .calls.around import checked_observers
 
             self.observers = checked_observers(observers)
+        self.auth = options.get("auth")
         self._handlers: Handlers | None = None
         if len(sys.argv) > 1:
             # Once, however many apps a program has.

@@ -182,7 +182,7 @@ class Engine:
             # Imported here, because only a question needs signed state.
             from .input_required import recall
 
-            recall(peer, retry, _binding(kind, call), self._signer())
+            recall(peer, retry, _binding(kind, call, peer), self._signer())
 
     def _reply_or_question(
         self, kind: str, call: Call, peer: McpPeer, outcome: Outcome
@@ -200,7 +200,7 @@ class Engine:
             return reply_or_refusal(outcome)
         from .input_required import input_required
 
-        asking = input_required(peer, outcome, _binding(kind, call), self._signer())
+        asking = input_required(peer, outcome, _binding(kind, call, peer), self._signer())
         return self.server_info.encode_result(asking, peer.version)
 
     async def _read_resource(self, peer: McpPeer, raw: Params) -> bytes:
@@ -301,9 +301,10 @@ def _uses_peer(tool: Tool) -> bool:
     return signature.context is not None or bool(signature.questions or tool.around)
 
 
-def _binding(kind: str, call: Call) -> bytes:
-    """The request that an answer belongs to; the signed state is bound to it."""
-    return b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
+def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:
+    """The request and the user that an answer belongs to; the signed state is bound to them."""
+    request = b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
+    return peer.user_key + b"\0" + request if peer.user_key else request
 
 
 def _content(body: Embedded, meta: dict[str, Any], version: Version) -> dict[str, Any]:
