@@ -8,13 +8,15 @@ from typing import Any
 
 import msgspec
 
-from . import json_text, large_text, nodes
+from . import json_text, large_text
 from .annotation_reader import read_type
 from .coerce import coerce
+from .decoded_json import discard
 from .describe import MAX_SHOWN, describe, describe_value, similar_names
 from .msgspec_types import MsgspecTypes
 from .nodes import Node
 from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyProblems
+from .text_pieces import NumberOutOfRange
 from .validator_text import refusal
 
 
@@ -99,25 +101,30 @@ class Arguments:
         """Decode arguments that msgspec refused, or raise InvalidArguments with all problems."""
         coercion = Coercion(lenient=self._lenient)
         loaded: list[Any] = []
+        built: dict[str, Any] | None = None
         try:
-            loaded.append(_load_object(raw, coercion, decoder.has_records))
+            loaded.append(_load_object(raw, coercion))
             if in_steps:
                 coercion.steps = decoder.steps()
-                if (built := decoder.build(loaded[0], coercion.steps)) is not None:
-                    return built
-            loaded.append(decoder.coerce(loaded[0], coercion))
-            if not coercion.problems:
-                built = decoder.build(loaded[1], decoder.steps()) if in_steps else None
-                return decoder.convert(loaded[1]) if built is None else built
+                built = decoder.build(loaded[0], coercion.steps)
+            if built is None:
+                loaded.append(decoder.coerce(loaded[0], coercion))
+                if not coercion.problems:
+                    built = decoder.build(loaded[1], decoder.steps()) if in_steps else None
+                    built = decoder.convert(loaded[1]) if built is None else built
         except TooManyProblems:
             raise InvalidArguments(tuple(coercion.problems), are_all=False) from None
         except RecursionError:
             problem = Problem(path="", message="nested too deep for these types")
             raise InvalidArguments((*coercion.problems, problem)) from None
         finally:
-            # Freeing a large tree at once would keep the other threads waiting.
-            large_text.discard(loaded)
-        raise InvalidArguments(tuple(coercion.problems))
+            # Freeing a large tree at once would keep the other threads waiting. The arguments of
+            # the function may contain parts of it.
+            if in_steps and (built is None or not decoder.keeps_json):
+                discard(loaded)
+        if built is None:
+            raise InvalidArguments(tuple(coercion.problems))
+        return built
 
 
 class _ArgumentsDecoder:
@@ -148,14 +155,13 @@ class _ArgumentsDecoder:
         self.decode = self._types.decoder(self._struct).decode
 
     @cached_property
-    def has_records(self) -> bool:
-        """Whether an argument is itself a record or a model; only a large text asks for it."""
-        trees = map(nodes.without_notes, self.nodes.values())
-        return any(isinstance(each, nodes.Record | nodes.Model) for each in trees)
+    def keeps_json(self) -> bool:
+        """Whether typed values may contain decoded JSON; only a large text asks for it."""
+        return large_text.keeps_json(self.nodes.values())
 
     def steps(self) -> large_text.StepBuilder:
         """Return a builder for one large text."""
-        return large_text.StepBuilder(self._types)
+        return large_text.StepBuilder(self._types, keeps_json=self.keeps_json)
 
     def build(self, sent: dict[str, Any], steps: large_text.StepBuilder) -> dict[str, Any] | None:
         """Return typed values in steps, and UNSET for absent ones; None if anything is wrong."""
@@ -226,15 +232,22 @@ def default_copier(default: Any) -> Callable[[], Any] | None:
     return None if is_shared else lambda: deepcopy(default)
 
 
-def _load_object(raw: bytes, coercion: Coercion, has_records: bool) -> dict[str, Any]:
+def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
     try:
-        sent = large_text.load_in_steps(raw, has_records=has_records)
+        sent = large_text.load_in_steps(raw)
     except msgspec.ValidationError:
         # One of the numbers is out of range; decode each argument by itself.
         return _load_each(raw, coercion)
+    except NumberOutOfRange as error:
+        for name in error.names:
+            coercion.report(name[:MAX_SHOWN], "number out of range")
+        if not error.names:
+            coercion.report("", "expected an object of arguments", expected="object")
+        raise InvalidArguments(tuple(coercion.problems)) from None
     if isinstance(sent, dict):
         return sent
     message = f"expected an object of arguments, got {describe_value(sent)}"
+    discard([sent])
     coercion.report("", message, expected="object")
     raise InvalidArguments(tuple(coercion.problems))
 

@@ -14,8 +14,7 @@ import msgspec
 from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaError, SchemaValidator
 
-from .coerce import STEP
-from .large_text import discard
+from .decoded_json import STEP, discard
 
 
 def build_in_slices(annotation: Any, value: Any, validator: Any) -> Any:
