@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..content import BLOCKS, Audio, Block, Image, Text, changed_block
-from ..dialects.detect import FINISHED_MARKS
-from ..reply import Error, Reply
+from ..reply import FINISHED_MARKS, Error, Reply
 from ..shape import EMPTY, Shape
 from ..tools.return_type import is_result_class, shape_of_value
 from ..tools.tool import Tool

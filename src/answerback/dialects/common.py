@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; keys of an author with it are not sent."""
+REFUSAL = META_PREFIX + "refusal"
+"""The key of the reason why a gate refused a call; a widget shows it."""
 
 encode = msgspec.json.Encoder().encode
 
@@ -59,6 +61,14 @@ def author_meta(meta: Any) -> dict[str, Any]:
     if not isinstance(meta, dict):
         return {}
     return {key: value for key, value in meta.items() if not str(key).startswith(META_PREFIX)}
+
+
+def refusal_meta(error: Error, url: str | None, feature: str | None) -> dict[str, Any]:
+    """Return the `_meta` of a refusal: its reason, and the page where the user can mend it."""
+    reason = without_none(
+        code=error.code, message=error.message, hint=error.hint, url=url, feature=feature
+    )
+    return {REFUSAL: reason}
 
 
 def answerback_meta(meta: Any, name: str) -> dict[str, Any]:

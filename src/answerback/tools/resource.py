@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +16,9 @@ from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
 from .tool_options import CommonOptions
 from .uri_template import UriTemplate
+
+if TYPE_CHECKING:
+    from ..request_info import RequestInfo
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")
 
@@ -34,6 +37,8 @@ class Resource(Tool):
     """A function that returns the contents of a URI: text, bytes, or data for JSON."""
 
     noun = "resource"
+    is_widget = False
+    """Whether it is the page of tools, which is served whatever tags select those."""
     _check_name = staticmethod(check_free_name)
 
     def __init__(
@@ -62,6 +67,10 @@ class Resource(Tool):
             for name, value in values.items()
         ]
         return msgspec.json.encode(self.signature.from_strings(pairs))
+
+    def meta_of_content(self, app: Any, request: RequestInfo | None) -> Mapping[str, Any]:
+        """The `_meta` of each content; that of a widget depends on the request."""
+        return self.content_meta or {}
 
     def _check_variables(self) -> None:
         parameters = {parameter.name for parameter in self.signature.parameters}
@@ -105,9 +114,9 @@ def contents_of(resource: Resource, uri: str, reply: Reply[Any]) -> list[Embedde
             return [Embedded(uri, text=encoded.decode(), mime=mime or "application/json")]
 
 
-def content_meta_of(resource: Resource, block: Embedded) -> dict[str, Any]:
-    """Return the `_meta` of a content: that of the resource, then that of the block.
+def content_meta_of(meta: Mapping[str, Any], block: Embedded) -> dict[str, Any]:
+    """Return the `_meta` of a content: that of the resource, *meta*, then that of the block.
 
     A block around the content does not exist in `resources/read`, so that its `_meta` counts too.
     """
-    return {**(resource.content_meta or {}), **(block.meta or {}), **(block.content_meta or {})}
+    return {**meta, **(block.meta or {}), **(block.content_meta or {})}

@@ -13,6 +13,7 @@ import msgspec
 
 from ..content import Icon
 from ..errors import ToolError
+from ..hosts import is_endpoint
 
 if TYPE_CHECKING:
     from ..metadata.meta_types import SecurityScheme
@@ -28,6 +29,8 @@ class CommonOptions(TypedDict, total=False):
     meta: Mapping[str, Any]
     tags: Collection[str]
     """Words such as "read"; `--tag` and `app.disable(tag=…)` select by them."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates that a caller must pass, such as [login(), scope("accounts:read")]."""
 
 
 class ToolOptions(CommonOptions, total=False):
@@ -58,6 +61,13 @@ class ToolOptions(CommonOptions, total=False):
     """Hints for hosts; a host must not rely on them."""
     security_schemes: Sequence[SecurityScheme]
     """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
+    widget: str
+    """The name of the widget that shows the reply."""
+    invoking: str
+    invoked: str
+    """Texts of at most 64 characters that ChatGPT shows while the tool runs, and after it."""
+    visible_to: Collection[Literal["model", "app"]]
+    """Who may call the tool: the model, the widgets ("app"), or both, which is the default."""
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,6 +79,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     icons: Sequence[Icon] = ()
     meta: Mapping[str, Any] | None = None
     tags: Collection[str] = ()
+    requires: Sequence[Callable[..., Any]] = ()
     examples: Sequence[Mapping[str, Any]] = ()
     raises: Sequence[type[ToolError]] = ()
     input_schema: dict[str, Any] | None = None
@@ -83,6 +94,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: bool | None = None
     open_world: bool | None = None
     security_schemes: Sequence[SecurityScheme] = ()
+    widget: str | None = None
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -136,8 +148,22 @@ def _is_security_scheme(value: Any) -> bool:
     return is_security_scheme(value)
 
 
+def _are_gates(value: Any) -> bool:
+    from .gate_list import checked_gates
+
+    return bool(checked_gates(value)) or value in ([], ())
+
+
 def _is_duration(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_status(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 64
 
 
 _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -161,6 +187,11 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
             and all(isinstance(tag, str) and tag for tag in value)
         ),
     ),
+    "requires": ("a list of gates, such as [login()]", _are_gates),
+    "challenge": (
+        "'auto', 'http' or 'result'",
+        lambda value: value in ("auto", "http", "result"),
+    ),
     "examples": (
         "a list of argument objects, such as [{'x': 7}]",
         lambda value: _are_all(value, lambda one: isinstance(one, Mapping)),
@@ -172,6 +203,21 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "timeout": ("a number of seconds greater than 0", _is_duration),
     "returns": ("'reply' or 'value'", lambda value: value in ("reply", "value")),
     "structured": ("True or False", lambda value: isinstance(value, bool)),
+    "widget": ("the name of a widget, such as 'accounts'", _is_text),
+    "invoking": ("a text of 1 to 64 characters", _is_status),
+    "invoked": ("a text of 1 to 64 characters", _is_status),
+    "visible_to": (
+        "a set of 'model' and 'app', such as {'app'}",
+        lambda value: (
+            isinstance(value, set | frozenset | list | tuple)
+            and bool(value)
+            and all(who in ("model", "app") for who in value)
+        ),
+    ),
+    "url": (
+        "the whole URL of the MCP endpoint, such as 'https://example.com/mcp'",
+        lambda value: isinstance(value, str) and is_endpoint(value),
+    ),
     "nan": ("'refuse' or 'null'", lambda value: value in ("refuse", "null")),
     "input_schema": (
         "a JSON Schema with 'type': 'object'",
