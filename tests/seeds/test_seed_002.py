@@ -172,8 +172,8 @@ def test_seed_002_04_05_06_and_29_resource_content_has_a_meta_inside_too(
 
 
 def test_seed_002_07_blocks_have_literal_types() -> None:
-    media = [Image(b"", "image/png"), Audio(b"", "audio/wav")]
-    blocks: list[Block] = [Text("a"), *media, Embedded("a:b", "a")]
+    media: list[Block] = [Image(b"", "image/png"), Audio(b"", "audio/wav")]
+    blocks = [Text("a"), *media, Embedded("a:b", "a")]
 
     assert [block.type for block in blocks] == ["text", "image", "audio", "resource"]
     assert get_type_hints(Text)["type"].__args__ == (Literal["text"],)
