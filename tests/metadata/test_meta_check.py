@@ -144,7 +144,7 @@ def test_settings_of_the_widget_are_refused_on_a_tool(member: str) -> None:
     ("place", "key", "value", "right_place"),
     [
         ("tool", "openai/widgetCSP", CSP, r"app.resource\(uri, content_meta=…\)"),
-        ("tool", "openai/widgetDescription", "a", r"app.resource\(uri, meta=…\)"),
+        ("tool", "openai/widgetDescription", "a", r"app.widget\(…\) or app.resource"),
         ("tool", "mcp/www_authenticate", "Bearer", r"failure\(meta=…\)"),
         ("resource", "openai/outputTemplate", "ui://a", r"@app.tool\(meta=…\)"),
         ("content", "openai/fileParams", ["a"], r"@app.tool\(meta=…\)"),

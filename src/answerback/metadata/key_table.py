@@ -37,7 +37,10 @@ class ValueKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MetaKey(msgspec.Struct, frozen=True):
-    """One key: its values, the places where it may stand, and the source that defines it."""
+    """One key: its values, the places where it may stand, and the source that defines it.
+
+    Messages name the first place.
+    """
 
     name: str
     kind: ValueKind
@@ -152,7 +155,7 @@ LOCATION = _object(
 _TOOL: tuple[Place, ...] = ("tool", "block")
 _TOOL_AND_RESULT: tuple[Place, ...] = ("tool", "result", "block")
 _RESULT: tuple[Place, ...] = ("result", "block")
-_WIDGET: tuple[Place, ...] = ("resource", "content", "result", "block")
+_WIDGET: tuple[Place, ...] = ("content", "resource", "result", "block")
 _REQUEST: tuple[Place, ...] = ("request",)
 
 KEYS: tuple[MetaKey, ...] = (
