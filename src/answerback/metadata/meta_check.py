@@ -6,7 +6,7 @@ host may have added them since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from .key_table import KEYS, Place, ValueKind
@@ -38,7 +38,7 @@ def check_meta(meta: Any, place: Place, argument: str = "meta") -> None:
     *argument* is the name of the parameter that the author gave it by. A value that is no dict
     is not looked at: it is refused with the whole reply, or with the options of a tool.
     """
-    if not isinstance(meta, Mapping):
+    if not isinstance(meta, dict):
         return
     for name, value in meta.items():
         if name in _NAMES or (isinstance(name, str) and name.lower().startswith(_PREFIXES)):
