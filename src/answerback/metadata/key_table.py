@@ -112,7 +112,7 @@ CHALLENGES = ValueKind(
     is_valid=lambda value: isinstance(value, str) or _are_texts(value),
 )
 VISIBILITY = ValueKind(expected="a list of 'model' and 'app'", is_valid=_is_visibility)
-EMPTY_OBJECT = ValueKind(expected="an empty dict, {}", is_valid=_is_object)
+EMPTY_OBJECT = ValueKind(expected="an empty dict, {}", is_valid=lambda value: value == {})
 NUMBER = ValueKind(
     expected="a number",
     is_valid=lambda value: isinstance(value, int | float) and not isinstance(value, bool),
