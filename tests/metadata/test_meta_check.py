@@ -77,6 +77,8 @@ EVERYWHERE = ["success", "failure", "tool", "resource", "content", "embedded", *
         ("mcp/www_authenticat", "mcp/www_authenticate"),
         ("mcp/www-authenticate", "mcp/www_authenticate"),
         ("ui/resourceURI", "ui/resourceUri"),
+        ("openai/invoking", "openai/toolInvocation/invoking"),
+        ("openai/fileParameters", "openai/fileParams"),
     ],
 )
 def test_a_misspelt_key_is_refused_with_the_near_name(place: str, misspelt: str, near: str) -> None:
@@ -92,7 +94,10 @@ def test_keys_of_others_and_keys_that_a_host_may_have_added_pass(place: str) -> 
         "accounts": [1],
         "com.example/outputTemplat": 1,
         "io.modelcontextprotocol/x": None,
-        "openai/somethingNobodyKnowsYet": 5,
+        "openai/widgetState": {"a": 1},
+        "openai/widgetTitle": "a",
+        "openai/toolInvocation/failed": "It failed.",
+        "openai/outputSchema": {},
         "mcp/other": {},
     }
 

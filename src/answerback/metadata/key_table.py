@@ -104,7 +104,7 @@ UI_URI = ValueKind(
 )
 ORIGIN = ValueKind(
     expected="an origin such as 'https://accounts.example.com'",
-    is_valid=lambda value: isinstance(value, str) and "." in value,
+    is_valid=lambda value: isinstance(value, str) and value != "",
 )
 SCHEMES = ValueKind(expected=SECURITY_SCHEMES, is_valid=are_security_schemes)
 CHALLENGES = ValueKind(

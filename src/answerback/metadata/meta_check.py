@@ -88,14 +88,22 @@ def _refuse_value(value: Any, expected: str, path: str) -> NoReturn:
 
 def _near(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that *name* is probably a misspelling of."""
-    plain = {_plain(each): each for each in known}
     wanted = _plain(name)
-    if wanted in plain:
-        return plain[wanted]
-    from difflib import get_close_matches
+    likeness, near = max((_likeness(wanted, _plain(each)), each) for each in known)
+    return near if likeness >= 0.8 else None
 
-    found = get_close_matches(wanted, plain, n=1, cutoff=0.8)
-    return plain[found[0]] if found else None
+
+def _likeness(one: str, other: str) -> float:
+    """Return how alike two names are, from 0 to 1; each part between slashes must be."""
+    parts, others = one.split("/"), other.split("/")
+    if parts[-1] == others[-1]:
+        return 1.0
+    if len(parts) != len(others):
+        return 0.0
+    from difflib import SequenceMatcher
+
+    pairs = zip(parts, others, strict=True)
+    return min(SequenceMatcher(None, part, each).ratio() for part, each in pairs)
 
 
 def _plain(name: str) -> str:
