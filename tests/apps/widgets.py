@@ -1,41 +1,57 @@
-"""An app with widgets, for the tests with official clients."""
+"""Two tools and one widget, for hosts that show widgets. DECLARED is an origin it may reach."""
 
-from answerback import CSP, App, Reply, success
+import os
 
-app = App("bank", url="https://example.com/mcp")
+import msgspec
+
+from answerback import CSP, App, Reply, failure, success
+
+app = App("bank", version="1.0")
+declared = os.environ.get("DECLARED", "https://api.example.com")
 app.widget(
     "accounts",
-    html="<!doctype html><html><head><title>Accounts</title></head><body></body></html>",
-    csp=CSP(
-        connect=["https://api.example.com"],
-        resources=["https://*.cdn.example.com"],
-        frames=["https://video.example.com"],
-        base_uris=["https://www.example.com"],
-        redirects=["https://pay.example.com"],
-    ),
-    domain="https://accounts.example.com",
+    path="accounts.html",
+    csp=CSP(connect=[declared]),
     border=True,
-    description="Balances of all accounts",
-    permissions={"camera", "microphone", "geolocation", "clipboardWrite"},
-    host="claude",
+    description="A table of the accounts of one owner.",
 )
-app.widget("plain", html="<p>Nothing more</p>")
+
+BALANCES = {"Ada": {"Checking": 1250.0, "Savings": 18400.5}, "Bob": {}}
 
 
-@app.tool(widget="accounts", invoking="Loading…", invoked="Done", read_only=True)
-def accounts() -> Reply[dict[str, int]]:
-    """List the accounts."""
-    return success("One account", {"savings": 7}, {"token": "for the widget alone"})
+class Account(msgspec.Struct):
+    name: str
+    balance: float
 
 
-@app.tool(widget="plain", visible_to={"app"})
-def refresh() -> int:
-    return 1
+class Accounts(msgspec.Struct):
+    owner: str
+    accounts: list[Account]
 
 
-@app.tool
-def add(x: int, y: int) -> int:
-    return x + y
+@app.tool(widget="accounts", invoking="Reading accounts", invoked="Accounts read", read_only=True)
+def accounts(owner: str = "Ada") -> Reply[Accounts]:
+    """Show the accounts of one owner.
+
+    Args:
+        owner: The name of the owner.
+    """
+    if owner == "Bob":
+        return failure("Bob has no plan that shows accounts.", "SUBSCRIPTION_REQUIRED")
+    rows = [Account(name, balance) for name, balance in BALANCES.get(owner, {}).items()]
+    return success(
+        f"{len(rows)} accounts of {owner}", Accounts(owner, rows), meta={"currency": "EUR"}
+    )
+
+
+@app.tool(visible_to={"app"}, read_only=True)
+def history(account: str) -> list[str]:
+    """List the last payments of an account.
+
+    Args:
+        account: The name of the account.
+    """
+    return [f"{account}: rent -800.00", f"{account}: salary 2100.00"]
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 from tests.conftest import ROOT, serving
 from tests.mcp.official_tools import node_command, node_environment
 
-APP = ROOT / "tests" / "apps" / "widgets.py"
+APP = ROOT / "tests" / "apps" / "widgets_for_clients.py"
 SCRIPT = Path(__file__).parent / "widget_client.mjs"
 URI = "ui://widget/accounts.html"
 HINTS = ["destructiveHint", "openWorldHint", "readOnlyHint"]

@@ -62,7 +62,8 @@
   /** @param {any} value @returns {value is Json} */
   function isToolResult(value) {
     if (!isObject(value)) return false;
-    return "structuredContent" in value || "isError" in value || isBlocks(value.content);
+    if (isBlocks(value.content) || isObject(value._meta)) return true;
+    return "structuredContent" in value || "isError" in value;
   }
 
   /** @param {string} text The object or array that *text* is in JSON; undefined if it is none. */
