@@ -181,12 +181,12 @@ def test_the_command_line_gives_the_url(tmp_path: Path) -> None:
 def test_the_page_on_widgets_shows_the_table_of_hosts() -> None:
     page = (ROOT / "docs" / "widgets.md").read_text()
     rows = [
-        f"| {each.host} | {each.need} | {each.done} | {each.source} | {each.checked} |"
+        f"| {each.host} | {each.need} | {each.done} | {each.source} | {each.date} |"
         for each in QUIRKS
     ]
 
     found = [line for line in page.splitlines() if line.startswith(("| Cl", "| Ch", "| sev"))]
 
     assert found == rows
-    assert all(re.fullmatch(r"20\d\d-\d\d-\d\d", each.checked) for each in QUIRKS)
+    assert all(re.fullmatch(r"20\d\d-\d\d-\d\d", each.date) for each in QUIRKS)
     assert all(each.source for each in QUIRKS)
