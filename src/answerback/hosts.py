@@ -146,8 +146,8 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         "ChatGPT",
-        "logs in after a result with `mcp/www_authenticate`, not after a status",
-        "such a result, unless `App(challenge=…)` says otherwise",
+        "asks its user to log in by `mcp/www_authenticate` in a result at HTTP 200",
+        'such a result instead of HTTP 401 or 403, unless `App(challenge="http")`',
         _REFERENCE,
         _READ,
     ),
