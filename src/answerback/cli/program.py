@@ -129,6 +129,15 @@ class Program:
         return app
 
 
+def require_widgets(app: App) -> App:
+    """Return the app; raises CannotLoad if a tool names a widget that its app does not have."""
+    if any(tool.settings.widget for tool in app.tools.values()):
+        from .target import check_widgets_of
+
+        check_widgets_of(app)
+    return app
+
+
 def program_name(started: str) -> str:
     """How to type the program that runs its own App; *started* is `sys.argv[0]`.
 

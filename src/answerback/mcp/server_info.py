@@ -15,6 +15,8 @@ from .listing import icons_of
 from .params import Initialize
 from .session import ClientCapabilities, Session
 
+WIDGETS = "io.modelcontextprotocol/ui"
+"""The name of MCP Apps among the extensions of MCP."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -56,6 +58,8 @@ class ServerInfo:
         if version.completions and (self._registry.resources or self._registry.prompts):
             found["completions"] = {}
         found["logging"] = {}
+        if any(uri.startswith("ui://") for uri in self._registry.resources):
+            found["extensions"] = {WIDGETS: {}}
         return found
 
     def offers(self, family: str, version: Version) -> bool:

@@ -58,6 +58,9 @@ class Tool:
         self.source = source_of(fn)
         self.name = self._check_name(settings.name or _name_of(fn, self.source))
         self.title = settings.title
+        self.security_schemes = tuple(settings.security_schemes)
+        if settings.meta:
+            check_tool_meta(settings.meta, self.noun)
         self.timeout = settings.timeout
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
@@ -169,6 +172,14 @@ class Tool:
         from .tool_schemas import make_output_schema
 
         return make_output_schema(self)
+
+
+def check_tool_meta(meta: Mapping[str, Any], noun: str) -> None:
+    """Check the `_meta` of a tool or a resource; hosts define no keys for prompts."""
+    from ..metadata.meta_check import check_meta
+
+    if noun in ("tool", "resource"):
+        check_meta(meta, "tool" if noun == "tool" else "resource")
 
 
 def _refuse_lambda(name: object) -> None:
