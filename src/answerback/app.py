@@ -90,12 +90,7 @@ class App(Registry):
         )
         if "codes" in options:
             add_codes(options["codes"])
-        if "lenient" in options:
-            self.tool_defaults["lenient"] = options["lenient"]
-        if "returns" in options:
-            self.tool_defaults["returns"] = options["returns"]
-        if "nan" in options:
-            self.tool_defaults["nan"] = options["nan"]
+        self.tool_defaults = _tool_defaults(options)
         if (records := options.get("records")) is not None:
             self.records = _records(records)
         if (function := options.get("lifespan")) is not None:
@@ -265,6 +260,18 @@ def _url(options: AppOptions) -> str:
     if url and getattr(options.get("auth"), "url", url) != url:
         raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
     return url
+
+
+def _tool_defaults(options: AppOptions) -> ToolOptions:
+    """Return the options of tools that the app gives."""
+    defaults: ToolOptions = {}
+    if "lenient" in options:
+        defaults["lenient"] = options["lenient"]
+    if "returns" in options:
+        defaults["returns"] = options["returns"]
+    if "nan" in options:
+        defaults["nan"] = options["nan"]
+    return defaults
 
 
 def _records(records: Sink | Records) -> Records:

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ...authentication import Challenge
 from ...calls.call import Call, Handler, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
@@ -95,6 +94,7 @@ class Routes:
         auth = self._registry.auth
         if call.challenge is None and (auth is None or error.row.status != 401):
             return written
+        from ...authentication import Challenge
         from ...gates.challenge import header_value
 
         challenge = call.challenge or Challenge(description=error.message)
