@@ -44,7 +44,9 @@ async function launch() {
 let browser, page;
 let errors = [];
 
+// Frames of other programs have no name: "innermost" is the one that was added last.
 function frame(name) {
+  if (name === "innermost") return page.frames().at(-1);
   return name ? page.frame({ name }) : page.mainFrame();
 }
 
@@ -61,7 +63,7 @@ const commands = {
   async evaluate({ expression, in: name }) {
     return frame(name).evaluate(expression);
   },
-  async until({ expression, in: name, seconds = 20 }) {
+  async until({ expression, in: name, seconds = Number(process.env.BROWSER_WAIT ?? 20) }) {
     const end = Date.now() + seconds * 1000;
     for (let last = "no such frame"; ; ) {
       try {
