@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         Unavailable,
     )
     from .limits import Limits
+    from .metadata.meta_types import ResourceMeta, ResultMeta, ToolMeta
     from .records import audit
     from .reply import Reply, failure, success
     from .rules import validate
@@ -60,9 +61,12 @@ _HOME = {
     "Observation": "calls.around",
     "RateLimited": "errors",
     "Reply": "reply",
+    "ResourceMeta": "metadata.meta_types",
+    "ResultMeta": "metadata.meta_types",
     "Text": "content",
     "TimedOut": "errors",
     "ToolError": "errors",
+    "ToolMeta": "metadata.meta_types",
     "Unauthenticated": "errors",
     "Unavailable": "errors",
     "audit": "records",
@@ -99,9 +103,12 @@ __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are n
     "Observation",
     "RateLimited",
     "Reply",
+    "ResourceMeta",
+    "ResultMeta",
     "Text",
     "TimedOut",
     "ToolError",
+    "ToolMeta",
     "Unauthenticated",
     "Unavailable",
     "audit",
@@ -116,9 +123,17 @@ __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are n
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import gc
     from importlib import import_module
 
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    # Modules are no garbage, and looking for some takes a tenth of the import.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    finally:
+        if was_enabled:
+            gc.enable()
     globals()[name] = value
     return value
 

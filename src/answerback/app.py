@@ -18,6 +18,7 @@ from .tools.tool_options import ToolOptions, check_options
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
+    from .authentication import Authenticator
     from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
     from .content import Icon
@@ -61,10 +62,16 @@ class AppOptions(TypedDict, total=False):
     """Shown by MCP hosts beside the name of the server."""
     url: str
     """The URL of the MCP endpoint as clients know it, such as "https://example.com/mcp"."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates of all tools, resources, prompts and completions; they run before their own."""
+    challenge: Literal["auto", "http", "result"]
+    """How a client over MCP learns that it must log in: by an HTTP status or in the result."""
     middleware: Sequence[Middleware]
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
     """Functions that see each outcome, refusals too: `def count(seen)`."""
+    auth: Authenticator
+    """Authenticates the requests over HTTP, such as `OAuth(...)` of `answerback.auth`."""
 
 
 class App(Registry):
@@ -93,6 +100,9 @@ class App(Registry):
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
+        if requires := options.get("requires"):
+            self.requires = tuple(requires)
+        self.challenge = options.get("challenge", "auto")
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
         self.url = options.get("url", "")
@@ -104,6 +114,7 @@ class App(Registry):
             from .calls.around import checked_observers
 
             self.observers = checked_observers(observers)
+        self.auth = options.get("auth")
         self._handlers: Handlers | None = None
         if len(sys.argv) > 1:
             # Once, however many apps a program has.
@@ -205,6 +216,10 @@ class App(Registry):
         from .wires.asgi.other_server import warn_of_several_workers
         from .wires.http.options import WebOptions
 
+        if any(tool.settings.widget for tool in self.tools.values()):
+            from .widgets.tool_keys import check_widgets
+
+            check_widgets(self)
         options = WebOptions(
             max_body=max_body,
             hosts=tuple(hosts),

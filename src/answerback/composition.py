@@ -357,6 +357,11 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     made.contract = app.contract
     made.path = (app, *entry.path)
     made.around = (*app.middleware, *entry.around)
+    if app.requires or entry.gates is not None:
+        from .tools.gate_list import add_gates
+
+        add_gates(made, app.requires, app.limits.gates)
+        app.has_gates = True
     if app.runs_plain and (entry.around or any(each.observers for each in entry.path)):
         raise ValueError(
             f"{entry.path[-1].name!r} has middleware or observers; "

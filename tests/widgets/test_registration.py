@@ -106,7 +106,7 @@ def test_a_page_may_connect_to_origins_and_to_this_machine(origin: str) -> None:
 
 
 def test_a_web_socket_is_for_connections_alone() -> None:
-    with pytest.raises(ValueError, match="write 'https://live.example.com'"):
+    with pytest.raises(ValueError, match=r"write 'https://live\.example\.com'"):
         CSP(resources=["wss://live.example.com"])
 
 

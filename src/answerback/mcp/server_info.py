@@ -12,7 +12,6 @@ from ..registry import Registry
 from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, Version
 from .jsonrpc import Params, read_params
 from .listing import icons_of
-from .mcp_request_info import client_info
 from .params import Initialize
 from .session import ClientCapabilities, Session
 
@@ -37,7 +36,7 @@ class ServerInfo:
             "serverInfo": self._whole_info(version),
         }
         client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
-        session = Session(version, client, client_info(asked.info))
+        session = Session(version, client, asked.info)
         return session, _encode(result | self._instructions())
 
     def discover(self, version: Version) -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -29,6 +29,8 @@ class ResourceOptions(CommonOptions, total=False):
     mime: str
     size: int
     annotations: Annotations
+    content_meta: Mapping[str, Any]
+    """The `_meta` of the contents that `resources/read` sends, where hosts look for a widget's."""
 
 
 class Resource(Tool):
@@ -47,6 +49,9 @@ class Resource(Tool):
         self.mime = options.get("mime")
         self.size = options.get("size")
         self.annotations = options.get("annotations")
+        self.content_meta = options.get("content_meta")
+        if self.content_meta is not None:
+            _check_content_meta(self.content_meta)
         super().__init__(fn, {"lenient": True, "returns": "value", **options}, contract)
         self._check_variables()
 
@@ -63,9 +68,9 @@ class Resource(Tool):
         ]
         return msgspec.json.encode(self.signature.from_strings(pairs))
 
-    def content_meta(self, app: Any, request: RequestInfo) -> dict[str, Any]:
-        """The `_meta` of each content, for a request that *app* serves."""
-        return {}
+    def meta_of_content(self, app: Any, request: RequestInfo | None) -> Mapping[str, Any]:
+        """The `_meta` of each content; that of a widget depends on the request."""
+        return self.content_meta or {}
 
     def _check_variables(self) -> None:
         parameters = {parameter.name for parameter in self.signature.parameters}
@@ -75,6 +80,12 @@ class Resource(Tool):
                 f"resource {self.uri!r} has the variables {sorted(variables)}, "
                 f"and its function the parameters {sorted(parameters)}; they must be the same"
             )
+
+
+def _check_content_meta(meta: object) -> None:
+    from ..metadata.meta_check import check_meta
+
+    check_meta(meta, "content", "content_meta")
 
 
 def check_uri(uri: Any) -> None:
@@ -101,3 +112,11 @@ def contents_of(resource: Resource, uri: str, reply: Reply[Any]) -> list[Embedde
         case data:
             encoded = reply.encoded or Output(Any).encode(data)[0]
             return [Embedded(uri, text=encoded.decode(), mime=mime or "application/json")]
+
+
+def content_meta_of(meta: Mapping[str, Any], block: Embedded) -> dict[str, Any]:
+    """Return the `_meta` of a content: that of the resource, *meta*, then that of the block.
+
+    A block around the content does not exist in `resources/read`, so that its `_meta` counts too.
+    """
+    return {**meta, **(block.meta or {}), **(block.content_meta or {})}

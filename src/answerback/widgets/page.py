@@ -92,10 +92,7 @@ def _place(source: str, tag: re.Pattern[str]) -> int | None:
 
 def _bridge_script() -> str:
     """The bridge as an inline script, which every host's CSP allows."""
-    try:
-        with open(_BRIDGE, encoding="utf-8") as opened:
-            source = opened.read()
-    except FileNotFoundError:
-        return ""
+    with open(_BRIDGE, encoding="utf-8") as opened:
+        source = opened.read()
     # The HTML parser would end the script at the first `</script`, also within a string.
     return "<script>\n" + _END_OF_SCRIPT.sub(r"<\\/", source) + "</script>\n"

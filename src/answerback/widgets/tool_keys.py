@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..tools.tool_options import ToolOptions, check_options
@@ -56,7 +57,7 @@ def _keys(options: ToolOptions) -> dict[str, Any]:
     return keys if ui else {name: value for name, value in keys.items() if name != "ui"}
 
 
-def _merged(meta: dict[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
+def _merged(meta: Mapping[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
     """The author's `meta` with our keys; raises ValueError if both have the same key."""
     authors_ui = meta.get("ui", {})
     if not isinstance(authors_ui, dict):

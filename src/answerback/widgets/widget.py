@@ -74,7 +74,7 @@ class Widget(Resource):
         self._host = options.get("host")
         super().__init__(uri, self.page.read, cast("ResourceOptions", given), app.contract)
 
-    def content_meta(self, app: Registry, request: RequestInfo) -> dict[str, Any]:
+    def meta_of_content(self, app: Registry, request: RequestInfo | None) -> dict[str, Any]:
         """The `_meta` of the content: that of the list, and for Claude the domain of the page."""
         domain = _domain(app, request, self._host)
         ui = self._ui if domain is None else {**self._ui, "domain": domain}
@@ -171,14 +171,14 @@ def _permissions(given: Collection[str]) -> dict[str, dict[str, Any]]:
     return {name: {} for name in PERMISSIONS if name in given}
 
 
-def _domain(app: Registry, request: RequestInfo, host: HostName | None) -> str | None:
+def _domain(app: Registry, request: RequestInfo | None, host: HostName | None) -> str | None:
     """The domain of the page in Claude; None in other hosts, or if the endpoint is not known."""
     url = getattr(app.auth, "url", None) or app.url
     if not url:
         return None
     if host is None:
-        headers = request.headers
-        if headers is None:
+        headers = None if request is None else request.headers
+        if request is None or headers is None:
             return None  # A server on stdio has no URL that Claude could know.
         client = request.client
         host = detect_host(headers.get("user-agent"), client.name if client else None)
