@@ -183,6 +183,26 @@ def test_data_after_a_refusal_removes_the_prompt_and_shows_the_page_again(host: 
     assert host.run(PROMPT) is None
 
 
+def test_a_refusal_before_the_page_is_complete_hides_all_of_it(host: HostPage) -> None:
+    openai = {"toolOutput": None, "toolResponseMetadata": {"answerback/refusal": REFUSAL}}
+    host.show(f"{CONNECT}</script><main>Loading</main><script>", openai=openai)
+
+    host.until(PROMPT)
+
+    assert not host.run(SHOWN)
+
+
+def test_data_before_the_page_is_complete_leaves_no_prompt(host: HostPage) -> None:
+    openai = {"toolOutput": None, "toolResponseMetadata": {"answerback/refusal": REFUSAL}}
+    change = "new CustomEvent('openai:set_globals', {detail: {globals: {toolOutput: {balance: 1}, "
+    change += "toolResponseMetadata: {}}}})"
+    host.show(f"{CONNECT}</script><script>dispatchEvent({change})", openai=openai)
+
+    host.until("seen.length")
+
+    assert host.run(PROMPT) is None
+
+
 @pytest.mark.parametrize(
     ("meta", "code"),
     [

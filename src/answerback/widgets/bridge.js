@@ -225,6 +225,7 @@
     constructor() {
       /** @type {HTMLElement | null} */
       this.box = null;
+      this.turn = 0;
       /** @type {[HTMLElement, string][]} */
       this.covered = [];
     }
@@ -236,6 +237,19 @@
      */
     show(refusal, openLink, { cover, retry }) {
       this.hide();
+      const turn = this.turn;
+      // Elements that are not there yet could not be hidden.
+      whenParsed(() => {
+        if (turn === this.turn) this.draw(refusal, openLink, { cover, retry });
+      });
+    }
+
+    /**
+     * @param {Refusal} refusal
+     * @param {(url: string) => Promise<void>} openLink
+     * @param {{cover: boolean, retry?: () => void}} options
+     */
+    draw(refusal, openLink, { cover, retry }) {
       const [title, label] = PROMPTS[refusal.code] ?? ["This did not work", "Open"];
       const box = promptBox(title, refusal);
       const url = refusal.url;
@@ -257,6 +271,7 @@
     }
 
     hide() {
+      this.turn += 1;
       this.box?.remove();
       this.box = null;
       for (const [child, display] of this.covered) child.style.display = display;
@@ -639,7 +654,7 @@
         this.host = "chatgpt";
         this._host = new ChatGptHost(this);
       }
-      const globals = event instanceof CustomEvent ? event.detail?.globals : undefined;
+      const globals = /** @type {any} */ (event)?.detail?.globals;
       this._host.update(isObject(globals) ? globals : {});
     }
 
@@ -697,7 +712,7 @@
 
     /** @param {Refusal} refusal @param {{cover: boolean, retry?: () => void}} options */
     _draw(refusal, options) {
-      whenBody(() => this._prompt.show(refusal, (url) => this.openLink(url), options));
+      this._prompt.show(refusal, (url) => this.openLink(url), options);
     }
 
     /** @param {string} name The refused call did not run, so it can be made again. */
@@ -838,8 +853,8 @@
   }
 
   /** @param {() => void} act */
-  function whenBody(act) {
-    if (document.body) act();
+  function whenParsed(act) {
+    if (document.readyState !== "loading") act();
     else document.addEventListener("DOMContentLoaded", act, { once: true });
   }
 
