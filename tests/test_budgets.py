@@ -48,7 +48,8 @@ STATE = {
     "rules/detectors/failure_text.py: _phrase_pattern",
     "mcp/jsonrpc.py: _decoder",
     "mcp/jsonrpc.py: _batch_decoder",
-    # The key with which this process signs tokens.
+    # The keys with which this process signs tokens.
+    "gates/links.py: process_signer",
     "wires/stdio/stdio_server.py: _signer",
     # The status line and headers of responses, in a bounded cache: few differ.
     "wires/asgi/request.py: _head",

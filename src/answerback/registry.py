@@ -5,7 +5,7 @@ Calls, MCP and the wires are written against it. `App` is the front door to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack, cast, overload
 
@@ -135,6 +135,17 @@ class Table(Mapping[str, T]):
 
 class Registry:
     """The tools, resources, prompts and completions under one name, and their settings."""
+
+    url = ""
+    """The URL of the MCP endpoint, as clients know it; empty if the author gave none."""
+    development = False
+    """Whether the files of widgets are read anew each time."""
+    requires: tuple[Callable[..., Any], ...] = ()
+    """The gates of everything that this serves."""
+    has_gates = False
+    """Whether something that this serves has gates."""
+    challenge: Literal["auto", "http", "result"] = "auto"
+    """How a client over MCP learns that it must log in."""
 
     def __init__(
         self,
@@ -269,15 +280,19 @@ class Registry:
         _remove(self, self.prompts, name)
         self.changes.publish(Change("prompts"))
 
-    def completion(self, of: str, argument: str) -> Callable[[F], F]:
+    def completion(
+        self, of: str, argument: str, *, requires: Sequence[Callable[..., Any]] = ()
+    ) -> Callable[[F], F]:
         """Register a function that completes an argument of a prompt or of a resource's URI.
 
         It takes `value: str`, the text typed so far, and returns a list of strings. With a
         parameter `arguments: dict[str, str]` it also gets the arguments filled in already.
+        The gates of the prompt or resource count here too; *requires* adds further ones.
         """
+        check_options({"requires": requires}, CommonOptions)
 
         def register(fn: F) -> F:
-            tool = _completion_tool(fn, self.contract)
+            tool = _completion_tool(fn, self.contract, requires)
             _put(self, self.completions, completion_key(of, argument), tool)
             return fn
 
@@ -318,10 +333,21 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
     entry.path = (registry,)
     entry.around = registry.middleware
+    if registry.requires or entry.settings.requires:
+        from .tools.gate_list import add_gates
+
+        add_gates(entry, registry.requires, registry.limits.gates)
+        registry.has_gates = True
     if registry.composition is None:
         table.own[name] = entry
     else:
         registry.composition.put(table, name, entry)
+
+
+def put_resource(registry: Registry, resource: Resource) -> None:
+    """Serve a resource that is made already."""
+    _put(registry, registry.resources, resource.uri, resource)
+    registry.changes.publish(Change("resources"))
 
 
 def _remove(registry: Registry, table: Table[T], name: str) -> None:
@@ -336,9 +362,11 @@ def completion_key(owner: str, argument: str) -> str:
     return f"{argument} of {owner}"
 
 
-def _completion_tool(fn: Callable[..., Any], contract: Contract) -> Tool:
+def _completion_tool(
+    fn: Callable[..., Any], contract: Contract, requires: Sequence[Callable[..., Any]]
+) -> Tool:
     """The author's function; refused if it has parameters that a completion does not get."""
-    tool = Tool(fn, {"returns": "value"}, contract)
+    tool = Tool(fn, {"returns": "value", "requires": requires}, contract)
     unknown = {parameter.name for parameter in tool.signature.parameters} - {"value", "arguments"}
     if unknown:
         raise TypeError(

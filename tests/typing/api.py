@@ -95,7 +95,7 @@ blocks = success(
     ],
     meta={"seen": True},
 )
-assert_type(blocks, Reply[Point])
+assert_type(blocks, Reply[Point, dict[str, bool]])
 assert_type(blocks.ok, bool)
 
 

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from ..authentication import Challenge
 from ..errors import INPUT_REQUIRED
 from ..peer import NO_PEER, NeedsInput, Peer
 from ..reply import Reply, failure
@@ -33,6 +34,8 @@ class Call(msgspec.Struct, eq=False):
     """The HTTP request of REST and CGI, which `ctx.request` reads; MCP has it in the peer."""
     user: Any = None
     """The user, set by what authenticates the call; None if nothing does."""
+    challenge: Challenge | None = None
+    """Set if a gate refused the call, and the client can log in or ask for more scopes."""
     shape: Shape = RESULT
     """How the data of the reply is wrapped. The pipeline sets it for a successful reply."""
 

@@ -43,6 +43,8 @@ class McpPeer:
     """The message of the request; over HTTP it is in the HTTP request."""
     http: Any = None
     """The HTTP request that the message came by: a `wires.asgi.request.HttpRequest`."""
+    can_refuse_by_status = False
+    """Whether the request can still be refused with an HTTP status."""
     session: Session | SessionId | None = None
     """The session of the request, in the stateful era."""
     _questions = 0

@@ -247,11 +247,18 @@ def _int(digits: str) -> int:
     return int(digits) if len(digits) < 20 else sys.maxsize
 
 
-def _head(written: HttpReply) -> bytes:
+def _phrase(status: int) -> str:
+    """The words for a status; the import of `http` takes a millisecond, so 200 is here."""
+    if status == 200:
+        return "OK"
     from http import HTTPStatus
 
+    return HTTPStatus(status).phrase
+
+
+def _head(written: HttpReply) -> bytes:
     lines = [
-        f"Status: {written.status} {HTTPStatus(written.status).phrase}",
+        f"Status: {written.status} {_phrase(written.status)}",
         f"Content-Type: {written.media_type}",
         f"Content-Length: {len(written.body)}",
         *(f"{name}: {value}" for name, value in written.headers),

@@ -10,9 +10,9 @@ from ...calls.failures import log_internal_error
 from ...calls.handlers import Handlers
 from ...dialects import HttpReply
 from ...errors import needs_extra
-from ...mcp.signing import signer_from_environment
 from ...registry import Change, HealthState, Registry
 from ...reply import Reply, failure
+from ...signing import signer_from_environment
 from ..http.guard import FORWARDED_HOST, Guard
 from ..http.options import WebOptions, networks
 from ..http.refusals import refuse_encoding

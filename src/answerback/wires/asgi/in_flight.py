@@ -16,7 +16,7 @@ from ...mcp.mcp_peer import McpPeer
 from ...mcp.params import Id
 from ...mcp.session import ClientCapabilities
 from ...versions import Version
-from .request import JSON_HEADERS, HttpRequest
+from .request import JSON_HEADERS, HttpRequest, challenge_headers
 from .sse import KEEP_ALIVE, EventStream, disconnected
 from .token_expiry import expiry_of
 
@@ -45,6 +45,10 @@ class HttpPeer(McpPeer):
     """Where questions to the client of a session wait for their answers."""
     prime = False
     """Begin the event stream with an empty event that has an id, so that it can be resumed."""
+    can_refuse_by_status = True
+    is_held = False
+    """Whether gates have yet to decide about the request; no stream begins before they have."""
+    _wants_stream = False
     _stream: EventStream | None = None
     _writing: asyncio.Task[None] | None = None
     _watching: asyncio.Task[None] | None = None
@@ -92,7 +96,10 @@ class HttpPeer(McpPeer):
     def begin_stream(self, stream: EventStream | None = None) -> None:
         """Respond with an event stream from now on."""
         self._stream = stream or self._stream
-        if self._writing is None and not (self._closed or self._detached):
+        if self.is_held:
+            self._wants_stream = True
+        elif self._writing is None and not (self._closed or self._detached):
+            self.can_refuse_by_status = False
             expires = expiry_of(self.http)
             writing = self.stream.write_to(
                 self.http.send, start=0, prime=self.prime, expires=expires
@@ -101,10 +108,28 @@ class HttpPeer(McpPeer):
             if expires is not None:
                 self._writing.add_done_callback(self._on_written)
 
+    def release_stream(self) -> None:
+        """The gates have let the request pass, so a stream may begin."""
+        self.is_held = False
+        if self._wants_stream:
+            self.begin_stream()
+
     async def finish(self, frame: Frame | None, status: int = 200) -> None:
         """Send the last frame: as plain JSON, or as the last event if the stream has begun."""
+        if self.error is not None and self.error.challenge is not None and frame is not None:
+            self._closed = True
+            if self._stream is not None:
+                self._stream.end()
+            status, challenge = self.error.challenge
+            await self.http.respond(status, challenge_headers(challenge), frame)
+            return
+        if self.is_held:
+            self.release_stream()
         if self._detached:
-            self._finish_detached(frame)
+            self._closed = True
+            if frame is not None and not self._is_unreadable():
+                self.stream.append(joined(frame))
+            self.stream.end()
             return
         is_streamed = self._writing is not None or (self._stream and self._stream.count)
         if frame is not None and not is_streamed:
@@ -130,6 +155,7 @@ class HttpPeer(McpPeer):
         The rest is kept for the client if it can resume the stream.
         """
         self._detached = True
+        self.can_refuse_by_status = False
         await self._end_response()
 
     def _on_written(self, _: object) -> None:
@@ -141,12 +167,6 @@ class HttpPeer(McpPeer):
     def _is_unreadable(self) -> bool:
         """Whether no client can read the stream any more."""
         return self._detached and self.stream.id is None
-
-    def _finish_detached(self, frame: Frame | None) -> None:
-        self._closed = True
-        if frame is not None and not self._is_unreadable():
-            self.stream.append(joined(frame))
-        self.stream.end()
 
     async def _end_response(self) -> None:
         if self._writing is None:
@@ -184,6 +204,8 @@ class HttpPeer(McpPeer):
 
 class BatchPeer(HttpPeer):
     """One request of a batch; its frames go into the response of the whole batch."""
+
+    can_refuse_by_status = False
 
     def __init__(self, id: Id, batch: HttpPeer) -> None:
         super().__init__(id, batch.version, batch.client, batch.http)

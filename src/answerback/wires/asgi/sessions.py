@@ -13,9 +13,9 @@ import msgspec
 from ...mcp.jsonrpc import INVALID_REQUEST, RpcError
 from ...mcp.session import DEFAULT_LEVEL, ClientCapabilities, Session
 from ...mcp.session_id import LIFETIME, MAX_LENGTH, SessionId
-from ...mcp.signing import Signer
 from ...peer import Level
 from ...registry import Change
+from ...signing import Signer
 from ...versions import ASSUMED_STATEFUL, STATEFUL, Version
 from .http_error import HttpError
 from .request import HttpRequest

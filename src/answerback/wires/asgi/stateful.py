@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ...mcp.engine import Engine
+from ...mcp.gated import is_gated
 from ...mcp.jsonrpc import (
     INVALID_REQUEST,
     Frame,
@@ -21,9 +22,9 @@ from ...mcp.jsonrpc import (
 )
 from ...mcp.params import Meta
 from ...mcp.session import ClientCapabilities
-from ...mcp.signing import Signer
 from ...mcp.subscriptions import change_frame
 from ...registry import Change, Registry
+from ...signing import Signer
 from ...versions import V2025_11_25
 from .http_error import HttpError
 from .in_flight import BatchPeer, HttpPeer, InFlight
@@ -62,6 +63,8 @@ class Stateful:
         level = self._sessions.level(client)
         peer = HttpPeer(request.id, client.version, client.capabilities, http)
         peer.level = level
+        if self._registry.has_gates:
+            peer.is_held = is_gated(self._registry, request, self._engine.tool_name(request))
         if meta is not None:
             peer.progress_token = meta.token
         if client.session is not None:
@@ -99,12 +102,14 @@ class Stateful:
                 await self.sync.accept(each, client)
             await http.respond(202, (), b"")
             return
+        requests = [each for each in messages if isinstance(each, Request)]
         batch = HttpPeer(0, client.version, client.capabilities, http)
+        if self._registry.has_gates:
+            _refuse_batch(self._registry, self._engine, requests, batch)
         batch.level = self._sessions.level(client)
         batch.questions = self.sync.questions if client.session is not None else None
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
             self._begin_stream(batch, client)
-        requests = [each for each in messages if isinstance(each, Request)]
         answering = self._answer_batch(messages, client, batch)
         if _can_be_asked(client.capabilities) and any(map(self._engine.may_ask, requests)):
             await self._in_flight.run_detachable(batch, answering)
@@ -220,6 +225,20 @@ class Stateful:
             peer.key = (client.nonce, message.id)
             peer.session = client.session
         return await self._in_flight.run(self._engine, message, peer)
+
+
+def _refuse_batch(
+    registry: Registry, engine: Engine, requests: list[Request], batch: HttpPeer
+) -> None:
+    """Raise HttpError if the client must log in for one of the requests; none of them runs."""
+    from ...mcp.gate_refusals import batch_challenge
+
+    for request in requests:
+        error = batch_challenge(registry, request, engine.tool_name(request), batch)
+        if error is not None and error.challenge is not None:
+            status, challenge = error.challenge
+            headers = {"www-authenticate": challenge, "cache-control": "no-store"}
+            raise HttpError(status, error, **headers)
 
 
 def _can_be_asked(client: ClientCapabilities) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ...mcp.engine import Engine
+from ...mcp.gated import is_gated
 from ...mcp.jsonrpc import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
@@ -92,12 +93,14 @@ class Stateless:
         params = request.params
         if isinstance(params, ToolCall):
             tool = self._registry.tools.get(params.name.removeprefix(self._prefix))
-            if tool is not None and tool.signature.header_params:
+            if tool is not None and tool.signature.header_params and not _is_hidden(tool, http):
                 _check_params(tool, params, headers)
         peer = HttpPeer(request.id, version, client, http)
         peer.level = meta.level
         peer.progress_token = meta.token
         peer.cancel_on_disconnect = True
+        if self._registry.has_gates:
+            peer.is_held = is_gated(self._registry, request, self._engine.tool_name(request))
         return peer
 
     async def _subscribe(self, request: Request, http: HttpRequest) -> None:
@@ -121,6 +124,12 @@ class Stateless:
         info = self._engine.server_info.server_info(V2026_07_28)
         stream.append(subscription.last_frame(info))
         stream.end()
+
+
+def _is_hidden(tool: Tool, http: HttpRequest) -> bool:
+    """Whether the client must not learn that there is such a tool."""
+    gates = tool.gates
+    return gates is not None and gates.hide_from(http.describe_request("mcp").user)
 
 
 class _Named(msgspec.Struct):

@@ -10,13 +10,14 @@ from typing import Any, Protocol
 
 import msgspec
 
+from ...authentication import Challenge
 from ...calls.call import Call, Handler, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
 from ...dialects.http_reply import JSON
 from ...registry import Registry
-from ...reply import Reply
+from ...reply import Error, Reply
 from ...shape import RESULT, Shape
 from .pages import PAGES
 from .refusals import no_route, refuse_media, refuse_method
@@ -86,8 +87,20 @@ class Routes:
         reply = outcome if isinstance(outcome, Reply) else reply_or_refusal(outcome)
         written = self._write(reply, request, call.shape)
         if reply.error is not None and call.tool is not None:
-            return self._with_status(written)
+            return self._with_challenge(self._with_status(written), reply.error, call)
         return written
+
+    def _with_challenge(self, written: HttpReply, error: Error, call: Call) -> HttpReply:
+        """The error of a tool, with the header that tells a client to log in."""
+        auth = self._registry.auth
+        if call.challenge is None and (auth is None or error.row.status != 401):
+            return written
+        from ...gates.challenge import header_value
+
+        challenge = call.challenge or Challenge(description=error.message)
+        header = ("WWW-Authenticate", header_value(auth, challenge))
+        headers = (*written.headers, header, ("Cache-Control", "no-store"))
+        return msgspec.structs.replace(written, headers=headers)
 
     def _with_status(self, written: HttpReply) -> HttpReply:
         """The error of a tool, with the status 200 if the contract always sends it."""
