@@ -13,11 +13,12 @@ from .contract import Contract, Dialect, contract_named
 from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
-from .tools.tool_options import check_options
+from .tools.tool_options import ToolOptions, check_options
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
+    from .authentication import Authenticator
     from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
     from .content import Icon
@@ -25,7 +26,13 @@ if TYPE_CHECKING:
     from .lifespan import LifespanFunction
     from .records import Records, Sink
     from .reply import Reply
+    from .tools.tool import Tool
+    from .widgets.widget import WidgetOptions
     from .wires.asgi.application import AsgiApp
+
+
+_FOR_WIDGETS = frozenset({"widget", "invoking", "invoked", "visible_to"})
+"""The options of a tool that become keys of its `_meta`."""
 
 
 class AppOptions(TypedDict, total=False):
@@ -54,6 +61,8 @@ class AppOptions(TypedDict, total=False):
     icons: Sequence[Icon]
     website_url: str
     """Shown by MCP hosts beside the name of the server."""
+    url: str
+    """The URL of the MCP endpoint as clients know it, such as "https://example.com/mcp"."""
     requires: Sequence[Callable[..., Any]]
     """The gates of all tools, resources, prompts and completions; they run before their own."""
     challenge: Literal["auto", "http", "result"]
@@ -64,6 +73,8 @@ class AppOptions(TypedDict, total=False):
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
     """Functions that see each outcome, refusals too: `def count(seen)`."""
+    auth: Authenticator
+    """Authenticates the requests over HTTP, such as `OAuth(...)` of `answerback.auth`."""
 
 
 class App(Registry):
@@ -98,6 +109,7 @@ class App(Registry):
         self._used_tokens = options.get("used_tokens")
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
+        self.url = options.get("url", "")
         if middleware := options.get("middleware"):
             from .calls.around import checked_middleware
 
@@ -106,11 +118,26 @@ class App(Registry):
             from .calls.around import checked_observers
 
             self.observers = checked_observers(observers)
+        self.auth = options.get("auth")
         self._handlers: Handlers | None = None
         if len(sys.argv) > 1:
             # Once, however many apps a program has.
             atexit.unregister(_remind_to_run)
             atexit.register(_remind_to_run)
+
+    def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
+        if not _FOR_WIDGETS.isdisjoint(options):
+            from .widgets.tool_keys import with_widget_keys
+
+            options = with_widget_keys(options)
+        return super().add_tool(fn, **options)
+
+    def widget(self, name: str, /, **options: Unpack[WidgetOptions]) -> None:
+        """Register a page that hosts show beside a reply; `@app.tool(widget=name)` refers to it."""
+        from .widgets.widget import add_widget
+
+        # A relative path begins at the author's file: a host starts the server in any folder.
+        add_widget(self, name, options, sys._getframe(1).f_globals.get("__file__"))
 
     def call(self, name: str, /, **arguments: Any) -> Coroutine[Any, Any, Reply[Any]]:
         """Call a tool in memory, through the whole pipeline: `await app.call("add", x=1)`.
@@ -204,6 +231,10 @@ class App(Registry):
         from .wires.asgi.other_server import warn_of_several_workers
         from .wires.http.options import WebOptions
 
+        if any(tool.settings.widget for tool in self.tools.values()):
+            from .widgets.tool_keys import check_widgets
+
+            check_widgets(self)
         options = WebOptions(
             max_body=max_body,
             hosts=tuple(hosts),

@@ -159,7 +159,9 @@ class Composition:
 
     def _serves(self, name: str, entry: Tool) -> bool:
         tags = entry.settings.tags
-        if self.only and self.only.isdisjoint(tags):
+        # A widget belongs to tools, which the tags select.
+        is_widget = getattr(entry, "is_widget", False)
+        if self.only and self.only.isdisjoint(tags) and not is_widget:
             return False
         if not self.without.isdisjoint(tags):
             return False
@@ -330,7 +332,7 @@ def _key(kind: Kind, prefix: str, name: str) -> str:
 
 def _clash(kind: Kind, key: str, app: Registry, entry: Tool) -> str:
     return (
-        f"there is a {kind[:-1]} {key!r} in {app.name!r} already, "
+        f"there is a {entry.noun} {key!r} in {app.name!r} already, "
         f"which includes {entry.path[-1].name!r}; give one of them another name"
     )
 

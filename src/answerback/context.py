@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cas
 import msgspec
 
 from .peer import LEVELS, NO_PEER, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
-from .request_info import RequestInfo
 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
     # A default of a type variable is newer than Python 3.11, and needed by type checkers alone.
     from typing_extensions import TypeVar as TypeVarWithDefault
+
+    from .request_info import RequestInfo
 
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:
@@ -100,7 +101,11 @@ class Context(Generic[StateT]):
         """The request: headers, client, session, address. A member is None where there is none."""
         call = self._call
         describe = getattr(call.request or call.peer, "describe_request", None)
-        found: RequestInfo = (describe or RequestInfo)(call.wire)
+        if describe is None:
+            from .request_info import RequestInfo
+
+            return RequestInfo(call.wire)
+        found: RequestInfo = describe(call.wire)
         return found
 
     @property

@@ -81,7 +81,7 @@ CODES = {
 }
 BUILT_IN = frozenset(CODES)
 """The codes of Answerback itself; `add_codes` adds those of authors to the table."""
-_CODE_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+_CODE_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"
 
 
 def add_codes(codes: Mapping[str, int | Code]) -> None:
@@ -91,7 +91,7 @@ def add_codes(codes: Mapping[str, int | Code]) -> None:
     """
     for name, value in codes.items():
         row = value if isinstance(value, Code) else _row_for_status(name, value)
-        if not _CODE_NAME.fullmatch(str(name)):
+        if not re.fullmatch(_CODE_NAME, str(name)):
             raise ValueError(f"{name!r} should be a code in capitals, such as 'CITY_UNKNOWN'")
         if name in BUILT_IN:
             raise ValueError(f"{name!r} is a code of Answerback's own; choose another name")

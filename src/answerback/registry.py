@@ -136,6 +136,10 @@ class Table(Mapping[str, T]):
 class Registry:
     """The tools, resources, prompts and completions under one name, and their settings."""
 
+    url = ""
+    """The URL of the MCP endpoint, as clients know it; empty if the author gave none."""
+    development = False
+    """Whether the files of widgets are read anew each time."""
     requires: tuple[Callable[..., Any], ...] = ()
     """The gates of everything that this serves."""
     has_gates = False
@@ -338,6 +342,12 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
         table.own[name] = entry
     else:
         registry.composition.put(table, name, entry)
+
+
+def put_resource(registry: Registry, resource: Resource) -> None:
+    """Serve a resource that is made already."""
+    _put(registry, registry.resources, resource.uri, resource)
+    registry.changes.publish(Change("resources"))
 
 
 def _remove(registry: Registry, table: Table[T], name: str) -> None:

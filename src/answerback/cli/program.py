@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AnswerbackError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import ArgumentParser
 
     from ..app import App
     from ..wires.standard_streams import Stdout
@@ -70,7 +72,6 @@ class Program:
     def parser(self, command: str, usage: str = "[options]", **options: Any) -> ArgumentParser:
         """A parser for the arguments after the command; *options* are passed to argparse."""
         from argparse import RawDescriptionHelpFormatter
-        from functools import partial
 
         from .argument_parser import PrintableParser
 
@@ -95,6 +96,22 @@ class Program:
             parser.set_defaults(target=None)
         return parser
 
+    def target(
+        self, command: str, arguments: Sequence[str]
+    ) -> tuple[str | None, Callable[[], App]]:
+        """The target of a command that has no options but tags, and the function that loads it.
+
+        argparse is left out in the usual cases, as each start pays for its import.
+        """
+        if self.app is not None and not arguments:
+            return None, partial(self.load, None)
+        if self.app is None and len(arguments) == 1 and not arguments[0].startswith("-"):
+            return arguments[0], partial(self.load, arguments[0])
+        parser = self.parser_with_target(command)
+        add_tag_options(parser)
+        options = parser.parse_args(arguments)
+        return options.target, partial(self.load_tagged, options.target, options)
+
     def load(self, target: str | None) -> App:
         if self.app is not None:
             return self.app
@@ -102,13 +119,17 @@ class Program:
 
         return load(target or "")
 
-    def load_tagged(self, target: str | None, options: Namespace) -> App:
+    def load_tagged(self, target: str | None, options: Any) -> App:
         """The App, with only the entries that `--tag` and `--exclude-tag` select."""
         app = self.load(target)
         if options.tag or options.exclude_tag:
             from .target import select_by_tags
 
             select_by_tags(app, options.tag, options.exclude_tag)
+        if any(tool.settings.widget for tool in app.tools.values()):
+            from .target import require_widgets
+
+            require_widgets(app)
         return app
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
 from .program import Program, write_stderr
-from .serve_flags import check_together, parser, serve_options
+from .serve_flags import check_together, parser, serve_options, serve_widgets
 
 if TYPE_CHECKING:
     from ..app import App
@@ -35,6 +35,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if options.reload and given is None:
         return _reload(program, options.target, server)
     app = program.load_tagged(options.target, options)
+    serve_widgets(app, options)
     if options.audit is not None:
         app.records = _open_records(options.audit, options.audit_keep)
     from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner

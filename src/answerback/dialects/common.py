@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..content import Annotations, Block
+from ..content import Annotations, Block, changed_block
 from ..errors import CODES, UNKNOWN_ERROR, MalformedReply, code_for_status
 from ..reply import Error, Reply
 
@@ -107,11 +107,9 @@ def build_block(kind: type[Block], members: dict[str, Any], found: dict[str, Any
         block: Block = msgspec.convert(without_none(**members), kind)
     except ValueError as exc:
         raise MalformedReply(f"{found.get('type')} block is malformed: {exc}") from None
-    return msgspec.structs.replace(
-        block,
-        annotations=read_annotations(found.get("annotations")),
-        meta=author_meta(found.get("_meta")) or None,
-    )
+    annotations = read_annotations(found.get("annotations"))
+    meta = author_meta(found.get("_meta")) or None
+    return changed_block(block, annotations=annotations, meta=meta)
 
 
 def read_annotations(found: Any) -> Annotations | None:

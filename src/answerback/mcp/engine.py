@@ -11,6 +11,7 @@ from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.handlers import Handlers
 from ..calls.runners import LARGE_ARGUMENTS
+from ..content import changed_block
 from ..dialects import mcp as dialect
 from ..dialects.common import REFUSAL
 from ..dialects.mcp_blocks import project_block, write_block
@@ -181,7 +182,7 @@ class Engine:
             # Imported here, because only a question needs signed state.
             from .input_required import recall
 
-            recall(peer, retry, _binding(kind, call), self._signer())
+            recall(peer, retry, _binding(kind, call, peer), self._signer())
 
     def _reply_or_question(
         self, kind: str, call: Call, peer: McpPeer, outcome: Outcome
@@ -199,7 +200,7 @@ class Engine:
             return reply_or_refusal(outcome)
         from .input_required import input_required
 
-        asking = input_required(peer, outcome, _binding(kind, call), self._signer())
+        asking = input_required(peer, outcome, _binding(kind, call, peer), self._signer())
         return self.server_info.encode_result(asking, peer.version)
 
     async def _read_resource(self, peer: McpPeer, raw: Params) -> bytes:
@@ -217,13 +218,15 @@ class Engine:
             if reply.error.row.status == 404:
                 raise _no_resource(uri, peer.version)
             raise RpcError(_code(reply.error.row.status), reply.error.message)
-        from ..tools.resource import contents_of
+        from ..tools.resource import content_meta_of, contents_of
 
         try:
             bodies = contents_of(resource, uri, reply)
         except InvalidOutput as exc:
             raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc.for_caller()}") from None
-        contents = [_content(body, peer.version) for body in bodies]
+        request = peer.describe_request("mcp") if resource.is_widget else None
+        meta = resource.meta_of_content(self._registry, request)
+        contents = [_content(body, content_meta_of(meta, body), peer.version) for body in bodies]
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 
     def _find_resource(self, uri: str, peer: McpPeer) -> tuple[Resource, bytes]:
@@ -298,16 +301,18 @@ def _uses_peer(tool: Tool) -> bool:
     return signature.context is not None or bool(signature.questions or tool.around)
 
 
-def _binding(kind: str, call: Call) -> bytes:
-    """The request that an answer belongs to; the signed state is bound to it."""
-    return b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
+def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:
+    """The request and the user that an answer belongs to; the signed state is bound to them."""
+    request = b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
+    return peer.user_key + b"\0" + request if peer.user_key else request
 
 
-def _content(body: Embedded, version: Version) -> dict[str, Any]:
-    """An item of `resources/read`: its `_meta` stands beside the content, not around it."""
-    block = write_block(project_block(body, version))
-    content: dict[str, Any] = block["resource"]
-    return content | ({"_meta": block["_meta"]} if "_meta" in block else {})
+def _content(body: Embedded, meta: dict[str, Any], version: Version) -> dict[str, Any]:
+    """An item of `resources/read`."""
+    block = changed_block(body, content_meta=meta)
+    content: dict[str, Any] = write_block(project_block(block, version))["resource"]
+    # The hosts of widgets read these keys in versions that do not have `_meta` here, too.
+    return content | {"_meta": meta} if "ui" in meta else content
 
 
 def _no_resource(uri: str, version: Version) -> RpcError:

@@ -100,7 +100,6 @@ class _IdOnly(msgspec.Struct):
 
 
 _calls = msgspec.json.Decoder(_CallFrame)
-_ids = msgspec.json.Decoder(_IdOnly)
 _frames = msgspec.json.Decoder(_Frame)
 _encode = msgspec.json.Encoder().encode
 
@@ -210,7 +209,7 @@ def _malformed(text: bytes, exc: Exception) -> RpcError:
     if isinstance(exc, InvalidJson):
         return RpcError(PARSE_ERROR, f"Parse error: {exc}")
     try:
-        id = _ids.decode(text).id
+        id = _decoder(_IdOnly).decode(text).id
     except msgspec.ValidationError:
         id = None
     except (ValueError, RecursionError):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -12,13 +11,15 @@ from ..content import Icon
 from ..dialects.mcp_blocks import project_annotations
 from ..registry import Registry
 from ..shape import RESULT
-from ..tools.prompt import Prompt
-from ..tools.resource import Resource
 from ..tools.tool import Tool
 from ..tools.tool_options import ToolSettings
 from ..versions import Version
-from .jsonrpc import INVALID_PARAMS, Params, RpcError, read_params
+from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Params, RpcError, read_params
 from .params import Page
+
+if TYPE_CHECKING:
+    from ..tools.prompt import Prompt
+    from ..tools.resource import Resource
 
 T = TypeVar("T")
 
@@ -52,9 +53,27 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
     entry["inputSchema"] = tool.input_schema
     if version.structured and tool.settings.structured and tool.output_schema is not None:
         entry["outputSchema"] = _output_schema(tool)
-    if version.tool_annotations and (hints := tool.settings.hints):
+    has_widget = tool.settings.widget is not None
+    if (version.tool_annotations or has_widget) and (hints := tool.settings.hints):
         entry["annotations"] = hints
-    return entry | _extras(tool.settings, version)
+    if has_widget:
+        _require_widget(tool)
+    extras = _extras(tool.settings, version)
+    if not tool.security_schemes:
+        return entry | extras
+    schemes = list(tool.security_schemes)
+    if version.titles:
+        # Some hosts read `_meta` alone.
+        extras["_meta"] = {**extras.get("_meta", {}), "securitySchemes": schemes}
+    return entry | {"securitySchemes": schemes} | extras
+
+
+def _require_widget(tool: Tool) -> None:
+    """Refuse the list if the widget of a tool was removed, or was never registered."""
+    from ..widgets.tool_keys import missing_widget
+
+    if (message := missing_widget(tool)) is not None:
+        raise RpcError(INTERNAL_ERROR, message)
 
 
 def _output_schema(tool: Tool) -> dict[str, Any] | None:
@@ -110,7 +129,8 @@ def _extras(settings: ToolSettings, version: Version) -> dict[str, Any]:
         extras["title"] = settings.title
     if version.icons and settings.icons:
         extras["icons"] = icons_of(settings.icons)
-    if version.titles and settings.meta:
+    # The hosts of widgets read these keys in versions that do not have `_meta` here, too.
+    if settings.meta and (version.titles or "ui" in settings.meta):
         extras["_meta"] = settings.meta
     return extras
 
@@ -148,10 +168,14 @@ def _page(items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], str | No
 
 
 def _cursor(start: int) -> str:
+    from base64 import urlsafe_b64encode
+
     return urlsafe_b64encode(f"from {start}".encode()).decode()
 
 
 def _start(cursor: str) -> int:
+    from base64 import urlsafe_b64decode
+
     try:
         word, number = urlsafe_b64decode(cursor.encode()).decode().split(" ")
     except ValueError:

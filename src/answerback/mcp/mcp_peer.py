@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..authentication import User
 from ..peer import Abilities, Level, Log, NeedsInput, Progress, Question
 from ..versions import Version
 from .jsonrpc import RpcError, notification_frame
@@ -62,6 +63,12 @@ class McpPeer:
         from .mcp_request_info import McpRequestInfo
 
         return McpRequestInfo(wire, self)
+
+    @property
+    def user_key(self) -> bytes:
+        """The digest of the user that the app's `auth=` authenticated; empty without one."""
+        user = None if self.http is None else self.http.scope.get("user")
+        return user.key if isinstance(user, User) else b""
 
     def close_stream(self) -> None:
         """Close the stream of the response, if the client can resume it."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -10,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..contract import Contract
+from ..contract import NAME_CHARACTERS, Contract
 from ..shape import Shape
-from ..types.arguments import Arguments, Parameter
-from ..types.default_check import check_parameter
-from ..types.nan_as_null import with_nan_as_null
+from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
 from .return_type import ReturnType, of_wrapped_function, read_return_type
 from .signature import (
@@ -30,8 +27,9 @@ from .tool_options import resolve_options
 if TYPE_CHECKING:
     from .docstrings import Docstring
 
-# "." and ".." are refused: they disappear from the path of a URL.
-_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.-]{1,128}")
+# They disappear from the path of a URL.
+_NO_NAMES = frozenset({"", ".", ".."})
+_MAX_NAME = 128
 
 
 class Tool:
@@ -57,6 +55,9 @@ class Tool:
         self.source = source_of(fn)
         self.name = self._check_name(settings.name or _name_of(fn, self.source))
         self.title = settings.title
+        self.security_schemes = tuple(settings.security_schemes)
+        if settings.meta:
+            check_tool_meta(settings.meta, self.noun)
         self.lenient = settings.lenient
         self.timeout = settings.timeout
         self.is_async = self.source.is_async
@@ -103,6 +104,8 @@ class Tool:
                 finished=finished,
             )
         if self.settings.nan == "null":
+            from ..types.nan_as_null import with_nan_as_null
+
             nullable = with_nan_as_null(returns.data_type)
             returns = msgspec.structs.replace(returns, data_type=nullable)
         is_wrapped = finished and getattr(self.fn, "returns_envelope", False)
@@ -161,6 +164,14 @@ class Tool:
         return make_output_schema(self)
 
 
+def check_tool_meta(meta: Mapping[str, Any], noun: str) -> None:
+    """Check the `_meta` of a tool or a resource; hosts define no keys for prompts."""
+    from ..metadata.meta_check import check_meta
+
+    if noun in ("tool", "resource"):
+        check_meta(meta, "tool" if noun == "tool" else "resource")
+
+
 def _refuse_lambda(name: object) -> None:
     if name == "<lambda>":
         raise ValueError("a lambda has no name and no types; write a def, or give a name=")
@@ -183,7 +194,8 @@ def _name_of(fn: Callable[..., Any], source: Source) -> str:
 def check_tool_name(name: object) -> str:
     """Return the name of a tool; raises ValueError for one that MCP or a URL does not allow."""
     _refuse_lambda(name)
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    is_known = isinstance(name, str) and NAME_CHARACTERS.issuperset(name)
+    if not isinstance(name, str) or not is_known or name in _NO_NAMES or len(name) > _MAX_NAME:
         raise ValueError(
             f"{name!r} cannot be the name of a tool; "
             "use 1 to 128 of the characters A-Z a-z 0-9 _ . -, as in @app.tool(name='add')"

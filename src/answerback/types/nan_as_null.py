@@ -12,28 +12,17 @@ from typing import Annotated, Any
 import msgspec
 
 from . import nodes
-from .nodes import Node
-
-
-class NanAsNull(msgspec.Struct, frozen=True):
-    """Marks a type whose floats may be null."""
-
-
-_MARK = NanAsNull()
+from .nodes import NAN_AS_NULL, Node
 
 
 def with_nan_as_null(annotation: Any) -> Any:
     """Return *annotation* with the mark."""
-    return Annotated[annotation, _MARK]
-
-
-def has_nan_as_null(annotation: Any) -> bool:
-    return any(each is _MARK for each in getattr(annotation, "__metadata__", ()))
+    return Annotated[annotation, NAN_AS_NULL]
 
 
 def without_mark(annotation: Any) -> Any:
     """Return the type that was marked; a pydantic model is recognised by its class."""
-    others = tuple(each for each in annotation.__metadata__ if each is not _MARK)
+    others = tuple(each for each in annotation.__metadata__ if each is not NAN_AS_NULL)
     return Annotated[(annotation.__origin__, *others)] if others else annotation.__origin__
 
 

@@ -15,11 +15,11 @@ import msgspec
 from . import nodes
 from .describe import describe
 from .json_text import ENCODER, MAX_DEPTH, is_too_deep
-from .msgspec_types import make_record
 from .nodes import Node
 from .output import OutputCheck, may_be_not_finite, refuse_unencodable
 from .problems import InvalidOutput, dict_item, item, member
 from .pydantic_types import refuse_nan, write_model
+from .value_builder import make_record
 
 # The data to encode, and the checked value.
 Written = tuple[Any, Any]

@@ -1,1 +1,1 @@
-"""Widgets: pages that a host shows beside a reply."""
+"""Widgets: HTML pages that a host shows beside the reply of a tool."""

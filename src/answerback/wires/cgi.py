@@ -21,6 +21,7 @@ from .http.routes import Routes
 from .standard_streams import Stdout
 
 if TYPE_CHECKING:
+    from ..authentication import User
     from ..request_info import RequestInfo
 
 Environ: TypeAlias = Mapping[str, str]
@@ -56,13 +57,17 @@ class CgiRequest:
         self.accept = os.fsencode(environ.get("HTTP_ACCEPT", ""))
         self.content_type = os.fsencode(environ.get("CONTENT_TYPE", ""))
         self.caller = ""
+        self.user: User | None = None
+        self.has_auth = False
         self._environ = environ
 
     def describe_request(self, wire: str) -> RequestInfo:
         """The data of the request for `ctx.request`."""
         from .http.http_request_info import CgiRequestInfo
 
-        return CgiRequestInfo(wire, self._environ)
+        info = CgiRequestInfo(wire, self._environ)
+        info.authenticated, info.has_auth = self.user, self.has_auth
+        return info
 
 
 class RequestBody:
@@ -189,6 +194,12 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
     routes = Routes(
         registry, handle, wire="cgi", prefixes=tuple(sorted(prefixes, key=len, reverse=True))
     )
+    if registry.auth is not None or registry.composition is not None:
+        from .http.cgi_authentication import authenticate
+
+        refused = authenticate(registry, request, environ, routes)
+        if refused is not None:
+            return refused
     return run_without_loop(routes.answer(request, content))
 
 
@@ -236,11 +247,18 @@ def _int(digits: str) -> int:
     return int(digits) if len(digits) < 20 else sys.maxsize
 
 
-def _head(written: HttpReply) -> bytes:
+def _phrase(status: int) -> str:
+    """The words for a status; the import of `http` takes a millisecond, so 200 is here."""
+    if status == 200:
+        return "OK"
     from http import HTTPStatus
 
+    return HTTPStatus(status).phrase
+
+
+def _head(written: HttpReply) -> bytes:
     lines = [
-        f"Status: {written.status} {HTTPStatus(written.status).phrase}",
+        f"Status: {written.status} {_phrase(written.status)}",
         f"Content-Type: {written.media_type}",
         f"Content-Length: {len(written.body)}",
         *(f"{name}: {value}" for name, value in written.headers),

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ...composition import Switch
     from ...lifespan import LifespanFailed
     from ..http.forwarded import TrustedProxies
+    from .authenticated import Authenticated
     from .mcp_endpoint import McpEndpoint
 
 
@@ -63,6 +64,7 @@ class AsgiApp:
         self._signer, self.key_is_temporary = signer_from_environment()
         route = registry.contract.route
         self._routes = Routes(registry, handlers.tools, wire="rest", prefixes=(route,))
+        self._auth = _authenticated(registry, self._routes)
         self.under_other_server = True
         """Whether another server than ours runs this application; ours sets it to False."""
         self._is_new = True
@@ -75,7 +77,12 @@ class AsgiApp:
                 allow_origins=options.origins,
                 allow_methods=["GET", "POST", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=["X-Error-Code", "X-Error-Hint", "Mcp-Session-Id"],
+                expose_headers=[
+                    "X-Error-Code",
+                    "X-Error-Hint",
+                    "Mcp-Session-Id",
+                    "WWW-Authenticate",
+                ],
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,6 +103,8 @@ class AsgiApp:
     async def _answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._proxies is not None:
             scope = _behind_proxy(scope, self._proxies)
+        if self._auth is not None and await self._auth.answer_page(scope, receive, send):
+            return
         if self._cors is not None:
             # The fast path would bypass the headers that the CORS middleware adds.
             scope.pop(FAST_PATH, None)
@@ -168,6 +177,11 @@ class AsgiApp:
         if b"content-encoding" in request.headers:
             body = refuse_encoding(request.headers[b"content-encoding"]) or body
         refused = self._guard.refuse(scope, request.headers)
+        if self._auth is not None and refused is None:
+            answered = await self._auth.answer(request, body)
+            if answered is not None:
+                await request.respond_with(answered)
+                return
         if request.path in ("/mcp", "/message"):
             await self._mcp.answer(request, body, refused)
         elif refused is not None:
@@ -245,6 +259,14 @@ class AsgiApp:
         from .mcp_endpoint import McpEndpoint
 
         return McpEndpoint(self._registry, self._handlers, self._signer, self._bus)
+
+
+def _authenticated(registry: Registry, routes: Routes) -> Authenticated | None:
+    if registry.auth is None and registry.composition is None:
+        return None
+    from .authenticated import authenticated
+
+    return authenticated(registry, routes)
 
 
 def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:

@@ -18,6 +18,7 @@ from ...mcp.session import ClientCapabilities
 from ...versions import Version
 from .request import JSON_HEADERS, HttpRequest, challenge_headers
 from .sse import KEEP_ALIVE, EventStream, disconnected
+from .token_expiry import expiry_of
 
 if TYPE_CHECKING:
     from ...mcp.engine import Engine
@@ -99,8 +100,13 @@ class HttpPeer(McpPeer):
             self._wants_stream = True
         elif self._writing is None and not (self._closed or self._detached):
             self.can_refuse_by_status = False
-            writing = self.stream.write_to(self.http.send, start=0, prime=self.prime)
+            expires = expiry_of(self.http)
+            writing = self.stream.write_to(
+                self.http.send, start=0, prime=self.prime, expires=expires
+            )
             self._writing = self._loop.create_task(writing)
+            if expires is not None:
+                self._writing.add_done_callback(self._on_written)
 
     def release_stream(self) -> None:
         """The gates have let the request pass, so a stream may begin."""
@@ -151,6 +157,12 @@ class HttpPeer(McpPeer):
         self._detached = True
         self.can_refuse_by_status = False
         await self._end_response()
+
+    def _on_written(self, _: object) -> None:
+        """The token of the client has expired before the result: as if it had disconnected."""
+        on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
+        if not (self._closed or self._detached) and on_disconnect is not None:
+            on_disconnect()
 
     def _is_unreadable(self) -> bool:
         """Whether no client can read the stream any more."""

@@ -32,6 +32,7 @@ from .request import JSON_HEADERS, HttpRequest
 from .session_sync import SESSION_METHODS, SessionSync
 from .sessions import SESSION_HEADER, HttpClient, Sessions
 from .sse import EventStream, write_until_disconnected
+from .token_expiry import expiry_of
 from .worker_bus import WorkerBus
 
 
@@ -49,7 +50,7 @@ class Stateful:
         self._registry = registry
         self._engine = engine
         self._in_flight = in_flight
-        self._sessions = Sessions(signer, bus.number)
+        self._sessions = Sessions(signer, bus.number, is_bound=registry.auth is not None)
         self.sync = SessionSync(registry, bus, self._sessions, in_flight)
         self._open_streams: set[EventStream] = set()
 
@@ -58,7 +59,7 @@ class Stateful:
         if request.method == "initialize":
             await self._initialize(request, http)
             return
-        client = self._sessions.identify(http.headers)
+        client = self._sessions.identify(http)
         level = self._sessions.level(client)
         peer = HttpPeer(request.id, client.version, client.capabilities, http)
         peer.level = level
@@ -85,12 +86,12 @@ class Stateful:
 
     async def accept(self, message: Notification | Response, http: HttpRequest) -> None:
         """Acknowledge a message that gets no response."""
-        await self.sync.accept(message, self._sessions.identify(http.headers))
+        await self.sync.accept(message, self._sessions.identify(http))
         await http.respond(202, (), b"")
 
     async def post_batch(self, texts: list[bytes], http: HttpRequest) -> None:
         """Answer the messages of a batch, one after the other."""
-        client = self._sessions.identify(http.headers)
+        client = self._sessions.identify(http)
         if not client.version.batches or not texts:
             reason = "The batch is empty" if not texts else "This protocol version has no batches"
             raise HttpError(400, RpcError(INVALID_REQUEST, reason))
@@ -125,7 +126,7 @@ class Stateful:
 
     async def get(self, http: HttpRequest) -> None:
         """Send the notifications of a session, or the rest of a stream that is resumed."""
-        client = self._sessions.identify(http.headers)
+        client = self._sessions.identify(http)
         if client.session is None:
             raise HttpError(405, RpcError(INVALID_REQUEST, "No session"), Allow="POST, DELETE")
         resumed, start = await self.sync.resumable.resume(client, http.headers)
@@ -148,7 +149,7 @@ class Stateful:
 
     async def delete(self, http: HttpRequest) -> None:
         """End a session."""
-        client = self._sessions.identify(http.headers)
+        client = self._sessions.identify(http)
         if client.session is None:
             raise HttpError(400, RpcError(INVALID_REQUEST, "Missing Mcp-Session-Id"))
         await self.sync.end_session(client)
@@ -168,7 +169,8 @@ class Stateful:
     async def _write(self, stream: EventStream, http: HttpRequest, start: int) -> None:
         self._open_streams.add(stream)
         try:
-            await write_until_disconnected(stream, http, start=start)
+            expires = expiry_of(http)
+            await write_until_disconnected(stream, http, start=start, expires=expires)
         finally:
             self.sync.resumable.stop_following(stream)
             self._open_streams.discard(stream)
@@ -179,7 +181,7 @@ class Stateful:
         except RpcError as error:
             await http.respond(200, JSON_HEADERS, error_frame(request.id, error))
             return
-        id = (SESSION_HEADER, self._sessions.new_id(session))
+        id = (SESSION_HEADER, self._sessions.new_id(session, http))
         await http.respond(200, (id, *JSON_HEADERS), result_frame(request.id, result))
 
     def _begin_stream(self, peer: HttpPeer, client: HttpClient) -> None:

@@ -35,6 +35,7 @@ from .in_flight import HttpPeer, InFlight
 from .request import JSON_HEADERS, HttpRequest
 from .sessions import VERSION_HEADER as VERSION
 from .sse import EventStream, write_until_disconnected
+from .token_expiry import call_at_expiry
 
 METHOD = b"mcp-method"
 NAME = b"mcp-name"
@@ -106,18 +107,23 @@ class Stateless:
         stream = EventStream(asyncio.get_running_loop())
         subscription = Subscription(self._registry, request.id, request.params, stream.offer_or_end)
         self._subscriptions[stream] = subscription
+        stop_timer = call_at_expiry(http, lambda: self._end(stream, subscription))
         try:
             await write_until_disconnected(stream, http)
         finally:
+            stop_timer()
             subscription.end()
             del self._subscriptions[stream]
 
     def close(self) -> None:
         """End every subscription with its result."""
-        info = self._engine.server_info.server_info(V2026_07_28)
         for stream, subscription in self._subscriptions.items():
-            stream.append(subscription.last_frame(info))
-            stream.end()
+            self._end(stream, subscription)
+
+    def _end(self, stream: EventStream, subscription: Subscription) -> None:
+        info = self._engine.server_info.server_info(V2026_07_28)
+        stream.append(subscription.last_frame(info))
+        stream.end()
 
 
 def _is_hidden(tool: Tool, http: HttpRequest) -> bool:

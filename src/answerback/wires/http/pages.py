@@ -81,6 +81,8 @@ def _function(tool: Tool) -> dict[str, Any]:
     entry["inputSchema"] = tool.input_schema
     if tool.output_schema is not None:
         entry["outputSchema"] = tool.output_schema
+    if tool.settings.widget is not None:
+        entry["widget"] = tool.settings.widget
     return entry
 
 

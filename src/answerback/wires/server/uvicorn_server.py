@@ -214,15 +214,17 @@ def _announce(
         f"  OpenAPI    GET  {url}/openapi.json",
         f"  health     GET  {url}/healthz",
         f"  readiness  GET  {url}/readyz",
-        *_warnings(options, on_loopback, key_is_temporary),
+        *_warnings(registry, options, on_loopback, key_is_temporary),
         "Ctrl-C ends it.",
     ]
     sys.stderr.write("\n".join(lines) + "\n")
     sys.stderr.flush()
 
 
-def _warnings(options: ServeOptions, on_loopback: bool, key_is_temporary: bool) -> Iterator[str]:
-    if not on_loopback:
+def _warnings(
+    registry: Registry, options: ServeOptions, on_loopback: bool, key_is_temporary: bool
+) -> Iterator[str]:
+    if not on_loopback and registry.auth is None:
         yield "warning: nothing authenticates clients; whoever reaches this address can call it"
     # A developer who restarts a server on the own machine knows that its sessions end.
     if key_is_temporary and (options.workers > 1 or not on_loopback):

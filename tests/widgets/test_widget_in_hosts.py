@@ -1,0 +1,176 @@
+"""A widget of a real server in Chromium, in two hosts that enforce its declared CSP.
+
+One host is built on the app bridge of ext-apps, the other is like ChatGPT.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any, NamedTuple
+
+import httpx
+import pytest
+from tests.conftest import ROOT, serving
+from tests.widgets.browser_driver import PAGES, Browser, Loopback, Response, page
+
+WIDGETS = ROOT / "tests" / "apps" / "widgets.py"
+HOSTS = pytest.mark.parametrize("host", ["AppsHost", "ChatGpt"])
+ROWS = "[...document.querySelectorAll('tr')].map((row) => row.innerText.replace(/\\s+/, ' '))"
+FULL = f"{ROWS}.length && {ROWS}"
+ACCOUNTS = ["Checking €1,250.00", "Savings €18,400.50"]
+REFUSAL = {
+    "code": "SUBSCRIPTION_REQUIRED",
+    "message": "Bob has no plan that shows accounts.",
+    "hint": "Choose a plan, then ask again.",
+    "url": "https://bank.example/plans",
+    "feature": "pro",
+}
+FORWARDED = ("accept", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name")
+
+
+class Hosts(NamedTuple):
+    """A page with the two hosts, and two origins that widgets may try to reach."""
+
+    browser: Browser
+    url: str
+    sandbox: str
+    declared: Loopback
+    undeclared: Loopback
+
+    def show(self, host: str, owner: str = "Ada", **config: Any) -> None:
+        """Call the tool and show its widget in *host*."""
+        self.browser.open(self.url)
+        given = {"sandbox": self.sandbox, "tool": "accounts", "args": {"owner": owner}, **config}
+        self.browser.run(f"openIn{host}({json.dumps(given)})")
+
+
+def reached() -> Loopback:
+    open_to_all = {"access-control-allow-origin": "*"}
+    return Loopback({"/": lambda _: Response(b"reached", "text/plain", open_to_all)})
+
+
+@pytest.fixture(scope="session")
+def hosts(browser: Browser, sandbox_url: str) -> Iterator[Hosts]:
+    script = browser.bundle(PAGES / "hosts.js").encode()
+    with (
+        reached() as declared,
+        reached() as undeclared,
+        pytest.MonkeyPatch.context() as environment,
+    ):
+        environment.setenv("DECLARED", declared.url)
+        with serving(WIDGETS) as server, httpx.Client(base_url=server.url) as http:
+
+            def forward(request: BaseHTTPRequestHandler) -> Response:
+                headers = {
+                    name: request.headers[name] for name in FORWARDED if name in request.headers
+                }
+                body = request.rfile.read(int(request.headers.get("content-length", 0)))
+                got = http.request(request.command, "/mcp", content=body, headers=headers)
+                return Response(
+                    got.content, got.headers.get("content-type", ""), {}, got.status_code
+                )
+
+            routes = {
+                "/hosts.html": page("hosts.html"),
+                "/hosts.js": lambda _: Response(script, "text/javascript; charset=utf-8"),
+                "/mcp": forward,
+            }
+            with Loopback(routes) as pages:
+                yield Hosts(browser, f"{pages.url}/hosts.html", sandbox_url, declared, undeclared)
+
+
+@HOSTS
+def test_the_widget_shows_the_data_of_the_tool(hosts: Hosts, host: str) -> None:
+    hosts.show(host)
+
+    assert hosts.browser.until(FULL, "widget") == ACCOUNTS
+    assert (
+        hosts.browser.run("document.querySelector('h1').innerText", "widget") == "Accounts of Ada"
+    )
+    assert hosts.browser.errors() == []
+
+
+@HOSTS
+def test_the_widget_calls_a_tool_back(hosts: Hosts, host: str) -> None:
+    hosts.show(host)
+    hosts.browser.until(FULL, "widget")
+
+    hosts.browser.click("text=Savings", "widget")
+
+    items = "[...document.querySelectorAll('li')].map((item) => item.innerText)"
+    lines = hosts.browser.until(f"{items}.length && {items}", "widget")
+    assert lines == ["Savings: rent -800.00", "Savings: salary 2100.00"]
+
+
+@HOSTS
+def test_the_widget_survives_an_early_result(hosts: Hosts, host: str) -> None:
+    hosts.show(host, when="early")
+
+    assert hosts.browser.until(FULL, "widget") == ACCOUNTS
+    assert hosts.browser.run("shown", "widget") == 1
+
+
+@HOSTS
+def test_the_widget_survives_a_late_result(hosts: Hosts, host: str) -> None:
+    hosts.show(host, when="late")
+    hosts.browser.until("window.app !== 0 && app.ready.then(() => true)", "widget")
+    before = hosts.browser.run(ROWS, "widget")
+
+    hosts.browser.run("release()")
+
+    assert before == []
+    assert hosts.browser.until(FULL, "widget") == ACCOUNTS
+
+
+def test_the_widget_shows_data_that_the_host_dropped(hosts: Hosts) -> None:
+    hosts.show("AppsHost", drop=True)
+
+    assert hosts.browser.until(FULL, "widget") == ACCOUNTS
+
+
+@HOSTS
+def test_the_widget_draws_a_refusal_whose_button_opens_the_link(hosts: Hosts, host: str) -> None:
+    hosts.show(host, owner="Bob", refusal=REFUSAL)
+    hosts.browser.until("document.querySelector('[role=alert]')", "widget")
+
+    drawn = hosts.browser.accessible("body", "widget").splitlines()
+    hosts.browser.click("[role=alert] button", "widget")
+
+    assert drawn == [
+        "- alert:",
+        '  - heading "A subscription is needed" [level=2]',
+        "  - paragraph: Bob has no plan that shows accounts.",
+        "  - paragraph: Choose a plan, then ask again.",
+        '  - button "See plans"',
+    ]
+    opened = "(entry) => entry.link ?? entry['openai/openExternal']?.[0].href"
+    assert hosts.browser.until(f"log.map({opened}).find(Boolean)") == "https://bank.example/plans"
+
+
+@HOSTS
+def test_the_widget_reaches_the_declared_origin_and_no_other(hosts: Hosts, host: str) -> None:
+    hosts.show(host)
+    hosts.browser.until(FULL, "widget")
+    for server in (hosts.declared, hosts.undeclared):
+        server.asked.clear()
+
+    fetched = "fetch({!r}).then((got) => got.text(), (error) => error.name)".format
+    declared = hosts.browser.run(fetched(hosts.declared.url), "widget")
+    undeclared = hosts.browser.run(fetched(hosts.undeclared.url), "widget")
+    image = f"Object.assign(new Image(), {{src: '{hosts.undeclared.url}/a.png'}}).decode()"
+    pictured = hosts.browser.run(f"{image}.catch((error) => error.name)", "widget")
+
+    assert (declared, hosts.declared.asked) == ("reached", ["/"])
+    assert (undeclared, pictured) == ("TypeError", "EncodingError")
+    assert hosts.undeclared.asked == []
+
+
+def test_the_frame_takes_the_height_that_the_widget_reports(hosts: Hosts) -> None:
+    hosts.show("AppsHost")
+    hosts.browser.until(FULL, "widget")
+
+    content = hosts.browser.run("document.documentElement.offsetHeight", "widget")
+
+    assert hosts.browser.until(f"log.some((entry) => entry.size === {content})")
