@@ -111,7 +111,7 @@ def test_a_token_expires(
     app = shop(tmp_path)
     token = token_of(link_of(app))
     now = time.time()
-    monkeypatch.setattr(links_module.time, "time", lambda: now + links_module.LIFETIME + 2)
+    monkeypatch.setattr(time, "time", lambda: now + links_module.LIFETIME + 2)
 
     with pytest.raises(LinkRefused):
         app.redeem(token, ANNA)
