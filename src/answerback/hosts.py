@@ -24,6 +24,10 @@ _ENDPOINT = re.compile(
 _CLAUDE_SUFFIX = ".claudemcpcontent.com"
 
 
+LOGS_IN_BY_RESULT: tuple[HostName, ...] = ("chatgpt",)
+"""The hosts that read `mcp/www_authenticate` in a result, and log in by that."""
+
+
 class Quirk(msgspec.Struct, frozen=True):
     """A host's need beyond MCP Apps, and what is done for it here."""
 
@@ -122,6 +126,13 @@ QUIRKS: tuple[Quirk, ...] = (
         "a tool with a widget always has the three",
         _REFERENCE,
         _READ,
+    ),
+    Quirk(
+        "ChatGPT",
+        "asks its user to log in by `mcp/www_authenticate` in a result at HTTP 200",
+        'such a result instead of HTTP 401 or 403, unless `App(challenge="http")`',
+        "Apps SDK reference",
+        _CHECKED,
     ),
     Quirk(
         "ChatGPT",

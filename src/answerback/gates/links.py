@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from ..authentication import User
 from ..errors import AnswerbackError
 from ..signing import Signer, signer_from_environment
+from .used_tokens import UsedTokens
 
 LIFETIME = 900
 """The seconds that a link can be used for."""
@@ -36,13 +37,6 @@ class Redeemed(msgspec.Struct, frozen=True):
     name: str
     """The plan or the service."""
     feature: str | None = None
-
-
-class UsedTokens(Protocol):
-    """Remembers the tokens that were redeemed, for all processes that serve an app."""
-
-    def add(self, token: bytes, expires: int) -> bool:
-        """Remember *token* until *expires*; False if it is there already. It must be atomic."""
 
 
 class _Token(msgspec.Struct, array_like=True):
