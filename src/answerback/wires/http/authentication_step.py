@@ -95,9 +95,10 @@ class AuthenticationStep:
         except AnswerbackError as exc:
             return failure(str(exc), code=exc.code)
 
-    def refuse_address(self, address: str) -> Reply[Any] | None:
-        """The refusal of a request to another address of this machine than loopback."""
-        if not self.loopback_only or is_loopback(address.removeprefix("::ffff:")):
+    def refuse_others(self, *addresses: str) -> Reply[Any] | None:
+        """The refusal of a request from or to another address than this machine's own."""
+        local = (is_loopback(address.removeprefix("::ffff:")) for address in addresses)
+        if not self.loopback_only or all(local):
             return None
         return failure("The development tokens are for this machine alone", code="FORBIDDEN")
 

@@ -28,8 +28,7 @@ def authenticate(
     page = step.page(request.method, request.path)
     if page is not None:
         return page
-    address = environ.get("SERVER_ADDR") or environ.get("SERVER_NAME", "")
-    refused = step.refuse_address(address)
+    refused = step.refuse_others(environ.get("REMOTE_ADDR", ""))
     if refused is not None:
         return routes.refuse(refused, request)
     found = _run(step, _credentials(request, environ))
