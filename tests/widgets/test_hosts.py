@@ -22,7 +22,7 @@ DOMAIN = "c3d80a4ed901ee05b21755a88273b4a4.claudemcpcontent.com"
 
 
 def bank(url: str = URL, **options: Any) -> App:
-    app = App("bank", **({"url": url} if url else {}))
+    app = App("bank", url=url) if url else App("bank")
     app.widget("accounts", html="<h1>Accounts</h1>", domain="https://a.example.com", **options)
     return app
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MIME = "text/html;profile=mcp-app"
 PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
+_LOOK_SECONDS = 0.25
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -91,6 +92,21 @@ def add_widget(app: Registry, name: object, options: WidgetOptions, author: str 
         raise ValueError(f"there is a widget {name!r} already; give one another name")
     put_resource(app, widget)
     return widget
+
+
+def watch_widgets(app: Registry) -> None:
+    """Look for changes of the files of widgets in a thread, as long as the process runs."""
+    import threading
+    import time
+
+    def look() -> None:
+        while True:
+            for each in list(app.resources.values()):
+                if isinstance(each, Widget):
+                    each.page.look()
+            time.sleep(_LOOK_SECONDS)
+
+    threading.Thread(target=look, name="answerback-widgets", daemon=True).start()
 
 
 def _check(name: object, options: WidgetOptions) -> str:
