@@ -79,7 +79,8 @@ def test_the_meta_of_a_block_is_that_of_the_content_too() -> None:
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26"])
 def test_versions_without_meta_in_contents_get_none(version: str) -> None:
-    app = app_with_widget("<p>", content_meta=BORDER)
+    """Only `ui` is sent all the same: hosts of widgets read it in every version."""
+    app = app_with_widget("<p>", content_meta={"own": 1})
 
     (content,) = ask(app, "resources/read", version, uri="ui://widget/a.html")["contents"]
 
