@@ -121,6 +121,7 @@ def has_link(ctx: Context[Bank]) -> bool:
 app = App(
     "accounts",
     version="1.0.0",
+    contract="apps",
     description="The bank accounts of the user: balances and transactions.",
     lifespan=open_bank,
     # With an identity provider: OAuth(issuer="https://login.example.com", url="https://…/mcp")
@@ -152,7 +153,7 @@ def transactions(
     ctx: Context[Bank],
     account: Annotated[str, "The name of an account, such as Checking."],
     limit: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10,
-    since: date = date.min,
+    since: date | None = None,
 ) -> Reply[TransactionsContent]:
     """Show the payments of one account, the newest first.
 
@@ -165,7 +166,7 @@ def transactions(
         return failure(f"There is no account {account!r}", "NOT_FOUND", hint=f"there are {names}")
     query = "SELECT day, text, cents FROM transactions WHERE account = ? AND day >= ?"
     query += " ORDER BY day DESC LIMIT ?"
-    rows = ctx.state.db.execute(query, (account, since.isoformat(), limit))
+    rows = ctx.state.db.execute(query, (account, (since or date.min).isoformat(), limit))
     found = [Transaction(date.fromisoformat(day), text, cents / 100) for day, text, cents in rows]
     return success(f"{account}: {len(found)} transactions", TransactionsContent(account, found))
 
@@ -178,6 +179,13 @@ LOGIN = """<form><input type="hidden" name="token" value="{token}">
 <label>Your name <input name="user" placeholder="ada"></label> <button>Log in</button></form>"""
 CONFIRM = """<form method="post" action="?token={token}"><p>You are logged in as {user}.</p>
 <button>{title}</button></form>"""
+
+
+def bank() -> Bank:
+    """The value of the lifespan; tools have it as `ctx.state`."""
+    assert app.lifespan is not None
+    opened: Bank = app.lifespan.state
+    return opened
 
 
 class Pages:
@@ -201,7 +209,8 @@ class Pages:
         title = "Subscribe to pro" if request.url.path == "/subscribe" else "Link your bank"
         user = await self.visitor(request)
         name = request.query_params.get("user", "")
-        if user is None and (name,) in USERS:  # A real site asks for a password.
+        if user is None and bank().has("SELECT 1 FROM users WHERE name = ?", name):
+            # A real site asks for a password.
             again = RedirectResponse(f"?token={quote(token)}", 303)
             again.set_cookie("login", self.auth.issue(name), httponly=True, samesite="lax")
             return again
@@ -217,9 +226,7 @@ class Pages:
             wanted = app.redeem(request.query_params.get("token", ""), user)
         except LinkRefused as exc:
             return PlainTextResponse(f"{exc}\n", 403)
-        assert app.lifespan is not None
-        bank: Bank = app.lifespan.state
-        bank.grant(user.subject, wanted)
+        bank().grant(user.subject, wanted)
         return PlainTextResponse(f"Done: {user.subject} has {wanted.name!r} now. Ask again.\n")
 
 
