@@ -93,6 +93,8 @@ class App(Registry):
         )
         if "codes" in options:
             add_codes(options["codes"])
+        if "lenient" in options:
+            self.tool_defaults["lenient"] = options["lenient"]
         if "returns" in options:
             self.tool_defaults["returns"] = options["returns"]
         if "nan" in options:

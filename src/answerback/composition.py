@@ -186,6 +186,9 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
     wrong: object = other
     if not isinstance(wrong, Registry):
         raise TypeError(f"include takes an App, not {type(wrong).__name__}")
+    wrong = prefix
+    if not isinstance(wrong, str):
+        raise TypeError(f"prefix={prefix!r} should be a str, such as prefix='jira_'")
     if not _PREFIX.fullmatch(prefix):
         raise ValueError(
             f"prefix={prefix!r} cannot begin a name; use up to 64 of A-Z a-z 0-9 _ . -"
@@ -342,16 +345,20 @@ _INDEPENDENT = frozenset({"signature", "docstring"})
 
 
 def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
-    """A copy of *entry* that has its name in *app*, and the contract of *app*."""
+    """A copy of *entry* that has its name in *app*, and the contract and settings of *app*."""
     if kind in ("tools", "prompts") and len(key) > _MAX_NAME:
         raise ValueError(f"{key!r} is longer than {_MAX_NAME} characters; take a shorter prefix")
     if kind == "tools" and app.contract.route == "/" and key in RESERVED_ROUTES:
         raise ValueError(f"/{key} is a route of the server's; include with another prefix")
     made = object.__new__(type(entry))
-    same_contract = entry.contract is app.contract
+    inherited = _inherited(entry, app) if kind == "tools" else {}
+    is_same = entry.contract is app.contract and not inherited
     for name, value in vars(entry).items():
-        if same_contract or name in _INDEPENDENT or not _is_cached(type(entry), name):
+        if is_same or name in _INDEPENDENT or not _is_cached(type(entry), name):
             setattr(made, name, value)
+    if inherited:
+        made.given = entry.given | inherited.keys()
+        made.use_settings(msgspec.structs.replace(entry.settings, **inherited))
     if kind in ("tools", "prompts"):
         made.name = key
     made.contract = app.contract
@@ -371,6 +378,11 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     with suppress(NameError):
         _ = made.returns
     return made
+
+
+def _inherited(entry: Tool, app: Registry) -> dict[str, Any]:
+    """The settings of *app* that neither the tool nor an app nearer to it has given."""
+    return {name: each for name, each in app.tool_defaults.items() if name not in entry.given}
 
 
 def _is_cached(kind: type[Tool], name: str) -> bool:

@@ -214,6 +214,7 @@ class Registry:
         merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds}
         merged = {**merged, **self.tool_defaults, **options}
         tool = Tool(fn, merged, self.contract)
+        tool.given = frozenset({*self.tool_defaults, *options})
         if tool.name in self.tools.own:
             raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
         if self.contract.route == "/" and tool.name in RESERVED_ROUTES:

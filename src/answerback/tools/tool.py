@@ -22,7 +22,7 @@ from .signature import (
     read_signature,
     source_of,
 )
-from .tool_options import resolve_options
+from .tool_options import ToolSettings, resolve_options
 
 if TYPE_CHECKING:
     from .docstrings import Docstring
@@ -42,6 +42,8 @@ class Tool:
     """The app that serves the tool, then the apps included on the way to the one that owns it."""
     around: tuple[Any, ...] = ()
     """The middleware around its run: that of the apps in `path`, in this order."""
+    given: frozenset[str] = frozenset()
+    """The options that the tool or its app gave; an app that includes it decides the others."""
     gates: Any = None
     """What a caller must pass before the function runs; None without gates."""
     noun = "tool"
@@ -49,16 +51,16 @@ class Tool:
     def __init__(
         self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
     ) -> None:
-        self.fn = fn
         self.contract = contract
-        self.settings = settings = resolve_options(options)
+        self.fn = fn
+        settings = resolve_options(options)
+        self.use_settings(settings)
         self.source = source_of(fn)
         self.name = self._check_name(settings.name or _name_of(fn, self.source))
         self.title = settings.title
         self.security_schemes = tuple(settings.security_schemes)
         if settings.meta:
             check_tool_meta(settings.meta, self.noun)
-        self.lenient = settings.lenient
         self.timeout = settings.timeout
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
@@ -70,6 +72,14 @@ class Tool:
         # yet: those are read at the first call.
         with suppress(NameError):
             _ = self.returns
+
+    def use_settings(self, settings: ToolSettings) -> None:
+        """Set the options, before anything is worked out from them."""
+        self.settings = settings
+        self.lenient = settings.lenient
+        if settings.nan == "null":
+            # A function that `wrap` made has another form for this setting.
+            self.fn = getattr(self.fn, "with_nan_as_null", lambda: self.fn)()
 
     @property
     def owner(self) -> str:

@@ -126,12 +126,19 @@ def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
 
         name = min(unknown)
         names = ", ".join(sorted(known.__annotations__))
-        hint = option_hint(name) or f"there are {names}"
+        hint = option_hint(name) or f"there are {names}{_meant(name, known)}"
         raise TypeError(f"no option is named {name!r}; {hint}")
     for name, (expected, is_valid) in _CHECKS.items():
         value = options.get(name)
         if value is not None and not is_valid(value):
             raise TypeError(f"{name}={value!r} should be {expected}")
+
+
+def _meant(name: str, known: type[Any]) -> str:
+    from ..types.describe import similar_names
+
+    found = similar_names(name, known.__annotations__)
+    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def _are_all(values: Any, is_valid: Callable[[Any], bool]) -> bool:

@@ -137,3 +137,11 @@ def _encode_hook(value: Any) -> Any:
 
 
 ENCODER = msgspec.json.Encoder(enc_hook=_encode_hook)
+
+
+def encode_with_nan(value: Any) -> bytes:
+    """Encode a value with the words NaN and Infinity, which pydantic reads and JSON has not."""
+    import json
+
+    plain = msgspec.to_builtins(value, enc_hook=_encode_hook, str_keys=True)
+    return json.dumps(plain).encode()
