@@ -6,7 +6,7 @@ import atexit
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack, cast
 
 from .context import take_peer
 from .contract import Contract, Dialect, contract_named
@@ -93,12 +93,7 @@ class App(Registry):
         )
         if "codes" in options:
             add_codes(options["codes"])
-        if "lenient" in options:
-            self.tool_defaults["lenient"] = options["lenient"]
-        if "returns" in options:
-            self.tool_defaults["returns"] = options["returns"]
-        if "nan" in options:
-            self.tool_defaults["nan"] = options["nan"]
+        self.tool_defaults = _tool_defaults(options)
         if (records := options.get("records")) is not None:
             self.records = _records(records)
         if (function := options.get("lifespan")) is not None:
@@ -197,6 +192,14 @@ class App(Registry):
         return nullcontext()
 
     @property
+    def state(self) -> Any:
+        """The value that the lifespan yielded, for code beside the tools, such as a route's.
+
+        It is None without a lifespan, and before the lifespan has started.
+        """
+        return None if self.lifespan is None else self.lifespan.state
+
+    @property
     def handlers(self) -> Handlers:
         """The pipelines of the tools, resources, prompts and completions, for an event loop."""
         handlers = self._handlers
@@ -255,6 +258,13 @@ class App(Registry):
         from .cli import run_app
 
         run_app(self, arguments)
+
+
+def _tool_defaults(options: AppOptions) -> ToolOptions:
+    """The options of tools among those of the app."""
+    names = {"lenient", "returns", "nan"}
+    found = {name: value for name, value in options.items() if name in names}
+    return cast("ToolOptions", found)
 
 
 def _remind_to_run() -> None:
