@@ -292,6 +292,18 @@ def _url(options: AppOptions) -> str:
     return url
 
 
+def _tool_defaults(options: AppOptions) -> ToolOptions:
+    """Return the options of tools that the app gives."""
+    defaults: ToolOptions = {}
+    if "lenient" in options:
+        defaults["lenient"] = options["lenient"]
+    if "returns" in options:
+        defaults["returns"] = options["returns"]
+    if "nan" in options:
+        defaults["nan"] = options["nan"]
+    return defaults
+
+
 def _records(records: Sink | Records) -> Records:
     from .records import Records
 

@@ -10,12 +10,10 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ...authentication import Challenge
 from ...calls.call import Call, Handler, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
-from ...dialects.common import REFUSAL
 from ...dialects.http_reply import JSON
 from ...registry import Registry
 from ...reply import Reply
@@ -96,10 +94,13 @@ class Routes:
 
         The page is for one user, and so is a challenge: nobody may keep them.
         """
+        from ...dialects.common import REFUSAL
+
         error = reply.error
         auth = self._registry.auth
         headers: list[tuple[str, str]] = []
         if error is not None and (call.challenge or (auth is not None and error.row.status == 401)):
+            from ...authentication import Challenge
             from ...gates.challenge import header_value
 
             challenge = call.challenge or Challenge(description=error.message)
