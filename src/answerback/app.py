@@ -102,8 +102,7 @@ class App(Registry):
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
-        if requires := options.get("requires"):
-            self.requires = tuple(requires)
+        self.requires = tuple(options.get("requires", ()))
         self.challenge = options.get("challenge", "auto")
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
