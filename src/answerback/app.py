@@ -100,8 +100,7 @@ class App(Registry):
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
-        if requires := options.get("requires"):
-            self.requires = tuple(requires)
+        self.requires = tuple(options.get("requires", ()))
         self.challenge = options.get("challenge", "auto")
         self._used_tokens = options.get("used_tokens")
         self.icons = tuple(options.get("icons", ()))
