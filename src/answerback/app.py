@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
     from .content import Icon
+    from .gates import Redeemed, UsedTokens
     from .lifespan import LifespanFunction
     from .records import Records, Sink
     from .reply import Reply
@@ -66,6 +67,8 @@ class AppOptions(TypedDict, total=False):
     """The gates of all tools, resources, prompts and completions; they run before their own."""
     challenge: Literal["auto", "http", "result"]
     """How a client over MCP learns that it must log in: by an HTTP status or in the result."""
+    used_tokens: UsedTokens
+    """Remembers which links of gates were used; by default `UsedFiles()`, for one machine."""
     middleware: Sequence[Middleware]
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
@@ -105,9 +108,10 @@ class App(Registry):
         if requires := options.get("requires"):
             self.requires = tuple(requires)
         self.challenge = options.get("challenge", "auto")
+        self._used_tokens = options.get("used_tokens")
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
-        self.url = options.get("url", "")
+        self.url = _url(options)
         if middleware := options.get("middleware"):
             from .calls.around import checked_middleware
 
@@ -172,6 +176,17 @@ class App(Registry):
         finally:
             self.overrides.clear()
             self.overrides.update(before)
+
+    def redeem(self, token: str, user: Any) -> Redeemed:
+        """Accept the token in a link of a gate, for the page that the link leads to.
+
+        *user* is the user who is logged in at the page, and must be the one that the link was made
+        for. A token can be redeemed once. Raises LinkRefused.
+        """
+        from .gates.links import redeem
+        from .gates.used_tokens import UsedFiles
+
+        return redeem(token, user, self._used_tokens or UsedFiles())
 
     def running(self) -> AbstractAsyncContextManager[None]:
         """Start the lifespan and stop it at the end: `async with app.running():`, for tests."""
@@ -258,6 +273,13 @@ def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
     if isinstance(arguments, str):
         refuse_text(arguments)
     refuse_run_options({**unknown})
+
+
+def _url(options: AppOptions) -> str:
+    url = options.get("url", "")
+    if url and getattr(options.get("auth"), "url", url) != url:
+        raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
+    return url
 
 
 def _records(records: Sink | Records) -> Records:
