@@ -6,7 +6,7 @@ import atexit
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack, cast
 
 from .context import take_peer
 from .contract import Contract, Dialect, contract_named
@@ -93,12 +93,7 @@ class App(Registry):
         )
         if "codes" in options:
             add_codes(options["codes"])
-        if "lenient" in options:
-            self.tool_defaults["lenient"] = options["lenient"]
-        if "returns" in options:
-            self.tool_defaults["returns"] = options["returns"]
-        if "nan" in options:
-            self.tool_defaults["nan"] = options["nan"]
+        self.tool_defaults = _tool_defaults(options)
         if (records := options.get("records")) is not None:
             self.records = _records(records)
         if (function := options.get("lifespan")) is not None:
@@ -197,6 +192,14 @@ class App(Registry):
         return nullcontext()
 
     @property
+    def state(self) -> Any:
+        """The value that the lifespan yielded, for code beside the tools, such as a route's.
+
+        It is None without a lifespan, and before the lifespan has started.
+        """
+        return None if self.lifespan is None else self.lifespan.state
+
+    @property
     def handlers(self) -> Handlers:
         """The pipelines of the tools, resources, prompts and completions, for an event loop."""
         handlers = self._handlers
@@ -257,6 +260,13 @@ class App(Registry):
         run_app(self, arguments)
 
 
+def _tool_defaults(options: AppOptions) -> ToolOptions:
+    """The options of tools among those of the app."""
+    names = {"lenient", "returns", "nan"}
+    found = {name: value for name, value in options.items() if name in names}
+    return cast("ToolOptions", found)
+
+
 def _remind_to_run() -> None:
     """At the end of a program that was given a command and did not call `app.run()`."""
     main = vars(sys.modules["__main__"])
@@ -280,6 +290,18 @@ def _url(options: AppOptions) -> str:
     if url and getattr(options.get("auth"), "url", url) != url:
         raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
     return url
+
+
+def _tool_defaults(options: AppOptions) -> ToolOptions:
+    """Return the options of tools that the app gives."""
+    defaults: ToolOptions = {}
+    if "lenient" in options:
+        defaults["lenient"] = options["lenient"]
+    if "returns" in options:
+        defaults["returns"] = options["returns"]
+    if "nan" in options:
+        defaults["nan"] = options["nan"]
+    return defaults
 
 
 def _records(records: Sink | Records) -> Records:

@@ -46,6 +46,8 @@ class Tool:
     """The options that the tool or its app gave; an app that includes it decides the others."""
     gates: Any = None
     """What a caller must pass before the function runs; None without gates."""
+    is_widget = False
+    """Whether it is the page of tools, which is served whatever tags select those."""
     noun = "tool"
 
     def __init__(

@@ -5,6 +5,7 @@ Only this module and `model_slices` import pydantic; they are loaded when a tool
 
 from __future__ import annotations
 
+from datetime import datetime, time
 from functools import cache
 from typing import Any, get_args
 
@@ -18,9 +19,10 @@ from .annotated import read_metadata
 from .describe import describe
 from .json_text import ENCODER, encode_with_nan
 from .model_slices import build_in_slices, with_any_float, with_fail_fast
-from .nodes import Model
+from .nodes import Model, Scalar, ValueLimits
 from .problems import Coercion, InvalidOutput, dict_item, item, member
 from .pydantic_lenient import replace_at, with_texts_read
+from .scalars import format_keyword, join_descriptions
 from .validator_text import quotes_secret, refusal
 
 
@@ -328,11 +330,45 @@ def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:
     )
 
 
+# Keeps the words of a type until the author's description of the field is known.
+_WORDS = "x-answerback-words"
+
+
 class _SchemaWithoutFieldTitles(GenerateJsonSchema):
-    """Leaves out titles that only repeat a field's name."""
+    """Leaves out titles that only repeat a field's name, and describes times without an offset."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+    def datetime_schema(self, schema: Any) -> dict[str, Any]:
+        return _naive_schema(datetime, schema) or super().datetime_schema(schema)
+
+    def time_schema(self, schema: Any) -> dict[str, Any]:
+        return _naive_schema(time, schema) or super().time_schema(schema)
+
+    def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
+        generated: dict[str, Any] = _with_words(super().generate(schema, mode))
+        return generated
+
+
+def _naive_schema(kind: type, schema: Any) -> dict[str, Any] | None:
+    if schema.get("tz_constraint") != "naive":
+        return None
+    words = format_keyword(Scalar(kind, ValueLimits(tz=False)), "validation")["description"]
+    return {"type": "string", "description": words, _WORDS: words}
+
+
+def _with_words(schema: Any) -> Any:
+    """Return the schema with the words of each type behind the author's description."""
+    if isinstance(schema, list):
+        return [_with_words(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    shown = {name: _with_words(each) for name, each in schema.items() if name != _WORDS}
+    words = schema.get(_WORDS)
+    if isinstance(words, str) and shown["description"] != words:
+        shown["description"] = join_descriptions(shown["description"], words)
+    return shown
 
 
 class _SchemaWithNull(_SchemaWithoutFieldTitles):
