@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
 
-from .context import take_peer
+from .context import Context, take_peer
 from .contract import Contract, Dialect, contract_named
 from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
@@ -105,8 +105,7 @@ class App(Registry):
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
-        if requires := options.get("requires"):
-            self.requires = tuple(requires)
+        self.requires = tuple(options.get("requires", ()))
         self.challenge = options.get("challenge", "auto")
         self._used_tokens = options.get("used_tokens")
         self.icons = tuple(options.get("icons", ()))
@@ -154,9 +153,10 @@ class App(Registry):
         from .types.json_text import ENCODER
         from .wires.memory import call
 
+        user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
         peer = take_peer(arguments)
         encoded = ENCODER.encode(arguments)
-        return await call(self.handlers, name, encoded, peer, contract=self.contract)
+        return await call(self.handlers, name, encoded, peer, user, contract=self.contract)
 
     def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
         """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
