@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from answerback import App, Context, Embedded, Image, success
+from answerback.testing import TestContext
 
 BORDER = {"openai/widgetPrefersBorder": True, "ui": {"prefersBorder": True}}
 SCHEMES: list[Any] = [{"type": "noauth"}, {"type": "oauth2", "scopes": ["accounts:read"]}]
@@ -79,7 +80,8 @@ def test_the_meta_of_a_block_is_that_of_the_content_too() -> None:
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26"])
 def test_versions_without_meta_in_contents_get_none(version: str) -> None:
-    app = app_with_widget("<p>", content_meta=BORDER)
+    """Only `ui` is sent all the same: hosts of widgets read it in every version."""
+    app = app_with_widget("<p>", content_meta={"own": 1})
 
     (content,) = ask(app, "resources/read", version, uri="ui://widget/a.html")["contents"]
 
@@ -215,3 +217,10 @@ def test_hints_that_are_absent_or_of_a_wrong_type_are_none(
     meta: Any, found: dict[str, str]
 ) -> None:
     assert hints_of(meta) == NO_HINTS | found
+
+
+def test_a_context_for_tests_has_the_hints_that_it_was_given() -> None:
+    ctx = TestContext(meta={"openai/locale": "de"})
+
+    assert ctx.request.hints.locale == "de"
+    assert TestContext().request.hints.locale is None

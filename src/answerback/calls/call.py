@@ -40,7 +40,7 @@ class Call(msgspec.Struct, eq=False):
     """How the data of the reply is wrapped. The pipeline sets it for a successful reply."""
 
 
-Outcome: TypeAlias = Reply[Any] | NeedsInput
+Outcome: TypeAlias = "Reply[Any] | NeedsInput"
 Handler: TypeAlias = Callable[[Call], Coroutine[Any, Any, Outcome]]
 
 

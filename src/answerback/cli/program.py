@@ -30,6 +30,8 @@ COMMANDS = {
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
+    "key": "make an API key, and the digest that the server stores",
+    "token": "print a test token of a server that was started with --dev-auth",
     "audit": "show the recorded replies, and verify that no record was changed",
 }
 
@@ -39,6 +41,8 @@ WITHOUT_TARGET = {
     "lint": "replies.jsonl",
     "rule": "AB101",
     "schema": "mcp",
+    "key": "--name ci",
+    "token": "http://127.0.0.1:8000 --user alice",
     "audit": "stats audit.db",
 }
 """The commands whose first argument is no target, each with an example of its arguments."""
@@ -126,11 +130,16 @@ class Program:
             from .target import select_by_tags
 
             select_by_tags(app, options.tag, options.exclude_tag)
-        if any(tool.settings.widget for tool in app.tools.values()):
-            from .target import require_widgets
-
-            require_widgets(app)
         return app
+
+
+def require_widgets(app: App) -> App:
+    """Return the app; raises CannotLoad if a tool names a widget that its app does not have."""
+    if any(tool.settings.widget for tool in app.tools.values()):
+        from .target import check_widgets_of
+
+        check_widgets_of(app)
+    return app
 
 
 def program_name(started: str) -> str:

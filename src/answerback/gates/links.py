@@ -83,6 +83,26 @@ def check_page(url: Any) -> str:
     return str(url)
 
 
+def check_gate_page(url: Any) -> str:
+    """Return the URL of a gate's page: a whole one, or a path that begins at the app's origin."""
+    if isinstance(url, str) and url.startswith("/") and not url.startswith("//"):
+        process_signer()
+        return url
+    return check_page(url)
+
+
+def page_url(page: str, tool: Any) -> str | None:
+    """The whole URL of a gate's page; None for a path if the URL of the app is not known."""
+    if not page.startswith("/"):
+        return page
+    from urllib.parse import urljoin
+
+    # The first app on the path is the one that is served.
+    app: Any = next(iter(getattr(tool, "path", ())), None)
+    url: str = getattr(getattr(app, "auth", None), "url", "") or getattr(app, "url", "")
+    return urljoin(url, page) if url else None
+
+
 def redeem(token: str, user: Any, used: UsedTokens) -> Redeemed:
     """The purpose of the link, once; raises LinkRefused."""
     packed = process_signer().verify(str(token), _PURPOSE)

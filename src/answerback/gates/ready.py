@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from ..context import Context
 from ..tools.signature import callable_kind
-from .links import Redeemed, check_page, link_to
+from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (
     LINK_REQUIRED,
     LOGIN_REQUIRED,
@@ -21,7 +21,7 @@ from .refusal import Refusal
 SCOPE_REQUIRED = "SCOPE_REQUIRED"
 
 
-def login(*, hide: bool = False) -> LoginGate:
+def login(*, hide: bool = False) -> Callable[..., Any]:
     """Let only callers pass that are logged in.
 
     *hide* leaves what is gated out of the lists of other callers; for them it does not exist.
@@ -29,7 +29,7 @@ def login(*, hide: bool = False) -> LoginGate:
     return LoginGate(hide)
 
 
-def scope(*names: str, hide: bool = False) -> ScopeGate:
+def scope(*names: str, hide: bool = False) -> Callable[..., Any]:
     """Let only callers pass whose token has all of these scopes.
 
     All scopes that a tool needs are asked for at once, at the place of its first `scope`.
@@ -47,11 +47,12 @@ def subscription(
     check: Callable[..., Any] | None = None,
     url: str | None = None,
     feature: str | None = None,
-) -> EntitlementGate:
+) -> Callable[..., Any]:
     """Let only users pass that have a plan, which *check* says: a function of `ctx`.
 
-    *url* is the page where a user can subscribe; the link to it has a token for that user, which
-    `app.redeem` checks. *feature* is the name of what needs the plan, for messages.
+    *url* is the page where a user can subscribe; a path such as "/plans" begins at the origin of
+    the app's URL. The link to it has a token for that user, which `app.redeem` checks. *feature*
+    is the name of what needs the plan, for messages.
     """
     _require_check("subscription", plan, check)
     return EntitlementGate(SUBSCRIPTION_REQUIRED, plan, check, url, feature)
@@ -63,7 +64,7 @@ def linked(
     check: Callable[..., Any] | None = None,
     url: str | None = None,
     feature: str | None = None,
-) -> EntitlementGate:
+) -> Callable[..., Any]:
     """Let only users pass that have linked an account of a service, which *check* says.
 
     The other options are those of `subscription`.
@@ -140,7 +141,7 @@ class EntitlementGate:
         self._name = name
         self._check = check
         self._feature = feature
-        self._page = None if url is None else check_page(url)
+        self._page = None if url is None else check_gate_page(url)
 
     def __call__(self, ctx: Context) -> Any:
         if self.is_async:
@@ -164,8 +165,9 @@ class EntitlementGate:
             return None
         code = self.codes[-1]
         link = None
-        if self._page is not None:
-            link = link_to(self._page, ctx.user, Redeemed(code, self._name, self._feature))
+        page = None if self._page is None else page_url(self._page, ctx._call.tool)
+        if page is not None:
+            link = link_to(page, ctx.user, Redeemed(code, self._name, self._feature))
         refuse = subscription_refusal if code == SUBSCRIPTION_REQUIRED else link_refusal
         return refuse(self._feature, self._name, link)
 

@@ -23,7 +23,7 @@ async function prepare({ sandbox, tool, args, refusal }) {
   const result = await client.callTool({ name: tool, arguments: args });
   if (refusal) result._meta["answerback/refusal"] = refusal;
   frame = document.createElement("iframe");
-  const csp = encodeURIComponent(JSON.stringify(contents[0]._meta.ui.csp));
+  const csp = encodeURIComponent(JSON.stringify(contents[0]._meta?.ui?.csp ?? {}));
   frame.src = `${sandbox}/sandbox.html?csp=${csp}`;
   return { html: contents[0].text, result };
 }
