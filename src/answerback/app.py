@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack, cast
 
-from .context import take_peer
+from .context import Context, take_peer
 from .contract import Contract, Dialect, contract_named
 from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
@@ -148,9 +148,10 @@ class App(Registry):
         from .types.json_text import ENCODER
         from .wires.memory import call
 
+        user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
         peer = take_peer(arguments)
         encoded = ENCODER.encode(arguments)
-        return await call(self.handlers, name, encoded, peer, contract=self.contract)
+        return await call(self.handlers, name, encoded, peer, user, contract=self.contract)
 
     def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
         """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
