@@ -34,6 +34,7 @@ else:
         def __class_getitem__(cls, parameters):
             return Generic[parameters[0]]
 
+
 FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
 """An object without any of these members is not a finished reply."""
 

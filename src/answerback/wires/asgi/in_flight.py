@@ -106,7 +106,7 @@ class HttpPeer(McpPeer):
             )
             self._writing = self._loop.create_task(writing)
             if expires is not None:
-                self._writing.add_done_callback(self._on_written)
+                self._writing.add_done_callback(lambda _: _stop_if_expired(self))
 
     def release_stream(self) -> None:
         """The gates have let the request pass, so a stream may begin."""
@@ -158,12 +158,6 @@ class HttpPeer(McpPeer):
         self.can_refuse_by_status = False
         await self._end_response()
 
-    def _on_written(self, _: object) -> None:
-        """The token of the client has expired before the result: as if it had disconnected."""
-        on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
-        if not (self._closed or self._detached) and on_disconnect is not None:
-            on_disconnect()
-
     def _is_unreadable(self) -> bool:
         """Whether no client can read the stream any more."""
         return self._detached and self.stream.id is None
@@ -199,6 +193,13 @@ class HttpPeer(McpPeer):
             return
         self.begin_stream()
         await disconnected(self.http.receive)
+        on_disconnect()
+
+
+def _stop_if_expired(peer: HttpPeer) -> None:
+    """Do as if the client had disconnected, if its token expired before the result."""
+    on_disconnect = peer.cancel if peer.cancel_on_disconnect else peer.on_disconnect
+    if not (peer._closed or peer._detached) and on_disconnect is not None:
         on_disconnect()
 
 
