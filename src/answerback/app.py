@@ -6,7 +6,7 @@ import atexit
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
 
 from .context import Context, take_peer
 from .contract import Contract, Dialect, contract_named
@@ -258,13 +258,6 @@ class App(Registry):
         from .cli import run_app
 
         run_app(self, arguments)
-
-
-def _tool_defaults(options: AppOptions) -> ToolOptions:
-    """The options of tools among those of the app."""
-    names = {"lenient", "returns", "nan"}
-    found = {name: value for name, value in options.items() if name in names}
-    return cast("ToolOptions", found)
 
 
 def _remind_to_run() -> None:
