@@ -111,7 +111,7 @@ class App(Registry):
         self._used_tokens = options.get("used_tokens")
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
-        self.url = options.get("url", "")
+        self.url = _url(options)
         if middleware := options.get("middleware"):
             from .calls.around import checked_middleware
 
@@ -273,6 +273,13 @@ def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
     if isinstance(arguments, str):
         refuse_text(arguments)
     refuse_run_options({**unknown})
+
+
+def _url(options: AppOptions) -> str:
+    url = options.get("url", "")
+    if url and getattr(options.get("auth"), "url", url) != url:
+        raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
+    return url
 
 
 def _records(records: Sink | Records) -> Records:

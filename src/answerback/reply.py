@@ -34,6 +34,7 @@ else:
         def __class_getitem__(cls, parameters):
             return Generic[parameters[0]]
 
+
 FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
 """An object without any of these members is not a finished reply."""
 
@@ -208,7 +209,7 @@ def failure(
         raise ValueError(f"kind={kind!r} should be a code such as 'NOT_FOUND', or a class")
     if code == UNKNOWN_ERROR and kind is not None:
         code = kind
-    if not isinstance(code, str):
+    if isinstance(code, dict):
         raise TypeError(f"code={code!r} should be a str; metadata is given by name, meta=…")
     if meta:
         _check_meta(meta)

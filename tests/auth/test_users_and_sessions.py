@@ -267,9 +267,7 @@ def test_a_user_cannot_resume_the_stream_of_another(issuer: Issuer) -> None:
             first = await streamed.events.get()
             id = first.split(b"id: ")[1].split(b"\n")[0].decode()
             await streamed.events.get()
-            foreign = bearer(
-                mallory, **{"Mcp-Session-Id": sessions["m"], "Last-Event-ID": id}
-            )
+            foreign = bearer(mallory, **{"Mcp-Session-Id": sessions["m"], "Last-Event-ID": id})
             again = bearer(alice, **{"Mcp-Session-Id": sessions["a"], "Last-Event-ID": id})
             async with (
                 streaming(asgi, "GET", foreign) as other,

@@ -422,7 +422,7 @@ def test_gates_run_again_when_the_client_answers_a_question(
     async def ask(ctx: Context) -> str:
         return "yes" if await ctx.elicit("Sure?", bool, key="sure") else "no"
 
-    capabilities = {"elicitation": {"form": {}}}
+    capabilities: dict[str, Any] = {"elicitation": {"form": {}}}
     call: dict[str, Any] = {"name": "ask", "arguments": {}, "era": "2026-07-28"}
     first = rpc(app, "tools/call", **call, capabilities=capabilities).json()["result"]
     second = rpc(

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from answerback import App, Context, Embedded, Image, success
+from answerback.testing import TestContext
 
 BORDER = {"openai/widgetPrefersBorder": True, "ui": {"prefersBorder": True}}
 SCHEMES: list[Any] = [{"type": "noauth"}, {"type": "oauth2", "scopes": ["accounts:read"]}]
@@ -216,3 +217,10 @@ def test_hints_that_are_absent_or_of_a_wrong_type_are_none(
     meta: Any, found: dict[str, str]
 ) -> None:
     assert hints_of(meta) == NO_HINTS | found
+
+
+def test_a_context_for_tests_has_the_hints_that_it_was_given() -> None:
+    ctx = TestContext(meta={"openai/locale": "de"})
+
+    assert ctx.request.hints.locale == "de"
+    assert TestContext().request.hints.locale is None

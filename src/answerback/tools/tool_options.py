@@ -13,7 +13,6 @@ import msgspec
 
 from ..content import Icon
 from ..errors import ToolError
-from ..hosts import is_endpoint
 
 if TYPE_CHECKING:
     from ..metadata.meta_types import SecurityScheme
@@ -169,6 +168,13 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
 
 
+def _is_endpoint(value: Any) -> bool:
+    # Imported here, so that an app without a URL does not pay for it.
+    from ..hosts import is_endpoint
+
+    return isinstance(value, str) and is_endpoint(value)
+
+
 def _is_status(value: Any) -> bool:
     return isinstance(value, str) and 0 < len(value) <= 64
 
@@ -223,7 +229,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "url": (
         "the whole URL of the MCP endpoint, such as 'https://example.com/mcp'",
-        lambda value: isinstance(value, str) and is_endpoint(value),
+        _is_endpoint,
     ),
     "nan": ("'refuse' or 'null'", lambda value: value in ("refuse", "null")),
     "input_schema": (

@@ -118,29 +118,34 @@ class Arguments:
         self, decoder: _ArgumentsDecoder, raw: bytes, *, in_steps: bool = False
     ) -> dict[str, Any]:
         """Decode arguments that msgspec refused, or raise InvalidArguments with all problems."""
-        from .large_text import discard
+        from .decoded_json import discard
 
         coercion = Coercion(lenient=self._lenient)
         loaded: list[Any] = []
+        built: dict[str, Any] | None = None
         try:
-            loaded.append(_load_object(raw, coercion, decoder.has_records))
+            loaded.append(_load_object(raw, coercion))
             if in_steps:
                 coercion.steps = decoder.steps()
-                if (built := decoder.build(loaded[0], coercion.steps)) is not None:
-                    return built
-            loaded.append(decoder.coerce(loaded[0], coercion))
-            if not coercion.problems:
-                built = decoder.build(loaded[1], decoder.steps()) if in_steps else None
-                return decoder.convert(loaded[1]) if built is None else built
+                built = decoder.build(loaded[0], coercion.steps)
+            if built is None:
+                loaded.append(decoder.coerce(loaded[0], coercion))
+                if not coercion.problems:
+                    built = decoder.build(loaded[1], decoder.steps()) if in_steps else None
+                    built = decoder.convert(loaded[1]) if built is None else built
         except TooManyProblems:
             raise InvalidArguments(tuple(coercion.problems), are_all=False) from None
         except RecursionError:
             problem = Problem(path="", message="nested too deep for these types")
             raise InvalidArguments((*coercion.problems, problem)) from None
         finally:
-            # Freeing a large tree at once would keep the other threads waiting.
-            discard(loaded)
-        raise InvalidArguments(tuple(coercion.problems))
+            # Freeing a large tree at once would keep the other threads waiting. The arguments of
+            # the function may contain parts of it.
+            if in_steps and (built is None or not decoder.keeps_json):
+                discard(loaded)
+        if built is None:
+            raise InvalidArguments(tuple(coercion.problems))
+        return built
 
 
 class _ArgumentsDecoder:
@@ -174,16 +179,17 @@ class _ArgumentsDecoder:
         self.decode = self._types.decoder(self._struct).decode
 
     @cached_property
-    def has_records(self) -> bool:
-        """Whether an argument is itself a record or a model; only a large text asks for it."""
-        trees = map(nodes.without_notes, self.nodes.values())
-        return any(isinstance(each, nodes.Record | nodes.Model) for each in trees)
+    def keeps_json(self) -> bool:
+        """Whether typed values may contain decoded JSON; only a large text asks for it."""
+        from .large_text import keeps_json
+
+        return keeps_json(self.nodes.values())
 
     def steps(self) -> StepBuilder:
         """Return a builder for one large text."""
         from .large_text import StepBuilder
 
-        return StepBuilder(self._types)
+        return StepBuilder(self._types, keeps_json=self.keeps_json)
 
     def build(self, sent: dict[str, Any], steps: StepBuilder) -> dict[str, Any] | None:
         """Return typed values in steps, and UNSET for absent ones; None if anything is wrong."""
@@ -258,17 +264,26 @@ def default_copier(default: Any) -> Callable[[], Any] | None:
     return None if is_shared else lambda: deepcopy(default)
 
 
-def _load_object(raw: bytes, coercion: Coercion, has_records: bool) -> dict[str, Any]:
+def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
+    from .decoded_json import discard
     from .large_text import load_in_steps
+    from .text_pieces import NumberOutOfRange
 
     try:
-        sent = load_in_steps(raw, has_records=has_records)
+        sent = load_in_steps(raw)
     except msgspec.ValidationError:
         # One of the numbers is out of range; decode each argument by itself.
         return _load_each(raw, coercion)
+    except NumberOutOfRange as error:
+        for name in error.names:
+            coercion.report(name[:MAX_SHOWN], "number out of range")
+        if not error.names:
+            coercion.report("", "expected an object of arguments", expected="object")
+        raise InvalidArguments(tuple(coercion.problems)) from None
     if isinstance(sent, dict):
         return sent
     message = f"expected an object of arguments, got {describe_value(sent)}"
+    discard([sent])
     coercion.report("", message, expected="object")
     raise InvalidArguments(tuple(coercion.problems))
 

@@ -17,8 +17,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaError, SchemaValidator
 from pydantic_core.core_schema import no_info_wrap_validator_function
 
-from .coerce import STEP
-from .large_text import discard
+from .decoded_json import STEP, discard
 
 
 def build_in_slices(annotation: Any, value: Any, validator: Any) -> Any:

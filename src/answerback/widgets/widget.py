@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from ..hosts import HOST_NAMES, HostName, claude_domain, detect_host
@@ -42,6 +42,8 @@ class WidgetOptions(TypedDict, total=False):
     """Of "camera", "microphone", "geolocation" and "clipboardWrite"."""
     host: HostName
     """Send the form for this host to every client; by default the host is detected."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates of the page; those of its tools do not count for it."""
     bridge: bool
     """Put the script in the page that connects it with its host; True by default."""
 
@@ -69,6 +71,7 @@ class Widget(Resource):
             "mime": MIME,
             "description": options.get("description"),
             "meta": {"ui": self._ui, **described},
+            "requires": options.get("requires"),
             "inline": True,
         }
         self._described = described

@@ -9,7 +9,7 @@ from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...registry import Registry
 from ...reply import Reply
-from ..http.authentication_step import AuthenticationStep, Refusal, authentication_step
+from ..http.authentication_step import AuthenticationStep, RefusedRequest, authentication_step
 from ..http.routes import Routes
 from .request import HttpRequest, Receive, Scope, Send
 
@@ -54,7 +54,7 @@ class Authenticated:
                 request.method, request.path, scope.get("query_string", b""), scope["headers"]
             )
         )
-        if isinstance(found, Refusal):
+        if isinstance(found, RefusedRequest):
             return found.added_to(self._write(found.reply, request))
         scope["user"] = found
         return None

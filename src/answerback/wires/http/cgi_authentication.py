@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ...authentication import Credentials, User
 from ...dialects import HttpReply
 from ...registry import Registry
-from .authentication_step import AuthenticationStep, Refusal, authentication_step
+from .authentication_step import AuthenticationStep, RefusedRequest, authentication_step
 from .routes import Routes
 
 if TYPE_CHECKING:
@@ -32,13 +32,13 @@ def authenticate(
     if refused is not None:
         return routes.refuse(refused, request)
     found = _run(step, _credentials(request, environ))
-    if isinstance(found, Refusal):
+    if isinstance(found, RefusedRequest):
         return found.added_to(routes.refuse(found.reply, request))
     request.user, request.has_auth = found, True
     return None
 
 
-def _run(step: AuthenticationStep, credentials: Credentials) -> User | Refusal | None:
+def _run(step: AuthenticationStep, credentials: Credentials) -> User | RefusedRequest | None:
     # The keys of an issuer are fetched on an event loop.
     import asyncio
 
