@@ -131,8 +131,8 @@ QUIRKS: tuple[Quirk, ...] = (
         "ChatGPT",
         "asks its user to log in by `mcp/www_authenticate` in a result at HTTP 200",
         'such a result instead of HTTP 401 or 403, unless `App(challenge="http")`',
-        "Apps SDK reference",
-        _CHECKED,
+        _REFERENCE,
+        _READ,
     ),
     Quirk(
         "ChatGPT",
