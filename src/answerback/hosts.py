@@ -130,8 +130,8 @@ QUIRKS: tuple[Quirk, ...] = (
         "ChatGPT",
         "asks its user to log in by `mcp/www_authenticate` in a result at HTTP 200",
         'such a result instead of HTTP 401 or 403, unless `App(challenge="http")`',
-        _REFERENCE,
-        _READ,
+        "Apps SDK reference",
+        _CHECKED,
     ),
     Quirk(
         "ChatGPT",
