@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias, TypeVar
 
 import httpx
 from tests.auth.issuer import URL, Issuer
@@ -18,6 +19,11 @@ CALL = {
     "params": {"name": "who", "arguments": {}},
 }
 PATHS = ("/mcp", "/message", "/functions/who")
+
+
+Sent: TypeAlias = tuple[str, str, Any, dict[str, Any]]
+"""The method, the path, the headers and further options of a request."""
+T = TypeVar("T")
 
 
 class Caller:
@@ -44,19 +50,37 @@ class Caller:
     ) -> list[httpx.Response]:
         """Send requests at the same time."""
 
-        async def run() -> list[httpx.Response]:
-            transport = httpx.ASGITransport(self.asgi, client=("127.0.0.1", 1))
-            async with httpx.AsyncClient(
-                transport=transport, base_url="http://127.0.0.1"
-            ) as client:
-                return await asyncio.gather(
-                    *(
-                        client.request(
-                            method, path, headers=httpx.Headers(headers, "latin-1"), **options
-                        )
-                        for method, path, headers, options in requests
-                    )
+        async def send(client: httpx.AsyncClient) -> list[httpx.Response]:
+            return await asyncio.gather(
+                *(
+                    client.request(method, path, headers=httpx.Headers(headers, "latin-1"), **more)
+                    for method, path, headers, more in requests
                 )
+            )
+
+        return self._run(send)
+
+    def call_until(self, token: str, status: int) -> httpx.Response:
+        """Call again and again until the response has a status; fails after ten seconds."""
+
+        async def send(client: httpx.AsyncClient) -> httpx.Response:
+            async with asyncio.timeout(10):
+                while True:
+                    headers = {"Authorization": f"Bearer {token}"}
+                    reply = await client.post("/functions/who", json={}, headers=headers)
+                    if reply.status_code == status:
+                        return reply
+                    # A request in memory may not wait for anything, so let other tasks run.
+                    await asyncio.sleep(0)
+
+        return self._run(send)
+
+    def _run(self, send: Callable[[httpx.AsyncClient], Coroutine[Any, Any, T]]) -> T:
+        async def run() -> T:
+            transport = httpx.ASGITransport(self.asgi, client=("127.0.0.1", 1))
+            url = "http://127.0.0.1"
+            async with httpx.AsyncClient(transport=transport, base_url=url) as client:
+                return await send(client)
 
         return asyncio.run(run())
 

@@ -243,7 +243,7 @@ def test_texts_of_others_cannot_end_the_quotation_in_a_challenge() -> None:
 def test_settings_that_would_be_unsafe_are_refused(options: dict[str, object]) -> None:
     settings = {"issuer": "https://login.example.com", "url": URL} | options
 
-    with pytest.raises(ValueError, match="should|cannot|leave"):
+    with pytest.raises(ValueError, match=r"should|cannot|leave"):
         OAuth(**settings)  # type: ignore[arg-type]  # the options are of any type
 
 

@@ -15,6 +15,7 @@ from .seen_tokens import SeenTokens, digest_of
 from .urls import checked_url, is_secure, metadata_paths, metadata_url
 
 if TYPE_CHECKING:
+    from .development import DevelopmentOAuth
     from .introspection import Introspection
     from .token_check import TokenCheck
     from .token_proof import TokenProof
@@ -77,7 +78,7 @@ class OAuth:
             included_scopes(options.get("hierarchy", {})),
             "proof" in options,
         )
-        self._options = options
+        self.options = options
         self._proof = options.get("proof")
         self._schemes = {b"bearer"}
         if self._proof is not None:
@@ -88,6 +89,18 @@ class OAuth:
         _check_jwks(options.get("jwks"))
         _check_algorithms(options.get("algorithms", ALGORITHMS))
         _require_extra()
+
+    @classmethod
+    def development(
+        cls, url: str = "http://127.0.0.1:8000/mcp", **options: Unpack[OAuthOptions]
+    ) -> DevelopmentOAuth:
+        """OAuth without an issuer: the server itself issues test tokens, on this machine alone.
+
+        `POST /dev/token` and the command `token` give a token for any user.
+        """
+        from .development import DevelopmentOAuth
+
+        return DevelopmentOAuth(url=url, **options)
 
     @property
     def pages(self) -> Mapping[str, AuthPage]:
@@ -103,8 +116,8 @@ class OAuth:
         }
         if self.scopes:
             document["scopes_supported"] = self.scopes
-        if "documentation" in self._options:
-            document["resource_documentation"] = self._options["documentation"]
+        if "documentation" in self.options:
+            document["resource_documentation"] = self.options["documentation"]
         return msgspec.json.encode(document)
 
     async def authenticate(self, credentials: Credentials) -> User | None:
@@ -150,7 +163,7 @@ class OAuth:
             # Imported with the first token: it needs cryptography and an HTTP client.
             from .token_check import TokenCheck
 
-            self._check = TokenCheck(self._expected, self._options, self._seen.clear)
+            self._check = TokenCheck(self._expected, self.options, self._seen.clear)
         return self._check
 
     def __repr__(self) -> str:

@@ -30,6 +30,8 @@ COMMANDS = {
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
+    "key": "make an API key, and the digest that the server stores",
+    "token": "print a test token of a server that was started with --dev-auth",
     "audit": "show the recorded replies, and verify that no record was changed",
 }
 
@@ -39,6 +41,8 @@ WITHOUT_TARGET = {
     "lint": "replies.jsonl",
     "rule": "AB101",
     "schema": "mcp",
+    "key": "--name ci",
+    "token": "http://127.0.0.1:8000 --user alice",
     "audit": "stats audit.db",
 }
 """The commands whose first argument is no target, each with an example of its arguments."""

@@ -131,6 +131,12 @@ def _add_access(parser: ArgumentParser) -> None:
         help="use the forwarded headers of this address or network; may be repeated",
     )
 
+    parser.add_argument(
+        "--dev-auth",
+        action="store_true",
+        help="accept test tokens, which this server issues, on this machine only",
+    )
+
 
 def _add_everyday(parser: ArgumentParser) -> None:
     parser.add_argument(

@@ -9,7 +9,7 @@ from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...registry import Registry
 from ...reply import Reply
-from ..http.authentication_step import AuthenticationStep, Refusal, authentication_step
+from ..http.authentication_step import AuthenticationStep, RefusedRequest, authentication_step
 from ..http.routes import Routes
 from .request import HttpRequest, Receive, Scope, Send
 
@@ -39,10 +39,10 @@ class Authenticated:
         `scope["user"]` is the user then, or None for an anonymous request.
         """
         scope = request.scope
-        server = scope.get("server")
-        refused = self._step.refuse_address(server[0] if server else "")
-        if refused is not None:
-            return self._routes.refuse(refused, request)
+        if self._step.loopback_only:
+            refused = self._step.refuse_others(*_addresses(request))
+            if refused is not None:
+                return self._routes.refuse(refused, request)
         if request.method == "POST" and isinstance(body, bytes):
             answered = self._step.answer_post(request.path, body)
             if isinstance(answered, Reply):
@@ -54,7 +54,7 @@ class Authenticated:
                 request.method, request.path, scope.get("query_string", b""), scope["headers"]
             )
         )
-        if isinstance(found, Refusal):
+        if isinstance(found, RefusedRequest):
             return found.added_to(self._write(found.reply, request))
         scope["user"] = found
         return None
@@ -67,6 +67,15 @@ class Authenticated:
         assert reply.error is not None
         error = RpcError(INVALID_REQUEST, reply.error.message, {"code": reply.error.code})
         return HttpReply(reply.error.row.status, error_frame(None, error), JSON)
+
+
+def _addresses(request: HttpRequest) -> list[str]:
+    """The addresses of both ends of the connection, and of clients behind a proxy."""
+    ends = [request.scope.get(name) for name in ("server", "client")]
+    named = (b"forwarded", b"x-forwarded-for", b"x-real-ip")
+    headers = request.headers
+    behind = [headers[name].decode("latin-1") for name in named if name in headers]
+    return [end[0] if end else "" for end in ends] + behind
 
 
 def authenticated(registry: Registry, routes: Routes) -> Authenticated | None:

@@ -42,7 +42,7 @@ _PREFLIGHT = (
 )
 
 
-class Refusal(msgspec.Struct, frozen=True):
+class RefusedRequest(msgspec.Struct, frozen=True):
     """Why a request is refused, and the headers of the refusal."""
 
     reply: Reply[Any]
@@ -71,7 +71,7 @@ class AuthenticationStep:
             return None
         return HttpReply(200, page.answer(b""), JSON, _ANY_ORIGIN)
 
-    async def identify(self, credentials: Credentials) -> User | Refusal | None:
+    async def identify(self, credentials: Credentials) -> User | RefusedRequest | None:
         """The user of a request, None for an anonymous one, or the refusal of the request."""
         if credentials.path in PUBLIC:
             return None
@@ -95,29 +95,30 @@ class AuthenticationStep:
         except AnswerbackError as exc:
             return failure(str(exc), code=exc.code)
 
-    def refuse_address(self, address: str) -> Reply[Any] | None:
-        """The refusal of a request to another address of this machine than loopback."""
-        if not self.loopback_only or is_loopback(address.removeprefix("::ffff:")):
+    def refuse_others(self, *addresses: str) -> Reply[Any] | None:
+        """The refusal of a request from or to another address than this machine's own."""
+        local = (is_loopback(address.removeprefix("::ffff:")) for address in addresses)
+        if not self.loopback_only or all(local):
             return None
         return failure("The development tokens are for this machine alone", code="FORBIDDEN")
 
-    def _refusal(self, challenge: Challenge) -> Refusal:
+    def _refusal(self, challenge: Challenge) -> RefusedRequest:
         header = ("WWW-Authenticate", self._auth.www_authenticate(challenge))
         code = _CODES.get(challenge.error, "INVALID_TOKEN")
         message = challenge.description or "This needs a token"
         # A response to one client must not be stored for another.
-        return Refusal(
+        return RefusedRequest(
             failure(message[:1].upper() + message[1:], code=code),
             (header, ("Cache-Control", "no-store")),
         )
 
 
-def _unavailable(exc: CannotAuthenticate) -> Refusal:
+def _unavailable(exc: CannotAuthenticate) -> RefusedRequest:
     import logging
 
     logging.getLogger("answerback.auth").warning("a token cannot be checked: %s", exc)
     reply = failure("The token cannot be checked now; try again later", code="UNAVAILABLE")
-    return Refusal(reply, (("Retry-After", "5"),))
+    return RefusedRequest(reply, (("Retry-After", "5"),))
 
 
 def authentication_step(registry: Registry) -> AuthenticationStep | None:
