@@ -7,6 +7,7 @@ read it.
 
 from __future__ import annotations
 
+import os
 from typing import Any, cast
 
 import msgspec
@@ -15,7 +16,7 @@ from ..content import BLOCKS, Block, Text
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
 from ..dialects.contract_text import message_from_text
 from ..dialects.detect import finished_dialect
-from ..errors import UNKNOWN_ERROR
+from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..reply import Error, Reply
 from ..shape import RESULT
 from ..tools.tool import Tool
@@ -47,6 +48,8 @@ def finished_reply(tool: Tool, value: dict[str, Any]) -> Reply[Any] | None:
             return None
         reply = Reply(error=_least_error(value))
     _log_once(tool, _KINDS[dialect])
+    if reply.error is not None and reply.error.message == UNKNOWN_TEXT:
+        reply = msgspec.structs.replace(reply, error=_referred(tool, reply.error, value))
     return _without_repeated_text(tool, reply)
 
 
@@ -61,6 +64,23 @@ def _least_error(value: dict[str, Any]) -> Error:
 
     found = complete_envelope(value)["error"]
     return Error(found["code"], found["message"])
+
+
+def _referred(tool: Tool, error: Error, value: dict[str, Any]) -> Error:
+    """The error of a failure without a text, with a reference to the log."""
+    stated = value.get("error")
+    message = stated.get("message") if isinstance(stated, dict) else None
+    if isinstance(message, BaseException):
+        # The check of the reply replaces the message, and logs the exception.
+        return msgspec.structs.replace(error, message=cast("str", message))
+    import logging
+
+    reference = os.urandom(6).hex()
+    text = "tool %r returned a failure without a text, reference %s; its members are: %s"
+    logging.getLogger("answerback").error(text, tool.name, reference, ", ".join(map(str, value)))
+    details = {"reference": reference} if error.details is None else error.details
+    shown = f"{error.message} (reference {reference})"
+    return msgspec.structs.replace(error, message=shown, details=details)
 
 
 def _read_result(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
