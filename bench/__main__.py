@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import sys
 
-from . import around, features, mcp_http, mcp_stdio, records, rest, rules, sessions, sizes, startup
+from . import (
+    around,
+    features,
+    gates,
+    mcp_http,
+    mcp_stdio,
+    records,
+    rest,
+    rules,
+    sessions,
+    sizes,
+    startup,
+)
 from .report import show
 
 PARTS = {
     "rules": rules.measure,
     "around": around.measure,
+    "gates": gates.measure,
     "startup": startup.measure,
     "rest": rest.measure,
     "stdio": mcp_stdio.measure,

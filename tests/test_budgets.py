@@ -38,6 +38,7 @@ STATE = {
     # Caches whose values depend on their keys alone.
     "types/pydantic_types.py: _cached_adapter",
     "types/pydantic_types.py: _cached_fail_fast_validator",
+    "types/pydantic_types.py: _cached_nan_validator",
     "types/model_slices.py: _slicers",
     "types/scalars.py: _compiled",
     "types/patterns.py: _category",
@@ -48,7 +49,8 @@ STATE = {
     "rules/detectors/failure_text.py: _phrase_pattern",
     "mcp/jsonrpc.py: _decoder",
     "mcp/jsonrpc.py: _batch_decoder",
-    # The key with which this process signs tokens.
+    # The keys with which this process signs tokens.
+    "gates/links.py: process_signer",
     "wires/stdio/stdio_server.py: _signer",
     # The status line and headers of responses, in a bounded cache: few differ.
     "wires/asgi/request.py: _head",

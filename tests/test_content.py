@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from answerback import Annotations, Audio, Embedded, Image, Link, Text
+from answerback import Annotations, Audio, Embedded, Image, Link, Text, success
+from answerback.content import Block
 
 
 @pytest.mark.parametrize("priority", [0, 0.5, 1, 1.0])
@@ -102,11 +103,31 @@ def test_an_embedded_resource_has_either_text_or_blob() -> None:
         Embedded("a:b", text="a", blob=b"a")
 
 
-def test_an_embedded_blob_must_be_bytes() -> None:
-    encoded: Any = "YWJj"
+def test_an_embedded_blob_is_bytes_or_base64_text() -> None:
+    number: Any = 5
 
-    with pytest.raises(TypeError, match="Embedded blob must be bytes, not str"):
-        Embedded("a:b", blob=encoded)
+    assert Embedded("a:b", blob="YWJj") == Embedded("a:b", blob=b"abc")
+    with pytest.raises(TypeError, match="Embedded blob must be bytes, not int"):
+        Embedded("a:b", blob=number)
+    with pytest.raises(ValueError, match="Embedded blob is a str that is not base64; give bytes"):
+        Embedded("a:b", blob="<svg/>")
+
+
+@pytest.mark.parametrize(
+    ("block", "type_in_json"),
+    [
+        (Text("a"), "text"),
+        (Image(b"x", "image/png"), "image"),
+        (Audio(b"x", "audio/wav"), "audio"),
+        (Link("a:b", "a"), "resource_link"),
+        (Embedded("a:b", text="a"), "resource"),
+    ],
+)
+def test_the_type_of_a_block_is_that_of_its_json(block: Block, type_in_json: str) -> None:
+    sent = success(content=[block]).to("mcp")["content"][-1]
+
+    assert block.type == sent["type"] == type_in_json
+    assert "type" not in block.__struct_fields__
 
 
 def test_every_block_takes_annotations_and_meta_and_is_frozen() -> None:

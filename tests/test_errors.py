@@ -161,7 +161,7 @@ def raise_or_return(app: App, reply: Any) -> Any:
     [
         (404, Code(404, exit=66)),
         (503, Code(503, exit=69, retryable=True)),
-        (402, Code(402, exit=1)),
+        (418, Code(418, exit=1)),
         (Code(410, exit=66, retryable=True), Code(410, exit=66, retryable=True)),
     ],
 )

@@ -8,23 +8,31 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
 
-from .context import take_peer
+from .context import Context, take_peer
 from .contract import Contract, Dialect, contract_named
 from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
 from .registry import Registry
-from .tools.tool_options import check_options
+from .tools.tool_options import ToolOptions, check_options
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
+    from .authentication import Authenticator
     from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
     from .content import Icon
+    from .gates import Redeemed, UsedTokens
     from .lifespan import LifespanFunction
     from .records import Records, Sink
     from .reply import Reply
+    from .tools.tool import Tool
+    from .widgets.widget import WidgetOptions
     from .wires.asgi.application import AsgiApp
+
+
+_FOR_WIDGETS = frozenset({"widget", "invoking", "invoked", "visible_to"})
+"""The options of a tool that become keys of its `_meta`."""
 
 
 class AppOptions(TypedDict, total=False):
@@ -53,10 +61,20 @@ class AppOptions(TypedDict, total=False):
     icons: Sequence[Icon]
     website_url: str
     """Shown by MCP hosts beside the name of the server."""
+    url: str
+    """The URL of the MCP endpoint as clients know it, such as "https://example.com/mcp"."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates of all tools, resources, prompts and completions; they run before their own."""
+    challenge: Literal["auto", "http", "result"]
+    """How a client over MCP learns that it must log in: by an HTTP status or in the result."""
+    used_tokens: UsedTokens
+    """Remembers which links of gates were used; by default `UsedFiles()`, for one machine."""
     middleware: Sequence[Middleware]
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
     """Functions that see each outcome, refusals too: `def count(seen)`."""
+    auth: Authenticator
+    """Authenticates the requests over HTTP, such as `OAuth(...)` of `answerback.auth`."""
 
 
 class App(Registry):
@@ -75,18 +93,19 @@ class App(Registry):
         )
         if "codes" in options:
             add_codes(options["codes"])
-        if "returns" in options:
-            self.tool_defaults["returns"] = options["returns"]
-        if "nan" in options:
-            self.tool_defaults["nan"] = options["nan"]
+        self.tool_defaults = _tool_defaults(options)
         if (records := options.get("records")) is not None:
             self.records = _records(records)
         if (function := options.get("lifespan")) is not None:
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
+        self.requires = tuple(options.get("requires", ()))
+        self.challenge = options.get("challenge", "auto")
+        self._used_tokens = options.get("used_tokens")
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
+        self.url = _url(options)
         if middleware := options.get("middleware"):
             from .calls.around import checked_middleware
 
@@ -95,11 +114,26 @@ class App(Registry):
             from .calls.around import checked_observers
 
             self.observers = checked_observers(observers)
+        self.auth = options.get("auth")
         self._handlers: Handlers | None = None
         if len(sys.argv) > 1:
             # Once, however many apps a program has.
             atexit.unregister(_remind_to_run)
             atexit.register(_remind_to_run)
+
+    def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
+        if not _FOR_WIDGETS.isdisjoint(options):
+            from .widgets.tool_keys import with_widget_keys
+
+            options = with_widget_keys(options)
+        return super().add_tool(fn, **options)
+
+    def widget(self, name: str, /, **options: Unpack[WidgetOptions]) -> None:
+        """Register a page that hosts show beside a reply; `@app.tool(widget=name)` refers to it."""
+        from .widgets.widget import add_widget
+
+        # A relative path begins at the author's file: a host starts the server in any folder.
+        add_widget(self, name, options, sys._getframe(1).f_globals.get("__file__"))
 
     def call(self, name: str, /, **arguments: Any) -> Coroutine[Any, Any, Reply[Any]]:
         """Call a tool in memory, through the whole pipeline: `await app.call("add", x=1)`.
@@ -114,9 +148,10 @@ class App(Registry):
         from .types.json_text import ENCODER
         from .wires.memory import call
 
+        user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
         peer = take_peer(arguments)
         encoded = ENCODER.encode(arguments)
-        return await call(self.handlers, name, encoded, peer, contract=self.contract)
+        return await call(self.handlers, name, encoded, peer, user, contract=self.contract)
 
     def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
         """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
@@ -137,6 +172,17 @@ class App(Registry):
             self.overrides.clear()
             self.overrides.update(before)
 
+    def redeem(self, token: str, user: Any) -> Redeemed:
+        """Accept the token in a link of a gate, for the page that the link leads to.
+
+        *user* is the user who is logged in at the page, and must be the one that the link was made
+        for. A token can be redeemed once. Raises LinkRefused.
+        """
+        from .gates.links import redeem
+        from .gates.used_tokens import UsedFiles
+
+        return redeem(token, user, self._used_tokens or UsedFiles())
+
     def running(self) -> AbstractAsyncContextManager[None]:
         """Start the lifespan and stop it at the end: `async with app.running():`, for tests."""
         if self.lifespan is not None:
@@ -144,6 +190,14 @@ class App(Registry):
         from contextlib import nullcontext
 
         return nullcontext()
+
+    @property
+    def state(self) -> Any:
+        """The value that the lifespan yielded, for code beside the tools, such as a route's.
+
+        It is None without a lifespan, and before the lifespan has started.
+        """
+        return None if self.lifespan is None else self.lifespan.state
 
     @property
     def handlers(self) -> Handlers:
@@ -182,6 +236,10 @@ class App(Registry):
         from .wires.asgi.other_server import warn_of_several_workers
         from .wires.http.options import WebOptions
 
+        if any(tool.settings.widget for tool in self.tools.values()):
+            from .widgets.tool_keys import check_widgets
+
+            check_widgets(self)
         options = WebOptions(
             max_body=max_body,
             hosts=tuple(hosts),
@@ -218,6 +276,25 @@ def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
     if isinstance(arguments, str):
         refuse_text(arguments)
     refuse_run_options({**unknown})
+
+
+def _url(options: AppOptions) -> str:
+    url = options.get("url", "")
+    if url and getattr(options.get("auth"), "url", url) != url:
+        raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
+    return url
+
+
+def _tool_defaults(options: AppOptions) -> ToolOptions:
+    """Return the options of tools that the app gives."""
+    defaults: ToolOptions = {}
+    if "lenient" in options:
+        defaults["lenient"] = options["lenient"]
+    if "returns" in options:
+        defaults["returns"] = options["returns"]
+    if "nan" in options:
+        defaults["nan"] = options["nan"]
+    return defaults
 
 
 def _records(records: Sink | Records) -> Records:

@@ -5,14 +5,28 @@ They know nothing of wires and dialects.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    cast,
+)
 
 import msgspec
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
-Meta: TypeAlias = "dict[str, Any] | None"
+    # A TypedDict is a Mapping for type checkers, and not a dict.
+    Meta: TypeAlias = Mapping[str, Any] | None
+else:
+    Meta = "dict[str, Any] | None"
 
 
 class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -32,9 +46,35 @@ class Annotations(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class Text(msgspec.Struct, frozen=True):
+    type: ClassVar[Literal["text"]] = "text"
     text: str
     annotations: Annotations | None = None
     meta: Meta = None
+
+    def __post_init__(self) -> None:
+        if self.meta is not None:
+            _check_meta(self.meta)
+
+
+if TYPE_CHECKING:
+
+    class MediaOptions(TypedDict, total=False):
+        """The arguments that `Image` and `Audio` take by name."""
+
+        url: str | None
+        alt: str | None
+        width: int | None
+        height: int | None
+        caption: str | None
+        annotations: Annotations | None
+        meta: Meta
+
+    class EmbeddedOptions(TypedDict, total=False):
+        """The arguments that `Embedded` takes by name."""
+
+        annotations: Annotations | None
+        meta: Meta
+        content_meta: Meta
 
 
 class _Bytes(msgspec.Struct, frozen=True):
@@ -54,14 +94,18 @@ class _Media(_Bytes, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         name = type(self).__name__
         if not isinstance(self.data, bytes):
-            msgspec.structs.force_setattr(self, "data", _bytes_of(self.data, name))
+            instead = f"bytes, {name}.open(path) or url="
+            data = _bytes_of(self.data, f"{name} data", instead)
+            msgspec.structs.force_setattr(self, "data", data)
         if self.url is not None and self.data:
             raise ValueError(f"{name} needs either data or url, not both")
         if self.url is None and "/" not in self.mime:
             raise ValueError(f"{name} needs a url, or data and a mime such as 'image/png'")
+        if self.meta is not None:
+            _check_meta(self.meta)
 
     @classmethod
-    def open(cls, path: str | Path, **more: Any) -> Self:
+    def open(cls, path: str | Path, **more: Unpack[MediaOptions]) -> Self:
         """Read a file; its media type is guessed from its name."""
         import mimetypes
         from pathlib import Path
@@ -72,26 +116,44 @@ class _Media(_Bytes, frozen=True, kw_only=True):
         return cls(Path(path).read_bytes(), mime, **more)
 
 
-def _bytes_of(data: object, name: str) -> bytes:
+def _bytes_of(data: object, what: str, instead: str) -> bytes:
     """Return the bytes of base64 text, as protocols and many libraries give it."""
     if not isinstance(data, str):
-        raise TypeError(f"{name} data must be bytes, not {type(data).__name__}")
+        raise TypeError(f"{what} must be bytes, not {type(data).__name__}")
     from base64 import b64decode
 
     try:
         return b64decode(data, validate=True)
     except ValueError:
-        raise ValueError(
-            f"{name} data is a str that is not base64; give bytes, {name}.open(path) or url="
-        ) from None
+        raise ValueError(f"{what} is a str that is not base64; give {instead}") from None
+
+
+def _check_meta(meta: object, argument: str = "meta") -> None:
+    from .metadata.meta_check import check_meta
+
+    check_meta(meta, "content" if argument == "content_meta" else "block", argument)
 
 
 class Image(_Media, frozen=True):
-    """An image: its bytes and media type, or its URL."""
+    """An image: its bytes or their base64 text, and its media type; or its URL."""
+
+    type: ClassVar[Literal["image"]] = "image"
+    if TYPE_CHECKING:
+        # Type checkers take the type of a field for that of the argument.
+        def __init__(
+            self, data: bytes | str = b"", mime: str = "", **more: Unpack[MediaOptions]
+        ) -> None: ...
 
 
 class Audio(_Media, frozen=True):
-    """Audio: its bytes and media type, or its URL."""
+    """Audio: its bytes or their base64 text, and its media type; or its URL."""
+
+    type: ClassVar[Literal["audio"]] = "audio"
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, data: bytes | str = b"", mime: str = "", **more: Unpack[MediaOptions]
+        ) -> None: ...
 
 
 class _Named(msgspec.Struct, frozen=True):
@@ -102,6 +164,7 @@ class _Named(msgspec.Struct, frozen=True):
 class Link(_Named, frozen=True, kw_only=True):
     """A link to a resource; `kind` is the type of resource ("url", "file", …)."""
 
+    type: ClassVar[Literal["resource_link"]] = "resource_link"
     kind: str = "url"
     title: str | None = None
     description: str | None = None
@@ -110,10 +173,18 @@ class Link(_Named, frozen=True, kw_only=True):
     annotations: Annotations | None = None
     meta: Meta = None
 
+    def __post_init__(self) -> None:
+        if self.meta is not None:
+            _check_meta(self.meta)
+
 
 class Embedded(msgspec.Struct, frozen=True):
-    """A resource with its contents: text or blob."""
+    """A resource with its contents: text, or a blob as bytes or base64 text.
 
+    `meta` is the `_meta` of the block, `content_meta` that of the resource in it.
+    """
+
+    type: ClassVar[Literal["resource"]] = "resource"
     uri: str
     text: str | None = None
     blob: bytes | None = None
@@ -121,12 +192,29 @@ class Embedded(msgspec.Struct, frozen=True):
     title: str | None = None
     annotations: Annotations | None = None
     meta: Meta = None
+    content_meta: Meta = None
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            uri: str,
+            text: str | None = None,
+            blob: bytes | str | None = None,
+            mime: str | None = None,
+            title: str | None = None,
+            **more: Unpack[EmbeddedOptions],
+        ) -> None: ...
 
     def __post_init__(self) -> None:
         if (self.text is None) == (self.blob is None):
             raise ValueError("Embedded needs either text or blob")
         if self.blob is not None and not isinstance(self.blob, bytes):
-            raise TypeError(f"Embedded blob must be bytes, not {type(self.blob).__name__}")
+            blob = _bytes_of(self.blob, "Embedded blob", "bytes or text=")
+            msgspec.structs.force_setattr(self, "blob", blob)
+        if self.meta is not None:
+            _check_meta(self.meta)
+        if self.content_meta is not None:
+            _check_meta(self.content_meta, "content_meta")
 
 
 class Icon(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -140,6 +228,14 @@ class Icon(msgspec.Struct, frozen=True, omit_defaults=True):
 
 Block: TypeAlias = Text | Image | Audio | Link | Embedded
 BLOCKS = (Text, Image, Audio, Link, Embedded)
+
+
+def changed_block(block: Block, **changes: Any) -> Block:
+    """Return a copy with *changes*, whose `_meta` is not checked: it may be another server's."""
+    changed: Block = cast("Any", block).__copy__()
+    for name, value in changes.items():
+        msgspec.structs.force_setattr(changed, name, value)
+    return changed
 
 
 def _require_iso_8601(text: str) -> None:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cas
 import msgspec
 
 from .peer import LEVELS, NO_PEER, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
-from .request_info import RequestInfo
 
 T = TypeVar("T")
 
 if TYPE_CHECKING:
     # A default of a type variable is newer than Python 3.11, and needed by type checkers alone.
     from typing_extensions import TypeVar as TypeVarWithDefault
+
+    from .request_info import RequestInfo
 
     StateT = TypeVarWithDefault("StateT", default=Any)
 else:
@@ -91,16 +92,18 @@ class Context(Generic[StateT]):
         """The value that the lifespan of the tool's app yielded; None without a lifespan."""
         # The last app on the path is the one that the tool was registered with.
         path = getattr(self._call.tool, "path", ())
-        lifespan: Any = path[-1].lifespan if path else None
-        state: Any = None if lifespan is None else lifespan.state
-        return cast("StateT", state)
+        return cast("StateT", _state_of(path[-1]) if path else None)
 
     @property
     def request(self) -> RequestInfo:
         """The request: headers, client, session, address. A member is None where there is none."""
         call = self._call
         describe = getattr(call.request or call.peer, "describe_request", None)
-        found: RequestInfo = (describe or RequestInfo)(call.wire)
+        if describe is None:
+            from .request_info import RequestInfo
+
+            return RequestInfo(call.wire)
+        found: RequestInfo = describe(call.wire)
         return found
 
     @property
@@ -195,6 +198,27 @@ class Context(Generic[StateT]):
         if open_questions:
             raise NeedsInput(open_questions)
         return tuple(answers)
+
+
+class ContextOfApp(Context[Any]):
+    """The context for the middleware of an app that includes the tool's own: the state is its own.
+
+    *app* is a Registry, which belongs to a higher layer.
+    """
+
+    __slots__ = ("_app",)
+
+    def __init__(self, call: RunningCall, app: Any) -> None:
+        super().__init__(call)
+        self._app = app
+
+    @property
+    def state(self) -> Any:
+        return _state_of(self._app)
+
+
+def _state_of(app: Any) -> Any:
+    return None if app.lifespan is None else app.lifespan.state
 
 
 def take_peer(arguments: dict[str, Any]) -> Peer:

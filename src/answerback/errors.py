@@ -60,6 +60,11 @@ CODES = {
     INVALID_ARGUMENTS: Code(400, exit=2),
     "INVALID_INPUT": Code(400, exit=65),
     "UNAUTHENTICATED": Code(401, exit=77),
+    "LOGIN_REQUIRED": Code(401, exit=77),
+    "INVALID_TOKEN": Code(401, exit=77),
+    "SUBSCRIPTION_REQUIRED": Code(402, exit=77),
+    "LINK_REQUIRED": Code(403, exit=77),
+    "SCOPE_REQUIRED": Code(403, exit=77),
     "FORBIDDEN": Code(403, exit=77),
     "FOREIGN_ORIGIN": Code(403, exit=77),
     TOOL_NOT_FOUND: Code(404, exit=2, rpc=-32602),
@@ -78,7 +83,7 @@ CODES = {
 }
 BUILT_IN = frozenset(CODES)
 """The codes of Answerback itself; `add_codes` adds those of authors to the table."""
-_CODE_NAME = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
+_CODE_NAME = r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*"
 
 
 def add_codes(codes: Mapping[str, int | Code]) -> None:
@@ -88,7 +93,7 @@ def add_codes(codes: Mapping[str, int | Code]) -> None:
     """
     for name, value in codes.items():
         row = value if isinstance(value, Code) else _row_for_status(name, value)
-        if not _CODE_NAME.fullmatch(str(name)):
+        if not re.fullmatch(_CODE_NAME, str(name)):
             raise ValueError(f"{name!r} should be a code in capitals, such as 'CITY_UNKNOWN'")
         if name in BUILT_IN:
             raise ValueError(f"{name!r} is a code of Answerback's own; choose another name")

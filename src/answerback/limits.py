@@ -14,6 +14,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     """The time-out of tools without a `timeout` of their own; None means no time-out."""
     wait: float = 30.0
     """The seconds that a call waits for a thread while no running call ends; then it is refused."""
+    gates: float = 10.0
+    """The seconds that a gate may take; a call whose gate takes longer is refused."""
     shutdown: float = 30.0
     """The seconds that running calls get to finish at a shutdown, and the lifespan to end."""
 
@@ -24,6 +26,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"a tool cannot take {self.seconds!r} seconds; give more, or None")
         if self.wait <= 0:
             raise ValueError(f"a call cannot wait {self.wait!r} seconds; give more")
+        if self.gates <= 0:
+            raise ValueError(f"a gate cannot take {self.gates!r} seconds; give more")
         if self.shutdown <= 0:
             raise ValueError(f"a shutdown cannot take {self.shutdown!r} seconds; give more")
 

@@ -5,7 +5,7 @@ Calls, MCP and the wires are written against it. `App` is the front door to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack, cast, overload
 
@@ -19,9 +19,11 @@ from .tools.tool_options import CommonOptions, ToolOptions, check_options
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_values
 
+    from .authentication import Authenticator
     from .composition import Composition, Switch
     from .content import Icon
     from .lifespan import Lifespan
+    from .own_routes import OwnRoute, RouteFunction
     from .tools.prompt import Prompt
     from .tools.resource import Resource, ResourceOptions
 
@@ -135,6 +137,17 @@ class Table(Mapping[str, T]):
 class Registry:
     """The tools, resources, prompts and completions under one name, and their settings."""
 
+    url = ""
+    """The URL of the MCP endpoint, as clients know it; empty if the author gave none."""
+    development = False
+    """Whether the files of widgets are read anew each time."""
+    requires: tuple[Callable[..., Any], ...] = ()
+    """The gates of everything that this serves."""
+    has_gates = False
+    """Whether something that this serves has gates."""
+    challenge: Literal["auto", "http", "result"] = "auto"
+    """How a client over MCP learns that it must log in."""
+
     def __init__(
         self,
         name: str,
@@ -157,6 +170,8 @@ class Registry:
         """The options of a tool that gives none of its own."""
         self.records: Recording | None = None
         self.lifespan: Lifespan | None = None
+        self.auth: Authenticator | None = None
+        """Authenticates the requests over HTTP; None serves everyone."""
         self.overrides: dict[Any, Callable[..., Any]] = {}
         """For tests: the function to use instead of each dependency, by the dependency."""
         self.run_async: Callable[[Any, Any], Any] | None = None
@@ -178,6 +193,8 @@ class Registry:
         self.composition: Composition | None = None
         """The apps that belong together and what is enabled; None while this is not used."""
         self.changes = ChangeFeed()
+        self.routes: list[OwnRoute] = []
+        """The pages of the author that are served beside the tools."""
         self.checks: dict[str, Check] = {"records": self._check_records}
         """The health checks by name; the parts that serve the app add theirs."""
 
@@ -200,6 +217,7 @@ class Registry:
         merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds}
         merged = {**merged, **self.tool_defaults, **options}
         tool = Tool(fn, merged, self.contract)
+        tool.given = frozenset({*self.tool_defaults, *options})
         if tool.name in self.tools.own:
             raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
         if self.contract.route == "/" and tool.name in RESERVED_ROUTES:
@@ -266,15 +284,19 @@ class Registry:
         _remove(self, self.prompts, name)
         self.changes.publish(Change("prompts"))
 
-    def completion(self, of: str, argument: str) -> Callable[[F], F]:
+    def completion(
+        self, of: str, argument: str, *, requires: Sequence[Callable[..., Any]] = ()
+    ) -> Callable[[F], F]:
         """Register a function that completes an argument of a prompt or of a resource's URI.
 
         It takes `value: str`, the text typed so far, and returns a list of strings. With a
         parameter `arguments: dict[str, str]` it also gets the arguments filled in already.
+        The gates of the prompt or resource count here too; *requires* adds further ones.
         """
+        check_options({"requires": requires}, CommonOptions)
 
         def register(fn: F) -> F:
-            tool = _completion_tool(fn, self.contract)
+            tool = _completion_tool(fn, self.contract, requires)
             _put(self, self.completions, completion_key(of, argument), tool)
             return fn
 
@@ -304,6 +326,23 @@ class Registry:
 
         switch(self, name, tag, on=False)
 
+    def route(
+        self, path: str, *, methods: Sequence[str] = ("GET",)
+    ) -> Callable[[RouteFunction], RouteFunction]:
+        """Serve a page of your own over HTTP: an async function of Starlette's Request.
+
+        Gates and `auth=` do not hold for it. Register it before the app is served.
+        """
+        from .own_routes import OwnRoute, check_route
+
+        check_route(self, path, methods)
+
+        def register(fn: RouteFunction) -> RouteFunction:
+            self.routes.append(OwnRoute(path, tuple(methods), fn))
+            return fn
+
+        return register
+
     def apps(self) -> Iterator[Registry]:
         """This app and those that it includes, each once."""
         if self.composition is None:
@@ -315,10 +354,23 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
     entry.path = (registry,)
     entry.around = registry.middleware
+    # The page of a widget has no data, and it shows the refusals of its tools.
+    requires = () if entry.is_widget else registry.requires
+    if requires or entry.settings.requires:
+        from .tools.gate_list import add_gates
+
+        add_gates(entry, requires, registry.limits.gates)
+        registry.has_gates = True
     if registry.composition is None:
         table.own[name] = entry
     else:
         registry.composition.put(table, name, entry)
+
+
+def put_resource(registry: Registry, resource: Resource) -> None:
+    """Serve a resource that is made already."""
+    _put(registry, registry.resources, resource.uri, resource)
+    registry.changes.publish(Change("resources"))
 
 
 def _remove(registry: Registry, table: Table[T], name: str) -> None:
@@ -333,9 +385,11 @@ def completion_key(owner: str, argument: str) -> str:
     return f"{argument} of {owner}"
 
 
-def _completion_tool(fn: Callable[..., Any], contract: Contract) -> Tool:
+def _completion_tool(
+    fn: Callable[..., Any], contract: Contract, requires: Sequence[Callable[..., Any]]
+) -> Tool:
     """The author's function; refused if it has parameters that a completion does not get."""
-    tool = Tool(fn, {"returns": "value"}, contract)
+    tool = Tool(fn, {"returns": "value", "requires": requires}, contract)
     unknown = {parameter.name for parameter in tool.signature.parameters} - {"value", "arguments"}
     if unknown:
         raise TypeError(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
 
 import msgspec
 
@@ -15,6 +15,28 @@ from .errors import CODES, UNKNOWN_ERROR, Code, ToolError, find_code
 from .shape import Shape
 
 T = TypeVar("T")
+M = TypeVar("M", bound=Mapping[str, Any])
+
+if TYPE_CHECKING:
+    # A default of a type variable is newer than Python 3.11, and needed by type checkers alone.
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    MetaT = TypeVarWithDefault("MetaT", bound=Mapping[str, Any], default=Any)
+
+    class _Typed(Generic[T, MetaT]):
+        """The types of the data and of the metadata."""
+else:
+    MetaT = dict[str, Any]
+
+    class _Typed:
+        """At run time the type of the data is the only parameter."""
+
+        def __class_getitem__(cls, parameters):
+            return Generic[parameters[0]]
+
+
+FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
+"""An object without any of these members is not a finished reply."""
 
 
 class Error(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -47,13 +69,16 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
         return find_code(self.code, self.kind)
 
 
-class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """The result of a call: content, data or an error."""
+class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
+    """The result of a call: content, data or an error.
+
+    `Reply[Data]` declares the type of the data, `Reply[Data, Meta]` also that of `meta`.
+    """
 
     content: tuple[Block, ...] = ()
     data: T | msgspec.UnsetType = msgspec.UNSET
     error: Error | None = None
-    meta: dict[str, Any] = {}
+    meta: MetaT = cast("Any", {})
     timestamp: datetime = msgspec.field(default_factory=partial(datetime.now, UTC))
     encoded: bytes | None = None
     """The checked JSON of `data`; dialects insert it without encoding the data again."""
@@ -61,6 +86,15 @@ class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """How the data is wrapped, where the return annotation does not say it."""
     contract: Contract | None = None
     """The contract of the app that was called; only `app.call` sets it."""
+
+    # Hidden from type checkers, which read the parameters from `_Typed`.
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: Any) -> Any:
+            """Return `Reply[Data]`, also for `Reply[Data, Meta]`: only checkers need the second."""
+            if isinstance(parameters, tuple) and len(parameters) == 2:
+                parameters = parameters[0]
+            return super().__class_getitem__(parameters)
 
     @property
     def ok(self) -> bool:
@@ -94,36 +128,67 @@ class Reply(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
 
 @overload
 def success(
-    text: str | None = None, *, meta: dict[str, Any] | None = None, content: Sequence[Block] = ()
+    text: str | None = None, *, meta: None = None, content: Sequence[Block] = ()
 ) -> Reply[Any]: ...
 @overload
 def success(
-    text: str | None,
-    data: T,
-    meta: dict[str, Any] | None = None,
-    *,
-    content: Sequence[Block] = (),
+    text: str | None, data: T, meta: None = None, *, content: Sequence[Block] = ()
 ) -> Reply[T]: ...
 @overload
 def success(
-    text: str | None = None,
-    *,
-    data: T,
-    meta: dict[str, Any] | None = None,
-    content: Sequence[Block] = (),
+    text: str | None = None, *, data: T, meta: None = None, content: Sequence[Block] = ()
 ) -> Reply[T]: ...
+@overload
+def success(
+    text: str | None = None, *, meta: M, content: Sequence[Block] = ()
+) -> Reply[Any, M]: ...
+@overload
+def success(
+    text: str | None, data: T, meta: M, *, content: Sequence[Block] = ()
+) -> Reply[T, M]: ...
+@overload
+def success(
+    text: str | None = None, *, data: T, meta: M, content: Sequence[Block] = ()
+) -> Reply[T, M]: ...
 def success(
     text: str | None = None,
     data: Any = msgspec.UNSET,
-    meta: dict[str, Any] | None = None,
+    meta: Any = None,
     *,
     content: Sequence[Block] = (),
-) -> Reply[Any]:
-    """Make a successful reply of *text*, *data* or both; *content* follows the text."""
+) -> Reply[Any, Any]:
+    """Make a successful reply of *text*, *data* or both; *content* follows the text.
+
+    *meta* is for hosts and widgets; models do not read it. A misspelt key of a host is refused.
+    """
     texts = () if text is None else (Text(text),)
+    if meta:
+        _check_meta(meta)
     return Reply(content=texts + tuple(content), data=data, meta=meta or {})
 
 
+@overload
+def failure(
+    message: str,
+    code: str = ...,
+    details: Any = ...,
+    *,
+    retryable: bool | None = ...,
+    hint: str | None = ...,
+    kind: str | type[ToolError] | None = ...,
+    meta: None = None,
+) -> Reply[Any]: ...
+@overload
+def failure(
+    message: str,
+    code: str = ...,
+    details: Any = ...,
+    *,
+    retryable: bool | None = ...,
+    hint: str | None = ...,
+    kind: str | type[ToolError] | None = ...,
+    meta: M,
+) -> Reply[Any, M]: ...
 def failure(
     message: str,
     code: str = UNKNOWN_ERROR,
@@ -132,8 +197,8 @@ def failure(
     retryable: bool | None = None,
     hint: str | None = None,
     kind: str | type[ToolError] | None = None,
-    meta: dict[str, Any] | None = None,
-) -> Reply[Any]:
+    meta: Any = None,
+) -> Reply[Any, Any]:
     """Make a reply with an error; *message* is written for the caller.
 
     *kind* is the class or the code whose status an error with a *code* of its own has.
@@ -144,5 +209,16 @@ def failure(
         raise ValueError(f"kind={kind!r} should be a code such as 'NOT_FOUND', or a class")
     if code == UNKNOWN_ERROR and kind is not None:
         code = kind
+    if isinstance(code, dict):
+        raise TypeError(f"code={code!r} should be a str; metadata is given by name, meta=…")
+    if meta:
+        _check_meta(meta)
     own_kind = None if kind == code else kind
-    return Reply(error=Error(code, message, details, retryable, hint, own_kind), meta=meta or {})
+    error = Error(code, message, details, retryable, hint, own_kind)
+    return Reply(error=error, meta=meta or {})
+
+
+def _check_meta(meta: object) -> None:
+    from .metadata.meta_check import check_meta
+
+    check_meta(meta, "result")

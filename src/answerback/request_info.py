@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from .metadata.client_hints import ClientHints
 
 
 class ClientInfo(msgspec.Struct, frozen=True):
@@ -94,6 +97,13 @@ class RequestInfo:
     def meta(self) -> Mapping[str, Any] | None:
         """The `_meta` of an MCP request."""
         return None
+
+    @cached_property
+    def hints(self) -> ClientHints:
+        """The locale, user agent and location that ChatGPT sends in `_meta`; not verified."""
+        from .metadata.client_hints import read_hints
+
+        return read_hints(self.meta)
 
     @property
     def user(self) -> Any:

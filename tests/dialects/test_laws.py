@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, get_args
 
@@ -118,6 +118,7 @@ embedded = st.builds(
     uri=urls,
     mime=words,
     title=words,
+    content_meta=st.none() | metas,
     **maybe,
 )
 blocks = st.one_of(st.builds(Text, texts, **maybe), *media, links, embedded)
@@ -252,13 +253,15 @@ def _received_block(block: Block) -> Block:
     changes: dict[str, Any] = {"meta": _json(_author_keys(block.meta or {})) or None}
     if isinstance(block, Link):
         changes["metadata"] = _json(block.metadata)
+    if isinstance(block, Embedded):
+        changes["content_meta"] = _json(_author_keys(block.content_meta or {})) or None
     if block.annotations is not None and block.annotations.audience is not None:
         audience = tuple(block.annotations.audience)
         changes["annotations"] = msgspec.structs.replace(block.annotations, audience=audience)
     return msgspec.structs.replace(block, **changes)
 
 
-def _author_keys(meta: dict[str, Any]) -> dict[str, Any]:
+def _author_keys(meta: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in meta.items() if not key.startswith("answerback/")}
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from answerback.mcp.session import ClientCapabilities
 from answerback.mcp.session_id import SessionId
-from answerback.mcp.signing import Signer
+from answerback.signing import Signer
 from answerback.versions import V2025_11_25
 
 OURS, OLD, FOREIGN = Signer(b"one" * 6), Signer(b"two" * 6), Signer(b"other")

@@ -11,7 +11,7 @@ from tests.fuzz.stdio_client import call, cancel, file_holds, wait_until
 from tests.mcp.signed_tokens import FOREIGN, OLD, OURS, VALID_ID, session_id, with_other_character
 
 from answerback.mcp.session_id import LIFETIME
-from answerback.mcp.signing import Signer
+from answerback.signing import Signer
 
 KILOBYTE = 1024
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from answerback.errors import AnswerbackError
 from answerback.mcp.session import ClientCapabilities
 from answerback.mcp.session_id import LIFETIME, SessionId
-from answerback.mcp.signing import Signer, signer_from_environment
+from answerback.signing import Signer, signer_from_environment
 from answerback.versions import STATEFUL
 
 OURS = Signer(b"ours")

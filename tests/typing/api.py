@@ -8,6 +8,7 @@ from typing import Annotated, Any, assert_type
 from fastapi import FastAPI
 
 from answerback import (
+    CSP,
     Annotations,
     App,
     Audio,
@@ -95,7 +96,7 @@ blocks = success(
     ],
     meta={"seen": True},
 )
-assert_type(blocks, Reply[Point])
+assert_type(blocks, Reply[Point, dict[str, bool]])
 assert_type(blocks.ok, bool)
 
 
@@ -158,6 +159,19 @@ async def in_tests() -> None:
             await with_state.call("pool_size")
     with_state.overrides[get_pool] = lambda: ["fake"]
 
+
+app.widget(
+    "accounts",
+    html="<p>",
+    csp=CSP(connect=["https://example.com"], redirects={"https://example.com"}),
+    permissions={"camera"},
+    border=True,
+    host="claude",
+)
+app.add_tool(add, widget="accounts", invoking="…", invoked=".", visible_to={"model", "app"})
+app.widget("b", html="<p>", csp={"connect": []})  # type: ignore[arg-type]  # it is a CSP
+app.add_tool(add, visible_to={"user"})  # type: ignore[arg-type]  # there is no such caller
+CSP(["https://example.com"])  # type: ignore[call-arg]  # members are given by name
 
 App("a", returns="value", nan="null", codes={"CITY_UNKNOWN": 404})
 App("a", nan="zero")  # type: ignore[arg-type]  # there is no such value

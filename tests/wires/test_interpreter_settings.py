@@ -54,6 +54,27 @@ def test_mcp_collects_garbage_less_often(app: Path) -> None:
     assert interval == pytest.approx(0.005)
 
 
+def test_call_collects_garbage_less_often(app: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(app), "call", "settings"], capture_output=True, timeout=20, check=True
+    )
+
+    threshold, frozen, interval = json.loads(done.stdout)["result"]
+    assert threshold > DEFAULT
+    assert frozen > 0
+    assert interval == pytest.approx(0.005)
+
+
+@pytest.mark.parametrize("is_enabled", [True, False])
+def test_importing_answerback_leaves_the_garbage_collector_as_it_was(is_enabled: bool) -> None:
+    switch = "enable" if is_enabled else "disable"
+    line = f"import gc; gc.{switch}(); from answerback import App; print(gc.isenabled())"
+
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, timeout=20, check=True)
+
+    assert done.stdout.split() == [str(is_enabled).encode()]
+
+
 def test_the_environment_switches_the_settings_off(
     serve: Any, call: Any, app: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

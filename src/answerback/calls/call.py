@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
@@ -12,6 +12,9 @@ from ..peer import NO_PEER, NeedsInput, Peer
 from ..reply import Reply, failure
 from ..shape import RESULT, Shape
 from ..tools.tool import Tool
+
+if TYPE_CHECKING:
+    from ..authentication import Challenge
 
 
 class Call(msgspec.Struct, eq=False):
@@ -33,11 +36,13 @@ class Call(msgspec.Struct, eq=False):
     """The HTTP request of REST and CGI, which `ctx.request` reads; MCP has it in the peer."""
     user: Any = None
     """The user, set by what authenticates the call; None if nothing does."""
+    challenge: Challenge | None = None
+    """Set if a gate refused the call, and the client can log in or ask for more scopes."""
     shape: Shape = RESULT
     """How the data of the reply is wrapped. The pipeline sets it for a successful reply."""
 
 
-Outcome: TypeAlias = Reply[Any] | NeedsInput
+Outcome: TypeAlias = "Reply[Any] | NeedsInput"
 Handler: TypeAlias = Callable[[Call], Coroutine[Any, Any, Outcome]]
 
 

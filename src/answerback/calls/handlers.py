@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..registry import Recording, Registry
-from .call import Handler
+from .call import Call, Handler
 from .failures import SHOW_EXCEPTION
 from .pipeline import pipeline
 from .runners import (
@@ -33,6 +34,8 @@ class Handlers(msgspec.Struct, frozen=True):
     resources: Handler
     prompts: Handler
     completions: Handler
+    pass_gates: Callable[[Call], Coroutine[Any, Any, Reply[Any] | None]]
+    """Passes the gates of `call.tool` that take `ctx` alone; returns the refusal."""
     records: Recording | None = None
     """Where the calls are recorded."""
 
@@ -52,6 +55,7 @@ def make_handlers(
     contract = registry.contract
     if debug:
         contract = contract.derive(masked=SHOW_EXCEPTION)
+    pass_gates = partial(_pass_gates, run, contract.masked)
     options: Any = {"max_calls": registry.limits.calls, "decode_large": decode_large}
     wrap = _wrapper(registry, run, run_async) if _is_wrapped(registry) else lambda kind: run
     handlers = Handlers(
@@ -59,6 +63,7 @@ def make_handlers(
         resources=pipeline(registry.resources, contract, wrap("resource"), **options),
         prompts=pipeline(registry.prompts, contract, wrap("prompt"), _prompt_reply, **options),
         completions=pipeline(registry.completions, contract, run, **options),
+        pass_gates=pass_gates,
     )
     if registry.lifespan is not None:
         from .started import started_handlers
@@ -141,6 +146,7 @@ def _observed(handlers: Handlers, registry: Registry) -> Handlers:
         resources=observed(registry, handlers.resources, "resource"),
         prompts=observed(registry, handlers.prompts, "prompt"),
         completions=handlers.completions,
+        pass_gates=handlers.pass_gates,
     )
 
 
@@ -150,8 +156,16 @@ def _recorded(handlers: Handlers, records: Recording) -> Handlers:
         resources=records.recorded(handlers.resources, "resource"),
         prompts=records.recorded(handlers.prompts, "prompt"),
         completions=records.recorded(handlers.completions, "completion"),
+        pass_gates=handlers.pass_gates,
         records=records,
     )
+
+
+async def _pass_gates(run: Runner, masked: str, call: Call) -> Reply[Any] | None:
+    # Imported at the first completion of something with gates.
+    from .gating import pass_early
+
+    return await pass_early(call, run, masked)
 
 
 def _prompt_reply(tool: Tool, value: Any) -> Reply[Any]:

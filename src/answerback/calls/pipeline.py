@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from types import CoroutineType
 from typing import Any, TypeVar
 
@@ -35,6 +36,7 @@ def pipeline(
     # A set, because stdio runs the pipeline on several threads, and `add` and `discard` are atomic.
     running: set[Call] = set()
     max_in_place = _max_in_place(decode_large)
+    decode_slowly = partial(_decode_slowly, run, decode_large)
 
     async def handle(call: Call) -> Outcome:
         tool = call.tool = tools.get(call.name)
@@ -43,8 +45,8 @@ def pipeline(
         running.add(call)
         try:
             raw = call.arguments
-            is_large = len(raw) > max_in_place
-            kwargs = await decode_large(tool, raw) if is_large else tool.arguments.decode(raw)
+            is_slow = len(raw) > max_in_place or tool.gates is not None
+            kwargs = await decode_slowly(call, tool) if is_slow else tool.arguments.decode(raw)
             signature = tool.signature
             if signature.context is not None:
                 kwargs[signature.context] = Context(call)
@@ -64,11 +66,37 @@ def pipeline(
             call.cancelled = True
             if must_propagate(exc, call.wire):
                 raise
-            return Reply(error=error_for(exc, call.name, contract.masked))
+            return _failed(exc, call, tools, contract.masked)
         finally:
             running.discard(call)
 
     return handle
+
+
+async def _decode_slowly(
+    run: Runner, decode_large: LargeDecoder, call: Call, tool: Tool
+) -> dict[str, Any]:
+    """The decoded arguments of a call that has large ones, or whose tool has gates."""
+    is_large = len(call.arguments) > _max_in_place(decode_large)
+    decode = decode_large if is_large else decode_in_place
+    if tool.gates is None:
+        return await decode(tool, call.arguments)
+    # Imported here, so that other tools do not pay for it.
+    from .gating import decode_behind_gates
+
+    return await decode_behind_gates(call, tool, run, decode)
+
+
+def _failed(exc: BaseException, call: Call, tools: Mapping[str, Tool], masked: str) -> Reply[Any]:
+    """The reply to a call that raised *exc*."""
+    if call.tool is not None and call.tool.gates is not None:
+        from .gating import RefusedByGate
+
+        if isinstance(exc, RefusedByGate):
+            # None hides the tool.
+            call.tool = None if exc.reply is None else call.tool
+            return exc.reply or _unknown_tool(call, tools)
+    return Reply(error=error_for(exc, call.name, masked))
 
 
 async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
@@ -94,7 +122,14 @@ def _max_in_place(decode_large: LargeDecoder) -> int:
 
 
 def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any]:
-    return _unknown_tool(call.name, tools) if call.tool is None else _too_many(max_calls)
+    if call.tool is not None and _is_hidden(call, call.tool):
+        call.tool = None
+    return _unknown_tool(call, tools) if call.tool is None else _too_many(max_calls)
+
+
+def _is_hidden(call: Call, tool: Tool) -> bool:
+    gates = tool.gates
+    return gates is not None and gates.hiding and gates.hide_from(Context(call).user)
 
 
 def _too_many(max_calls: int) -> Reply[Any]:
@@ -106,7 +141,10 @@ def _too_many(max_calls: int) -> Reply[Any]:
     )
 
 
-def _unknown_tool(name: str, tools: Mapping[str, Tool]) -> Reply[Any]:
-    found = similar_names(name, tools, limit=3)
+def _unknown_tool(call: Call, tools: Mapping[str, Tool]) -> Reply[Any]:
+    from .gating import visible
+
+    name = call.name
+    found = similar_names(name, visible(tools, call), limit=3)
     hint = f"did you mean {' or '.join(map(repr, found))}?" if found else None
     return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint)

@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from ..content import BLOCKS, Audio, Block, Image, Text
-from ..dialects.detect import FINISHED_MARKS
-from ..reply import Error, Reply
+from ..content import BLOCKS, Audio, Block, Image, Text, changed_block
+from ..reply import FINISHED_MARKS, Error, Reply
 from ..shape import EMPTY, Shape
 from ..tools.return_type import is_result_class, shape_of_value
 from ..tools.tool import Tool
@@ -20,6 +19,7 @@ from ..types.output import Output
 from ..types.problems import InvalidOutput
 
 T = TypeVar("T")
+_Meta: Any = dict[str, Any] | None
 
 _STRUCT_META = type(msgspec.Struct)
 _MEMBER_TYPES = {
@@ -156,11 +156,16 @@ def _blocks(value: Any, *, only: bool) -> tuple[Block, ...] | None:
 def _check_block(block: Any, path: str) -> None:
     if not isinstance(block, BLOCKS):
         raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
-    # The bytes need no check and may be large, so they are not encoded for it.
-    without_bytes = (
-        msgspec.structs.replace(block, data=b"") if isinstance(block, Image | Audio) else block
-    )
-    _through_json(without_bytes, type(block), path)
+    without: dict[str, Any] = {}
+    if isinstance(block, Image | Audio):
+        # The bytes need no check and may be large, so they are not encoded for it.
+        without["data"] = b""
+    for name in ("meta", "content_meta"):
+        if getattr(block, name, None) is not None:
+            # Decoding a block would check the keys of hosts, which another server may have given.
+            _through_json(getattr(block, name), _Meta, f"{path}.{name}")
+            without[name] = None
+    _through_json(changed_block(block, **without) if without else block, type(block), path)
 
 
 def _through_json(value: Any, kind: type[T], path: str) -> T:

@@ -101,9 +101,9 @@ def _timed_out(tool: Tool) -> TimedOut:
     if not tool.is_async:
         import logging
 
-        message = "tool %r took longer than %g seconds; its thread goes on without a caller"
-        logging.getLogger("answerback").warning(message, tool.name, tool.timeout)
-    return TimedOut(f"The tool took longer than {tool.timeout:g} seconds")
+        message = "%s %r took longer than %g seconds; its thread goes on without a caller"
+        logging.getLogger("answerback").warning(message, tool.noun, tool.name, tool.timeout)
+    return TimedOut(f"The {tool.noun} took longer than {tool.timeout:g} seconds")
 
 
 def all_busy(threads: int, seconds: float) -> Unavailable:

@@ -23,6 +23,7 @@ def started_handlers(handlers: Handlers, registry: Registry, lifespan: Lifespan)
         resources=_started(handlers.resources, registry.resources, lifespan),
         prompts=_started(handlers.prompts, registry.prompts, lifespan),
         completions=_started(handlers.completions, registry.completions, lifespan),
+        pass_gates=handlers.pass_gates,
     )
 
 

@@ -26,6 +26,8 @@ _USAGE_ERROR = 2
 _CANNOT_WRITE = 74
 # These commands may be started without a stdout, or find another way to report.
 _WITHOUT_OUTPUT = ("serve", "mcp", "cgi")
+# Programs start these commands and wait for them; collecting garbage takes milliseconds of a start.
+_STARTED_OFTEN = ("mcp", "call")
 # The exit statuses that a shell reports for SIGINT and SIGPIPE.
 _INTERRUPTED, _BROKEN_PIPE = 130, 141
 
@@ -90,6 +92,10 @@ def _run_command(program: Program, command: str, arguments: Sequence[str]) -> in
         return _run_without_command(program, command)
     from importlib import import_module
 
+    if command in _STARTED_OFTEN:
+        from ..wires.interpreter_settings import collect_garbage_less_often
+
+        collect_garbage_less_often()
     status: int = import_module(f".{command}", __name__).run(program, arguments)
     return status
 

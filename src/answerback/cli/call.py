@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS, ArgumentParser, Namespace
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, get_args
 
 import msgspec
@@ -28,6 +28,8 @@ from .program import (
 from .terminal_peer import TerminalPeer, stderr_is_terminal
 
 if TYPE_CHECKING:
+    from argparse import ArgumentParser
+
     from ..app import App
 
 _VALUES_HELP = """\
@@ -40,18 +42,14 @@ A terminal gets text to read; a pipe or a file gets JSON. Errors go to stderr.""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    parser = _parser(program)
-    options, unknown = parser.parse_known_intermixed_args([*arguments])
-    if unknown:
-        name = unknown[0].lstrip("-").partition("=")[0] or "x"
-        parser.error(f"{unknown[0]} is not an option; write an argument as {name}=value")
+    options = _options(program, arguments)
     words: list[str] = options.words
     target = words.pop(0) if program.app is None and words else None
     if options.help and not words:
-        parser.print_help()
+        _parser(program).print_help()
         return 0
     if program.app is None and target is None:
-        parser.error("name the file of the tool first, such as calculator.py")
+        _parser(program).error("name the file of the tool first, such as calculator.py")
     # Before the author's module is loaded: it may print and read as well.
     out, stdin = take_stdout(), take_stdin()
     app = _load(program, target, words, options)
@@ -73,7 +71,22 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     return _print_reply(app, name, reply, options.dialect, out)
 
 
-def _load(program: Program, target: str | None, words: Sequence[str], options: Namespace) -> App:
+def _options(program: Program, arguments: Sequence[str]) -> Any:
+    """The options; argparse is left out if there are none, as each call pays for its import."""
+    if not any(each.startswith("-") for each in arguments):
+        none: dict[str, Any] = {"help": False, "json": None, "dialect": None}
+        return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
+    parser = _parser(program)
+    options, unknown = parser.parse_known_intermixed_args([*arguments])
+    if unknown:
+        name = unknown[0].lstrip("-").partition("=")[0] or "x"
+        parser.error(f"{unknown[0]} is not an option; write an argument as {name}=value")
+    return options
+
+
+def _load(program: Program, target: str | None, words: Sequence[str], options: Any) -> App:
+    if program.app is not None:
+        return program.load_tagged(target, options)
     from .target import NoSuchModule
 
     try:
@@ -89,6 +102,8 @@ def _load(program: Program, target: str | None, words: Sequence[str], options: N
 
 
 def _parser(program: Program) -> ArgumentParser:
+    from argparse import SUPPRESS
+
     parser = program.parser("call", "NAME [argument=value …] [options]", add_help=False)
     parser.description = f"{parser.description}\n\n{_VALUES_HELP}"
     parser.add_argument("words", nargs="*", help=SUPPRESS)

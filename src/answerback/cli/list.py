@@ -6,10 +6,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..wires.standard_streams import take_stdout
-from .program import Program, add_tag_options, printable, write_json, write_stderr, write_stdout
+from .program import (
+    Program,
+    add_tag_options,
+    printable,
+    require_widgets,
+    write_json,
+    write_stderr,
+    write_stdout,
+)
 
 if TYPE_CHECKING:
     from ..app import App
+    from ..tools.tool import Tool
 
 _MAX_COLUMN = 40
 
@@ -20,7 +29,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     add_tag_options(parser)
     options = parser.parse_args(arguments)
     out = take_stdout()
-    app = program.load_tagged(options.target, options)
+    app = require_widgets(program.load_tagged(options.target, options))
     if options.json:
         write_json(out, _as_json(app))
     else:
@@ -48,11 +57,18 @@ def list_tools(app: App) -> str:
     """One line for each tool; after a long usage the description goes into the next line."""
     from .schema_words import usage
 
-    rows = [(usage(tool), tool.description.partition("\n")[0]) for tool in app.tools.values()]
+    rows = [(usage(tool), _summary(tool)) for tool in app.tools.values()]
     if not rows:
         return f"{app.name} has no tools"
     width = max((len(call) for call, _ in rows if len(call) <= _MAX_COLUMN), default=4)
     return "\n".join(_row(call, summary, width) for call, summary in rows)
+
+
+def _summary(tool: Tool) -> str:
+    """The first line of the description, and the widget that shows the reply."""
+    summary = tool.description.partition("\n")[0]
+    widget = tool.settings.widget
+    return summary if widget is None else f"{summary} (widget: {widget})".lstrip()
 
 
 def _row(call: str, summary: str, width: int) -> str:

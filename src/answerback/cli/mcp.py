@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from ..wires.standard_streams import take_stdin, take_stdout
-from .program import Program, add_tag_options, write_stderr
+from .program import Program, require_widgets, write_stderr
 
 # A shell reports this status for SIGTERM.
 _TERMINATED = 143
@@ -18,15 +18,13 @@ Ctrl-D ends it"""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    parser = program.parser_with_target("mcp")
-    add_tag_options(parser)
-    options = parser.parse_args(arguments)
+    _, load = program.target("mcp", arguments)
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
-    app = program.load_tagged(options.target, options)
+    app = require_widgets(load())
     if os.environ.get("ANSWERBACK_SECRET"):
         # It signs the state of questions; an invalid one is reported now, not at a question.
-        from ..mcp.signing import signer_from_environment
+        from ..signing import signer_from_environment
 
         signer_from_environment()
     from ..wires.interpreter_settings import collect_garbage_less_often
@@ -35,6 +33,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)
     _exit_on_sigterm()
+    # Again, because the author's objects exist only now.
     collect_garbage_less_often()
     StdioServer(app, out, source).run()
     return 0
@@ -45,7 +44,8 @@ def _exit_on_sigterm() -> None:
 
     A handler of the author's own stays. Hosts end a server on stdio with this signal.
     """
-    import signal
+    # The module behind `signal`, whose import takes a millisecond of each start.
+    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
     import threading
 
     def exit_once(number: int, frame: object) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AnswerbackError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser, Namespace
+    from argparse import ArgumentParser
 
     from ..app import App
     from ..wires.standard_streams import Stdout
@@ -28,6 +30,8 @@ COMMANDS = {
     "lint": "check recorded replies against the rules, and repair them",
     "rule": "explain a rule, or list them all",
     "schema": "print the JSON Schema of a reply in a dialect",
+    "key": "make an API key, and the digest that the server stores",
+    "token": "print a test token of a server that was started with --dev-auth",
     "audit": "show the recorded replies, and verify that no record was changed",
 }
 
@@ -37,6 +41,8 @@ WITHOUT_TARGET = {
     "lint": "replies.jsonl",
     "rule": "AB101",
     "schema": "mcp",
+    "key": "--name ci",
+    "token": "http://127.0.0.1:8000 --user alice",
     "audit": "stats audit.db",
 }
 """The commands whose first argument is no target, each with an example of its arguments."""
@@ -70,7 +76,6 @@ class Program:
     def parser(self, command: str, usage: str = "[options]", **options: Any) -> ArgumentParser:
         """A parser for the arguments after the command; *options* are passed to argparse."""
         from argparse import RawDescriptionHelpFormatter
-        from functools import partial
 
         from .argument_parser import PrintableParser
 
@@ -95,6 +100,22 @@ class Program:
             parser.set_defaults(target=None)
         return parser
 
+    def target(
+        self, command: str, arguments: Sequence[str]
+    ) -> tuple[str | None, Callable[[], App]]:
+        """The target of a command that has no options but tags, and the function that loads it.
+
+        argparse is left out in the usual cases, as each start pays for its import.
+        """
+        if self.app is not None and not arguments:
+            return None, partial(self.load, None)
+        if self.app is None and len(arguments) == 1 and not arguments[0].startswith("-"):
+            return arguments[0], partial(self.load, arguments[0])
+        parser = self.parser_with_target(command)
+        add_tag_options(parser)
+        options = parser.parse_args(arguments)
+        return options.target, partial(self.load_tagged, options.target, options)
+
     def load(self, target: str | None) -> App:
         if self.app is not None:
             return self.app
@@ -102,7 +123,7 @@ class Program:
 
         return load(target or "")
 
-    def load_tagged(self, target: str | None, options: Namespace) -> App:
+    def load_tagged(self, target: str | None, options: Any) -> App:
         """The App, with only the entries that `--tag` and `--exclude-tag` select."""
         app = self.load(target)
         if options.tag or options.exclude_tag:
@@ -110,6 +131,15 @@ class Program:
 
             select_by_tags(app, options.tag, options.exclude_tag)
         return app
+
+
+def require_widgets(app: App) -> App:
+    """Return the app; raises CannotLoad if a tool names a widget that its app does not have."""
+    if any(tool.settings.widget for tool in app.tools.values()):
+        from .target import check_widgets_of
+
+        check_widgets_of(app)
+    return app
 
 
 def program_name(started: str) -> str:

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
-from .program import Program, write_stderr
-from .serve_flags import check_together, parser, serve_options
+from .program import Program, require_widgets, write_stderr
+from .serve_flags import check_together, parser, serve_options, serve_widgets
 
 if TYPE_CHECKING:
+    from socket import socket
+
     from ..app import App
     from ..calls.handlers import Handlers
     from ..records import Records, Sink
@@ -34,7 +36,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     server = serve_options(options, restarted=given is not None and not given.is_first)
     if options.reload and given is None:
         return _reload(program, options.target, server)
-    app = program.load_tagged(options.target, options)
+    app = require_widgets(program.load_tagged(options.target, options))
+    serve_widgets(app, options)
     if options.audit is not None:
         app.records = _open_records(options.audit, options.audit_keep)
     from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
@@ -44,9 +47,13 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     collect_garbage_less_often()
     switch_threads_sooner()
     if given is not None:
+        if options.dev_auth:
+            _accept_test_tokens(app, server, given.listener)
         return serve(app, _handlers(app, server), server, given.listener)
     listener = bind(server)
     try:
+        if options.dev_auth:
+            _accept_test_tokens(app, server, listener)
         return serve(app, _handlers(app, server), server, listener)
     finally:
         remove_unix_socket(server)
@@ -58,6 +65,22 @@ def _handlers(app: App, server: ServeOptions) -> Handlers:
     from ..calls.handlers import handlers_on_loop
 
     return handlers_on_loop(app, debug=True)
+
+
+def _accept_test_tokens(app: App, server: ServeOptions, listener: socket) -> None:
+    """Replace the issuer of the app by this server; raises BadOption."""
+    from ..auth import OAuth
+    from ..auth.development import development_of
+    from ..wires.http.options import BadOption
+    from ..wires.server.listening import base_url
+
+    if not isinstance(app.auth, OAuth):
+        raise BadOption("--dev-auth stands in for the issuer of an app with auth=OAuth(...)")
+    base = base_url(server, listener)
+    try:
+        app.auth = development_of(app.auth, base)
+    except ValueError:
+        raise BadOption(f"--dev-auth is for this machine alone, and not for {base}") from None
 
 
 def _reload(program: Program, target: str | None, server: ServeOptions) -> int:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from typing import TYPE_CHECKING
 
+from ..hosts import is_endpoint
 from ..limits import MAX_BODY
 from ..wires.http.options import BadOption, ServeOptions, WebOptions
 from .program import Program, add_tag_options, positive_int
+
+if TYPE_CHECKING:
+    from ..app import App
 
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -45,6 +50,21 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
     )
 
 
+def serve_widgets(app: App, options: Namespace) -> None:
+    """Set the URL of the endpoint, and whether the files of widgets are read anew."""
+    if options.url is not None:
+        of_auth = getattr(app.auth, "url", options.url)
+        if of_auth != options.url:
+            raise BadOption(f"--url is {options.url}, and auth= of the app has {of_auth}")
+        app.url = options.url
+    for each in app.apps():
+        each.development = options.reload or options.debug
+    if options.reload and any(resource.is_widget for resource in app.resources.values()):
+        from ..widgets.widget import watch_widgets
+
+        watch_widgets(app)
+
+
 def check_together(options: Namespace) -> None:
     """Refuse flags that exclude each other; raises BadOption."""
     if options.reload and options.workers > 1:
@@ -70,6 +90,11 @@ def _add_address(parser: ArgumentParser) -> None:
         default="",
         metavar="PATH",
         help="the path under which a proxy shows this server, such as /tools",
+    )
+    parser.add_argument(
+        "--url",
+        type=_endpoint,
+        help="the URL of the MCP endpoint as clients know it, such as https://example.com/mcp",
     )
     parser.add_argument(
         "--workers", type=positive_int, default=1, metavar="N", help="worker processes (default: 1)"
@@ -106,12 +131,18 @@ def _add_access(parser: ArgumentParser) -> None:
         help="use the forwarded headers of this address or network; may be repeated",
     )
 
+    parser.add_argument(
+        "--dev-auth",
+        action="store_true",
+        help="accept test tokens, which this server issues, on this machine only",
+    )
+
 
 def _add_everyday(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--reload",
         action="store_true",
-        help="start again when a Python file of the program changes",
+        help="start again when a Python file of the program changes; read widgets anew",
     )
     parser.add_argument(
         "--debug",
@@ -136,6 +167,12 @@ def _add_everyday(parser: ArgumentParser) -> None:
         choices=("arguments", "content"),
         help="record these as well, with secrets masked",
     )
+
+
+def _endpoint(text: str) -> str:
+    if not is_endpoint(text):
+        raise ArgumentTypeError(f"must be a whole URL as https://example.com/mcp, not {text!r}")
+    return text
 
 
 def _port(text: str) -> int:

@@ -52,6 +52,16 @@ def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> Non
     select_tags(app, only, without)
 
 
+def check_widgets_of(app: App) -> None:
+    """Raise CannotLoad if a tool names a widget that its app does not have."""
+    from ..widgets.tool_keys import MissingWidget, check_widgets
+
+    try:
+        check_widgets(app)
+    except MissingWidget as exc:
+        raise CannotLoad(str(exc)) from None
+
+
 def program_folder(app: App | None, target: str | None) -> str:
     """The folder with the source of the program; raises CannotLoad if there is no such file."""
     if app is None:

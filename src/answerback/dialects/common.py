@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..content import Annotations, Block
+from ..content import Annotations, Block, changed_block
 from ..errors import CODES, UNKNOWN_ERROR, MalformedReply, code_for_status
 from ..reply import Error, Reply
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; keys of an author with it are not sent."""
+REFUSAL = META_PREFIX + "refusal"
+"""The key of the reason why a gate refused a call; a widget shows it."""
 
 encode = msgspec.json.Encoder().encode
 
@@ -61,6 +63,14 @@ def author_meta(meta: Any) -> dict[str, Any]:
     return {key: value for key, value in meta.items() if not str(key).startswith(META_PREFIX)}
 
 
+def refusal_meta(error: Error, url: str | None, feature: str | None) -> dict[str, Any]:
+    """Return the `_meta` of a refusal: its reason, and the page where the user can mend it."""
+    reason = without_none(
+        code=error.code, message=error.message, hint=error.hint, url=url, feature=feature
+    )
+    return {REFUSAL: reason}
+
+
 def answerback_meta(meta: Any, name: str) -> dict[str, Any]:
     """Return the object under our key *name* in a `_meta`, or an empty one."""
     found = meta.get(META_PREFIX + name) if isinstance(meta, dict) else None
@@ -97,11 +107,9 @@ def build_block(kind: type[Block], members: dict[str, Any], found: dict[str, Any
         block: Block = msgspec.convert(without_none(**members), kind)
     except ValueError as exc:
         raise MalformedReply(f"{found.get('type')} block is malformed: {exc}") from None
-    return msgspec.structs.replace(
-        block,
-        annotations=read_annotations(found.get("annotations")),
-        meta=author_meta(found.get("_meta")) or None,
-    )
+    annotations = read_annotations(found.get("annotations"))
+    meta = author_meta(found.get("_meta")) or None
+    return changed_block(block, annotations=annotations, meta=meta)
 
 
 def read_annotations(found: Any) -> Annotations | None:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 _MCP_MEMBERS = frozenset({"content", "structuredContent", "resultType", "tools"})
 
-FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
-"""An object without any of these members is not a finished reply."""
 _RESULT_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
 _ENVELOPE_MEMBERS = frozenset(
     {"success", "timestamp", "content", "data", "error", "message", "meta"}

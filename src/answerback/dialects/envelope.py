@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ..content import Audio, Block, Embedded, Image, Link, Text
+from ..content import Audio, Block, Embedded, Image, Link, Text, changed_block
 from ..contract import STANDARD, Contract
 from ..errors import UNKNOWN_TEXT, MalformedReply
 from ..reply import Error, Reply
@@ -178,7 +178,8 @@ def _write_link(block: Link) -> dict[str, Any]:
 def _write_embedded(block: Embedded) -> dict[str, Any]:
     name = block.title or block.uri.rpartition("/")[2] or block.uri
     members = {"resourceType": "embedded", "identifier": block.uri, "name": name}
-    body = without_none(text=block.text, blob=block.blob, mimeType=block.mime)
+    meta = author_meta(block.content_meta) or None
+    body = without_none(text=block.text, blob=block.blob, mimeType=block.mime, _meta=meta)
     # A link may also have the resourceType "embedded" and such metadata, so a block with a
     # body is marked by a member that links never have.
     marked = {"metadata": body, **without_none(title=block.title), "embedded": True}
@@ -190,7 +191,8 @@ def _read_resource(found: dict[str, Any]) -> Block:
     metadata = found.get("metadata")
     if found.get("embedded") is True and isinstance(metadata, dict):
         body = {name: metadata.get(name) for name in ("text", "blob")}
-        return build_block(Embedded, members | body | {"mime": metadata.get("mimeType")}, found)
+        block = build_block(Embedded, members | body | {"mime": metadata.get("mimeType")}, found)
+        return changed_block(block, content_meta=author_meta(metadata.get("_meta")) or None)
     members |= {"kind": found.get("resourceType"), "mime": found.get("mimeType")}
     members |= {name: found.get(name) for name in ("name", "description", "metadata")}
     return build_block(Link, members, found)

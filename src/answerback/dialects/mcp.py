@@ -14,6 +14,7 @@ from ..shape import BARE, Shape
 from ..versions import LATEST_STATEFUL, Version
 from .common import (
     META_PREFIX,
+    REFUSAL,
     answerback_meta,
     as_received,
     author_meta,
@@ -154,6 +155,8 @@ def _result(
     data = None
     if reply.error is not None:
         meta[ERROR] = _write_error(reply.error, content)
+        if REFUSAL in reply.meta:
+            meta[REFUSAL] = reply.meta[REFUSAL]
     elif reply.data is not msgspec.UNSET and _carries_data(shape, contract, version):
         data, bare = _structured(shape.wrap(encoded_data(reply)))
         meta |= bare

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from ..content import Annotations, Audio, Block, Embedded, Image, Link, Text
+from ..content import Annotations, Audio, Block, Embedded, Image, Link, Meta, Text, changed_block
 from ..errors import MalformedReply
 from ..versions import Version
 from .common import (
@@ -45,7 +45,7 @@ def project_block(block: Block, version: Version) -> Block:
     return _project_members(block, version)
 
 
-def project_meta(meta: dict[str, Any] | None) -> dict[str, Any] | None:
+def project_meta(meta: Meta) -> dict[str, Any] | None:
     """Return the author's `_meta` of a block as a client receives it, or None if it is empty."""
     return as_received(author_meta(meta)) or None
 
@@ -110,15 +110,20 @@ def _type_name(block: Block) -> str:
 
 
 def _project_members(block: Block, version: Version) -> Block:
+    if type(block) is Text and block.annotations is None and block.meta is None:
+        return block
     annotations = project_annotations(block.annotations, version)
     changes: dict[str, Any] = {"annotations": annotations, "meta": None}
+    if isinstance(block, Embedded):
+        content_meta = block.content_meta if version.block_meta else None
+        changes["content_meta"] = project_meta(content_meta)
     if version.block_meta:
         changes["meta"] = project_meta(block.meta)
         if isinstance(block, Link):
             changes["metadata"] = as_received(block.metadata)
     elif isinstance(block, Image | Audio):
         changes |= dict.fromkeys(_MEDIA_MEMBERS)
-    return msgspec.structs.replace(block, **changes)
+    return changed_block(block, **changes)
 
 
 def _write_media(block: Image | Audio) -> dict[str, Any]:
@@ -159,7 +164,8 @@ def _link_extras(block: Link) -> dict[str, Any] | None:
 
 def _write_resource(block: Embedded) -> dict[str, Any]:
     members = {"uri": block.uri, **without_none(title=block.title, mimeType=block.mime)}
-    return members | without_none(text=block.text, blob=block.blob)
+    meta = author_meta(block.content_meta) or None
+    return members | without_none(text=block.text, blob=block.blob, _meta=meta)
 
 
 def _media_members(found: dict[str, Any], media_type: str) -> dict[str, Any]:
@@ -187,4 +193,5 @@ def _read_resource(found: dict[str, Any]) -> Block:
     if not isinstance(resource, dict):
         raise MalformedReply("a resource block must have a resource")
     members = {name: resource.get(name) for name in ("uri", "text", "blob", "title")}
-    return build_block(Embedded, members | {"mime": resource.get("mimeType")}, found)
+    block = build_block(Embedded, members | {"mime": resource.get("mimeType")}, found)
+    return changed_block(block, content_meta=author_meta(resource.get("_meta")) or None)

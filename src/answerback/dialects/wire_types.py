@@ -58,6 +58,7 @@ class TextBody(TypedDict):
     text: str
     title: NotRequired[str]
     mimeType: NotRequired[str]
+    _meta: NotRequired[Object]
 
 
 class BlobBody(TypedDict):
@@ -65,6 +66,7 @@ class BlobBody(TypedDict):
     blob: bytes
     title: NotRequired[str]
     mimeType: NotRequired[str]
+    _meta: NotRequired[Object]
 
 
 class WireResource(_BlockMembers):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin
 
 import msgspec
 
 from ..calls.call import Call, reply_or_refusal
+from ..dialects.common import REFUSAL
 from ..registry import Registry, completion_key
+from ..reply import Reply
 from ..tools.tool import Tool
 from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 
@@ -21,16 +24,29 @@ MAX_VALUES = 100
 
 
 async def complete(
-    registry: Registry, handlers: Handlers, asked: Complete, peer: McpPeer
+    registry: Registry,
+    handlers: Handlers,
+    asked: Complete,
+    peer: McpPeer,
+    seen: Callable[[Tool], bool] | None,
 ) -> dict[str, Any]:
-    """The values of the author's completion, else those that the argument's type lists."""
-    referenced = _referenced(registry, asked)
+    """The values of the author's completion, else those that the argument's type lists.
+
+    *seen* tells of which prompts and resources the client may know.
+    """
+    referenced = _referenced(registry, asked, seen)
     argument = asked.argument.name
     if argument not in {parameter.name for parameter in referenced.signature.parameters}:
         raise RpcError(INVALID_PARAMS, f"Unknown argument: {argument}")
     key = completion_key(asked.ref.name or asked.ref.uri or "", argument)
-    if key in registry.completions:
-        values = await _call_completion(registry.completions[key], handlers, key, asked, peer)
+    tool = registry.completions.get(key)
+    if referenced.gates is not None:
+        await _pass_gates(referenced, registry, handlers, peer)
+    if referenced.gates is not None and referenced.gates.late and not _has_own_gates(tool):
+        # The values of the arguments, on which these gates decide, are not known yet.
+        values: list[str] = []
+    elif tool is not None:
+        values = await _call_completion(tool, registry, handlers, key, asked, peer)
     else:
         values = [
             each
@@ -44,20 +60,47 @@ async def complete(
     }
 
 
-def _referenced(registry: Registry, asked: Complete) -> Tool:
+def _has_own_gates(completion: Tool | None) -> bool:
+    return completion is not None and bool(completion.settings.requires)
+
+
+async def _pass_gates(owner: Tool, registry: Registry, handlers: Handlers, peer: McpPeer) -> None:
+    """Pass the gates of the prompt or resource that take `ctx` alone; raises RpcError."""
+    call = Call(owner.name, b"{}", peer, wire="mcp", caller=peer.caller)
+    call.tool = owner
+    refused = await handlers.pass_gates(call)
+    if refused is not None:
+        _raise(refused, registry, call, peer)
+
+
+def _raise(reply: Reply[Any], registry: Registry, call: Call, peer: McpPeer) -> NoReturn:
+    assert reply.error is not None
+    if REFUSAL in reply.meta:
+        from .gate_refusals import refuse
+
+        refuse("completion", call, peer, reply, registry)
+    raise RpcError(INTERNAL_ERROR, reply.error.message)
+
+
+def _referenced(registry: Registry, asked: Complete, seen: Callable[[Tool], bool] | None) -> Tool:
     ref = asked.ref
     found: Tool | None
     if ref.type == "ref/prompt":
         found = registry.prompts.get(ref.name or "")
     else:
         found = registry.resources.get(ref.uri or "")
-    if found is None:
+    if found is None or not (seen is None or seen(found)):
         raise RpcError(INVALID_PARAMS, f"Unknown reference: {ref.name or ref.uri}")
     return found
 
 
 async def _call_completion(
-    tool: Tool, handlers: Handlers, key: str, asked: Complete, peer: McpPeer
+    tool: Tool,
+    registry: Registry,
+    handlers: Handlers,
+    key: str,
+    asked: Complete,
+    peer: McpPeer,
 ) -> list[str]:
     offered = {"value": asked.argument.value, "arguments": asked.context.arguments}
     wanted = {parameter.name for parameter in tool.signature.parameters}
@@ -65,7 +108,7 @@ async def _call_completion(
     call = Call(key, msgspec.json.encode(arguments), peer, wire="mcp", caller=peer.caller)
     reply = reply_or_refusal(await handlers.completions(call))
     if reply.error is not None:
-        raise RpcError(INTERNAL_ERROR, reply.error.message)
+        _raise(reply, registry, call, peer)
     return [str(value) for value in reply.data] if isinstance(reply.data, list) else []
 
 

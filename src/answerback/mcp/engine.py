@@ -11,7 +11,9 @@ from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.handlers import Handlers
 from ..calls.runners import LARGE_ARGUMENTS
+from ..content import changed_block
 from ..dialects import mcp as dialect
+from ..dialects.common import REFUSAL
 from ..dialects.mcp_blocks import project_block, write_block
 from ..registry import Registry
 from ..reply import Reply
@@ -41,9 +43,9 @@ from .server_info import ServerInfo
 
 if TYPE_CHECKING:
     from ..content import Embedded
+    from ..signing import Signer
     from ..tools.resource import Resource
     from ..tools.tool import Tool
-    from .signing import Signer
 
 _encode = msgspec.json.Encoder().encode
 _Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
@@ -81,7 +83,7 @@ class Engine:
         if has_large_arguments(request):
             return False
         tool = self._registry.tools.get(self.tool_name(request))
-        if tool is None or not tool.inline or _uses_peer(tool):
+        if tool is None or not tool.inline or tool.gates is not None or _uses_peer(tool):
             return False
         lifespan = self._registry.lifespan
         return lifespan is None or lifespan.is_started
@@ -119,7 +121,9 @@ class Engine:
 
     def _lister(self, name: str) -> _Method:
         async def list_items(peer: McpPeer, raw: Params) -> bytes:
-            page = list_page(self._registry, name, peer.version, raw)
+            page = list_page(
+                self._registry, name, peer.version, raw, _seen_by(self._registry, peer)
+            )
             return self.server_info.encode_result(page, peer.version, cacheable=True)
 
         return list_items
@@ -131,7 +135,7 @@ class Engine:
         asked = raw if isinstance(raw, ToolCall) else read_params(raw, ToolCall)
         prefix = self._prefix
         if not asked.name.startswith(prefix):
-            raise self._unknown_tool(asked.name)
+            raise self._unknown_tool(asked.name, peer)
         arguments = bytes(asked.arguments)
         if not arguments.lstrip().startswith(b"{"):
             raise RpcError(INVALID_PARAMS, "arguments must be an object")
@@ -142,8 +146,8 @@ class Engine:
             self._recall_answers("tool", call, peer, asked)
         outcome = await self._handlers.tools(call)
         if call.tool is None:
-            raise self._unknown_tool(asked.name)
-        if isinstance(outcome, Reply):
+            raise self._unknown_tool(asked.name, peer)
+        if isinstance(outcome, Reply) and outcome.error is None:
             reply: Reply[Any] | bytes = outcome
         else:
             reply = self._reply_or_question("tool", call, peer, outcome)
@@ -158,9 +162,14 @@ class Engine:
         is_large = encoded is not None and len(encoded) >= LARGE_RESULT
         return pieces if is_large else b"".join(pieces)
 
-    def _unknown_tool(self, name: str) -> RpcError:
+    def _unknown_tool(self, name: str, peer: McpPeer) -> RpcError:
         """The error for a tool that is not there, with the names that are like it."""
-        known = [self._prefix + each for each in self._registry.tools]
+        seen = _seen_by(self._registry, peer)
+        known = [
+            self._prefix + each
+            for each, tool in self._registry.tools.items()
+            if seen is None or seen(tool)
+        ]
         prefixed = self._prefix + name
         found = [prefixed] if prefixed in known else similar_names(name, known, limit=3)
         hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
@@ -173,24 +182,30 @@ class Engine:
             # Imported here, because only a question needs signed state.
             from .input_required import recall
 
-            recall(peer, retry, _binding(kind, call), self._signer())
+            recall(peer, retry, _binding(kind, call, peer), self._signer())
 
     def _reply_or_question(
         self, kind: str, call: Call, peer: McpPeer, outcome: Outcome
     ) -> Reply[Any] | bytes:
         """The reply, or the result that asks the client for its user's answers."""
         if isinstance(outcome, Reply):
+            if REFUSAL not in outcome.meta:
+                return outcome
+            from .gate_refusals import refuse
+
+            outcome = refuse(kind, call, peer, outcome, self._registry)
+        if isinstance(outcome, Reply):
             return outcome
         if not peer.version.stateless:
             return reply_or_refusal(outcome)
         from .input_required import input_required
 
-        asking = input_required(peer, outcome, _binding(kind, call), self._signer())
+        asking = input_required(peer, outcome, _binding(kind, call, peer), self._signer())
         return self.server_info.encode_result(asking, peer.version)
 
     async def _read_resource(self, peer: McpPeer, raw: Params) -> bytes:
         uri = read_params(raw, ReadResource).uri
-        resource, arguments = self._find_resource(uri, peer.version)
+        resource, arguments = self._find_resource(uri, peer)
         call = Call(resource.uri, arguments, peer, wire="mcp", caller=peer.caller)
         if peer.version.stateless:
             self._recall_answers("resource", call, peer, raw)
@@ -203,27 +218,31 @@ class Engine:
             if reply.error.row.status == 404:
                 raise _no_resource(uri, peer.version)
             raise RpcError(_code(reply.error.row.status), reply.error.message)
-        from ..tools.resource import contents_of
+        from ..tools.resource import content_meta_of, contents_of
 
         try:
             bodies = contents_of(resource, uri, reply)
         except InvalidOutput as exc:
             raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc.for_caller()}") from None
-        contents = [_content(body, peer.version) for body in bodies]
+        request = peer.describe_request("mcp") if resource.is_widget else None
+        meta = resource.meta_of_content(self._registry, request)
+        contents = [_content(body, content_meta_of(meta, body), peer.version) for body in bodies]
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 
-    def _find_resource(self, uri: str, version: Version) -> tuple[Resource, bytes]:
+    def _find_resource(self, uri: str, peer: McpPeer) -> tuple[Resource, bytes]:
         exact = self._registry.resources.get(uri)
+        seen = _seen_by(self._registry, peer)
         for resource in [exact] if exact else self._registry.resources.values():
             arguments = resource.arguments_for(uri)
-            if arguments is not None:
+            if arguments is not None and (seen is None or seen(resource)):
                 return resource, arguments
-        raise _no_resource(uri, version)
+        raise _no_resource(uri, peer.version)
 
     async def _get_prompt(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, GetPrompt)
         prompt = self._registry.prompts.get(asked.name)
-        if prompt is None:
+        seen = _seen_by(self._registry, peer)
+        if prompt is None or not (seen is None or seen(prompt)):
             raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
         arguments = _encode(prompt.signature.from_strings(list(asked.arguments.items())))
         call = Call(prompt.name, arguments, peer, wire="mcp", caller=peer.caller)
@@ -247,7 +266,10 @@ class Engine:
 
     async def _complete(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, Complete)
-        result = {"completion": await complete(self._registry, self._handlers, asked, peer)}
+        found = await complete(
+            self._registry, self._handlers, asked, peer, _seen_by(self._registry, peer)
+        )
+        result = {"completion": found}
         return self.server_info.encode_result(result, peer.version)
 
 
@@ -261,6 +283,15 @@ _RUN_AUTHORS_CODE = frozenset(
 )
 
 
+def _seen_by(registry: Registry, peer: McpPeer) -> Callable[[Any], bool] | None:
+    """Tells of which entries the client may know; None if it may know of all."""
+    if not registry.has_gates:
+        return None
+    from .gated import is_visible_to
+
+    return is_visible_to(peer)
+
+
 def _uses_peer(tool: Tool) -> bool:
     """Whether the tool, or middleware around it, can send to the client or ask its user."""
     try:
@@ -270,16 +301,18 @@ def _uses_peer(tool: Tool) -> bool:
     return signature.context is not None or bool(signature.questions or tool.around)
 
 
-def _binding(kind: str, call: Call) -> bytes:
-    """The request that an answer belongs to; the signed state is bound to it."""
-    return b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
+def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:
+    """The request and the user that an answer belongs to; the signed state is bound to them."""
+    request = b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
+    return peer.user_key + b"\0" + request if peer.user_key else request
 
 
-def _content(body: Embedded, version: Version) -> dict[str, Any]:
-    """An item of `resources/read`: its `_meta` stands beside the content, not around it."""
-    block = write_block(project_block(body, version))
-    content: dict[str, Any] = block["resource"]
-    return content | ({"_meta": block["_meta"]} if "_meta" in block else {})
+def _content(body: Embedded, meta: dict[str, Any], version: Version) -> dict[str, Any]:
+    """An item of `resources/read`."""
+    block = changed_block(body, content_meta=meta)
+    content: dict[str, Any] = write_block(project_block(block, version))["resource"]
+    # The hosts of widgets read these keys in versions that do not have `_meta` here, too.
+    return content | {"_meta": meta} if "ui" in meta else content
 
 
 def _no_resource(uri: str, version: Version) -> RpcError:

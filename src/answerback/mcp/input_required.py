@@ -12,11 +12,11 @@ from typing import Any
 import msgspec
 
 from ..peer import NeedsInput
+from ..signing import Signer
 from .jsonrpc import INVALID_PARAMS, MISSING_CAPABILITY, RpcError
 from .mcp_peer import McpPeer
 from .params import Retry
 from .session import missing_capability
-from .signing import Signer
 
 _PURPOSE = b"round"
 LIFETIME = 600

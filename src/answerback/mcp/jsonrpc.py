@@ -22,6 +22,8 @@ RESOURCE_NOT_FOUND = -32002
 HEADER_MISMATCH = -32020
 MISSING_CAPABILITY = -32021
 UNSUPPORTED_VERSION = -32022
+URL_ELICITATION_REQUIRED = -32042
+"""The client must send its user to a page first; 2025-11-25 alone has this."""
 
 MAX_BATCH = 1000
 """The most messages of a batch, because its responses are kept in memory until all are there."""
@@ -37,6 +39,9 @@ LARGE_RESULT = 64 * 1024
 
 class RpcError(Exception):
     """An error response, instead of a result."""
+
+    challenge: tuple[int, str] | None = None
+    """The HTTP status and the value of `WWW-Authenticate`, if the client must log in."""
 
     def __init__(self, code: int, message: str, data: Any = None, *, id: Id | None = None) -> None:
         super().__init__(message)
@@ -95,7 +100,6 @@ class _IdOnly(msgspec.Struct):
 
 
 _calls = msgspec.json.Decoder(_CallFrame)
-_ids = msgspec.json.Decoder(_IdOnly)
 _frames = msgspec.json.Decoder(_Frame)
 _encode = msgspec.json.Encoder().encode
 
@@ -205,7 +209,7 @@ def _malformed(text: bytes, exc: Exception) -> RpcError:
     if isinstance(exc, InvalidJson):
         return RpcError(PARSE_ERROR, f"Parse error: {exc}")
     try:
-        id = _ids.decode(text).id
+        id = _decoder(_IdOnly).decode(text).id
     except msgspec.ValidationError:
         id = None
     except (ValueError, RecursionError):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -12,13 +11,15 @@ from ..content import Icon
 from ..dialects.mcp_blocks import project_annotations
 from ..registry import Registry
 from ..shape import RESULT
-from ..tools.prompt import Prompt
-from ..tools.resource import Resource
 from ..tools.tool import Tool
 from ..tools.tool_options import ToolSettings
 from ..versions import Version
-from .jsonrpc import INVALID_PARAMS, Params, RpcError, read_params
+from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Params, RpcError, read_params
 from .params import Page
+
+if TYPE_CHECKING:
+    from ..tools.prompt import Prompt
+    from ..tools.resource import Resource
 
 T = TypeVar("T")
 
@@ -27,10 +28,20 @@ PAGE_SIZE = 1000
 _Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
 
 
-def list_page(registry: Registry, method: str, version: Version, raw: Params) -> dict[str, Any]:
-    """The result of a list method: one page, and the cursor of the next page."""
+def list_page(
+    registry: Registry,
+    method: str,
+    version: Version,
+    raw: Params,
+    seen: Callable[[Any], bool] | None = None,
+) -> dict[str, Any]:
+    """The result of a list method: one page, and the cursor of the next page.
+
+    *seen* tells of which entries the client may know.
+    """
     key, items, entry = LISTS[method]
-    shown, cursor = _page(items(registry), read_params(raw, Page).cursor)
+    listed = items(registry) if seen is None else list(filter(seen, items(registry)))
+    shown, cursor = _page(listed, read_params(raw, Page).cursor)
     result: dict[str, Any] = {key: [entry(item, version) for item in shown]}
     return result if cursor is None else result | {"nextCursor": cursor}
 
@@ -42,9 +53,36 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
     entry["inputSchema"] = tool.input_schema
     if version.structured and tool.settings.structured and tool.output_schema is not None:
         entry["outputSchema"] = _output_schema(tool)
-    if version.tool_annotations and (hints := tool.settings.hints):
+    has_widget = tool.settings.widget is not None
+    if (version.tool_annotations or has_widget) and (hints := tool.settings.hints):
         entry["annotations"] = hints
-    return entry | _extras(tool.settings, version)
+    if has_widget:
+        _require_widget(tool)
+    extras = _extras(tool.settings, version)
+    schemes = list(tool.security_schemes) or _schemes_of_gates(tool)
+    if not schemes:
+        return entry | extras
+    if version.titles:
+        # Some hosts read `_meta` alone.
+        extras["_meta"] = {**extras.get("_meta", {}), "securitySchemes": schemes}
+    return entry | {"securitySchemes": schemes} | extras
+
+
+def _schemes_of_gates(tool: Tool) -> list[Any]:
+    """The security schemes that the gates and the app's `auth=` imply."""
+    if tool.gates is None and (not tool.path or tool.path[0].auth is None):
+        return []
+    from ..gates.schemes import security_schemes
+
+    return security_schemes(tool)
+
+
+def _require_widget(tool: Tool) -> None:
+    """Refuse the list if the widget of a tool was removed, or was never registered."""
+    from ..widgets.tool_keys import missing_widget
+
+    if (message := missing_widget(tool)) is not None:
+        raise RpcError(INTERNAL_ERROR, message)
 
 
 def _output_schema(tool: Tool) -> dict[str, Any] | None:
@@ -100,7 +138,8 @@ def _extras(settings: ToolSettings, version: Version) -> dict[str, Any]:
         extras["title"] = settings.title
     if version.icons and settings.icons:
         extras["icons"] = icons_of(settings.icons)
-    if version.titles and settings.meta:
+    # The hosts of widgets read these keys in versions that do not have `_meta` here, too.
+    if settings.meta and (version.titles or "ui" in settings.meta):
         extras["_meta"] = settings.meta
     return extras
 
@@ -138,10 +177,14 @@ def _page(items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], str | No
 
 
 def _cursor(start: int) -> str:
+    from base64 import urlsafe_b64encode
+
     return urlsafe_b64encode(f"from {start}".encode()).decode()
 
 
 def _start(cursor: str) -> int:
+    from base64 import urlsafe_b64decode
+
     try:
         word, number = urlsafe_b64decode(cursor.encode()).decode().split(" ")
     except ValueError:

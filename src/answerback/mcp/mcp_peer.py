@@ -42,6 +42,8 @@ class McpPeer:
     """The message of the request; over HTTP it is in the HTTP request."""
     http: Any = None
     """The HTTP request that the message came by: a `wires.asgi.request.HttpRequest`."""
+    can_refuse_by_status = False
+    """Whether the request can still be refused with an HTTP status."""
     session: Session | SessionId | None = None
     """The session of the request, in the stateful era."""
     _questions = 0
@@ -60,6 +62,16 @@ class McpPeer:
         from .mcp_request_info import McpRequestInfo
 
         return McpRequestInfo(wire, self)
+
+    @property
+    def user_key(self) -> bytes:
+        """The digest of the user that the app's `auth=` authenticated; empty without one."""
+        user = None if self.http is None else self.http.scope.get("user")
+        if user is None:
+            return b""
+        from ..authentication import User
+
+        return user.key if isinstance(user, User) else b""
 
     def close_stream(self) -> None:
         """Close the stream of the response, if the client can resume it."""

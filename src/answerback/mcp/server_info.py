@@ -12,10 +12,11 @@ from ..registry import Registry
 from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, Version
 from .jsonrpc import Params, read_params
 from .listing import icons_of
-from .mcp_request_info import client_info
 from .params import Initialize
 from .session import ClientCapabilities, Session
 
+WIDGETS = "io.modelcontextprotocol/ui"
+"""The name of MCP Apps among the extensions of MCP."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -35,7 +36,7 @@ class ServerInfo:
             "serverInfo": self._whole_info(version),
         }
         client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
-        session = Session(version, client, client_info(asked.info))
+        session = Session(version, client, asked.info)
         return session, _encode(result | self._instructions())
 
     def discover(self, version: Version) -> bytes:
@@ -57,6 +58,8 @@ class ServerInfo:
         if version.completions and (self._registry.resources or self._registry.prompts):
             found["completions"] = {}
         found["logging"] = {}
+        if any(uri.startswith("ui://") for uri in self._registry.resources):
+            found["extensions"] = {WIDGETS: {}}
         return found
 
     def offers(self, family: str, version: Version) -> bool:

@@ -83,19 +83,24 @@ def unsupported_version(meta: Meta) -> RpcError:
 class Session:
     """The session of one stateful client, from `initialize` until it disconnects."""
 
-    __slots__ = ("client", "info", "level", "nonce", "subscriptions", "version")
+    __slots__ = ("_sent_info", "client", "level", "nonce", "subscriptions", "version")
 
-    def __init__(
-        self, version: Version, client: ClientCapabilities, info: ClientInfo | None = None
-    ) -> None:
+    def __init__(self, version: Version, client: ClientCapabilities, sent_info: Any = None) -> None:
         self.version = version
         self.client = client
-        self.info = info
-        """The client's name and version."""
+        self._sent_info = sent_info
+        """The `clientInfo` of `initialize`, as the client sent it."""
         self.nonce = os.urandom(8)
         """Random bytes that tell this session from others."""
         self.level: Level = DEFAULT_LEVEL
         self.subscriptions: set[str] = set()
+
+    @property
+    def info(self) -> ClientInfo | None:
+        """The client's name and version."""
+        from .mcp_request_info import client_info
+
+        return client_info(self._sent_info)
 
 
 def reaches(level: Level, threshold: Level) -> bool:

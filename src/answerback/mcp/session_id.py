@@ -10,9 +10,9 @@ from typing import Self
 import msgspec
 
 from ..request_info import ClientInfo
+from ..signing import Signer
 from ..versions import STATEFUL, Version
 from .session import ClientCapabilities
-from .signing import Signer
 
 _PURPOSE = b"session"
 _LAYOUT = struct.Struct("!BBHI8s8s")

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from ..authentication import User
 from ..calls.call import Call, Outcome
 from ..content import Audio, Block, Embedded, Image, Text
 from ..dialects.mcp_blocks import write_block
@@ -46,6 +47,7 @@ class CallRecord(msgspec.Struct, gc=False):
     code: str = ""
     version: str = ""
     caller: str = ""
+    user: str = ""
     request: str = ""
     trace: str = ""
     tool: Tool | None = None
@@ -75,6 +77,11 @@ def make_call_record(
     if version is not None:
         record.version = version.name
         record.request = str(peer.id)
+        http = peer.http
+    else:
+        http = call.request
+    if http is not None:
+        record.user = _user_digest(http)
     if isinstance(outcome, Reply):
         record.reply = outcome
         record.size = reply_size(outcome)
@@ -83,6 +90,13 @@ def make_call_record(
     else:
         record.code = CANCELLED if outcome is None else INPUT_REQUIRED
     return record
+
+
+def _user_digest(http: Any) -> str:
+    """Return the digest of the user that the app's `auth=` authenticated, or an empty text."""
+    scope = getattr(http, "scope", None)
+    user = getattr(http, "user", None) if scope is None else scope.get("user")
+    return user.key.hex() if isinstance(user, User) else ""
 
 
 def reply_size(reply: Reply[Any]) -> int:
@@ -127,6 +141,7 @@ def make_event(record: CallRecord, findings: Sequence[Any], kept: dict[str, Any]
         wire=record.wire,
         version=record.version,
         caller=record.caller or _cgi_caller(record.wire),
+        user=record.user,
         request=record.request[:_MAX_NAME_LENGTH],
         duration_us=record.duration_ns // 1000,
         size=record.size,

@@ -42,6 +42,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     version: str = ""
     """The MCP version, if the call came over MCP."""
     caller: str = ""
+    user: str = ""
+    """A digest of the user's issuer and subject, if the app's `auth=` authenticated one."""
     request: str = ""
     """The id of the JSON-RPC request."""
     duration_us: int = 0

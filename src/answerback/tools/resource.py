@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +17,9 @@ from .tool import Tool, check_free_name
 from .tool_options import CommonOptions
 from .uri_template import UriTemplate
 
+if TYPE_CHECKING:
+    from ..request_info import RequestInfo
+
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")
 
 
@@ -26,6 +29,8 @@ class ResourceOptions(CommonOptions, total=False):
     mime: str
     size: int
     annotations: Annotations
+    content_meta: Mapping[str, Any]
+    """The `_meta` of the contents that `resources/read` sends, where hosts look for a widget's."""
 
 
 class Resource(Tool):
@@ -42,6 +47,9 @@ class Resource(Tool):
         self.mime = options.get("mime")
         self.size = options.get("size")
         self.annotations = options.get("annotations")
+        self.content_meta = options.get("content_meta")
+        if self.content_meta is not None:
+            _check_content_meta(self.content_meta)
         super().__init__(fn, {"lenient": True, "returns": "value", **options}, contract)
         self._check_variables()
 
@@ -58,6 +66,10 @@ class Resource(Tool):
         ]
         return msgspec.json.encode(self.signature.from_strings(pairs))
 
+    def meta_of_content(self, app: Any, request: RequestInfo | None) -> Mapping[str, Any]:
+        """The `_meta` of each content; that of a widget depends on the request."""
+        return self.content_meta or {}
+
     def _check_variables(self) -> None:
         parameters = {parameter.name for parameter in self.signature.parameters}
         variables = set(self.template.variables) if self.template else set()
@@ -66,6 +78,12 @@ class Resource(Tool):
                 f"resource {self.uri!r} has the variables {sorted(variables)}, "
                 f"and its function the parameters {sorted(parameters)}; they must be the same"
             )
+
+
+def _check_content_meta(meta: object) -> None:
+    from ..metadata.meta_check import check_meta
+
+    check_meta(meta, "content", "content_meta")
 
 
 def check_uri(uri: Any) -> None:
@@ -92,3 +110,11 @@ def contents_of(resource: Resource, uri: str, reply: Reply[Any]) -> list[Embedde
         case data:
             encoded = reply.encoded or Output(Any).encode(data)[0]
             return [Embedded(uri, text=encoded.decode(), mime=mime or "application/json")]
+
+
+def content_meta_of(meta: Mapping[str, Any], block: Embedded) -> dict[str, Any]:
+    """Return the `_meta` of a content: that of the resource, *meta*, then that of the block.
+
+    A block around the content does not exist in `resources/read`, so that its `_meta` counts too.
+    """
+    return {**meta, **(block.meta or {}), **(block.content_meta or {})}

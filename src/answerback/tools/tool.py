@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -10,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..contract import Contract
+from ..contract import NAME_CHARACTERS, Contract
 from ..shape import Shape
-from ..types.arguments import Arguments, Parameter
-from ..types.default_check import check_parameter
-from ..types.nan_as_null import with_nan_as_null
+from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
 from .return_type import ReturnType, of_wrapped_function, read_return_type
 from .signature import (
@@ -25,13 +22,14 @@ from .signature import (
     read_signature,
     source_of,
 )
-from .tool_options import resolve_options
+from .tool_options import ToolSettings, resolve_options
 
 if TYPE_CHECKING:
     from .docstrings import Docstring
 
-# "." and ".." are refused: they disappear from the path of a URL.
-_NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9_.-]{1,128}")
+# They disappear from the path of a URL.
+_NO_NAMES = frozenset({"", ".", ".."})
+_MAX_NAME = 128
 
 
 class Tool:
@@ -44,18 +42,25 @@ class Tool:
     """The app that serves the tool, then the apps included on the way to the one that owns it."""
     around: tuple[Any, ...] = ()
     """The middleware around its run: that of the apps in `path`, in this order."""
+    given: frozenset[str] = frozenset()
+    """The options that the tool or its app gave; an app that includes it decides the others."""
+    gates: Any = None
+    """What a caller must pass before the function runs; None without gates."""
+    is_widget = False
+    """Whether it is the page of tools, which is served whatever tags select those."""
     noun = "tool"
 
     def __init__(
         self, fn: Callable[..., Any], options: Mapping[str, object], contract: Contract
     ) -> None:
-        self.fn = fn
         self.contract = contract
-        self.settings = settings = resolve_options(options)
+        self.fn = fn
+        settings = resolve_options(options)
+        self.use_settings(settings)
         self.source = source_of(fn)
         self.name = self._check_name(settings.name or _name_of(fn, self.source))
         self.title = settings.title
-        self.lenient = settings.lenient
+        self.security_schemes = read_security_schemes(settings, self.noun)
         self.timeout = settings.timeout
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
@@ -67,6 +72,14 @@ class Tool:
         # yet: those are read at the first call.
         with suppress(NameError):
             _ = self.returns
+
+    def use_settings(self, settings: ToolSettings) -> None:
+        """Set the options, before anything is worked out from them."""
+        self.settings = settings
+        self.lenient = settings.lenient
+        if settings.nan == "null":
+            # A function that `wrap` made has another form for this setting.
+            self.fn = getattr(self.fn, "with_nan_as_null", lambda: self.fn)()
 
     @property
     def owner(self) -> str:
@@ -101,6 +114,8 @@ class Tool:
                 finished=finished,
             )
         if self.settings.nan == "null":
+            from ..types.nan_as_null import with_nan_as_null
+
             nullable = with_nan_as_null(returns.data_type)
             returns = msgspec.structs.replace(returns, data_type=nullable)
         is_wrapped = finished and getattr(self.fn, "returns_envelope", False)
@@ -159,6 +174,24 @@ class Tool:
         return make_output_schema(self)
 
 
+def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
+    """Return the security schemes, which an author may also give in the `_meta` of the tool.
+
+    Raises TypeError or ValueError if a key of hosts in that `_meta` is wrong.
+    """
+    given = tuple(settings.security_schemes)
+    # Hosts define no keys for prompts, and widgets make theirs.
+    if not settings.meta or noun not in ("tool", "resource"):
+        return given
+    from ..metadata.meta_check import check_meta
+
+    check_meta(settings.meta, "tool" if noun == "tool" else "resource")
+    mirrored = tuple(settings.meta.get("securitySchemes", ()))
+    if given and mirrored and given != mirrored:
+        raise ValueError("meta has other 'securitySchemes' than security_schemes=; give one")
+    return given or mirrored
+
+
 def _refuse_lambda(name: object) -> None:
     if name == "<lambda>":
         raise ValueError("a lambda has no name and no types; write a def, or give a name=")
@@ -181,7 +214,8 @@ def _name_of(fn: Callable[..., Any], source: Source) -> str:
 def check_tool_name(name: object) -> str:
     """Return the name of a tool; raises ValueError for one that MCP or a URL does not allow."""
     _refuse_lambda(name)
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
+    is_known = isinstance(name, str) and NAME_CHARACTERS.issuperset(name)
+    if not isinstance(name, str) or not is_known or name in _NO_NAMES or len(name) > _MAX_NAME:
         raise ValueError(
             f"{name!r} cannot be the name of a tool; "
             "use 1 to 128 of the characters A-Z a-z 0-9 _ . -, as in @app.tool(name='add')"

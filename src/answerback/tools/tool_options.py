@@ -7,12 +7,15 @@ if a value can be wrong, a row of `_CHECKS`. Options of resources alone are in `
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import msgspec
 
 from ..content import Icon
 from ..errors import ToolError
+
+if TYPE_CHECKING:
+    from ..metadata.meta_types import SecurityScheme
 
 
 class CommonOptions(TypedDict, total=False):
@@ -22,9 +25,11 @@ class CommonOptions(TypedDict, total=False):
     title: str
     description: str
     icons: Sequence[Icon]
-    meta: dict[str, Any]
+    meta: Mapping[str, Any]
     tags: Collection[str]
     """Words such as "read"; `--tag` and `app.disable(tag=…)` select by them."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates that a caller must pass, such as [login(), scope("accounts:read")]."""
 
 
 class ToolOptions(CommonOptions, total=False):
@@ -53,6 +58,15 @@ class ToolOptions(CommonOptions, total=False):
     idempotent: bool
     open_world: bool
     """Hints for hosts; a host must not rely on them."""
+    security_schemes: Sequence[SecurityScheme]
+    """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
+    widget: str
+    """The name of the widget that shows the reply."""
+    invoking: str
+    invoked: str
+    """Texts of at most 64 characters that ChatGPT shows while the tool runs, and after it."""
+    visible_to: Collection[Literal["model", "app"]]
+    """Who may call the tool: the model, the widgets ("app"), or both, which is the default."""
 
 
 class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,8 +76,9 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     title: str | None = None
     description: str | None = None
     icons: Sequence[Icon] = ()
-    meta: dict[str, Any] | None = None
+    meta: Mapping[str, Any] | None = None
     tags: Collection[str] = ()
+    requires: Sequence[Callable[..., Any]] = ()
     examples: Sequence[Mapping[str, Any]] = ()
     raises: Sequence[type[ToolError]] = ()
     input_schema: dict[str, Any] | None = None
@@ -77,6 +92,8 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     destructive: bool | None = None
     idempotent: bool | None = None
     open_world: bool | None = None
+    security_schemes: Sequence[SecurityScheme] = ()
+    widget: str | None = None
 
     @property
     def hints(self) -> dict[str, bool]:
@@ -108,12 +125,19 @@ def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
 
         name = min(unknown)
         names = ", ".join(sorted(known.__annotations__))
-        hint = option_hint(name) or f"there are {names}"
+        hint = option_hint(name) or f"there are {names}{_meant(name, known)}"
         raise TypeError(f"no option is named {name!r}; {hint}")
     for name, (expected, is_valid) in _CHECKS.items():
         value = options.get(name)
         if value is not None and not is_valid(value):
             raise TypeError(f"{name}={value!r} should be {expected}")
+
+
+def _meant(name: str, known: type[Any]) -> str:
+    from ..types.describe import similar_names
+
+    found = similar_names(name, known.__annotations__)
+    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def _are_all(values: Any, is_valid: Callable[[Any], bool]) -> bool:
@@ -124,8 +148,35 @@ def _is_error_class(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, ToolError)
 
 
+def _is_security_scheme(value: Any) -> bool:
+    from ..metadata.key_table import is_security_scheme
+
+    return is_security_scheme(value)
+
+
+def _are_gates(value: Any) -> bool:
+    from .gate_list import checked_gates
+
+    return bool(checked_gates(value)) or value in ([], ())
+
+
 def _is_duration(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+def _is_endpoint(value: Any) -> bool:
+    # Imported here, so that an app without a URL does not pay for it.
+    from ..hosts import is_endpoint
+
+    return isinstance(value, str) and is_endpoint(value)
+
+
+def _is_status(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 64
 
 
 _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
@@ -137,12 +188,22 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: isinstance(value, str) and value.startswith(("https://", "http://")),
     ),
     "meta": ("a dict", lambda value: isinstance(value, dict)),
+    "content_meta": ("a dict", lambda value: isinstance(value, dict)),
+    "security_schemes": (
+        "a list of {'type': 'noauth'} and {'type': 'oauth2', 'scopes': ['accounts:read']}",
+        lambda value: _are_all(value, _is_security_scheme),
+    ),
     "tags": (
         "a set of str, such as {'read'}",
         lambda value: (
             isinstance(value, set | frozenset | list | tuple)
             and all(isinstance(tag, str) and tag for tag in value)
         ),
+    ),
+    "requires": ("a list of gates, such as [login()]", _are_gates),
+    "challenge": (
+        "'auto', 'http' or 'result'",
+        lambda value: value in ("auto", "http", "result"),
     ),
     "examples": (
         "a list of argument objects, such as [{'x': 7}]",
@@ -155,6 +216,21 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "timeout": ("a number of seconds greater than 0", _is_duration),
     "returns": ("'reply' or 'value'", lambda value: value in ("reply", "value")),
     "structured": ("True or False", lambda value: isinstance(value, bool)),
+    "widget": ("the name of a widget, such as 'accounts'", _is_text),
+    "invoking": ("a text of 1 to 64 characters", _is_status),
+    "invoked": ("a text of 1 to 64 characters", _is_status),
+    "visible_to": (
+        "a set of 'model' and 'app', such as {'app'}",
+        lambda value: (
+            isinstance(value, set | frozenset | list | tuple)
+            and bool(value)
+            and all(who in ("model", "app") for who in value)
+        ),
+    ),
+    "url": (
+        "the whole URL of the MCP endpoint, such as 'https://example.com/mcp'",
+        _is_endpoint,
+    ),
     "nan": ("'refuse' or 'null'", lambda value: value in ("refuse", "null")),
     "input_schema": (
         "a JSON Schema with 'type': 'object'",

@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from .nodes import NO_LIMITS, NO_NOTES, Notes, ValueLimits
-from .patterns import searcher
 
 _LIMIT_NAMES = ("ge", "gt", "le", "lt", "multiple_of", "min_length", "max_length", "pattern")
 _NOTE_NAMES = ("title", "description", "examples")
@@ -117,6 +116,8 @@ def _add_limits(metadata: Metadata, item: Any, names: tuple[str, ...]) -> None:
         earlier = getattr(metadata.limits, name)
         found[name] = found[name] if earlier is None else _NARROWER[name](earlier, found[name])
     if "pattern" in found:
+        from .patterns import searcher
+
         found["pattern"] = getattr(found["pattern"], "pattern", found["pattern"])
         if metadata.limits.pattern is not None:
             metadata.replaced_patterns += (metadata.limits.pattern,)

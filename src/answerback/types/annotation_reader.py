@@ -9,6 +9,7 @@ import collections.abc as abc
 import enum
 import types
 import typing
+from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
@@ -19,9 +20,7 @@ import msgspec
 from . import nodes
 from .annotated import Metadata, read_metadata
 from .codecs import codec_for
-from .nan_as_null import floats_or_null, has_nan_as_null, without_mark
-from .nodes import NO_LIMITS, NO_NOTES, Node, ValueLimits
-from .patterns import find_pattern_problem
+from .nodes import NO_LIMITS, NO_NOTES, Node, ValueLimits, has_nan_as_null
 from .problems import UnservableType
 from .record_fields import read_fields, refuse_field_defaults, start_record, style_of
 from .unservable import explain_unservable, name_of
@@ -69,6 +68,8 @@ def read_type(annotation: Any, where: str = "") -> Node:
         return _PLAIN_NODES[annotation]
     try:
         if has_nan_as_null(annotation):
+            from .nan_as_null import floats_or_null, without_mark
+
             return floats_or_null(_Reader().read(without_mark(annotation), where))
         return _Reader().read(annotation, where)
     except RecursionError:
@@ -290,10 +291,17 @@ def _scalar(kind: type, where: str, metadata: Metadata) -> Node:
     if metadata.limits is NO_LIMITS:
         return _PLAIN_NODES[kind]
     _check_limits(metadata.limits, _allowed_limits(kind), kind, where)
-    for pattern in (metadata.limits.pattern, *metadata.replaced_patterns):
-        if pattern is not None and (problem := find_pattern_problem(pattern)):
-            raise UnservableType(where, problem)
+    if metadata.limits.pattern is not None:
+        _check_patterns((metadata.limits.pattern, *metadata.replaced_patterns), where)
     return nodes.Scalar(kind, metadata.limits, metadata.foreign_limits)
+
+
+def _check_patterns(patterns: Iterable[str], where: str) -> None:
+    from .patterns import find_pattern_problem
+
+    for pattern in patterns:
+        if problem := find_pattern_problem(pattern):
+            raise UnservableType(where, problem)
 
 
 def _literal(bare: Any, where: str) -> Node:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from . import json_text, large_text, nodes
+from . import json_text, nodes
 from .annotation_reader import read_type
-from .coerce import coerce
-from .decoded_json import discard
 from .describe import MAX_SHOWN, describe, describe_value, similar_names
-from .msgspec_types import MsgspecTypes
 from .nodes import Node
 from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyProblems
-from .secret_names import aliases_of_secrets
-from .text_pieces import NumberOutOfRange
-from .validator_text import refusal
+
+if TYPE_CHECKING:
+    from .large_text import StepBuilder
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +45,25 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
         return self.keyword or self.name
 
 
+def check_parameter(parameter: Parameter, where: str) -> None:
+    """Raise UnservableType, which names *where*, for a type without JSON or a wrong default.
+
+    A name that is not defined yet passes: the first call reads the annotation again.
+    """
+    try:
+        node = read_type(parameter.annotation, where)
+    except NameError:
+        return
+    default = parameter.default
+    if isinstance(node, nodes.Scalar) and (
+        default is msgspec.NODEFAULT or type(default) is node.kind
+    ):
+        return
+    from .default_check import check_default
+
+    check_default(parameter, node, where)
+
+
 class Arguments:
     """Decodes the arguments of one function; the decoder is built at the first call."""
 
@@ -67,7 +83,7 @@ class Arguments:
         # msgspec does not check the text of values that it skips.
         if len(raw) > json_text.MAX_DEPTH or not raw.isascii():
             json_text.refuse_bad_text(raw)
-        if len(raw) > large_text.LARGE and large_text.has_many_values(raw):
+        if len(raw) > json_text.LARGE and json_text.has_many_values(raw):
             values = self._decode_in_steps(decoder, raw)
         else:
             try:
@@ -93,9 +109,11 @@ class Arguments:
 
     def _decode_in_steps(self, decoder: _ArgumentsDecoder, raw: bytes) -> dict[str, Any]:
         """Decode large text so that other threads can run in between."""
-        with large_text.other_threads_first():
+        from .large_text import are_quick, other_threads_first
+
+        with other_threads_first():
             try:
-                if large_text.are_quick(raw, decoder.nodes.values()):
+                if are_quick(raw, decoder.nodes.values()):
                     return msgspec.structs.asdict(decoder.decode(raw))
             except Exception:  # noqa: BLE001 - the problems are found below
                 pass
@@ -105,6 +123,8 @@ class Arguments:
         self, decoder: _ArgumentsDecoder, raw: bytes, *, in_steps: bool = False
     ) -> dict[str, Any]:
         """Decode arguments that msgspec refused, or raise InvalidArguments with all problems."""
+        from .decoded_json import discard
+
         coercion = Coercion(lenient=self._lenient, aliases=decoder.aliases)
         loaded: list[Any] = []
         built: dict[str, Any] | None = None
@@ -150,6 +170,9 @@ class _ArgumentsDecoder:
         self._other_names = {other: each.name for each in parameters for other in each.other_names}
         fields = [(each.target, self.nodes[each.name], each.required) for each in parameters]
         renamed = {target: name for name, target in self._targets.items()}
+        # Imported at the first call of a tool.
+        from .msgspec_types import MsgspecTypes
+
         self._types = MsgspecTypes()
         self._struct = self._types.struct(
             "Arguments",
@@ -163,6 +186,8 @@ class _ArgumentsDecoder:
     @cached_property
     def aliases(self) -> frozenset[str]:
         """All names of the arguments and fields that have the name of a secret among theirs."""
+        from .secret_names import aliases_of_secrets
+
         return aliases_of_secrets(self._names())
 
     def _names(self) -> Iterator[tuple[str, ...]]:
@@ -182,13 +207,17 @@ class _ArgumentsDecoder:
     @cached_property
     def keeps_json(self) -> bool:
         """Whether typed values may contain decoded JSON; only a large text asks for it."""
-        return large_text.keeps_json(self.nodes.values())
+        from .large_text import keeps_json
 
-    def steps(self) -> large_text.StepBuilder:
+        return keeps_json(self.nodes.values())
+
+    def steps(self) -> StepBuilder:
         """Return a builder for one large text."""
-        return large_text.StepBuilder(self._types, keeps_json=self.keeps_json)
+        from .large_text import StepBuilder
 
-    def build(self, sent: dict[str, Any], steps: large_text.StepBuilder) -> dict[str, Any] | None:
+        return StepBuilder(self._types, keeps_json=self.keeps_json)
+
+    def build(self, sent: dict[str, Any], steps: StepBuilder) -> dict[str, Any] | None:
         """Return typed values in steps, and UNSET for absent ones; None if anything is wrong."""
         if not (set(self.required) <= sent.keys() <= self.nodes.keys()):
             return None
@@ -203,6 +232,8 @@ class _ArgumentsDecoder:
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
         """Return the arguments as JSON that fits their types; *coercion* collects problems."""
+        from .coerce import coerce
+
         if self._other_names:
             sent = rename_arguments(sent, self._other_names)
         for name in self.required:
@@ -227,6 +258,8 @@ class _ArgumentsDecoder:
         except msgspec.ValidationError as error:
             raise InvalidArguments((_problem_from_msgspec(error, coerced, self.aliases),)) from None
         except Exception as error:
+            from .validator_text import refusal
+
             problem = Problem(path="", message=refusal(error, coerced, aliases=self.aliases))
             raise InvalidArguments((problem,)) from error
         return msgspec.structs.asdict(made)
@@ -258,8 +291,12 @@ def default_copier(default: Any) -> Callable[[], Any] | None:
 
 
 def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
+    from .decoded_json import discard
+    from .large_text import load_in_steps
+    from .text_pieces import NumberOutOfRange
+
     try:
-        sent = large_text.load_in_steps(raw)
+        sent = load_in_steps(raw)
     except msgspec.ValidationError:
         # One of the numbers is out of range; decode each argument by itself.
         return _load_each(raw, coercion)
@@ -318,6 +355,8 @@ def _problem_from_msgspec(
     text, _, path = message.rpartition(" - at `$")
     path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text else ""
     if error.__cause__ is not None:
+        from .validator_text import refusal
+
         return Problem(path=path, message=refusal(error.__cause__, sent, aliases=aliases))
     text = (text or message).replace("`", "")
     return Problem(path=path, message=text[:1].lower() + text[1:])

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from . import nodes
-from .annotation_reader import read_type
 from .arguments import Parameter
 from .describe import MAX_SHOWN
 from .nodes import Node
@@ -22,15 +21,8 @@ from .problems import UnservableType
 from .unservable import name_of
 
 
-def check_parameter(parameter: Parameter, where: str) -> None:
-    """Raise UnservableType, which names *where*, for a type without JSON or a wrong default.
-
-    A name that is not defined yet passes: the first call reads the annotation again.
-    """
-    try:
-        node = read_type(parameter.annotation, where)
-    except NameError:
-        return
+def check_default(parameter: Parameter, node: Node, where: str) -> None:
+    """Raise UnservableType, which names *where*, for a type of results or for a wrong default."""
     _refuse_results(node, where)
     default = parameter.default
     if default is msgspec.NODEFAULT or default is msgspec.UNSET or _fits(node, default):

@@ -10,8 +10,7 @@ from typing import Any, get_args
 from . import nodes
 from .annotation_reader import is_object_node, read_type
 from .arguments import Parameter
-from .nan_as_null import has_nan_as_null
-from .nodes import Node
+from .nodes import Node, has_nan_as_null
 from .scalars import join_descriptions
 from .schema_renderer import Renderer, clean_name, default_keyword
 

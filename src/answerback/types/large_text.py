@@ -19,25 +19,11 @@ from . import nodes
 from .coerce import length_fits
 from .coerce_union import candidates
 from .decoded_json import STEP, discard, is_heavy
-from .json_text import load, occurs_more_often
-from .msgspec_types import MsgspecTypes, make_record
+from .json_text import has_many_values, load
+from .msgspec_types import MsgspecTypes
 from .nodes import Node
 from .text_pieces import load_in_pieces
-
-# Shorter text is decoded at once, in less than 20 milliseconds whatever is in it.
-LARGE = 65_536
-# About the number of values that msgspec decodes in 20 milliseconds.
-_MANY_VALUES = 50_000
-# So many are found sooner than all are counted, which takes long in a text of megabytes.
-_FEW_VALUES = 2_000
-
-
-def has_many_values(raw: bytes) -> bool:
-    """Return whether msgspec would need long for the text; one long string is quick to decode."""
-    if len(raw) <= LARGE or not occurs_more_often(raw, (b",", b":", b"["), _FEW_VALUES):
-        return False
-    return raw.count(b",") + raw.count(b":") + raw.count(b"[") > _MANY_VALUES
-
+from .value_builder import make_record
 
 _lock = threading.Lock()
 # Whether the collector was enabled, and the switch interval, before each text that is decoded now.

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from .json_text import load
+from .json_text import has_many_values, load
 from .problems import Coercion, InvalidJson
 
 # Not compiled here, because only a string in the place of a number needs it.
@@ -75,9 +75,6 @@ def container_in(text: str) -> list[Any] | dict[str, Any] | None:
     None also for a text with so many values that other calls would wait while it is decoded; no
     model sends as many.
     """
-    # Not at the top, because `large_text` needs `coerce`, which needs this module.
-    from .large_text import has_many_values
-
     raw = text.encode("utf-8", "surrogatepass")
     try:
         inside = None if has_many_values(raw) else load(raw)

@@ -12,18 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from functools import cached_property
 from itertools import combinations
-from typing import Annotated, Any, Union
+from typing import TYPE_CHECKING, Annotated, Any, Union
 
 import msgspec
 
 from . import nodes
-from .coerce import choose_member
-from .coerce_union import candidates, quick_member
 from .nodes import Node, is_loose_in_msgspec
-from .patterns import is_simple
-from .problems import Coercion
-from .scalars import read_scalar
+
+if TYPE_CHECKING:
+    from .value_builder import ValueBuilder
 
 
 class _AnyInstance(type):
@@ -42,7 +41,8 @@ def _stand_in(node: Node) -> Any:
     return _AnyInstance("StandIn", (StandIn,), {"node": node})
 
 
-def _is_stand_in(annotation: Any) -> bool:
+def is_stand_in(annotation: Any) -> bool:
+    """Return whether the type takes the place of a node's type."""
     return isinstance(annotation, _AnyInstance)
 
 
@@ -75,12 +75,18 @@ class MsgspecTypes:
     def decoder(self, annotation: Any) -> msgspec.json.Decoder[Any]:
         """Return a decoder for a type that was made here."""
         return msgspec.json.Decoder(
-            annotation, dec_hook=lambda kind, value: ValueBuilder(self).hook(kind, value)
+            annotation, dec_hook=lambda kind, value: self._builder(self).hook(kind, value)
         )
 
     def convert(self, data: Any, annotation: Any) -> Any:
         """Convert decoded JSON to a type that was made here; raises if it does not fit."""
-        return msgspec.convert(data, annotation, str_keys=True, dec_hook=ValueBuilder(self).hook)
+        return msgspec.convert(data, annotation, str_keys=True, dec_hook=self._builder(self).hook)
+
+    @cached_property
+    def _builder(self) -> type[ValueBuilder]:
+        from .value_builder import ValueBuilder
+
+        return ValueBuilder
 
     def struct(self, name: str, fields: Iterable[tuple[str, Node, bool]], **options: Any) -> Any:
         """Define a Struct from the name, the node and the `required` of each field.
@@ -176,7 +182,11 @@ def _scalar(types: MsgspecTypes, node: nodes.Scalar) -> Any:
 
 
 def _has_simple_pattern(node: nodes.Scalar) -> bool:
-    return node.limits.pattern is None or is_simple(node.limits.pattern)
+    if node.limits.pattern is None:
+        return True
+    from .patterns import is_simple
+
+    return is_simple(node.limits.pattern)
 
 
 def _fits_meta(kind: type, limits: dict[str, Any]) -> bool:
@@ -285,112 +295,3 @@ def _is_mixed(one: Node, other: Node) -> bool:
     if "number" in shared and isinstance(one, nodes.Choice) != isinstance(other, nodes.Choice):
         return True
     return bool(shared) and bool(_limit_names(one) or _limit_names(other))
-
-
-class ValueBuilder:
-    """Builds the values of stand-ins in one decode; it chooses the member of a union once."""
-
-    def __init__(self, types: MsgspecTypes) -> None:
-        self._types = types
-        self._coercion = Coercion(repair=False)
-
-    def hook(self, kind: Any, value: Any) -> Any:
-        """Build the value of a stand-in from decoded JSON; msgspec calls it as its `dec_hook`."""
-        # Few frames for each level, because recursive types nest as deep as the text may.
-        node = kind.node
-        while isinstance(node, nodes.Union):
-            member = nodes.without_notes(self._member(node, value))
-            native = self._types.type_of(member)
-            if not _is_stand_in(native):
-                return msgspec.convert(value, native, str_keys=True, dec_hook=self.hook)
-            node = member
-        if not isinstance(node, nodes.Record):
-            return _BUILD[type(node)](node, value)
-        mirror = self._types.mirror(node)
-        built = msgspec.convert(value, mirror, str_keys=True, dec_hook=self.hook)
-        return make_record(node, _present_fields(node, built))
-
-    def _member(self, node: nodes.Union, value: Any) -> Node:
-        possible = candidates(node, value)
-        if len(possible) == 1:
-            return possible[0]
-        if quick := quick_member(possible, value):
-            return quick[0]
-        member = choose_member(node, value, self._coercion)
-        if member is None:
-            raise ValueError("none of the types fits")
-        return member
-
-
-def _present_fields(node: nodes.Record, mirror: Any) -> dict[str, Any]:
-    return {
-        field.name: value
-        for field in node.fields
-        if (value := getattr(mirror, field.name)) is not msgspec.UNSET
-    }
-
-
-def make_record(node: nodes.Record, values: dict[str, Any]) -> Any:
-    """Make an object of the record's class; fields that are not in *values* have defaults."""
-    if node.style == "typeddict":
-        return values
-    if node.style in ("struct", "namedtuple"):
-        return node.cls(**values)
-    return _make_class(node, values)
-
-
-def _make_class(node: nodes.Record, values: dict[str, Any]) -> Any:
-    if node.has_plain_init is None:
-        node.has_plain_init = _has_plain_init(node)
-    if node.has_plain_init:
-        return node.cls(**values)
-    if node.style == "attrs":
-        fields = {field.name: field for field in node.cls.__attrs_attrs__}
-    else:
-        fields = node.cls.__dataclass_fields__
-    init_values = {
-        getattr(fields[name], "alias", None) or name: value
-        for name, value in values.items()
-        if fields[name].init
-    }
-    made = node.cls(**init_values)
-    for name in values:
-        if not fields[name].init:
-            object.__setattr__(made, name, values[name])
-    return made
-
-
-def _has_plain_init(node: nodes.Record) -> bool:
-    """Return whether the class takes all fields by their names."""
-    if node.style == "attrs":
-        return False
-    return all(node.cls.__dataclass_fields__[field.name].init for field in node.fields)
-
-
-def _build_choice(node: nodes.Choice, value: Any) -> Any:
-    for choice, python in node.values:
-        if choice == value and type(choice) is type(value):
-            return python
-    raise ValueError("none of the values")
-
-
-def _build_model(node: nodes.Model, value: Any) -> Any:
-    from .pydantic_types import build_model
-
-    return build_model(node, value)
-
-
-def _build_custom(node: nodes.Custom, value: Any) -> Any:
-    # Without `decode` the type is for results only, which are checked as JSON.
-    decode = node.codec.decode
-    if nodes.kind_of(value) not in nodes.kinds(node):
-        raise ValueError("not of the type in its schema")
-    return value if decode is None else decode(value)
-
-
-_BUILD: dict[type[Node], Callable[[Any, Any], Any]] = {
-    nodes.Custom: _build_custom,
-    nodes.Scalar: read_scalar,
-    nodes.Choice: _build_choice,
-    nodes.Model: _build_model,
-}

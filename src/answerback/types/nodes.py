@@ -51,6 +51,18 @@ NO_LIMITS = ValueLimits()
 NO_NOTES = Notes()
 
 
+class NanAsNull:
+    """Marks a type whose floats may be null."""
+
+
+NAN_AS_NULL = NanAsNull()
+
+
+def has_nan_as_null(annotation: Any) -> bool:
+    """Return whether *annotation* has the mark."""
+    return any(each is NAN_AS_NULL for each in getattr(annotation, "__metadata__", ()))
+
+
 class Node(msgspec.Struct, eq=False):
     """The JSON form of a type."""
 
@@ -149,6 +161,8 @@ class Model(Node):
     """A type that pydantic validates and serialises."""
 
     annotation: Any
+    nan_is_null: bool = False
+    """The floats in it may be null."""
 
 
 class Custom(Node):

@@ -10,11 +10,8 @@ import msgspec
 
 from . import nodes
 from .annotation_reader import read_type
-from .coerce import coerce
 from .json_text import ENCODER, MAX_DEPTH, is_too_deep
-from .msgspec_types import MsgspecTypes
-from .nan_as_null import has_nan_as_null
-from .nodes import Node
+from .nodes import Node, has_nan_as_null
 from .problems import Coercion, InvalidOutput, TooManyProblems
 
 # Larger results are checked and written with fewer copies.
@@ -56,6 +53,8 @@ class OutputCheck:
     """
 
     def __init__(self, node: Node, *, nan_is_null: bool = False) -> None:
+        from .msgspec_types import MsgspecTypes
+
         below = list(nodes.reachable(node))
         self.node = node
         self._nan_is_null = nan_is_null
@@ -128,6 +127,8 @@ class OutputCheck:
 
     def coerce(self, encoded: bytes) -> tuple[bytes, Any]:
         """Return the text without undeclared keys, and the checked value."""
+        from .coerce import coerce
+
         coercion = Coercion(prune=True, show_values=False)
         try:
             data = coerce(self.node, msgspec.json.decode(encoded), "", coercion)

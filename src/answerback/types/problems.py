@@ -18,9 +18,6 @@ import msgspec
 from . import nodes
 from .describe import MAX_SHOWN, describe, describe_length, describe_value, kind_name
 from .nodes import Node
-from .scalars import format_hint
-from .secret_names import has_secret_name
-from .validator_text import is_secret_path
 
 MAX_PROBLEMS = 50
 MAX_TEXTS = 1_000
@@ -188,6 +185,8 @@ class Coercion:
 
     def report_mismatch(self, node: Node, value: Any, path: str) -> Any:
         """Report that *node* does not accept *value*; returns *value*."""
+        from .validator_text import is_secret_path
+
         expected = describe(node)
         is_secret = is_secret_path(path, self.aliases) or _quotes_secret_name(value)
         is_shown = self.show_values and not is_secret
@@ -221,6 +220,8 @@ class Coercion:
 
 def _quotes_secret_name(value: Any) -> bool:
     """Return whether the shown part of a string is JSON with the name of a secret."""
+    from .secret_names import has_secret_name
+
     return isinstance(value, str) and has_secret_name(value[:MAX_SHOWN])
 
 
@@ -231,7 +232,11 @@ def _format_hint(node: Node, value: Any) -> str | None:
         return next((hint for each in node.members if (hint := _format_hint(each, value))), None)
     if isinstance(node, nodes.Custom) and node.codec.example is not None:
         return f"write it like {node.codec.example}"
-    return format_hint(node, value) if isinstance(node, nodes.Scalar) else None
+    if not isinstance(node, nodes.Scalar):
+        return None
+    from .scalars import format_hint
+
+    return format_hint(node, value)
 
 
 class MemberAttempt:

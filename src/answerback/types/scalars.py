@@ -16,7 +16,6 @@ from uuid import UUID
 import msgspec
 
 from .nodes import NO_LIMITS, Scalar, ValueLimits, is_loose_in_msgspec
-from .patterns import searcher
 
 _CLOCK = r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?"
 # The date pattern is exact: no year 0, no 31st of April, a 29th of February only in leap years.
@@ -137,6 +136,12 @@ def _compiled(pattern: str | None) -> re.Pattern[str]:
     return re.compile(pattern or "")
 
 
+def _has_match(value: str, pattern: str) -> bool:
+    from .patterns import searcher
+
+    return searcher(pattern)(value) is not None
+
+
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "ge": lambda value, limit: value >= limit,
     "gt": lambda value, limit: value > limit,
@@ -145,7 +150,7 @@ _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "multiple_of": lambda value, limit: value % type(value)(limit) == 0,
     "min_length": lambda value, limit: len(value) >= limit,
     "max_length": lambda value, limit: len(value) <= limit,
-    "pattern": lambda value, limit: searcher(limit)(value) is not None,
+    "pattern": _has_match,
     "tz": lambda value, limit: (value.tzinfo is not None) == limit,
 }
 

@@ -6,7 +6,6 @@ A value that cannot be read stays a string, so that decoding reports the problem
 from __future__ import annotations
 
 import math
-from base64 import b64encode
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ import msgspec
 from . import nodes
 from .annotation_reader import read_type
 from .arguments import Parameter
-from .coerce import fits
 from .json_text import load
 from .nodes import Node
 from .problems import InvalidArguments, Problem
@@ -112,6 +110,8 @@ def _read(node: Node, value: str | bytes) -> Any:
     if isinstance(node, nodes.Union):
         return _union(node, value)
     if isinstance(node, nodes.Scalar) and node.kind in (bytes, bytearray):
+        from base64 import b64encode
+
         return b64encode(value if isinstance(value, bytes) else value.encode()).decode()
     text = _as_text(value)
     if not isinstance(value, bytes) or isinstance(node, nodes.Scalar | nodes.Choice | nodes.Custom):
@@ -219,6 +219,8 @@ def _custom(node: nodes.Custom, text: str) -> Any:
 
 
 def _union(node: nodes.Union, value: str | bytes) -> Any:
+    from .coerce import fits
+
     for member in _readable_members(node):
         read = _read(member, value)
         if fits(member, read):

@@ -21,6 +21,7 @@ from .http.routes import Routes
 from .standard_streams import Stdout
 
 if TYPE_CHECKING:
+    from ..authentication import Credentials, User
     from ..request_info import RequestInfo
 
 Environ: TypeAlias = Mapping[str, str]
@@ -56,13 +57,17 @@ class CgiRequest:
         self.accept = os.fsencode(environ.get("HTTP_ACCEPT", ""))
         self.content_type = os.fsencode(environ.get("CONTENT_TYPE", ""))
         self.caller = ""
+        self.user: User | None = None
+        self.has_auth = False
         self._environ = environ
 
     def describe_request(self, wire: str) -> RequestInfo:
         """The data of the request for `ctx.request`."""
         from .http.http_request_info import CgiRequestInfo
 
-        return CgiRequestInfo(wire, self._environ)
+        info = CgiRequestInfo(wire, self._environ)
+        info.authenticated, info.has_auth = self.user, self.has_auth
+        return info
 
 
 class RequestBody:
@@ -189,7 +194,48 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
     routes = Routes(
         registry, handle, wire="cgi", prefixes=tuple(sorted(prefixes, key=len, reverse=True))
     )
+    if registry.auth is not None or registry.composition is not None:
+        refused = _authenticate(registry, request, environ, routes)
+        if refused is not None:
+            return refused
     return run_without_loop(routes.answer(request, content))
+
+
+def _authenticate(
+    registry: Registry, request: CgiRequest, environ: Environ, routes: Routes
+) -> HttpReply | None:
+    """The response that refuses a request, or shows a page; None lets the request go on."""
+    from .http.authentication_step import RefusedRequest, authentication_step
+
+    step = authentication_step(registry)
+    if step is None:
+        return None
+    page = step.page(request.method, request.path)
+    if page is not None:
+        return page
+    refused = step.refuse_others(environ.get("REMOTE_ADDR", ""))
+    if refused is not None:
+        return routes.refuse(refused, request)
+    # The keys of an issuer are fetched on an event loop.
+    import asyncio
+
+    found = asyncio.run(step.identify(_credentials(request, environ)))
+    if isinstance(found, RefusedRequest):
+        return found.added_to(routes.refuse(found.reply, request))
+    request.user, request.has_auth = found, True
+    return None
+
+
+def _credentials(request: CgiRequest, environ: Environ) -> Credentials:
+    from ..authentication import Credentials
+
+    headers = [
+        (name.removeprefix("HTTP_").replace("_", "-").lower().encode(), os.fsencode(value))
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    ]
+    query = os.fsencode(environ.get("QUERY_STRING", ""))
+    return Credentials(request.method, request.path, query, headers)
 
 
 def _log(exc: BaseException) -> None:
@@ -236,11 +282,18 @@ def _int(digits: str) -> int:
     return int(digits) if len(digits) < 20 else sys.maxsize
 
 
-def _head(written: HttpReply) -> bytes:
+def _phrase(status: int) -> str:
+    """The words for a status; the import of `http` takes a millisecond, so 200 is here."""
+    if status == 200:
+        return "OK"
     from http import HTTPStatus
 
+    return HTTPStatus(status).phrase
+
+
+def _head(written: HttpReply) -> bytes:
     lines = [
-        f"Status: {written.status} {HTTPStatus(written.status).phrase}",
+        f"Status: {written.status} {_phrase(written.status)}",
         f"Content-Type: {written.media_type}",
         f"Content-Length: {len(written.body)}",
         *(f"{name}: {value}" for name, value in written.headers),

@@ -10,9 +10,9 @@ from ...calls.failures import log_internal_error
 from ...calls.handlers import Handlers
 from ...dialects import HttpReply
 from ...errors import needs_extra
-from ...mcp.signing import signer_from_environment
 from ...registry import Change, HealthState, Registry
 from ...reply import Reply, failure
+from ...signing import signer_from_environment
 from ..http.guard import FORWARDED_HOST, Guard
 from ..http.options import WebOptions, networks
 from ..http.refusals import refuse_encoding
@@ -47,7 +47,9 @@ if TYPE_CHECKING:
     from ...composition import Switch
     from ...lifespan import LifespanFailed
     from ..http.forwarded import TrustedProxies
+    from .authenticated import Authenticated
     from .mcp_endpoint import McpEndpoint
+    from .own_pages import OwnPages
 
 
 class AsgiApp:
@@ -63,6 +65,7 @@ class AsgiApp:
         self._signer, self.key_is_temporary = signer_from_environment()
         route = registry.contract.route
         self._routes = Routes(registry, handlers.tools, wire="rest", prefixes=(route,))
+        self._auth = _authenticated(registry, self._routes)
         self.under_other_server = True
         """Whether another server than ours runs this application; ours sets it to False."""
         self._is_new = True
@@ -75,7 +78,13 @@ class AsgiApp:
                 allow_origins=options.origins,
                 allow_methods=["GET", "POST", "DELETE"],
                 allow_headers=["*"],
-                expose_headers=["X-Error-Code", "X-Error-Hint", "Mcp-Session-Id"],
+                expose_headers=[
+                    "X-Error-Code",
+                    "X-Error-Hint",
+                    "X-Error-Url",
+                    "Mcp-Session-Id",
+                    "WWW-Authenticate",
+                ],
             )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -96,6 +105,10 @@ class AsgiApp:
     async def _answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._proxies is not None:
             scope = _behind_proxy(scope, self._proxies)
+        if self._auth is not None and await self._auth.answer_page(scope, receive, send):
+            return
+        if self._own_pages is not None and await self._own_pages.answer(scope, receive, send):
+            return
         if self._cors is not None:
             # The fast path would bypass the headers that the CORS middleware adds.
             scope.pop(FAST_PATH, None)
@@ -168,6 +181,11 @@ class AsgiApp:
         if b"content-encoding" in request.headers:
             body = refuse_encoding(request.headers[b"content-encoding"]) or body
         refused = self._guard.refuse(scope, request.headers)
+        if self._auth is not None and refused is None:
+            answered = await self._auth.answer(request, body)
+            if answered is not None:
+                await request.respond_with(answered)
+                return
         if request.path in ("/mcp", "/message"):
             await self._mcp.answer(request, body, refused)
         elif refused is not None:
@@ -240,11 +258,28 @@ class AsgiApp:
         await request.respond_with(self._routes.refuse(refused, request))
 
     @cached_property
+    def _own_pages(self) -> OwnPages | None:
+        # At the first request: an author may register pages after the application was made.
+        if not any(app.routes for app in self._registry.apps()):
+            return None
+        from .own_pages import OwnPages
+
+        return OwnPages(self._registry, self._guard, self._routes)
+
+    @cached_property
     def _mcp(self) -> McpEndpoint:
         # Imported at the first MCP request; a server of REST alone does not need it.
         from .mcp_endpoint import McpEndpoint
 
         return McpEndpoint(self._registry, self._handlers, self._signer, self._bus)
+
+
+def _authenticated(registry: Registry, routes: Routes) -> Authenticated | None:
+    if registry.auth is None and registry.composition is None:
+        return None
+    from .authenticated import authenticated
+
+    return authenticated(registry, routes)
 
 
 def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:

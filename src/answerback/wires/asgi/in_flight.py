@@ -16,8 +16,9 @@ from ...mcp.mcp_peer import McpPeer
 from ...mcp.params import Id
 from ...mcp.session import ClientCapabilities
 from ...versions import Version
-from .request import JSON_HEADERS, HttpRequest
+from .request import JSON_HEADERS, HttpRequest, challenge_headers
 from .sse import KEEP_ALIVE, EventStream, disconnected
+from .token_expiry import expiry_of
 
 if TYPE_CHECKING:
     from ...mcp.engine import Engine
@@ -44,6 +45,10 @@ class HttpPeer(McpPeer):
     """Where questions to the client of a session wait for their answers."""
     prime = False
     """Begin the event stream with an empty event that has an id, so that it can be resumed."""
+    can_refuse_by_status = True
+    is_held = False
+    """Whether gates have yet to decide about the request; no stream begins before they have."""
+    _wants_stream = False
     _stream: EventStream | None = None
     _writing: asyncio.Task[None] | None = None
     _watching: asyncio.Task[None] | None = None
@@ -91,14 +96,40 @@ class HttpPeer(McpPeer):
     def begin_stream(self, stream: EventStream | None = None) -> None:
         """Respond with an event stream from now on."""
         self._stream = stream or self._stream
-        if self._writing is None and not (self._closed or self._detached):
-            writing = self.stream.write_to(self.http.send, start=0, prime=self.prime)
+        if self.is_held:
+            self._wants_stream = True
+        elif self._writing is None and not (self._closed or self._detached):
+            self.can_refuse_by_status = False
+            expires = expiry_of(self.http)
+            writing = self.stream.write_to(
+                self.http.send, start=0, prime=self.prime, expires=expires
+            )
             self._writing = self._loop.create_task(writing)
+            if expires is not None:
+                self._writing.add_done_callback(lambda _: _stop_if_expired(self))
+
+    def release_stream(self) -> None:
+        """The gates have let the request pass, so a stream may begin."""
+        self.is_held = False
+        if self._wants_stream:
+            self.begin_stream()
 
     async def finish(self, frame: Frame | None, status: int = 200) -> None:
         """Send the last frame: as plain JSON, or as the last event if the stream has begun."""
+        if self.error is not None and self.error.challenge is not None and frame is not None:
+            self._closed = True
+            if self._stream is not None:
+                self._stream.end()
+            status, challenge = self.error.challenge
+            await self.http.respond(status, challenge_headers(challenge), frame)
+            return
+        if self.is_held:
+            self.release_stream()
         if self._detached:
-            self._finish_detached(frame)
+            self._closed = True
+            if frame is not None and not self._is_unreadable():
+                self.stream.append(joined(frame))
+            self.stream.end()
             return
         is_streamed = self._writing is not None or (self._stream and self._stream.count)
         if frame is not None and not is_streamed:
@@ -116,7 +147,7 @@ class HttpPeer(McpPeer):
     async def abandon(self) -> None:
         """The client has disconnected: send nothing more, even if the tool still runs."""
         self._closed = True
-        await self._end_response()
+        await _end_response(self)
 
     async def detach(self) -> None:
         """The client has disconnected, and the call goes on: end the response.
@@ -124,23 +155,12 @@ class HttpPeer(McpPeer):
         The rest is kept for the client if it can resume the stream.
         """
         self._detached = True
-        await self._end_response()
+        self.can_refuse_by_status = False
+        await _end_response(self)
 
     def _is_unreadable(self) -> bool:
         """Whether no client can read the stream any more."""
         return self._detached and self.stream.id is None
-
-    def _finish_detached(self, frame: Frame | None) -> None:
-        self._closed = True
-        if frame is not None and not self._is_unreadable():
-            self.stream.append(joined(frame))
-        self.stream.end()
-
-    async def _end_response(self) -> None:
-        if self._writing is None:
-            await self.http.finish_unread()
-        else:
-            self._writing.cancel()
 
     def tick(self) -> None:
         """Start to watch the connection at the second tick."""
@@ -170,8 +190,24 @@ class HttpPeer(McpPeer):
         on_disconnect()
 
 
+async def _end_response(peer: HttpPeer) -> None:
+    if peer._writing is None:
+        await peer.http.finish_unread()
+    else:
+        peer._writing.cancel()
+
+
+def _stop_if_expired(peer: HttpPeer) -> None:
+    """Do as if the client had disconnected, if its token expired before the result."""
+    on_disconnect = peer.cancel if peer.cancel_on_disconnect else peer.on_disconnect
+    if not (peer._closed or peer._detached) and on_disconnect is not None:
+        on_disconnect()
+
+
 class BatchPeer(HttpPeer):
     """One request of a batch; its frames go into the response of the whole batch."""
+
+    can_refuse_by_status = False
 
     def __init__(self, id: Id, batch: HttpPeer) -> None:
         super().__init__(id, batch.version, batch.client, batch.http)

@@ -22,14 +22,14 @@ from ...mcp.jsonrpc import (
 )
 from ...mcp.mcp_peer import McpPeer
 from ...mcp.session import ClientCapabilities
-from ...mcp.signing import Signer
 from ...registry import Registry
 from ...reply import Reply
+from ...signing import Signer
 from ...versions import LATEST_STATEFUL, STATEFUL
 from ..http.refusals import refuse_media
 from .http_error import HttpError
 from .in_flight import InFlight
-from .request import JSON_HEADERS, HttpRequest
+from .request import JSON_HEADERS, HttpRequest, challenge_headers
 from .sessions import VERSION_HEADER
 from .stateful import Stateful
 from .stateless import Stateless
@@ -133,11 +133,23 @@ class McpEndpoint:
         except RpcError as error:
             raise HttpError(400, error) from None
         if isinstance(message, Request):
-            await http.respond(200, JSON_HEADERS, await self._message_frame(message, http))
+            await self._answer_message(message, http)
         else:
             await http.respond(202, (), b"")
 
-    async def _message_frame(self, request: Request, http: HttpRequest) -> Frame:
+    async def _answer_message(self, request: Request, http: HttpRequest) -> None:
+        peer = McpPeer(request.id, LATEST_STATEFUL, ClientCapabilities())
+        peer.caller = http.caller
+        peer.http = http
+        peer.can_refuse_by_status = True
+        frame = await self._message_frame(request, peer)
+        status, headers = 200, JSON_HEADERS
+        if peer.error is not None and peer.error.challenge is not None:
+            status, challenge = peer.error.challenge
+            headers = challenge_headers(challenge)
+        await http.respond(status, headers, frame)
+
+    async def _message_frame(self, request: Request, peer: McpPeer) -> Frame:
         try:
             if request.method == "ping":
                 return result_frame(request.id, b"{}")
@@ -147,9 +159,6 @@ class McpEndpoint:
             meta_of(request)
         except RpcError as error:
             return error_frame(request.id, error)
-        peer = McpPeer(request.id, LATEST_STATEFUL, ClientCapabilities())
-        peer.caller = http.caller
-        peer.http = http
         return await self._engine.respond(request, peer)
 
 

@@ -146,6 +146,12 @@ class HttpRequest:
             await self.respond(204, (), b"")
 
 
+def challenge_headers(challenge: str) -> HeaderPairs:
+    """The headers of a JSON response that asks the client to log in; nobody may store it."""
+    value = challenge.encode("latin-1", "replace")
+    return (*JSON_HEADERS, (b"www-authenticate", value), (b"cache-control", b"no-store"))
+
+
 def joined_headers(scope: Scope) -> Headers:
     """The headers by name; the values of a repeated header are joined."""
     pairs: list[tuple[bytes, bytes]] = scope["headers"]

@@ -6,18 +6,19 @@ import time
 from collections import OrderedDict
 from collections.abc import Set as AbstractSet
 from functools import lru_cache
+from hashlib import sha256
 
 import msgspec
 
 from ...mcp.jsonrpc import INVALID_REQUEST, RpcError
 from ...mcp.session import DEFAULT_LEVEL, ClientCapabilities, Session
 from ...mcp.session_id import LIFETIME, MAX_LENGTH, SessionId
-from ...mcp.signing import Signer
 from ...peer import Level
 from ...registry import Change
+from ...signing import Signer
 from ...versions import ASSUMED_STATEFUL, STATEFUL, Version
 from .http_error import HttpError
-from .request import Headers
+from .request import HttpRequest
 from .worker_bus import LogLevelSet, ResourceSubscribed, SessionEnded
 
 SESSION_HEADER = b"mcp-session-id"
@@ -58,28 +59,35 @@ class SessionState:
 class Sessions:
     """Identifies clients by their session id, and keeps the sessions that changed something."""
 
-    def __init__(self, signer: Signer, worker: int) -> None:
+    def __init__(self, signer: Signer, worker: int, *, is_bound: bool = False) -> None:
         self._signer = signer
         self._worker = worker
+        self._is_bound = is_bound
+        """Whether a session belongs to the user who opened it."""
         self._states: OrderedDict[bytes, SessionState] = OrderedDict()
         # The cache is bounded, so an abandoned session costs nothing for long.
         self._verified = lru_cache(1024)(self._verify)
 
-    def new_id(self, session: Session) -> bytes:
-        """The signed id of a new session."""
-        id = SessionId.issue(session.version, session.client, home=self._worker, info=session.info)
+    def new_id(self, session: Session, http: HttpRequest) -> bytes:
+        """The signed id of a new session, which belongs to the user of the request."""
+        subject = _user_key(http) if self._is_bound else b""
+        id = SessionId.issue(session.version, session.client, self._worker, subject, session.info)
         return id.sign(self._signer).encode()
 
-    def identify(self, headers: Headers) -> HttpClient:
+    def identify(self, http: HttpRequest) -> HttpClient:
         """The client of a request; raises HttpError for an unknown session.
 
-        Without a session id the version header alone counts.
+        The session of another user is unknown. Without a session id the version header alone
+        counts.
         """
+        headers = http.headers
         token = headers.get(SESSION_HEADER)
         if token is None:
             version = headers.get(VERSION_HEADER, b"").decode("latin-1").strip()
             return HttpClient(STATEFUL.get(version, ASSUMED_STATEFUL))
         client = self._verified(token) if len(token) < MAX_LENGTH else None
+        if self._is_bound and client is not None:
+            client = _of_user(client, _user_key(http))
         # The signature was verified once and is cached; the session may have expired since.
         if client is not None and time.time() <= client.expires:
             state = self._states.get(client.nonce)
@@ -149,3 +157,24 @@ class Sessions:
             if len(self._states) < MAX_STATES and oldest.seen > limit:
                 return
             self._states.popitem(last=False)
+
+
+def _user_key(http: HttpRequest) -> bytes:
+    user = http.scope.get("user")
+    return b"" if user is None else bytes(user.key)
+
+
+def _of_user(client: HttpClient, key: bytes) -> HttpClient | None:
+    """The client as the user with that key sees it; None if the session is another user's.
+
+    A session that was opened without a login goes on after one, under another name: what is sent
+    to the user must not reach those who know the anonymous session.
+    """
+    id = client.session
+    if id is None or id.subject == key or not (key or any(id.subject)):
+        return client
+    if any(id.subject):
+        return None
+    nonce = sha256(id.nonce + key).digest()[: len(id.nonce)]
+    id = msgspec.structs.replace(id, nonce=nonce, subject=key)
+    return HttpClient(client.version, client.capabilities, id, nonce, client.expires)

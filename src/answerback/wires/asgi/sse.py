@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
 
 from .request import HttpRequest, Receive, Send
+from .token_expiry import seconds_until
 
 KEEP_ALIVE = 15.0
 """Seconds without an event after which a comment keeps the connection alive."""
@@ -104,9 +106,14 @@ class EventStream:
         for subscriber in self._subscribers:
             subscriber.wake.set()
 
-    async def write_to(self, send: Send, *, start: int, prime: bool) -> None:
-        """Send the events from *start* on, until the stream ends or its connection is closed."""
-        writer = SseWriter(send, self)
+    async def write_to(
+        self, send: Send, *, start: int, prime: bool, expires: float | None = None
+    ) -> None:
+        """Send the events from *start* on, until the stream ends or its connection is closed.
+
+        The connection is closed when the client's token *expires*, in seconds since 1970.
+        """
+        writer = SseWriter(send, self, expires)
         self._subscribers.add(writer)
         try:
             await writer.write(start, prime=prime)
@@ -142,10 +149,11 @@ class Subscriber:
 class SseWriter(Subscriber):
     """Sends the events of a stream to one client."""
 
-    def __init__(self, send: Send, stream: EventStream) -> None:
+    def __init__(self, send: Send, stream: EventStream, expires: float | None) -> None:
         super().__init__()
         self._send = send
         self._stream = stream
+        self._expires = expires
 
     async def write(self, number: int, *, prime: bool) -> None:
         await self._send({"type": "http.response.start", "status": 200, "headers": _EVENTS})
@@ -153,8 +161,8 @@ class SseWriter(Subscriber):
         await self._send_chunk(b"")
         if prime:
             await self._send_chunk(b"id: %b-0\nretry: %d\ndata: \n\n" % (self._id, RETRY_MS))
-        while not self.closed:
-            while number < self._stream.count:
+        while not self._is_closed():
+            while number < self._stream.count and not self._is_closed():
                 number += 1
                 if (frame := self._stream.frame(number)) is not None:
                     await self._send_chunk(self._event(number, frame))
@@ -166,6 +174,10 @@ class SseWriter(Subscriber):
                 break
             await self._wait()
         await self._send({"type": "http.response.body", "body": b""})
+
+    def _is_closed(self) -> bool:
+        has_expired = self._expires is not None and time.time() >= self._expires
+        return self.closed or has_expired
 
     @property
     def _id(self) -> bytes:
@@ -179,10 +191,11 @@ class SseWriter(Subscriber):
     async def _wait(self) -> None:
         try:
             # Not `wait_for`, which can lose a cancellation that comes at the same moment.
-            async with asyncio.timeout(KEEP_ALIVE):
+            async with asyncio.timeout(seconds_until(self._expires, KEEP_ALIVE)):
                 await self.wake.wait()
         except TimeoutError:
-            await self._send_chunk(b": still here\n\n")
+            if not self._is_closed():
+                await self._send_chunk(b": still here\n\n")
         self.wake.clear()
 
     async def _send_chunk(self, body: bytes) -> None:
@@ -190,10 +203,15 @@ class SseWriter(Subscriber):
 
 
 async def write_until_disconnected(
-    stream: EventStream, request: HttpRequest, *, start: int = 0
+    stream: EventStream, request: HttpRequest, *, start: int = 0, expires: float | None = None
 ) -> None:
-    """Send a stream's events from *start* on, to its end or until the client disconnects."""
-    writing = asyncio.ensure_future(stream.write_to(request.send, start=start, prime=False))
+    """Send a stream's events from *start* on, to its end or until the client disconnects.
+
+    It ends when the client's token *expires*, too.
+    """
+    writing = asyncio.ensure_future(
+        stream.write_to(request.send, start=start, prime=False, expires=expires)
+    )
     leaving = asyncio.ensure_future(disconnected(request.receive))
     try:
         await asyncio.wait({writing, leaving}, return_when=asyncio.FIRST_COMPLETED)

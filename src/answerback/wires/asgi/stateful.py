@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ...mcp.engine import Engine
+from ...mcp.gated import is_gated
 from ...mcp.jsonrpc import (
     INVALID_REQUEST,
     Frame,
@@ -21,9 +22,9 @@ from ...mcp.jsonrpc import (
 )
 from ...mcp.params import Meta
 from ...mcp.session import ClientCapabilities
-from ...mcp.signing import Signer
 from ...mcp.subscriptions import change_frame
 from ...registry import Change, Registry
+from ...signing import Signer
 from ...versions import V2025_11_25
 from .http_error import HttpError
 from .in_flight import BatchPeer, HttpPeer, InFlight
@@ -31,6 +32,7 @@ from .request import JSON_HEADERS, HttpRequest
 from .session_sync import SESSION_METHODS, SessionSync
 from .sessions import SESSION_HEADER, HttpClient, Sessions
 from .sse import EventStream, write_until_disconnected
+from .token_expiry import expiry_of
 from .worker_bus import WorkerBus
 
 
@@ -48,7 +50,7 @@ class Stateful:
         self._registry = registry
         self._engine = engine
         self._in_flight = in_flight
-        self._sessions = Sessions(signer, bus.number)
+        self._sessions = Sessions(signer, bus.number, is_bound=registry.auth is not None)
         self.sync = SessionSync(registry, bus, self._sessions, in_flight)
         self._open_streams: set[EventStream] = set()
 
@@ -57,10 +59,12 @@ class Stateful:
         if request.method == "initialize":
             await self._initialize(request, http)
             return
-        client = self._sessions.identify(http.headers)
+        client = self._sessions.identify(http)
         level = self._sessions.level(client)
         peer = HttpPeer(request.id, client.version, client.capabilities, http)
         peer.level = level
+        if self._registry.has_gates:
+            peer.is_held = is_gated(self._registry, request, self._engine.tool_name(request))
         if meta is not None:
             peer.progress_token = meta.token
         if client.session is not None:
@@ -71,7 +75,7 @@ class Stateful:
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
             self._begin_stream(peer, client)
         if request.method in SESSION_METHODS:
-            await peer.finish(await self._answer_session(request, client))
+            await peer.finish(await self._answer_session(request, client, http))
         elif _can_be_asked(client.capabilities) and self._engine.may_ask(request):
             await self._in_flight.run_detachable(peer, self._answer(request, peer))
         else:
@@ -82,12 +86,12 @@ class Stateful:
 
     async def accept(self, message: Notification | Response, http: HttpRequest) -> None:
         """Acknowledge a message that gets no response."""
-        await self.sync.accept(message, self._sessions.identify(http.headers))
+        await self.sync.accept(message, self._sessions.identify(http))
         await http.respond(202, (), b"")
 
     async def post_batch(self, texts: list[bytes], http: HttpRequest) -> None:
         """Answer the messages of a batch, one after the other."""
-        client = self._sessions.identify(http.headers)
+        client = self._sessions.identify(http)
         if not client.version.batches or not texts:
             reason = "The batch is empty" if not texts else "This protocol version has no batches"
             raise HttpError(400, RpcError(INVALID_REQUEST, reason))
@@ -98,12 +102,14 @@ class Stateful:
                 await self.sync.accept(each, client)
             await http.respond(202, (), b"")
             return
+        requests = [each for each in messages if isinstance(each, Request)]
         batch = HttpPeer(0, client.version, client.capabilities, http)
+        if self._registry.has_gates:
+            _refuse_batch(self._registry, self._engine, requests, batch)
         batch.level = self._sessions.level(client)
         batch.questions = self.sync.questions if client.session is not None else None
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
             self._begin_stream(batch, client)
-        requests = [each for each in messages if isinstance(each, Request)]
         answering = self._answer_batch(messages, client, batch)
         if _can_be_asked(client.capabilities) and any(map(self._engine.may_ask, requests)):
             await self._in_flight.run_detachable(batch, answering)
@@ -120,7 +126,7 @@ class Stateful:
 
     async def get(self, http: HttpRequest) -> None:
         """Send the notifications of a session, or the rest of a stream that is resumed."""
-        client = self._sessions.identify(http.headers)
+        client = self._sessions.identify(http)
         if client.session is None:
             raise HttpError(405, RpcError(INVALID_REQUEST, "No session"), Allow="POST, DELETE")
         resumed, start = await self.sync.resumable.resume(client, http.headers)
@@ -143,7 +149,7 @@ class Stateful:
 
     async def delete(self, http: HttpRequest) -> None:
         """End a session."""
-        client = self._sessions.identify(http.headers)
+        client = self._sessions.identify(http)
         if client.session is None:
             raise HttpError(400, RpcError(INVALID_REQUEST, "Missing Mcp-Session-Id"))
         await self.sync.end_session(client)
@@ -163,7 +169,8 @@ class Stateful:
     async def _write(self, stream: EventStream, http: HttpRequest, start: int) -> None:
         self._open_streams.add(stream)
         try:
-            await write_until_disconnected(stream, http, start=start)
+            expires = expiry_of(http)
+            await write_until_disconnected(stream, http, start=start, expires=expires)
         finally:
             self.sync.resumable.stop_following(stream)
             self._open_streams.discard(stream)
@@ -174,7 +181,7 @@ class Stateful:
         except RpcError as error:
             await http.respond(200, JSON_HEADERS, error_frame(request.id, error))
             return
-        id = (SESSION_HEADER, self._sessions.new_id(session))
+        id = (SESSION_HEADER, self._sessions.new_id(session, http))
         await http.respond(200, (id, *JSON_HEADERS), result_frame(request.id, result))
 
     def _begin_stream(self, peer: HttpPeer, client: HttpClient) -> None:
@@ -186,9 +193,12 @@ class Stateful:
         peer.prime = client.version is V2025_11_25
         peer.begin_stream(self.sync.resumable.new(client))
 
-    async def _answer_session(self, request: Request, client: HttpClient) -> bytes:
+    async def _answer_session(
+        self, request: Request, client: HttpClient, http: HttpRequest
+    ) -> bytes:
+        user = http.describe_request("mcp").user if self._registry.has_gates else None
         try:
-            return result_frame(request.id, await self.sync.answer(request, client))
+            return result_frame(request.id, await self.sync.answer(request, client, user))
         except RpcError as error:
             return error_frame(request.id, error)
 
@@ -209,7 +219,7 @@ class Stateful:
         except RpcError as error:
             return error_frame(message.id, error)
         if message.method in SESSION_METHODS:
-            return await self._answer_session(message, client)
+            return await self._answer_session(message, client, batch.http)
         peer = BatchPeer(message.id, batch)
         peer.level = batch.level
         if meta is not None:
@@ -218,6 +228,20 @@ class Stateful:
             peer.key = (client.nonce, message.id)
             peer.session = client.session
         return await self._in_flight.run(self._engine, message, peer)
+
+
+def _refuse_batch(
+    registry: Registry, engine: Engine, requests: list[Request], batch: HttpPeer
+) -> None:
+    """Raise HttpError if the client must log in for one of the requests; none of them runs."""
+    from ...mcp.gate_refusals import batch_challenge
+
+    for request in requests:
+        error = batch_challenge(registry, request, engine.tool_name(request), batch)
+        if error is not None and error.challenge is not None:
+            status, challenge = error.challenge
+            headers = {"www-authenticate": challenge, "cache-control": "no-store"}
+            raise HttpError(status, error, **headers)
 
 
 def _can_be_asked(client: ClientCapabilities) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from ...mcp.engine import Engine
+from ...mcp.gated import is_gated
 from ...mcp.jsonrpc import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
@@ -34,6 +35,7 @@ from .in_flight import HttpPeer, InFlight
 from .request import JSON_HEADERS, HttpRequest
 from .sessions import VERSION_HEADER as VERSION
 from .sse import EventStream, write_until_disconnected
+from .token_expiry import call_at_expiry
 
 METHOD = b"mcp-method"
 NAME = b"mcp-name"
@@ -91,30 +93,46 @@ class Stateless:
         params = request.params
         if isinstance(params, ToolCall):
             tool = self._registry.tools.get(params.name.removeprefix(self._prefix))
-            if tool is not None and tool.signature.header_params:
+            if tool is not None and tool.signature.header_params and not _is_hidden(tool, http):
                 _check_params(tool, params, headers)
         peer = HttpPeer(request.id, version, client, http)
         peer.level = meta.level
         peer.progress_token = meta.token
         peer.cancel_on_disconnect = True
+        if self._registry.has_gates:
+            peer.is_held = is_gated(self._registry, request, self._engine.tool_name(request))
         return peer
 
     async def _subscribe(self, request: Request, http: HttpRequest) -> None:
         stream = EventStream(asyncio.get_running_loop())
-        subscription = Subscription(self._registry, request.id, request.params, stream.offer_or_end)
+        user = http.describe_request("mcp").user if self._registry.has_gates else None
+        subscription = Subscription(
+            self._registry, request.id, request.params, stream.offer_or_end, user
+        )
         self._subscriptions[stream] = subscription
+        stop_timer = call_at_expiry(http, lambda: self._end(stream, subscription))
         try:
             await write_until_disconnected(stream, http)
         finally:
+            stop_timer()
             subscription.end()
             del self._subscriptions[stream]
 
     def close(self) -> None:
         """End every subscription with its result."""
-        info = self._engine.server_info.server_info(V2026_07_28)
         for stream, subscription in self._subscriptions.items():
-            stream.append(subscription.last_frame(info))
-            stream.end()
+            self._end(stream, subscription)
+
+    def _end(self, stream: EventStream, subscription: Subscription) -> None:
+        info = self._engine.server_info.server_info(V2026_07_28)
+        stream.append(subscription.last_frame(info))
+        stream.end()
+
+
+def _is_hidden(tool: Tool, http: HttpRequest) -> bool:
+    """Whether the client must not learn that there is such a tool."""
+    gates = tool.gates
+    return gates is not None and gates.hide_from(http.describe_request("mcp").user)
 
 
 class _Named(msgspec.Struct):

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...request_info import RequestHeaders, RequestInfo
+
+if TYPE_CHECKING:
+    from ...authentication import User
 
 
 class AsgiRequestInfo(RequestInfo):
@@ -38,6 +41,9 @@ class CgiRequestInfo(RequestInfo):
     """The data in the environment of a CGI program."""
 
     _source: Mapping[str, str]
+    authenticated: User | None = None
+    """The user that the app's `auth=` authenticated."""
+    has_auth = False
 
     @cached_property
     def headers(self) -> RequestHeaders:
@@ -56,7 +62,12 @@ class CgiRequestInfo(RequestInfo):
         return self._source.get("REMOTE_ADDR") or None
 
     @property
-    def user(self) -> str | None:
-        """The user that the web server authenticated; bytes that are not UTF-8 are escaped."""
+    def user(self) -> User | str | None:
+        """The user that the app authenticated, or else the web server did.
+
+        Bytes that are not UTF-8 are escaped.
+        """
+        if self.has_auth:
+            return self.authenticated
         user = os.fsencode(self._source.get("REMOTE_USER", ""))
         return user.decode("utf-8", "backslashreplace") or None

@@ -21,13 +21,18 @@ Page: TypeAlias = Callable[[Registry, str], HttpReply]
 """Makes the response of a page; the second argument is the path that the app is mounted under."""
 
 
-def function_list(registry: Registry) -> bytes:
-    """The tools with their schemas, as JSON."""
-    return msgspec.json.encode([_function(tool) for tool in registry.tools.values()])
+def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
+    """The tools with their schemas, as JSON; also those that gates hide from some callers."""
+    tools = list(registry.tools.values())
+    if registry.has_gates and not hidden:
+        from ...gates.schemes import shown_to_all
+
+        tools = shown_to_all(tools)
+    return msgspec.json.encode([_function(tool) for tool in tools])
 
 
 def _functions(registry: Registry, root: str) -> HttpReply:
-    return HttpReply(200, function_list(registry), JSON)
+    return HttpReply(200, function_list(registry, hidden=False), JSON)
 
 
 def _openapi(registry: Registry, root: str) -> HttpReply:
@@ -81,6 +86,8 @@ def _function(tool: Tool) -> dict[str, Any]:
     entry["inputSchema"] = tool.input_schema
     if tool.output_schema is not None:
         entry["outputSchema"] = tool.output_schema
+    if tool.settings.widget is not None:
+        entry["widget"] = tool.settings.widget
     return entry
 
 

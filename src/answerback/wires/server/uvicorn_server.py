@@ -17,7 +17,7 @@ from ...errors import needs_extra
 from ..asgi import asgi
 from ..asgi.worker_bus import SocketBus
 from ..http.guard import is_loopback
-from ..http.options import ServeOptions
+from ..http.options import BadOption, ServeOptions
 from .listening import CannotListen, base_url, listens_on, tls_context
 from .prefork import prefork
 from .request_layers import add_layers, set_up_logging
@@ -130,6 +130,7 @@ def serve(
 ) -> int:
     """Serve until a signal, and return the exit status."""
     set_up_logging(options.log_level)
+    _check_test_tokens(registry, options)
     application = asgi(registry, handlers, options.web)
     application.under_other_server = False
     if options.workers > 1 and not hasattr(os, "fork"):
@@ -214,15 +215,43 @@ def _announce(
         f"  OpenAPI    GET  {url}/openapi.json",
         f"  health     GET  {url}/healthz",
         f"  readiness  GET  {url}/readyz",
-        *_warnings(options, on_loopback, key_is_temporary),
+        *_own_pages(registry, url),
+        *_test_tokens(registry, url),
+        *_warnings(registry, options, on_loopback, key_is_temporary),
         "Ctrl-C ends it.",
     ]
     sys.stderr.write("\n".join(lines) + "\n")
     sys.stderr.flush()
 
 
-def _warnings(options: ServeOptions, on_loopback: bool, key_is_temporary: bool) -> Iterator[str]:
-    if not on_loopback:
+def _own_pages(registry: Registry, url: str) -> Iterator[str]:
+    for app in registry.apps():
+        for page in app.routes:
+            yield f"  page       {' '.join(page.methods):<4} {url}{page.path}"
+
+
+def _test_tokens(registry: Registry, url: str) -> Iterator[str]:
+    if getattr(registry.auth, "loopback_only", False):
+        yield f"  tokens     POST {url}/dev/token"
+        yield "WARNING: DEVELOPMENT AUTH: anyone on this machine gets a token for any user"
+
+
+def _check_test_tokens(registry: Registry, options: ServeOptions) -> None:
+    """Raise BadOption if clients on other machines could use test tokens."""
+    if not getattr(registry.auth, "loopback_only", False):
+        return
+    if options.uds is None and is_loopback(options.host) and not options.web.trusted_proxies:
+        return
+    raise BadOption(
+        "development tokens are for this machine alone: give --host 127.0.0.1, "
+        "and neither --uds nor --trust-proxy"
+    )
+
+
+def _warnings(
+    registry: Registry, options: ServeOptions, on_loopback: bool, key_is_temporary: bool
+) -> Iterator[str]:
+    if not on_loopback and registry.auth is None:
         yield "warning: nothing authenticates clients; whoever reaches this address can call it"
     # A developer who restarts a server on the own machine knows that its sessions end.
     if key_is_temporary and (options.workers > 1 or not on_loopback):

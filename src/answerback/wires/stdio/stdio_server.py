@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from ...lifespan import LifespanFailed, ThreadRun
-    from ...mcp.signing import Signer
+    from ...signing import Signer
 
 
 _CANCEL_SECONDS = 1.0
@@ -92,7 +92,7 @@ class StdioServer:
 
 @cache
 def _signer() -> Signer:
-    from ...mcp.signing import signer_from_environment
+    from ...signing import signer_from_environment
 
     return signer_from_environment()[0]
 

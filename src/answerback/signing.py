@@ -10,7 +10,7 @@ import hmac
 import os
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
-from ..errors import AnswerbackError
+from .errors import AnswerbackError
 
 _MAC = 16
 _MIN_SECRET = 16

@@ -1,0 +1,109 @@
+"""API keys: a secret of each program that calls, of which the server knows only the SHA-256."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from ..authentication import Challenge, Credentials, User
+from .bearer import (
+    MAX_TOKEN,
+    bearer_token,
+    challenge_header,
+    header_values,
+    invalid_request,
+    invalid_token,
+)
+from .seen_tokens import digest_of
+
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+MIN_LENGTH = 22
+"""The fewest characters of a key: so many of base64 have 128 bits."""
+_PREFIX = "ab_"
+_ISSUER = "api-key"
+
+
+class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
+    """The program that a key is for: `ApiKeys({"<sha256>": ApiKey(name="ci", scopes=["x"])})`."""
+
+    name: str
+    """The subject of `ctx.user`."""
+    scopes: Sequence[str] = ()
+    expires: float | None = None
+    """When the key expires, in seconds since 1970."""
+
+
+class NewApiKey(NamedTuple):
+    """A new key, and the digest to store."""
+
+    key: str
+    digest: str
+
+
+class ApiKeys:
+    """Accepts keys in `Authorization: Bearer KEY` or `X-API-Key: KEY`.
+
+    *keys* has the SHA-256 of each key in hexadecimal digits, and the name of its program. A key is
+    found by its digest, so no comparison tells how much of a guess was right.
+    """
+
+    def __init__(self, keys: Mapping[str, str | ApiKey], *, anonymous: bool = False) -> None:
+        self.anonymous = anonymous
+        self._users: dict[bytes, User] = {}
+        for digest, given in keys.items():
+            key = ApiKey(name=given) if isinstance(given, str) else given
+            self._users[_checked_digest(digest, key.name)] = User(
+                subject=key.name,
+                issuer=_ISSUER,
+                scopes=frozenset(key.scopes),
+                client=key.name,
+                expires=key.expires,
+            )
+
+    @staticmethod
+    def new() -> NewApiKey:
+        """A new key of 256 bits. Give the key to the program, and the digest to ApiKeys."""
+        from secrets import token_urlsafe
+
+        key = _PREFIX + token_urlsafe(32)
+        return NewApiKey(key, digest_of(key.encode()).hex())
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        """The program that the key is for; None if there is none. Raises Unauthorized."""
+        key = bearer_token(credentials, (b"bearer",))
+        others = header_values(credentials, b"x-api-key")
+        if len(others) + (key is not None) > 1:
+            raise invalid_request("the request has two keys")
+        if others:
+            key = others[0].strip(b" \t")
+        if key is None:
+            return None
+        if not MIN_LENGTH <= len(key) <= MAX_TOKEN:
+            raise invalid_token("the key is unknown")
+        user = self._users.get(digest_of(key))
+        if user is None:
+            raise invalid_token("the key is unknown")
+        if user.expires is not None and user.expires <= time.time():
+            raise invalid_token("the key has expired")
+        return user
+
+    def www_authenticate(self, challenge: Challenge) -> str:
+        """The value of `WWW-Authenticate`; there is no issuer that a client could log in at."""
+        return challenge_header("Bearer", challenge)
+
+    def __repr__(self) -> str:
+        return f"<ApiKeys of {len(self._users)} programs>"
+
+
+def _checked_digest(digest: str, name: str) -> bytes:
+    if not _DIGEST.fullmatch(digest.lower()):
+        # The text is not shown: it may be the key itself.
+        raise ValueError(
+            f"the key of {name!r} should be given as its SHA-256, 64 hexadecimal digits; "
+            "`answerback key` makes a key and prints both"
+        )
+    return bytes.fromhex(digest)

@@ -1,0 +1,81 @@
+"""Tokens in requests, and challenges in responses (RFC 6750)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+from ..authentication import Challenge, Credentials, Unauthorized
+
+MAX_TOKEN = 16 * 1024
+"""The most bytes of a token; a longer one is refused before anything else is done with it."""
+# The characters of `token68` in RFC 9110.
+_CREDENTIALS = re.compile(rb"([A-Za-z-]+) +([A-Za-z0-9._~+/-]+=*) *")
+_FORBIDDEN = re.compile(r"[^ !#-\[\]-~]")
+_IN_QUERY = ("access_token", "api_key")
+
+
+def header_values(credentials: Credentials, name: bytes) -> list[bytes]:
+    """The values of a header, one for each time that it is there."""
+    return [value for key, value in credentials.headers if key == name]
+
+
+def refuse_query(credentials: Credentials) -> None:
+    """Raise Unauthorized for a token in the query, which logs and browser histories keep."""
+    if not credentials.query:
+        return
+    from urllib.parse import parse_qsl
+
+    try:
+        names = [name.lower() for name, _ in parse_qsl(credentials.query.decode("latin-1"), True)]
+    except ValueError:
+        names = []
+    if any(name in _IN_QUERY for name in names):
+        raise invalid_request("a token in the query is refused; send it in the header")
+
+
+def bearer_token(credentials: Credentials, schemes: Collection[bytes]) -> bytes | None:
+    """The token in the `Authorization` header; None if there is no such header.
+
+    Raises Unauthorized if there are two, or if it holds no token of one of the *schemes*, which
+    are in lower case.
+    """
+    refuse_query(credentials)
+    values = header_values(credentials, b"authorization")
+    if not values:
+        return None
+    if len(values) > 1:
+        raise invalid_request("there are two Authorization headers")
+    value = values[0]
+    if len(value) > MAX_TOKEN:
+        raise invalid_token(f"the token is longer than {MAX_TOKEN} bytes")
+    found = _CREDENTIALS.fullmatch(value)
+    if found is None or found[1].lower() not in schemes:
+        raise invalid_token("the Authorization header should be: Bearer TOKEN")
+    return found[2]
+
+
+def invalid_token(reason: str) -> Unauthorized:
+    """The token is bad; *reason* must not contain any part of it."""
+    return Unauthorized(Challenge(error="invalid_token", description=reason))
+
+
+def invalid_request(reason: str) -> Unauthorized:
+    return Unauthorized(Challenge(status=400, error="invalid_request", description=reason))
+
+
+def challenge_header(scheme: str, challenge: Challenge, **more: str) -> str:
+    """The value of `WWW-Authenticate`; *more* are further parameters."""
+    parameters = {
+        "error": challenge.error or "",
+        "error_description": challenge.description if challenge.error else "",
+        **more,
+        "scope": " ".join(challenge.scopes),
+    }
+    written = [f'{name}="{quotable(value)}"' for name, value in parameters.items() if value]
+    return f"{scheme} {', '.join(written)}" if written else scheme
+
+
+def quotable(text: str) -> str:
+    """The text without the characters that RFC 6750 forbids between quotation marks."""
+    return _FORBIDDEN.sub(" ", text.replace('"', "'"))

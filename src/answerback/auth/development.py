@@ -1,0 +1,97 @@
+"""OAuth for development: the server issues test tokens itself, to clients on this machine alone."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Unpack
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..authentication import AuthPage
+from ..errors import InvalidInput
+from .oauth import OAuth, OAuthOptions
+from .urls import is_loopback_url
+
+TOKEN_PATH = "/dev/token"
+_KID = "development"
+_DEFAULT_SECONDS = 3600
+_UNUSED = ("audience", "introspection", "jwks", "proof")
+"""The options of the real issuer, which do not apply to test tokens."""
+
+
+class TokenRequest(msgspec.Struct, forbid_unknown_fields=True):
+    """The body of a request for a test token."""
+
+    user: str = "developer"
+    scopes: list[str] = []
+    seconds: float = _DEFAULT_SECONDS
+    claims: dict[str, Any] = {}
+    """Further claims of the token."""
+
+
+class DevelopmentOAuth(OAuth):
+    """Accepts the test tokens that it issues; `OAuth.development` makes one.
+
+    Its key is made when the server starts, and no other server accepts its tokens.
+    """
+
+    loopback_only = True
+
+    def __init__(self, *, url: str, **options: Unpack[OAuthOptions]) -> None:
+        if not is_loopback_url(url):
+            raise ValueError(f"url={url!r} should be of this machine: test tokens are for it alone")
+        from joserfc import jwk
+
+        self._key = jwk.generate_key("EC", "P-256", parameters={"kid": _KID})
+        parts = urlsplit(url)
+        options = {**options, "jwks": {"keys": [self._key.as_dict(private=False)]}}
+        super().__init__(issuer=f"{parts.scheme}://{parts.netloc}", url=url, **options)
+
+    @property
+    def pages(self) -> Mapping[str, AuthPage]:
+        return {**super().pages, TOKEN_PATH: AuthPage(answer=self._answer, method="POST")}
+
+    def issue(
+        self,
+        user: str = "developer",
+        scopes: list[str] | tuple[str, ...] = (),
+        *,
+        seconds: float = _DEFAULT_SECONDS,
+        claims: Mapping[str, Any] | None = None,
+    ) -> str:
+        """A token for any user, with the scopes that every token needs and these."""
+        from joserfc import jws
+
+        now = time.time()
+        content = {
+            **(claims or {}),
+            "iss": self.issuer,
+            "aud": self.url,
+            "sub": user,
+            "client_id": "development",
+            "iat": int(now),
+            "exp": now + seconds,
+            "scope": " ".join(dict.fromkeys((*self.scopes, *scopes))),
+        }
+        header = {"alg": "ES256", "kid": _KID, "typ": "at+jwt"}
+        return jws.serialize_compact(header, json.dumps(content), self._key)
+
+    def _answer(self, body: bytes) -> bytes:
+        try:
+            asked = msgspec.json.decode(body or b"{}", type=TokenRequest)
+            token = self.issue(asked.user, asked.scopes, seconds=asked.seconds, claims=asked.claims)
+        except (msgspec.MsgspecError, ValueError) as exc:
+            hint = "send JSON such as {'user': 'alice', 'scopes': ['read']}"
+            raise InvalidInput(f"No test token: {exc}; {hint}") from None
+        return msgspec.json.encode(
+            {"access_token": token, "token_type": "Bearer", "expires_in": asked.seconds}
+        )
+
+
+def development_of(auth: OAuth, base: str) -> DevelopmentOAuth:
+    """The settings of *auth* with test tokens, for a server at *base* on this machine."""
+    kept: Any = {name: value for name, value in auth.options.items() if name not in _UNUSED}
+    return DevelopmentOAuth(url=f"{base}/mcp", **kept)

@@ -1,0 +1,66 @@
+"""Introspection (RFC 7662): the issuer says for each token whether it is good."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..authentication import CannotAuthenticate
+from .bearer import invalid_token
+from .urls import is_secure
+
+if TYPE_CHECKING:
+    from .identity_provider import IdentityProvider
+
+_MAX_REQUESTS = 32
+"""The most questions to the issuer at a time; anyone can cause one with a new token."""
+
+
+class Introspection(msgspec.Struct, frozen=True, kw_only=True):
+    """How to ask the issuer about tokens: `OAuth(introspection=Introspection(...))`."""
+
+    client_id: str
+    client_secret: str
+    """The credentials of this server at the issuer."""
+    url: str | None = None
+    """The endpoint; by default the one in the issuer's metadata."""
+    seconds: float = 30.0
+    """How long an answer is used. A token that is revoked is accepted so long at most."""
+
+    def __post_init__(self) -> None:
+        if self.url is not None and not is_secure(self.url):
+            raise ValueError(f"url={self.url!r} should be an https URL")
+
+    def __repr__(self) -> str:
+        return f"<Introspection client_id={self.client_id!r}>"
+
+
+class Introspector:
+    """Asks the issuer about tokens."""
+
+    def __init__(self, provider: IdentityProvider, settings: Introspection) -> None:
+        self._provider = provider
+        self._settings = settings
+        self._running = 0
+
+    async def claims(self, token: bytes) -> Mapping[str, Any]:
+        """The claims of a token, as the issuer tells them; raises Unauthorized if it is not active."""
+        if self._running >= _MAX_REQUESTS:
+            raise CannotAuthenticate("too many tokens wait for the issuer")
+        self._running += 1
+        try:
+            found = await asyncio.shield(asyncio.ensure_future(self._ask(token)))
+        finally:
+            self._running -= 1
+        if found.get("active") is not True:
+            raise invalid_token("the token is not active")
+        return found
+
+    async def _ask(self, token: bytes) -> dict[str, Any]:
+        settings = self._settings
+        url = settings.url or await self._provider.endpoint("introspection_endpoint")
+        form = {"token": token.decode("ascii"), "token_type_hint": "access_token"}
+        return await self._provider.post(url, form, (settings.client_id, settings.client_secret))

@@ -1,0 +1,214 @@
+"""OAuth: this server accepts the access tokens of an issuer (an OAuth 2.1 resource server)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import msgspec
+
+from ..authentication import AuthPage, Challenge, Credentials, Unauthorized, User
+from .bearer import bearer_token, challenge_header, invalid_token
+from .claims import Expectation, included_scopes
+from .seen_tokens import SeenTokens, digest_of
+from .urls import checked_url, is_secure, metadata_paths, metadata_url
+
+if TYPE_CHECKING:
+    from .development import DevelopmentOAuth
+    from .introspection import Introspection
+    from .token_check import TokenCheck
+    from .token_proof import TokenProof
+
+ALGORITHMS = (
+    *("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"),
+    *("ES256", "ES384", "ES512", "EdDSA", "Ed25519"),
+)
+"""The algorithms that are accepted if the author names none; no other can be named.
+
+All are asymmetric: with HS256 the public keys of the issuer would be secrets that anyone knows.
+"""
+_EXAMPLE_URL = "https://tools.example.com/mcp"
+
+
+class OAuthOptions(TypedDict, total=False):
+    """The options of OAuth beside the issuer and the URL."""
+
+    anonymous: bool
+    """Serve requests without a token too; tools with gates still need one. False by default."""
+    audience: str | Sequence[str]
+    """The audience of the tokens, or several; the URL by default."""
+    scopes: Sequence[str]
+    """The scopes that every token must have; clients are told to ask for them."""
+    algorithms: Sequence[str]
+    """The algorithms of signatures that are accepted; all asymmetric ones by default."""
+    hierarchy: Mapping[str, Sequence[str]]
+    """The scopes that a scope includes: `{"admin": ["read", "write"]}`."""
+    introspection: Introspection
+    """Ask the issuer about each token, instead of checking its signature."""
+    jwks: str | Mapping[str, Any]
+    """The URL of the issuer's keys, or the keys; by default the metadata has the URL."""
+    refresh: float
+    """Seconds after which the keys are fetched again; 300 by default."""
+    proof: TokenProof
+    """Checks the proofs of tokens that are bound to a key, such as DPoP."""
+    documentation: str
+    """The URL of a page for developers of clients."""
+
+
+class OAuth:
+    """Accepts the access tokens of *issuer* for the MCP endpoint at *url*.
+
+    *url* is the whole address that clients use, such as "https://tools.example.com/mcp". It is in
+    the metadata and in every challenge, and is the audience; the `Host` header never counts.
+    """
+
+    loopback_only = False
+
+    def __init__(self, *, issuer: str, url: str, **options: Unpack[OAuthOptions]) -> None:
+        _check_names(options)
+        self.issuer = checked_url("issuer", issuer, "https://login.example.com")
+        self.url = checked_url("url", url, _EXAMPLE_URL)
+        self.anonymous = options.get("anonymous", False)
+        self.scopes = _checked_scopes(options.get("scopes", ()))
+        audience = options.get("audience", url)
+        self._expected = Expectation(
+            issuer,
+            (audience,) if isinstance(audience, str) else tuple(audience),
+            included_scopes(options.get("hierarchy", {})),
+            "proof" in options,
+        )
+        self.options = options
+        self._proof = options.get("proof")
+        self._schemes = {b"bearer"}
+        if self._proof is not None:
+            self._schemes.add(self._proof.scheme.lower().encode())
+        self._seen = SeenTokens()
+        self._metadata_url = metadata_url(url)
+        self._check: TokenCheck | None = None
+        _check_jwks(options.get("jwks"))
+        _check_algorithms(options.get("algorithms", ALGORITHMS))
+        _require_extra()
+
+    @classmethod
+    def development(
+        cls, url: str = "http://127.0.0.1:8000/mcp", **options: Unpack[OAuthOptions]
+    ) -> DevelopmentOAuth:
+        """OAuth without an issuer: the server itself issues test tokens, on this machine alone.
+
+        `POST /dev/token` and the command `token` give a token for any user.
+        """
+        from .development import DevelopmentOAuth
+
+        return DevelopmentOAuth(url=url, **options)
+
+    @property
+    def pages(self) -> Mapping[str, AuthPage]:
+        """The metadata of this resource (RFC 9728), at both places where clients look for it."""
+        page = AuthPage(answer=lambda _: self.metadata(), for_browsers=True)
+        return dict.fromkeys(metadata_paths(self.url), page)
+
+    def metadata(self) -> bytes:
+        document: dict[str, Any] = {
+            "resource": self.url,
+            "authorization_servers": [self.issuer],
+            "bearer_methods_supported": ["header"],
+        }
+        if self.scopes:
+            document["scopes_supported"] = self.scopes
+        if "documentation" in self.options:
+            document["resource_documentation"] = self.options["documentation"]
+        return msgspec.json.encode(document)
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        """The user of the token; None if there is none. Raises Unauthorized if it is bad."""
+        token = bearer_token(credentials, self._schemes)
+        if token is None:
+            return None
+        digest = digest_of(token)
+        user = self._seen.find(digest)
+        if user is None:
+            user, until = await self._checker.check(token)
+            self._seen.keep(digest, user, until)
+        elif self._check is not None:
+            self._check.refresh_keys()
+        if self._proof is not None:
+            await self._proof.check(credentials, token, user)
+        if self.scopes and not user.scopes.issuperset(self.scopes):
+            raise Unauthorized(
+                Challenge(
+                    status=403,
+                    error="insufficient_scope",
+                    description="the token lacks a scope",
+                    scopes=self.scopes,
+                )
+            )
+        if user.expires is not None and user.expires <= time.time():
+            raise invalid_token("the token has expired")
+        return user
+
+    def www_authenticate(self, challenge: Challenge) -> str:
+        """The value of the `WWW-Authenticate` header for a challenge."""
+        if not challenge.scopes and self.scopes and challenge.status == 401:
+            challenge = msgspec.structs.replace(challenge, scopes=self.scopes)
+        return challenge_header("Bearer", challenge, resource_metadata=self._metadata_url)
+
+    def forget_tokens(self) -> None:
+        """Check every token anew, such as after a token was revoked."""
+        self._seen.clear()
+
+    @property
+    def _checker(self) -> TokenCheck:
+        if self._check is None:
+            # Imported with the first token: it needs cryptography and an HTTP client.
+            from .token_check import TokenCheck
+
+            self._check = TokenCheck(self._expected, self.options, self._seen.clear)
+        return self._check
+
+    def __repr__(self) -> str:
+        return f"<OAuth issuer={self.issuer!r} url={self.url!r}>"
+
+
+def _check_names(options: OAuthOptions) -> None:
+    unknown = sorted(set(options) - set(OAuthOptions.__annotations__))
+    if unknown:
+        from ..types.describe import similar_names
+
+        near = similar_names(unknown[0], list(OAuthOptions.__annotations__), limit=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"OAuth has no option {unknown[0]!r}{hint}")
+
+
+def _checked_scopes(scopes: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(scopes, str):
+        raise TypeError(f"scopes should be a list, such as {scopes.split()!r}")
+    if "offline_access" in scopes:
+        raise ValueError("offline_access is between client and issuer; leave it out of scopes")
+    for scope in scopes:
+        if not scope or any(not "!" <= char <= "~" or char in '"\\' for char in scope):
+            raise ValueError(f"{scope!r} cannot be a scope")
+    return tuple(scopes)
+
+
+def _check_jwks(jwks: str | Mapping[str, Any] | None) -> None:
+    if isinstance(jwks, str) and not is_secure(jwks):
+        raise ValueError(f"jwks={jwks!r} should be an https URL, or the keys")
+
+
+def _check_algorithms(algorithms: Sequence[str]) -> None:
+    unknown = [name for name in algorithms if name not in ALGORITHMS]
+    if isinstance(algorithms, str) or unknown or not algorithms:
+        raise ValueError(f"algorithms={algorithms!r} should be some of {', '.join(ALGORITHMS)}")
+
+
+def _require_extra() -> None:
+    """Raise MissingExtraError when the app is made, rather than at the first token."""
+    from importlib.util import find_spec
+
+    from ..errors import needs_extra
+
+    with needs_extra("auth"):
+        for name in ("joserfc", "httpx2"):
+            if find_spec(name) is None:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)

@@ -1,0 +1,47 @@
+"""The tokens that were checked before, by their digests."""
+
+from __future__ import annotations
+
+import time
+from hashlib import sha256
+
+from ..authentication import User
+
+MAX_TOKENS = 10_000
+"""The most tokens that are kept; beyond it the oldest is dropped."""
+
+
+class SeenTokens:
+    """The users of tokens that were good, each until a time.
+
+    A token is found by its SHA-256, so that comparing it tells nothing about other tokens, and
+    the memory of the process does not keep it.
+    """
+
+    def __init__(self) -> None:
+        self._users: dict[bytes, tuple[float, User]] = {}
+
+    def find(self, digest: bytes) -> User | None:
+        """The user of a token, unless it has expired since."""
+        found = self._users.get(digest)
+        if found is None:
+            return None
+        if time.time() < found[0]:
+            return found[1]
+        del self._users[digest]
+        return None
+
+    def keep(self, digest: bytes, user: User, until: float) -> None:
+        """Keep a token until a time, and not longer than it is valid."""
+        if user.expires is not None:
+            until = min(until, user.expires)
+        if len(self._users) >= MAX_TOKENS:
+            del self._users[next(iter(self._users))]
+        self._users[digest] = (until, user)
+
+    def clear(self) -> None:
+        self._users.clear()
+
+
+def digest_of(token: bytes) -> bytes:
+    return sha256(token).digest()

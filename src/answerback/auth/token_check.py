@@ -1,0 +1,91 @@
+"""Checks a token that was not seen before: by its signature, or by asking the issuer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Any
+
+from ..authentication import CannotAuthenticate, User
+from .bearer import invalid_token
+from .claims import Expectation, check_claims, refuse_other_kinds
+from .identity_provider import IdentityProvider
+from .introspection import Introspector
+from .jwt_signature import JwtHeader, VerificationKey, read_header, verified_claims
+from .key_set import KeySet
+from .oauth import ALGORITHMS, OAuthOptions
+
+_FOREVER = float("inf")
+
+
+class TokenCheck:
+    """The checks of one issuer's tokens. *forget* is called when tokens must be checked anew."""
+
+    def __init__(
+        self, expected: Expectation, options: OAuthOptions, forget: Callable[[], None]
+    ) -> None:
+        self._expected = expected
+        self._provider = IdentityProvider(expected.issuer)
+        self._algorithms = frozenset(options.get("algorithms", ALGORITHMS))
+        self._jwks = options.get("jwks")
+        self._keys = KeySet(self._fetch_keys, options.get("refresh", 300.0))
+        self._keys.on_change = forget
+        settings = options.get("introspection")
+        self._seconds = 0.0 if settings is None else settings.seconds
+        self._introspector = None if settings is None else Introspector(self._provider, settings)
+
+    async def check(self, token: bytes) -> tuple[User, float]:
+        """The user of a token, and until when the token need not be checked again.
+
+        Raises Unauthorized or CannotAuthenticate.
+        """
+        if self._introspector is not None:
+            claims = await self._introspector.claims(token)
+            user = check_claims(claims, self._expected, is_jwt=False)
+            return user, time.time() + self._seconds
+        header = read_header(token, self._algorithms)
+        claims = await self._signed_claims(token, header)
+        refuse_other_kinds(claims, is_marked=header.is_access_token)
+        return check_claims(claims, self._expected, is_jwt=True), _FOREVER
+
+    def refresh_keys(self) -> None:
+        """Fetch the keys in the background if they are old, so that a removed key is noticed."""
+        if self._introspector is None and monotonic() >= self._keys.fresh_until:
+            self._keys.refresh_in_background()
+
+    async def _signed_claims(self, token: bytes, header: JwtHeader) -> Mapping[str, Any]:
+        keys = await self._keys.keys_for(header)
+        claims = _first_verified(token, keys, header)
+        if claims is None and (not keys or header.kid is None):
+            keys = await self._keys.keys_after_fetch(header)
+            claims = _first_verified(token, keys, header)
+        if claims is None:
+            raise invalid_token(
+                "the signature of the token is wrong" if keys else "the token has an unknown key"
+            )
+        return claims
+
+    async def _fetch_keys(self) -> list[Any]:
+        found: Any = self._jwks
+        if not isinstance(found, Mapping):
+            try:
+                url = found or await self._provider.endpoint("jwks_uri")
+                found = await self._provider.get(url)
+            except CannotAuthenticate:
+                self._provider.forget_metadata()
+                raise
+        keys = found.get("keys")
+        if not isinstance(keys, list):
+            raise CannotAuthenticate("the key set of the issuer has no keys")
+        return keys
+
+
+def _first_verified(
+    token: bytes, keys: list[VerificationKey], header: JwtHeader
+) -> Mapping[str, Any] | None:
+    for key in keys:
+        claims = verified_claims(token, key, header)
+        if claims is not None:
+            return claims
+    return None

@@ -1,0 +1,111 @@
+"""The user of a call, the challenge of a client that must log in, and the protocol of both.
+
+`answerback.auth` has what authenticates. The gates and the wires need only what stands here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+import msgspec
+
+from .errors import AnswerbackError
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
+    """The user that was authenticated; `ctx.user` is one if the app has `auth=`.
+
+    `repr` shows neither the claims nor the subject, because they may be secret.
+    """
+
+    subject: str
+    issuer: str = ""
+    scopes: frozenset[str] = frozenset()
+    client: str | None = None
+    """The id of the program that the user logged in with."""
+    claims: Mapping[str, Any] = {}
+    expires: float | None = None
+    """When the token expires, in seconds since 1970; None if it does not expire."""
+
+    @cached_property
+    def key(self) -> bytes:
+        """A digest of issuer and subject: the same for all tokens of one user."""
+        from hashlib import sha256
+
+        return sha256(f"{self.issuer}\0{self.subject}".encode("utf-8", "replace")).digest()[:8]
+
+    def __repr__(self) -> str:
+        return f"<User {self.key.hex()} scopes={sorted(self.scopes)}>"
+
+
+class Challenge(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a client must log in (401), or must log in with more scopes (403).
+
+    A request that carries credentials in two ways, or in a place where they do not belong, is 400.
+    """
+
+    status: Literal[400, 401, 403] = 401
+    error: str | None = None
+    """"invalid_token", "insufficient_scope" or "invalid_request"; None if no token was sent."""
+    description: str = ""
+    scopes: tuple[str, ...] = ()
+    """All the scopes that the request needs."""
+
+
+class Unauthorized(AnswerbackError):
+    """The credentials of a request are bad, or there are none and the app requires them."""
+
+    code = "INVALID_TOKEN"
+
+    def __init__(self, challenge: Challenge) -> None:
+        super().__init__(challenge.description)
+        self.challenge = challenge
+
+
+class CannotAuthenticate(AnswerbackError):
+    """Nobody can say whether the credentials are good: the identity provider does not answer."""
+
+    code = "UNAVAILABLE"
+
+
+class AuthPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of an authenticator, which needs no credentials."""
+
+    answer: Callable[[bytes], bytes]
+    """Returns JSON for the body of the request; an AnswerbackError that it raises is sent."""
+    method: Literal["GET", "POST"] = "GET"
+    for_browsers: bool = False
+    """Whether pages of every origin may read it."""
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    """The part of an HTTP request that can hold credentials."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: Sequence[tuple[bytes, bytes]]
+    """The names are in lower case; a name may be there several times."""
+
+
+class Authenticator(Protocol):
+    """Authenticates HTTP requests; `OAuth` and `ApiKeys` are two.
+
+    It may have `pages`, a mapping of paths to `AuthPage`. With a true `loopback_only` it serves
+    this machine alone.
+    """
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether a request without credentials is served."""
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        """The user; None if there are no credentials.
+
+        Raises Unauthorized if they are bad, and CannotAuthenticate if nobody can say.
+        """
+
+    def www_authenticate(self, challenge: Challenge) -> str:
+        """The value of the `WWW-Authenticate` header for a challenge."""

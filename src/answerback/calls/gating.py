@@ -1,0 +1,219 @@
+"""Runs the gates of a tool: those that take `ctx` alone before the arguments are decoded.
+
+A gate lets the call pass by returning None or True. Everything else refuses it: an error that is
+raised or returned, False, another value, an exception, and a time-out.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Coroutine, Generator, Mapping, Sequence
+from types import CoroutineType, coroutine
+from typing import Any, NoReturn
+
+import msgspec
+
+from ..authentication import Challenge
+from ..context import Context
+from ..dialects.common import refusal_meta
+from ..errors import CODES, UNKNOWN_ERROR, Forbidden, ToolError
+from ..peer import NeedsInput
+from ..reply import Error, Reply
+from ..tools.gate_list import Gate, Gates
+from ..tools.tool import Tool
+from .call import Call
+from .failures import error_for, must_propagate
+from .reply_check import checked_error, reply_to
+from .runners import LargeDecoder, Runner, with_timeout
+
+_LOGIN = ("LOGIN_REQUIRED", "UNAUTHENTICATED")
+
+
+class RefusedByGate(Exception):
+    """A gate refused the call, and *reply* is sent; None hides the tool."""
+
+    def __init__(self, reply: Reply[Any] | None) -> None:
+        super().__init__("refused by a gate")
+        self.reply = reply
+
+
+class GateContext(Context):
+    """The Context of a gate, which cannot ask: a stream may not begin before it has decided."""
+
+    __slots__ = ()
+
+    async def elicit(self, *_: Any, **__: Any) -> NoReturn:
+        raise RuntimeError("a gate cannot ask the client; ask in the tool itself")
+
+    sample = roots = together = elicit
+
+    def progress(self, *_: Any, **__: Any) -> None:
+        """A gate sends nothing to the client."""
+
+    log = progress
+
+
+async def decode_behind_gates(
+    call: Call, tool: Tool, run: Runner, decode: LargeDecoder
+) -> dict[str, Any]:
+    """The decoded arguments of a call that has passed the gates of its tool."""
+    gates: Gates = tool.gates
+    ctx = GateContext(call)
+    if gates.hiding and gates.hide_from(ctx.user):
+        raise RefusedByGate(None)
+    for gate in gates.early:
+        await _pass(gate, {}, ctx, call, run)
+    decoded = await decode(tool, call.arguments)
+    for gate in gates.late:
+        await _pass(gate, gate.arguments(tool, decoded), ctx, call, run)
+    if (release := getattr(call.peer, "release_stream", None)) is not None:
+        release()
+    return decoded
+
+
+async def pass_early(call: Call, run: Runner, masked: str) -> Reply[Any] | None:
+    """Pass the gates of `call.tool` that take `ctx` alone; returns the refusal."""
+    assert call.tool is not None
+    ctx = GateContext(call)
+    try:
+        for gate in call.tool.gates.early:
+            await _pass(gate, {}, ctx, call, run)
+    except RefusedByGate as refused:
+        return refused.reply
+    except BaseException as exc:
+        if must_propagate(exc, call.wire):
+            raise
+        return Reply(error=error_for(exc, call.name, masked))
+    return None
+
+
+def visible(tools: Mapping[str, Tool], call: Call) -> Mapping[str, Tool]:
+    """The tools of which the caller may know."""
+    if not any(tool.gates is not None and tool.gates.hiding for tool in tools.values()):
+        return tools
+    return visible_to(Context(call).user, tools)
+
+
+def visible_to(user: Any, tools: Mapping[str, Any]) -> dict[str, Any]:
+    """The entries of which *user* may know."""
+    return {
+        name: tool
+        for name, tool in tools.items()
+        if tool.gates is None or not tool.gates.hide_from(user)
+    }
+
+
+async def _pass(
+    gate: Gate, arguments: dict[str, Any], ctx: GateContext, call: Call, run: Runner
+) -> None:
+    """Return if the gate lets the call pass."""
+    try:
+        if gate.inline:
+            value = gate.fn(ctx, **arguments)
+        else:
+            arguments[gate.context] = ctx
+            value = _run(gate, arguments, call, run)
+            if isinstance(value, CoroutineType):
+                value = await value
+    except ToolError as exc:
+        value = exc
+    except NeedsInput:
+        raise RuntimeError(f"gate {gate.name!r} asked the client; ask in the tool itself") from None
+    except Exception as exc:
+        exc.add_note(f"raised by the gate {gate.name!r}, which refuses the call")
+        raise
+    if value is not None and value is not True:
+        raise RefusedByGate(_refusal(value, gate, call))
+
+
+def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -> Any:
+    runnable: Any = gate
+    if not gate.is_async:
+        return run(runnable, arguments, call)
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        # As middleware: without asyncio nothing can wait, and the coroutine needs no event loop.
+        return _step(gate.fn(**arguments))
+    if asyncio._get_running_loop() is None:
+        return run(runnable, arguments, call)
+    return _start(runnable, gate.fn(**arguments))
+
+
+def _start(gate: Any, steps: Any) -> Any:
+    """Run a coroutine on the event loop; only one that waits needs a time-out, which costs more."""
+    if not isinstance(steps, CoroutineType):
+        return steps
+    try:
+        waiting = steps.send(None)
+    except StopIteration as stop:
+        return stop.value
+    return with_timeout(gate, _go_on(steps, waiting))
+
+
+async def _go_on(steps: Coroutine[Any, Any, Any], waiting: Any) -> Any:
+    """Await a coroutine that has begun already and waits."""
+    return await _rest(steps, waiting)
+
+
+@coroutine
+def _rest(steps: Coroutine[Any, Any, Any], waiting: Any) -> Generator[Any, Any, Any]:
+    try:
+        while True:
+            try:
+                sent = yield waiting
+            except BaseException as exc:  # noqa: BLE001 -- it belongs to the coroutine
+                waiting = steps.throw(exc)
+            else:
+                waiting = steps.send(sent)
+    except StopIteration as stop:
+        return stop.value
+
+
+def _step(steps: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine that does not wait."""
+    try:
+        steps.send(None)
+    except StopIteration as stop:
+        return stop.value
+    steps.close()
+    raise RuntimeError("a gate waited without an event loop; import asyncio at the module's top")
+
+
+def _refusal(value: Any, gate: Gate, call: Call) -> Reply[Any]:
+    """The reply for what a gate returned or raised; raises TypeError for an odd value."""
+    tool = call.tool
+    assert tool is not None
+    if value is False:
+        value = Forbidden("This is not allowed")
+    if isinstance(value, ToolError):
+        reply = Reply[Any](error=checked_error(Error.of(value), call.name))
+    elif isinstance(value, Reply) and value.error is not None:
+        reply = reply_to(tool, value)
+    else:
+        raise TypeError(
+            f"gate {gate.name!r} returned {value!r:.100}; "
+            "return None to let the call pass, or raise an error to refuse it"
+        )
+    error = reply.error
+    assert error is not None
+    if error.code == UNKNOWN_ERROR and error.kind is None:
+        error = msgspec.structs.replace(error, code=Forbidden.kind)
+    if error.code in CODES:
+        error = msgspec.structs.replace(error, kind=None)
+    call.challenge = challenge_for(error, getattr(value, "scopes", ()) or tool.gates.scopes)
+    meta = refusal_meta(error, getattr(value, "url", None), getattr(value, "feature", None))
+    return msgspec.structs.replace(reply, error=error, meta=meta | reply.meta)
+
+
+def challenge_for(error: Error, scopes: Sequence[str] = ()) -> Challenge | None:
+    """The challenge of an error that a client can mend by logging in; None for other errors."""
+    if error.code in _LOGIN:
+        return Challenge(description=error.message, scopes=tuple(scopes))
+    if error.code == "SCOPE_REQUIRED":
+        return Challenge(
+            status=403,
+            error="insufficient_scope",
+            description=error.message,
+            scopes=tuple(scopes),
+        )
+    return None

@@ -1,0 +1,138 @@
+"""Links that lead a user on: each has a signed token for one user, which can be redeemed once."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from ..authentication import User
+from ..errors import AnswerbackError
+from ..signing import Signer, signer_from_environment
+from .used_tokens import UsedTokens
+
+LIFETIME = 900
+"""The seconds that a link can be used for."""
+PARAMETER = "token"
+_PURPOSE = b"link"
+
+
+class LinkRefused(AnswerbackError):
+    """The token of a link is forged, expired, used, or another user's; the log says which."""
+
+    code = "FORBIDDEN"
+
+    def __init__(self) -> None:
+        super().__init__("This link cannot be used; go back and ask for a new one")
+
+
+class Redeemed(msgspec.Struct, frozen=True):
+    """The purpose of a link: the plan or the service that a user lacks."""
+
+    code: str
+    """"SUBSCRIPTION_REQUIRED" or "LINK_REQUIRED"."""
+    name: str
+    """The plan or the service."""
+    feature: str | None = None
+
+
+class _Token(msgspec.Struct, array_like=True):
+    expires: int
+    nonce: bytes
+    user: bytes
+    """A digest of the issuer and the subject."""
+    code: str
+    name: str
+    feature: str | None = None
+
+
+_tokens = msgspec.msgpack.Decoder(_Token)
+
+
+def link_to(page: str, user: Any, purpose: Redeemed) -> str:
+    """The URL of *page* with a token for *user*, for one *purpose*."""
+    expires = int(time.time()) + LIFETIME
+    more = msgspec.structs.astuple(purpose)
+    token = _Token(expires, os.urandom(16), user_key(user), *more)
+    signed = process_signer().sign(msgspec.msgpack.encode(token), _PURPOSE)
+    address, mark, fragment = page.partition("#")
+    separator = "&" if "?" in address else "?"
+    return f"{address}{separator}{PARAMETER}={signed}{mark}{fragment}"
+
+
+@cache
+def process_signer() -> Signer:
+    """The signer of this process and its children; made when a gate with a page is made."""
+    return signer_from_environment()[0]
+
+
+def check_page(url: Any) -> str:
+    """Return the URL of a page; raises ValueError if it is not a whole URL over HTTPS."""
+    from urllib.parse import urlsplit
+
+    parts = urlsplit(url) if isinstance(url, str) else None
+    is_local = parts is not None and parts.hostname in ("localhost", "127.0.0.1", "::1")
+    if parts is None or not parts.hostname or parts.scheme not in ("https", "http"):
+        raise ValueError(f"url={url!r} should be a whole URL, such as 'https://example.com/plans'")
+    if parts.scheme == "http" and not is_local:
+        raise ValueError(f"url={url!r} should begin with https://, because its token is secret")
+    process_signer()
+    return str(url)
+
+
+def check_gate_page(url: Any) -> str:
+    """Return the URL of a gate's page: a whole one, or a path that begins at the app's origin."""
+    if isinstance(url, str) and url.startswith("/") and not url.startswith("//"):
+        process_signer()
+        return url
+    return check_page(url)
+
+
+def page_url(page: str, tool: Any) -> str | None:
+    """The whole URL of a gate's page; None for a path if the URL of the app is not known."""
+    if not page.startswith("/"):
+        return page
+    from urllib.parse import urljoin
+
+    # The first app on the path is the one that is served.
+    app: Any = next(iter(getattr(tool, "path", ())), None)
+    url: str = getattr(getattr(app, "auth", None), "url", "") or getattr(app, "url", "")
+    return urljoin(url, page) if url else None
+
+
+def redeem(token: str, user: Any, used: UsedTokens) -> Redeemed:
+    """The purpose of the link, once; raises LinkRefused."""
+    packed = process_signer().verify(str(token), _PURPOSE)
+    if packed is None:
+        raise _refused("it is forged, or signed with another key")
+    found = _tokens.decode(packed)
+    if found.expires < time.time():
+        raise _refused("it has expired")
+    import hmac
+
+    if user is None or not hmac.compare_digest(found.user, user_key(user)):
+        raise _refused("it is another user's")
+    if not used.add(found.nonce, found.expires):
+        raise _refused("it was used already")
+    return Redeemed(found.code, found.name, found.feature)
+
+
+def _refused(reason: str) -> LinkRefused:
+    import logging
+
+    logging.getLogger("answerback.gates").warning("the token of a link was refused: %s", reason)
+    return LinkRefused()
+
+
+def user_key(user: Any) -> bytes:
+    """A digest of the user, the same at each login."""
+    if isinstance(user, User):
+        return user.key
+    # The user of a web server or of another framework.
+    name = user if isinstance(user, str) else getattr(user, "username", None)
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"a link needs a User or a name, not {type(user).__name__}")
+    return User(subject=name).key

@@ -1,0 +1,187 @@
+"""The gates that are ready to use: `login`, `scope`, `subscription` and `linked`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ..context import Context
+from ..tools.signature import callable_kind
+from .links import Redeemed, check_gate_page, link_to, page_url
+from .prompts import (
+    LINK_REQUIRED,
+    LOGIN_REQUIRED,
+    SUBSCRIPTION_REQUIRED,
+    link_refusal,
+    login_refusal,
+    subscription_refusal,
+)
+from .refusal import Refusal
+
+SCOPE_REQUIRED = "SCOPE_REQUIRED"
+
+
+def login(*, hide: bool = False) -> Callable[..., Any]:
+    """Let only callers pass that are logged in.
+
+    *hide* leaves what is gated out of the lists of other callers; for them it does not exist.
+    """
+    return LoginGate(hide)
+
+
+def scope(*names: str, hide: bool = False) -> Callable[..., Any]:
+    """Let only callers pass whose token has all of these scopes.
+
+    All scopes that a tool needs are asked for at once, at the place of its first `scope`.
+    *hide* leaves what is gated out of the lists of other callers; for them it does not exist.
+    """
+    wrong: Any = names
+    if not names or not all(isinstance(each, str) and _is_scope(each) for each in wrong):
+        raise TypeError(f"scope takes names without spaces, as in scope('accounts:read'): {names}")
+    return ScopeGate(names, hide)
+
+
+def subscription(
+    plan: str,
+    *,
+    check: Callable[..., Any] | None = None,
+    url: str | None = None,
+    feature: str | None = None,
+) -> Callable[..., Any]:
+    """Let only users pass that have a plan, which *check* says: a function of `ctx`.
+
+    *url* is the page where a user can subscribe; a path such as "/plans" begins at the origin of
+    the app's URL. The link to it has a token for that user, which `app.redeem` checks. *feature*
+    is the name of what needs the plan, for messages.
+    """
+    _require_check("subscription", plan, check)
+    return EntitlementGate(SUBSCRIPTION_REQUIRED, plan, check, url, feature)
+
+
+def linked(
+    service: str,
+    *,
+    check: Callable[..., Any] | None = None,
+    url: str | None = None,
+    feature: str | None = None,
+) -> Callable[..., Any]:
+    """Let only users pass that have linked an account of a service, which *check* says.
+
+    The other options are those of `subscription`.
+    """
+    _require_check("linked", service, check)
+    return EntitlementGate(LINK_REQUIRED, service, check, url, feature)
+
+
+class LoginGate:
+    """The gate that `login()` makes."""
+
+    inline: ClassVar[bool] = True
+    is_async: ClassVar[bool] = False
+    codes = (LOGIN_REQUIRED,)
+
+    def __init__(self, hide: bool) -> None:
+        self.hide = hide
+
+    def refuse_user(self, user: Any) -> Refusal | None:
+        """The refusal of *user*; None lets the user pass."""
+        return None if user is not None else login_refusal()
+
+    def __call__(self, ctx: Context) -> Refusal | None:
+        return None if ctx.user is not None else login_refusal()
+
+
+class ScopeGate:
+    """The gate that `scope()` makes."""
+
+    inline: ClassVar[bool] = True
+    is_async: ClassVar[bool] = False
+    codes = (LOGIN_REQUIRED, SCOPE_REQUIRED)
+
+    def __init__(self, names: tuple[str, ...], hide: bool) -> None:
+        self.scopes = names
+        self.hide = hide
+        self._needed = frozenset(names)
+
+    def with_scopes(self, names: tuple[str, ...]) -> ScopeGate:
+        """This gate for all the scopes of a tool."""
+        return ScopeGate(names, self.hide)
+
+    def refuse_user(self, user: Any) -> Refusal | None:
+        """The refusal of *user*; None lets the user pass."""
+        if user is None:
+            return login_refusal()
+        granted: Any = getattr(user, "scopes", ())
+        if self._needed <= frozenset(granted):
+            return None
+        missing = ", ".join(each for each in self.scopes if each not in granted)
+        return Refusal(
+            f"This needs more than you have allowed: {missing}",
+            SCOPE_REQUIRED,
+            hint="log in again and allow it",
+            scopes=self.scopes,
+        )
+
+    def __call__(self, ctx: Context) -> Refusal | None:
+        return self.refuse_user(ctx.user)
+
+
+class EntitlementGate:
+    """The gate that `subscription()` or `linked()` makes; it implies `login()`."""
+
+    hide: ClassVar[bool] = False
+
+    def __init__(
+        self, code: str, name: str, check: Any, url: str | None, feature: str | None
+    ) -> None:
+        self.codes = (LOGIN_REQUIRED, code)
+        self.is_async: bool = callable_kind(check).is_async
+        # A runner looks at `is_async` to find out how to call this.
+        self.__name__ = "subscription" if code == SUBSCRIPTION_REQUIRED else "linked"
+        self._name = name
+        self._check = check
+        self._feature = feature
+        self._page = None if url is None else check_gate_page(url)
+
+    def __call__(self, ctx: Context) -> Any:
+        if self.is_async:
+            return self._pass_async(ctx)
+        if ctx.user is None:
+            return login_refusal()
+        return self._decide(ctx, self._check(ctx))
+
+    async def _pass_async(self, ctx: Context) -> Refusal | None:
+        if ctx.user is None:
+            return login_refusal()
+        return self._decide(ctx, await self._check(ctx))
+
+    def _decide(self, ctx: Context, has_it: Any) -> Refusal | None:
+        if not isinstance(has_it, bool):
+            raise TypeError(
+                f"the check of {self.__name__}({self._name!r}) returned {type(has_it).__name__}; "
+                "return True or False"
+            )
+        if has_it:
+            return None
+        code = self.codes[-1]
+        link = None
+        page = None if self._page is None else page_url(self._page, ctx._call.tool)
+        if page is not None:
+            link = link_to(page, ctx.user, Redeemed(code, self._name, self._feature))
+        refuse = subscription_refusal if code == SUBSCRIPTION_REQUIRED else link_refusal
+        return refuse(self._feature, self._name, link)
+
+
+def _require_check(gate: str, name: object, check: object) -> None:
+    if not isinstance(name, str) or not name:
+        raise TypeError(f"{gate} takes a name first, as in {gate}('pro', check=…), not {name!r}")
+    if not callable(check):
+        raise TypeError(
+            f"{gate}({name!r}) needs check=, a function of ctx that returns True or False: "
+            f"{gate}({name!r}, check=has_{gate}) with def has_{gate}(ctx) -> bool"
+        )
+
+
+def _is_scope(name: str) -> bool:
+    """RFC 6749: printable ASCII without space, quote and backslash."""
+    return bool(name) and all("!" <= char <= "~" and char not in '"\\' for char in name)

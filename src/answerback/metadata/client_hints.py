@@ -1,0 +1,83 @@
+"""ClientHints: the locale, the user agent and other hints that a client sends in `_meta`.
+
+Nothing verifies them: they are for formatting and statistics, never for authorisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+
+class Location(msgspec.Struct, frozen=True):
+    """A rough location of the user."""
+
+    city: str | None = None
+    region: str | None = None
+    country: str | None = None
+    timezone: str | None = None
+    latitude: float | None = None
+    longitude: float | None = None
+
+
+class ClientHints(msgspec.Struct, frozen=True):
+    """The hints of a request. A member is None if the client did not send it, or sent nonsense."""
+
+    locale: str | None = None
+    """A language tag, such as "en-GB"."""
+    user_agent: str | None = None
+    location: Location | None = None
+    subject: str | None = None
+    """A name of the user that says nothing about the person, for rate limits."""
+    session: str | None = None
+    """A name of the conversation, for linking its calls."""
+    organization: str | None = None
+    widget_session: str | None = None
+    """A name of the widget on the page, for linking its calls."""
+
+
+def read_hints(meta: Mapping[str, Any] | None) -> ClientHints:
+    """Read the hints in the `_meta` of a request; values of a wrong type are ignored."""
+    if not meta:
+        return ClientHints()
+    # Older clients send the locale under the second key.
+    locale = _text(meta.get("openai/locale")) or _text(meta.get("webplus/i18n"))
+    return ClientHints(
+        locale=locale,
+        user_agent=_text(meta.get("openai/userAgent")),
+        location=_location(meta.get("openai/userLocation")),
+        subject=_text(meta.get("openai/subject")),
+        session=_text(meta.get("openai/session")),
+        organization=_text(meta.get("openai/organization")),
+        widget_session=_text(meta.get("openai/widgetSessionId")),
+    )
+
+
+def _location(found: Any) -> Location | None:
+    if not isinstance(found, Mapping):
+        return None
+    location = Location(
+        city=_text(found.get("city")),
+        region=_text(found.get("region")),
+        country=_text(found.get("country")),
+        timezone=_text(found.get("timezone")),
+        latitude=_degrees(found.get("latitude"), 90),
+        longitude=_degrees(found.get("longitude"), 180),
+    )
+    return None if location == Location() else location
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _degrees(value: Any, limit: int) -> float | None:
+    """Return an angle up to *limit*; clients send numbers and, some of them, text."""
+    try:
+        degrees = float(value) if isinstance(value, str | int | float) else limit + 1
+    except (ValueError, OverflowError):
+        return None
+    is_angle = not isinstance(value, bool) and -limit <= degrees <= limit
+    return degrees if is_angle else None

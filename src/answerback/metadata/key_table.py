@@ -1,0 +1,188 @@
+"""The table of the keys in `_meta` that hosts know: where each may stand, and its values.
+
+The table was compared with its two sources on the dates below. To add a key, add a row here and
+the same key to a TypedDict in `meta_types`; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, TypeAlias, get_args
+
+import msgspec
+
+APPS_SDK = "Apps SDK reference, 2026-06-27"
+"""developers.openai.com/apps-sdk/reference, as it was on that day."""
+APPS_SDK_EXAMPLES = "examples of the Apps SDK, 2025-10; no longer in its reference"
+MCP_APPS = "MCP Apps 2026-01-26, ext-apps 2.0.4"
+
+Place: TypeAlias = Literal["tool", "result", "resource", "content", "block", "request"]
+"""The object whose `_meta` it is.
+
+A resource is the entry of a list, a content is what `resources/read` sends or what stands in
+an embedded resource, a block is any other content block.
+"""
+PLACES: tuple[Place, ...] = get_args(Place)
+
+
+class ValueKind(msgspec.Struct, frozen=True, kw_only=True):
+    """The values that a key may have; `expected` describes them in messages."""
+
+    expected: str
+    is_valid: Callable[[Any], bool]
+    members: Mapping[str, ValueKind] = {}
+    """The members of an object."""
+    elsewhere: Mapping[str, str] = {}
+    """Members that belong somewhere else, and the place for a message."""
+
+
+class MetaKey(msgspec.Struct, frozen=True):
+    """One key: its values, the places where it may stand, and the source that defines it.
+
+    Messages name the first place.
+    """
+
+    name: str
+    kind: ValueKind
+    places: tuple[Place, ...]
+    source: str
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _one_of(*allowed: str) -> ValueKind:
+    names = " or ".join(map(repr, allowed))
+    return ValueKind(expected=names, is_valid=lambda value: value in allowed)
+
+
+def _object(members: Mapping[str, ValueKind], **elsewhere: str) -> ValueKind:
+    expected = f"a dict with {', '.join(members)}"
+    return ValueKind(expected=expected, is_valid=_is_object, members=members, elsewhere=elsewhere)
+
+
+def _is_visibility(value: Any) -> bool:
+    return _are_texts(value) and set(value) <= {"model", "app"}
+
+
+def is_security_scheme(value: Any) -> bool:
+    """Return whether *value* is `{"type": "noauth"}` or `{"type": "oauth2", "scopes": […]}`."""
+    if not isinstance(value, Mapping):
+        return False
+    if value.get("type") == "oauth2":
+        return value.keys() <= {"type", "scopes"} and _are_texts(value.get("scopes", ()))
+    return value.get("type") == "noauth" and len(value) == 1
+
+
+def are_security_schemes(value: Any) -> bool:
+    """Return whether *value* is a list of security schemes that is not empty."""
+    return isinstance(value, list | tuple) and bool(value) and all(map(is_security_scheme, value))
+
+
+SECURITY_SCHEMES = (
+    "a list of {'type': 'noauth'} and {'type': 'oauth2', 'scopes': ['accounts:read']}"
+)
+TEXT = ValueKind(expected="a str", is_valid=_is_text)
+TEXTS = ValueKind(expected="a list of str", is_valid=_are_texts)
+FLAG = ValueKind(expected="True or False", is_valid=lambda value: isinstance(value, bool))
+STATUS = ValueKind(
+    expected="a str of at most 64 characters",
+    is_valid=lambda value: isinstance(value, str) and len(value) <= 64,
+)
+UI_URI = ValueKind(
+    expected="a URI such as 'ui://widget/accounts.html'",
+    is_valid=lambda value: isinstance(value, str) and value.startswith("ui://"),
+)
+ORIGIN = ValueKind(
+    expected="an origin such as 'https://accounts.example.com'",
+    is_valid=lambda value: isinstance(value, str) and value != "",
+)
+SCHEMES = ValueKind(expected=SECURITY_SCHEMES, is_valid=are_security_schemes)
+CHALLENGES = ValueKind(
+    expected="a WWW-Authenticate challenge or a list of them",
+    is_valid=lambda value: isinstance(value, str) or _are_texts(value),
+)
+VISIBILITY = ValueKind(expected="a list of 'model' and 'app'", is_valid=_is_visibility)
+EMPTY_OBJECT = ValueKind(expected="an empty dict, {}", is_valid=lambda value: value == {})
+NUMBER = ValueKind(
+    expected="a number",
+    is_valid=lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+)
+
+OPENAI_CSP = _object(
+    {
+        "connect_domains": TEXTS,
+        "resource_domains": TEXTS,
+        "frame_domains": TEXTS,
+        "redirect_domains": TEXTS,
+    }
+)
+CSP = _object(
+    {
+        "connectDomains": TEXTS,
+        "resourceDomains": TEXTS,
+        "frameDomains": TEXTS,
+        "baseUriDomains": TEXTS,
+    },
+    redirectDomains="'redirect_domains' of 'openai/widgetCSP'",
+)
+PERMISSIONS = _object(
+    dict.fromkeys(("camera", "microphone", "geolocation", "clipboardWrite"), EMPTY_OBJECT)
+)
+_TOOL_UI = {"resourceUri": UI_URI, "visibility": VISIBILITY}
+_RESOURCE_UI = {"csp": CSP, "permissions": PERMISSIONS, "domain": TEXT, "prefersBorder": FLAG}
+_ON_WIDGET = "the widget: app.widget(…), or app.resource(uri, content_meta=…)"
+_ON_TOOL = "the tool: @app.tool(meta=…)"
+TOOL_UI = _object(_TOOL_UI, **dict.fromkeys(_RESOURCE_UI, _ON_WIDGET))
+RESOURCE_UI = _object(_RESOURCE_UI, **dict.fromkeys(_TOOL_UI, _ON_TOOL))
+RESULT_UI = _object(_TOOL_UI | _RESOURCE_UI)
+LOCATION = _object(
+    {
+        **dict.fromkeys(("city", "region", "country", "timezone"), TEXT),
+        **dict.fromkeys(("longitude", "latitude"), NUMBER),
+    }
+)
+
+_TOOL: tuple[Place, ...] = ("tool", "block")
+_TOOL_AND_RESULT: tuple[Place, ...] = ("tool", "result", "block")
+_RESULT: tuple[Place, ...] = ("result", "block")
+_WIDGET: tuple[Place, ...] = ("content", "resource", "result", "block")
+_REQUEST: tuple[Place, ...] = ("request",)
+
+KEYS: tuple[MetaKey, ...] = (
+    MetaKey("ui", TOOL_UI, ("tool",), MCP_APPS),
+    MetaKey("ui", RESOURCE_UI, ("resource", "content"), MCP_APPS),
+    MetaKey("ui", RESULT_UI, _RESULT, MCP_APPS),
+    MetaKey("ui/resourceUri", UI_URI, _TOOL, MCP_APPS),
+    MetaKey("securitySchemes", SCHEMES, ("tool",), APPS_SDK),
+    MetaKey("openai/outputTemplate", UI_URI, _TOOL_AND_RESULT, APPS_SDK),
+    MetaKey("openai/widgetAccessible", FLAG, _TOOL_AND_RESULT, APPS_SDK),
+    MetaKey("openai/visibility", _one_of("public", "private"), _TOOL, APPS_SDK),
+    MetaKey("openai/toolInvocation/invoking", STATUS, _TOOL_AND_RESULT, APPS_SDK),
+    MetaKey("openai/toolInvocation/invoked", STATUS, _TOOL_AND_RESULT, APPS_SDK),
+    MetaKey("openai/fileParams", TEXTS, _TOOL, APPS_SDK),
+    MetaKey("openai/resultCanProduceWidget", FLAG, _TOOL_AND_RESULT, APPS_SDK_EXAMPLES),
+    MetaKey("openai/widgetDescription", TEXT, _WIDGET, APPS_SDK),
+    MetaKey("openai/widgetPrefersBorder", FLAG, _WIDGET, APPS_SDK),
+    MetaKey("openai/widgetCSP", OPENAI_CSP, _WIDGET, APPS_SDK),
+    MetaKey("openai/widgetDomain", ORIGIN, _WIDGET, APPS_SDK),
+    MetaKey("openai/widgetSessionId", TEXT, ("result", "block", "request"), APPS_SDK),
+    MetaKey("openai/closeWidget", FLAG, _RESULT, APPS_SDK_EXAMPLES),
+    MetaKey("mcp/www_authenticate", CHALLENGES, _RESULT, APPS_SDK),
+    MetaKey("openai/locale", TEXT, _REQUEST, APPS_SDK),
+    MetaKey("openai/userAgent", TEXT, _REQUEST, APPS_SDK),
+    MetaKey("openai/userLocation", LOCATION, _REQUEST, APPS_SDK),
+    MetaKey("openai/subject", TEXT, _REQUEST, APPS_SDK),
+    MetaKey("openai/session", TEXT, _REQUEST, APPS_SDK),
+    MetaKey("openai/organization", TEXT, _REQUEST, APPS_SDK),
+)
+"""Seed 002 puts the keys of widgets into results, so that they may stand there too."""

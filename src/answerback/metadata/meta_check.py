@@ -1,0 +1,111 @@
+"""Checks the `_meta` that an author gives: misspelt keys, misplaced keys and wrong values.
+
+Keys that no host defines pass, and so do keys of a host that resemble none in the table: the
+host may have added them since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+from .key_table import KEYS, Place, ValueKind
+
+_PREFIXES = ("openai/", "mcp/", "ui/")
+_NAMES = frozenset(key.name for key in KEYS)
+_BY_PLACE = {(key.name, place): key for key in KEYS for place in key.places}
+_NOUNS: dict[Place, str] = {
+    "tool": "a tool",
+    "result": "a result",
+    "resource": "a resource",
+    "content": "the content of a resource",
+    "block": "a content block",
+    "request": "a request",
+}
+_GIVEN_BY: dict[Place, str] = {
+    "tool": "@app.tool(meta=…)",
+    "result": "success(meta=…) or failure(meta=…)",
+    "content": "app.widget(…) or app.resource(uri, content_meta=…)",
+}
+"""How an author gives a key at the first of its places."""
+
+_SENT_BY_CLIENTS = "clients send it, and ctx.request.hints has it"
+
+
+def check_meta(meta: Any, place: Place, argument: str = "meta") -> None:
+    """Raise TypeError or ValueError if a key of a host is misspelt, misplaced or wrong.
+
+    *argument* is the name of the parameter that the author gave it by. A value that is no dict
+    is not looked at: it is refused with the whole reply, or with the options of a tool.
+    """
+    if not isinstance(meta, dict):
+        return
+    for name, value in meta.items():
+        if name in _NAMES or (isinstance(name, str) and name.lower().startswith(_PREFIXES)):
+            key = _BY_PLACE.get((name, place))
+            if key is None:
+                _refuse_key(name, place)
+            else:
+                _check_value(value, key.kind, f"{argument}[{name!r}]")
+
+
+def _refuse_key(name: str, place: Place) -> None:
+    """Raise for a key that is known elsewhere or is near a known one; others pass."""
+    if name in _NAMES:
+        first = next(key.places[0] for key in KEYS if key.name == name)
+        right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
+        raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
+    near = _near(name, sorted(_NAMES))
+    if near is not None:
+        raise ValueError(f"no metadata key is named {name!r}; did you mean {near!r}?")
+
+
+def _check_value(value: Any, kind: ValueKind, path: str) -> None:
+    if not kind.is_valid(value):
+        _refuse_value(value, kind.expected, path)
+    if not kind.members:
+        return
+    for name, member in value.items():
+        if name in kind.members:
+            _check_value(member, kind.members[name], f"{path}[{name!r}]")
+        else:
+            _refuse_member(name, kind, path)
+
+
+def _refuse_member(name: Any, kind: ValueKind, path: str) -> None:
+    if name in kind.elsewhere:
+        raise ValueError(f"{path} has {name!r}, which belongs on {kind.elsewhere[name]}")
+    near = _near(str(name), kind.members)
+    if near is not None:
+        raise ValueError(f"{path} has no member {name!r}; did you mean {near!r}?")
+
+
+def _refuse_value(value: Any, expected: str, path: str) -> NoReturn:
+    shown = repr(value)
+    shown = shown if len(shown) <= 100 else f"{shown[:97]}..."
+    raise TypeError(f"{path} should be {expected}, not {shown}")
+
+
+def _near(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that *name* is probably a misspelling of."""
+    wanted = _plain(name)
+    likeness, near = max((_likeness(wanted, _plain(each)), each) for each in known)
+    return near if likeness >= 0.8 else None
+
+
+def _likeness(one: str, other: str) -> float:
+    """Return how alike two names are, from 0 to 1; each part between slashes must be."""
+    parts, others = one.split("/"), other.split("/")
+    if parts[-1] == others[-1]:
+        return 1.0
+    if len(parts) != len(others):
+        return 0.0
+    from difflib import SequenceMatcher
+
+    pairs = zip(parts, others, strict=True)
+    return min(SequenceMatcher(None, part, each).ratio() for part, each in pairs)
+
+
+def _plain(name: str) -> str:
+    """Return the name without capitals and separators: hosts write both styles."""
+    return name.lower().replace("_", "").replace("-", "")

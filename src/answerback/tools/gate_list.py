@@ -1,0 +1,191 @@
+"""The gates of a tool: the functions that a caller must pass, in their order, and what they take.
+
+`calls/gating.py` runs them; `answerback.gates` has gates that are ready to use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cached_property
+from types import FunctionType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+
+from ..types.describe import similar_names
+from .signature import check_callable, is_context, parameter_hints, source_of
+
+if TYPE_CHECKING:
+    from .tool import Tool
+
+
+class Gate:
+    """One gate. A runner runs it as it runs a tool, so it has the members that a runner needs."""
+
+    around: tuple[Any, ...] = ()
+    noun = "gate"
+
+    def __init__(self, fn: Callable[..., Any], timeout: float) -> None:
+        self.fn = fn
+        hints = _checked_hints(fn)
+        self.name: str = getattr(fn, "__name__", type(fn).__name__)
+        self.context, *parameters = hints
+        """The name of the first parameter, which gets the Context."""
+        self.parameters: tuple[str, ...] = tuple(parameters)
+        """The parameters of the tool that the gate takes."""
+        self.hints = hints
+        self.inline: bool = getattr(fn, "inline", False)
+        """Whether it never blocks, so that it runs in place; some gates of our own."""
+        self.is_async: bool = getattr(fn, "is_async", source_of(fn).is_async)
+        self.timeout: float | None = None if self.inline else timeout
+
+    def check_parameters(self, tool: Tool) -> None:
+        """Raise TypeError for a parameter that *tool* does not have, or that has another type."""
+        known = {each.target: each.annotation for each in tool.signature.parameters}
+        if self.context in known:
+            raise TypeError(_context_first(self.name))
+        for name in self.parameters:
+            if name not in known:
+                found = similar_names(name, known, limit=1)
+                hint = f"did you mean {found[0]!r}?" if found else _arguments_of(tool, known)
+                raise TypeError(
+                    f"gate {self.name!r} takes {name!r}, which is no argument of {tool.owner}; "
+                    + hint
+                )
+            if not _takes(self.hints[name], known[name]):
+                raise TypeError(
+                    f"gate {self.name!r} takes {name!r} as {_shown(self.hints[name])}, "
+                    f"and {tool.owner} as {_shown(known[name])}; give both the same type"
+                )
+
+    def arguments(self, tool: Tool, decoded: dict[str, Any]) -> dict[str, Any]:
+        """The values of the gate's parameters; one with a default factory is kept for the tool."""
+        found: dict[str, Any] = {}
+        for each in tool.signature.parameters:
+            name = each.target
+            if name not in self.parameters:
+                continue
+            if name not in decoded and each.default_factory is not None:
+                decoded[name] = each.default_factory()
+            found[name] = decoded.get(name, each.default)
+        return found
+
+
+class Gates:
+    """All gates of one tool. Several `scope` gates are one, at the place of the first."""
+
+    def __init__(self, given: Sequence[Callable[..., Any]], tool: Tool, timeout: float) -> None:
+        self.given = tuple(given)
+        self._tool = tool
+        self._timeout = timeout
+        needed = (name for each in self.given for name in getattr(each, "scopes", ()))
+        self.scopes: tuple[str, ...] = tuple(dict.fromkeys(needed))
+        """All the scopes that the tool needs."""
+        self.by_token: tuple[Any, ...] = tuple(
+            each for each in self.given if hasattr(each, "refuse_user")
+        )
+        """The gates that look at the user alone."""
+        self.hiding = tuple(each for each in self.by_token if each.hide)
+        """The gates whose refusal hides the tool."""
+        # Refuse what is wrong now, unless a name in an annotation is not defined yet.
+        with suppress(NameError):
+            _ = self.late
+
+    def hide_from(self, user: Any) -> bool:
+        """Whether *user* must not learn that the tool exists."""
+        return any(each.refuse_user(user) is not None for each in self.hiding)
+
+    @cached_property
+    def _all(self) -> list[Gate]:
+        merged: list[Callable[..., Any]] = []
+        has_scopes = False
+        for each in self.given:
+            if not getattr(each, "scopes", ()):
+                merged.append(each)
+            elif not has_scopes:
+                has_scopes = True
+                whole: Any = each
+                merged.append(whole.with_scopes(self.scopes))
+        return [Gate(each, self._timeout) for each in merged]
+
+    @cached_property
+    def early(self) -> tuple[Gate, ...]:
+        """The gates that run before the arguments are decoded."""
+        return tuple(each for each in self._all if not each.parameters)
+
+    @cached_property
+    def late(self) -> tuple[Gate, ...]:
+        """The gates that take arguments of the tool."""
+        for each in self._all:
+            if each.parameters or each.context not in ("ctx", "context"):
+                each.check_parameters(self._tool)
+        return tuple(each for each in self._all if each.parameters)
+
+
+def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) -> None:
+    """Give *tool* the gates *before*, which are an app's, and those of its own after them."""
+    own = tool.settings.requires if tool.gates is None else tool.gates.given
+    # The page of a widget has no data. Hosts read it before its user has logged in.
+    given = own if getattr(tool, "is_widget", False) else (*before, *own)
+    tool.gates = Gates(given, tool, timeout) if given else None
+
+
+def checked_gates(given: Any) -> tuple[Callable[..., Any], ...]:
+    """The value of `requires=`; raises TypeError for an entry that cannot be a gate."""
+    if callable(given) or isinstance(given, str):
+        raise TypeError(f"requires is a list: requires=[{_written(given)}]")
+    if not isinstance(given, list | tuple):
+        return ()
+    for each in given:
+        if isinstance(each, str):
+            raise TypeError(f"requires has the text {each!r}; for a scope write scope({each!r})")
+        maker = getattr(each, "__module__", None) == "answerback.gates.ready"
+        if maker and isinstance(each, FunctionType):
+            raise TypeError(f"requires has {each.__name__} itself; write {each.__name__}(…)")
+        if not callable(each) or isinstance(each, type):
+            raise TypeError(f"requires has {each!r}; write functions: def owner_only(ctx)")
+        # An annotation may have a name that is not defined yet; the first call reads it again.
+        with suppress(NameError):
+            _checked_hints(each)
+    return tuple(given)
+
+
+def _written(given: Any) -> str:
+    return repr(given) if isinstance(given, str) else getattr(given, "__name__", "…")
+
+
+def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
+    """The parameters of a gate and their annotations; raises TypeError for a wrong signature."""
+    source = source_of(fn)
+    name = getattr(fn, "__name__", type(fn).__name__)
+    check_callable(source, f"gate {name!r}")
+    hints = parameter_hints(fn)
+    first = next(iter(hints), None)
+    if first is None or not (hints[first] in (None, Any) or is_context(hints[first])):
+        raise TypeError(_context_first(name))
+    return hints
+
+
+def _context_first(name: str) -> str:
+    return f"the first parameter of gate {name!r} must be ctx: def {name}(ctx)"
+
+
+def _arguments_of(tool: Tool, known: Sequence[str] | dict[str, Any]) -> str:
+    names = ", ".join(known)
+    return f"it has {names}" if names else f"{tool.owner} has no arguments"
+
+
+def _takes(wanted: Any, given: Any) -> bool:
+    """Whether a gate's annotation allows the values of the tool's parameter."""
+    wanted, given = _bare(wanted), _bare(given)
+    if wanted in (None, Any, object) or wanted == given:
+        return True
+    return get_origin(wanted) in (Union, UnionType) and given in get_args(wanted)
+
+
+def _bare(annotation: Any) -> Any:
+    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
+
+
+def _shown(annotation: Any) -> str:
+    bare = _bare(annotation)
+    return bare.__name__ if isinstance(bare, type) else str(bare)

@@ -1,0 +1,137 @@
+"""Authenticates each request over HTTP or CGI, before anything else is done with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...authentication import (
+    AuthPage,
+    CannotAuthenticate,
+    Challenge,
+    Credentials,
+    Unauthorized,
+    User,
+)
+from ...dialects import HttpReply
+from ...dialects.http_reply import JSON
+from ...errors import AnswerbackError
+from ...registry import Registry
+from ...reply import Reply, failure
+from .guard import is_loopback
+
+if TYPE_CHECKING:
+    from ...authentication import Authenticator
+
+PUBLIC = frozenset({"/healthz", "/readyz"})
+"""The paths that need no credentials, beside the pages of the authenticator."""
+_CODES = {
+    None: "LOGIN_REQUIRED",
+    "invalid_token": "INVALID_TOKEN",
+    "insufficient_scope": "SCOPE_REQUIRED",
+    "invalid_request": "INVALID_INPUT",
+}
+_LOGIN = Challenge(description="This needs a token: send it as Authorization: Bearer TOKEN")
+_ANY_ORIGIN = (("Access-Control-Allow-Origin", "*"),)
+_PREFLIGHT = (
+    *_ANY_ORIGIN,
+    ("Access-Control-Allow-Methods", "GET, OPTIONS"),
+    ("Access-Control-Allow-Headers", "*"),
+    ("Access-Control-Max-Age", "3600"),
+)
+
+
+class RefusedRequest(msgspec.Struct, frozen=True):
+    """Why a request is refused, and the headers of the refusal."""
+
+    reply: Reply[Any]
+    headers: tuple[tuple[str, str], ...]
+
+    def added_to(self, written: HttpReply) -> HttpReply:
+        return msgspec.structs.replace(written, headers=(*written.headers, *self.headers))
+
+
+class AuthenticationStep:
+    """Authenticates the requests for one registry."""
+
+    def __init__(self, auth: Authenticator) -> None:
+        self._auth = auth
+        self._pages: dict[str, AuthPage] = dict(getattr(auth, "pages", {}))
+        self.loopback_only = bool(getattr(auth, "loopback_only", False))
+
+    def page(self, method: str, path: str) -> HttpReply | None:
+        """The response of a page that is read, or of the question whether it may be."""
+        page = self._pages.get(path)
+        if page is None or page.method != "GET" or not page.for_browsers:
+            return None
+        if method == "OPTIONS":
+            return HttpReply(204, b"", JSON, _PREFLIGHT)
+        if method not in ("GET", "HEAD"):
+            return None
+        return HttpReply(200, page.answer(b""), JSON, _ANY_ORIGIN)
+
+    async def identify(self, credentials: Credentials) -> User | RefusedRequest | None:
+        """The user of a request, None for an anonymous one, or the refusal of the request."""
+        if credentials.path in PUBLIC:
+            return None
+        try:
+            user = await self._auth.authenticate(credentials)
+        except Unauthorized as exc:
+            return self._refusal(exc.challenge)
+        except CannotAuthenticate as exc:
+            return _unavailable(exc)
+        if user is None and not self._auth.anonymous:
+            return self._refusal(_LOGIN)
+        return user
+
+    def answer_post(self, path: str, body: bytes) -> Reply[Any] | bytes | None:
+        """The JSON of a page that is posted to, or the refusal; None if there is no such page."""
+        page = self._pages.get(path)
+        if page is None or page.method != "POST":
+            return None
+        try:
+            return page.answer(body)
+        except AnswerbackError as exc:
+            return failure(str(exc), code=exc.code)
+
+    def refuse_others(self, *addresses: str) -> Reply[Any] | None:
+        """The refusal of a request from or to another address than this machine's own."""
+        local = (is_loopback(address.removeprefix("::ffff:")) for address in addresses)
+        if not self.loopback_only or all(local):
+            return None
+        return failure("The development tokens are for this machine alone", code="FORBIDDEN")
+
+    def _refusal(self, challenge: Challenge) -> RefusedRequest:
+        header = ("WWW-Authenticate", self._auth.www_authenticate(challenge))
+        code = _CODES.get(challenge.error, "INVALID_TOKEN")
+        message = challenge.description or "This needs a token"
+        # A response to one client must not be stored for another.
+        return RefusedRequest(
+            failure(message[:1].upper() + message[1:], code=code),
+            (header, ("Cache-Control", "no-store")),
+        )
+
+
+def _unavailable(exc: CannotAuthenticate) -> RefusedRequest:
+    import logging
+
+    logging.getLogger("answerback.auth").warning("a token cannot be checked: %s", exc)
+    reply = failure("The token cannot be checked now; try again later", code="UNAVAILABLE")
+    return RefusedRequest(reply, (("Retry-After", "5"),))
+
+
+def authentication_step(registry: Registry) -> AuthenticationStep | None:
+    """The step of a registry; None if it serves everyone.
+
+    Raises ValueError if only an app that it includes authenticates: its tools would be open.
+    """
+    if registry.auth is not None:
+        return AuthenticationStep(registry.auth)
+    for each in registry.apps():
+        if each.auth is not None:
+            raise ValueError(
+                f"{each.name!r} has auth=, and {registry.name!r}, which includes it, has none: "
+                f"give auth= to {registry.name!r}"
+            )
+    return None

@@ -1,0 +1,144 @@
+"""API keys: stored as digests, and refused as a token is, without an issuer to log in at."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from tests.auth.requests import Caller
+
+from answerback.auth import ApiKey, ApiKeys
+
+NEW = ApiKeys.new()
+
+
+def keys_caller(**keys: Any) -> Caller:
+    return Caller(ApiKeys({NEW.digest: "ci", **keys}))
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Authorization": f"Bearer {NEW.key}"}, {"X-API-Key": NEW.key}, {"x-api-key": f" {NEW.key} "}],
+)
+@pytest.mark.parametrize("path", ["/functions/who", "/mcp", "/message"])
+def test_a_key_is_accepted_in_either_header(path: str, headers: dict[str, str]) -> None:
+    caller = keys_caller()
+
+    reply = caller.send("POST", path, headers, json=_body(path))
+
+    assert reply.status_code == 200
+    assert caller.ran == ["ci"]
+
+
+def _body(path: str) -> Any:
+    from tests.auth.requests import CALL
+
+    return {} if path.startswith("/functions") else CALL
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "",
+        "x",
+        NEW.digest,
+        NEW.key[:-1],
+        NEW.key + "x",
+        NEW.key.swapcase(),
+        "k" * 20_000,
+        NEW.key + "\x00",
+        "\xe9" * 30,
+    ],
+)
+def test_another_key_is_401_without_an_issuer_to_log_in_at(key: str) -> None:
+    caller = keys_caller()
+
+    reply = caller.send("POST", "/functions/who", {"X-API-Key": key}, json={})
+
+    assert reply.status_code == 401
+    assert reply.headers["www-authenticate"] == (
+        'Bearer error="invalid_token", error_description="the key is unknown"'
+    )
+    assert caller.ran == []
+
+
+def test_a_short_key_is_refused_even_if_its_digest_is_stored() -> None:
+    caller = keys_caller(**{sha256(b"hunter2").hexdigest(): "weak"})
+
+    assert (
+        caller.send("POST", "/functions/who", {"X-API-Key": "hunter2"}, json={}).status_code == 401
+    )
+    assert caller.ran == []
+
+
+def test_no_key_is_401_with_a_bare_challenge() -> None:
+    caller = keys_caller()
+
+    reply = caller.call(path="/mcp")
+
+    assert reply.status_code == 401
+    assert reply.headers["www-authenticate"] == "Bearer"
+    assert caller.send("GET", "/.well-known/oauth-protected-resource").status_code == 401
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        [("X-API-Key", NEW.key), ("X-API-Key", NEW.key)],
+        [("X-API-Key", NEW.key), ("Authorization", f"Bearer {NEW.key}")],
+    ],
+)
+def test_two_keys_in_a_request_are_refused(headers: list[tuple[str, str]]) -> None:
+    caller = keys_caller()
+
+    reply = caller.send("POST", "/functions/who", headers, json={})
+
+    assert reply.status_code == 400
+    assert caller.ran == []
+
+
+def test_a_key_in_the_query_is_refused() -> None:
+    caller = keys_caller()
+
+    reply = caller.call(path=f"/functions/who?api_key={NEW.key}")
+
+    assert reply.status_code == 400
+    assert NEW.key not in reply.text + str(reply.headers)
+
+
+def test_a_key_that_has_expired_is_refused() -> None:
+    made = ApiKeys.new()
+    caller = Caller(ApiKeys({made.digest: ApiKey(name="old", expires=time.time() - 1)}))
+
+    assert caller.call(made.key).status_code == 401
+    assert caller.ran == []
+
+
+@pytest.mark.parametrize("digest", [NEW.key, "abc", NEW.digest[:-1], NEW.digest + "0", "g" * 64])
+def test_a_key_instead_of_its_digest_is_refused_and_not_shown(digest: str) -> None:
+    with pytest.raises(ValueError, match="SHA-256") as caught:
+        ApiKeys({digest: "ci"})
+
+    assert NEW.key not in str(caught.value)
+
+
+def test_new_keys_differ_and_have_256_bits() -> None:
+    made = [ApiKeys.new() for _ in range(50)]
+
+    assert len({key for key, _ in made}) == 50
+    assert all(len(key) >= 43 and sha256(key.encode()).hexdigest() == it for key, it in made)
+    assert NEW.key not in repr(keys_caller().auth)
+
+
+def test_the_command_prints_a_key_and_its_digest() -> None:
+    command = [sys.executable, "-m", "answerback", "key", "--name", "ci"]
+
+    lines = subprocess.run(command, capture_output=True, check=True, timeout=30).stdout.decode()
+
+    key, digest = (line.split()[1] for line in lines.splitlines()[:2])
+    assert sha256(key.encode()).hexdigest() == digest
+    assert f'ApiKeys({{"{digest}": "ci"}})' in lines
