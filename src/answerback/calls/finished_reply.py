@@ -8,7 +8,7 @@ read it.
 from __future__ import annotations
 
 import os
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -23,6 +23,9 @@ from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
+
+if TYPE_CHECKING:
+    from ..metadata.key_table import Place
 
 _KNOWN_MEMBERS = (
     *("success", "timestamp", "content", "data", "error", "message", "meta"),
@@ -48,6 +51,8 @@ def finished_reply(tool: Tool, value: dict[str, Any]) -> Reply[Any] | None:
             return None
         reply = Reply(error=_least_error(value))
     _log_once(tool, _KINDS[dialect])
+    if not tool.told_meta:
+        _log_wrong_meta(tool, reply)
     if reply.error is not None and reply.error.message == UNKNOWN_TEXT:
         reply = msgspec.structs.replace(reply, error=_referred(tool, reply.error, value))
     return _without_repeated_text(tool, reply)
@@ -207,3 +212,25 @@ def _log_once(tool: Tool, kind: str) -> None:
     )
     # Not a warning: `call` and CGI, which run one call, would print it each time.
     logging.getLogger("answerback").info(message, tool.name, kind)
+
+
+def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
+    """Log the first wrong key of a host; the reply is sent, as it may be another server's."""
+    given: list[tuple[Any, Place, str]] = [(reply.meta, "result", "_meta")] if reply.meta else []
+    for n, block in enumerate(reply.content):
+        if block.meta:
+            given.append((block.meta, "block", f"content[{n}]._meta"))
+    if not given:
+        return
+    from ..metadata.meta_check import check_meta
+
+    for meta, place, path in given:
+        try:
+            check_meta(meta, place, path)
+        except (TypeError, ValueError) as error:
+            tool.told_meta = True
+            import logging
+
+            message = "tool %r returned a finished reply with metadata that hosts will not find: %s"
+            logging.getLogger("answerback").warning(message, tool.name, error)
+            return
