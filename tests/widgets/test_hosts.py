@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import ROOT, serving
-from tests.widgets.mcp_requests import STATELESS, VERSIONS, ask, content, uri_of
+from tests.widgets.mcp_requests import STATELESS, WITH_META, ask, content, uri_of
 
 from answerback import App
 from answerback.hosts import QUIRKS
@@ -32,7 +32,7 @@ def domain(app: App, **how: Any) -> Any:
     return asyncio.run(content(app, "accounts", **how))["_meta"]["ui"].get("domain")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", WITH_META)
 @pytest.mark.parametrize(
     ("agent", "client", "expected"),
     [
