@@ -202,3 +202,29 @@ def test_the_page_on_widgets_shows_the_table_of_hosts() -> None:
     assert found == rows
     assert all(re.fullmatch(r"20\d\d-\d\d-\d\d", each.date) for each in QUIRKS)
     assert all(each.source for each in QUIRKS)
+
+
+WITH_LOGIN = """
+from answerback import App
+
+class Login:
+    url = "https://example.com/mcp"
+    anonymous = True
+
+app = App("bank", auth=Login())
+app.run()
+"""
+
+
+def test_a_url_of_the_command_line_that_is_not_that_of_the_login_is_refused(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "bank.py"
+    file.write_text(WITH_LOGIN)
+    command = [sys.executable, str(file), "serve", "--url", "https://other.example/mcp"]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+
+    assert done.returncode != 0
+    assert "--url is https://other.example/mcp, and auth= of the app has" in done.stderr
+    assert "Traceback" not in done.stderr
