@@ -168,7 +168,8 @@ def transactions(
     query += " ORDER BY day DESC LIMIT ?"
     rows = ctx.state.db.execute(query, (account, (since or date.min).isoformat(), limit))
     found = [Transaction(date.fromisoformat(day), text, cents / 100) for day, text, cents in rows]
-    return success(f"{account}: {len(found)} transactions", TransactionsContent(account, found))
+    text = f"Transactions of {account}: {len(found)}"
+    return success(text, TransactionsContent(account, found))
 
 
 PAGE = """<!doctype html><meta name="viewport" content="width=device-width"><title>{title}</title>

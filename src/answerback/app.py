@@ -6,9 +6,9 @@ import atexit
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
 
-from .context import take_peer
+from .context import Context, take_peer
 from .contract import Contract, Dialect, contract_named
 from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
@@ -100,8 +100,7 @@ class App(Registry):
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
-        if requires := options.get("requires"):
-            self.requires = tuple(requires)
+        self.requires = tuple(options.get("requires", ()))
         self.challenge = options.get("challenge", "auto")
         self._used_tokens = options.get("used_tokens")
         self.icons = tuple(options.get("icons", ()))
@@ -149,9 +148,10 @@ class App(Registry):
         from .types.json_text import ENCODER
         from .wires.memory import call
 
+        user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
         peer = take_peer(arguments)
         encoded = ENCODER.encode(arguments)
-        return await call(self.handlers, name, encoded, peer, contract=self.contract)
+        return await call(self.handlers, name, encoded, peer, user, contract=self.contract)
 
     def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
         """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
@@ -258,13 +258,6 @@ class App(Registry):
         from .cli import run_app
 
         run_app(self, arguments)
-
-
-def _tool_defaults(options: AppOptions) -> ToolOptions:
-    """The options of tools among those of the app."""
-    names = {"lenient", "returns", "nan"}
-    found = {name: value for name, value in options.items() if name in names}
-    return cast("ToolOptions", found)
 
 
 def _remind_to_run() -> None:

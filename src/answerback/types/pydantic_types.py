@@ -5,6 +5,7 @@ Only this module and `model_slices` import pydantic; they are loaded when a tool
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime, time
 from functools import cache
 from typing import Any, get_args
@@ -172,16 +173,18 @@ def _is_whole(value: Any) -> bool:
 
 def _report(problems: list[Any], sent: Any, path: str, coercion: Coercion) -> None:
     for problem in problems:
-        coercion.report(_path_of(path, problem["loc"]), _text_of(problem, sent, path))
+        coercion.report(
+            _path_of(path, problem["loc"]), _text_of(problem, sent, path, coercion.aliases)
+        )
 
 
-def _text_of(problem: Any, sent: Any, path: str) -> str:
+def _text_of(problem: Any, sent: Any, path: str, aliases: frozenset[str]) -> str:
     """Return pydantic's message, without texts that are not for the caller."""
     text: str = problem["msg"]
     error = problem.get("ctx", {}).get("error")
     if isinstance(error, BaseException):
-        text = refusal(error, sent, path)
-    elif problem["type"] not in _SAFE_ERRORS and quotes_secret(text, sent, path):
+        text = refusal(error, sent, path, aliases)
+    elif problem["type"] not in _SAFE_ERRORS and quotes_secret(text, sent, path, aliases):
         text = f"refused ({problem['type']})"
     return text[:1].lower() + text[1:]
 
@@ -304,6 +307,22 @@ def to_plain(value: Any) -> Any:
         # A list also for a set, because the dict of a model is not hashable.
         return [to_plain(each) for each in value]
     return value
+
+
+def model_names(node: Model) -> Iterator[tuple[str, ...]]:
+    """Yield the names of each field of the models in the type: its own and its aliases."""
+    pending, seen = [node.annotation], set[int]()
+    while pending:
+        each = pending.pop()
+        pending += get_args(each)
+        if not isinstance(each, type) or not issubclass(each, BaseModel) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        for name, field in each.model_fields.items():
+            aliases = (field.alias, field.validation_alias)
+            choices = [*aliases, *getattr(field.validation_alias, "choices", ())]
+            yield name, *(alias for alias in choices if isinstance(alias, str))
+            pending.append(field.annotation)
 
 
 def is_object_model(node: Model) -> bool:
