@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.widgets.browser_driver import BRIDGE
 from tests.widgets.conftest import INITIALIZED, HostPage
 
 UNKNOWN = {"code": -32601, "message": "unknown method"}
@@ -180,3 +182,14 @@ def test_connecting_twice_gives_the_same_app(host: HostPage) -> None:
     host.show()
 
     assert host.run("answerback.connect() === app")
+
+
+def test_a_bundler_imports_the_bridge_as_a_module(host: HostPage, tmp_path: Path) -> None:
+    entry = tmp_path / "entry.js"
+    entry.write_text(f"import {{ connect }} from {str(BRIDGE)!r}; window.app = connect();")
+    bundled = host.browser.bundle(entry)
+
+    host.show(f"{{ {bundled} }}")
+
+    assert host.until("app.host") == "mcp-apps"
+    assert host.wait_for("ui/notifications/initialized") == {}
