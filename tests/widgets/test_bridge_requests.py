@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.widgets.browser_driver import BRIDGE
-from tests.widgets.conftest import INITIALIZED, HostPage
+from tests.widgets.conftest import IMPATIENT, INITIALIZED, HostPage
 
 UNKNOWN = {"code": -32601, "message": "unknown method"}
 FAILED = "(error) => [error.code, error.message]"
@@ -36,11 +36,11 @@ def test_a_call_waits_for_the_handshake(host: HostPage) -> None:
 
 
 def test_a_call_that_the_host_does_not_answer_ends_with_a_clear_error(host: HostPage) -> None:
-    host.show()
+    host.show(IMPATIENT)
 
     result = host.run("app.call('add')")
 
-    message = "the host did not answer tools/call within 1 seconds"
+    message = "the host did not answer tools/call within 0.3 seconds"
     assert result["error"] == {"code": "TIMEOUT", "message": message}
     assert result["data"] is None
 
