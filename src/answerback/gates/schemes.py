@@ -1,4 +1,4 @@
-"""What the gates of a tool mean for its description: security schemes, codes, hidden tools."""
+"""The effect of gates on the description of a tool: security schemes, codes, hidden tools."""
 
 from __future__ import annotations
 
