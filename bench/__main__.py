@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import sys
 
-from . import around, features, mcp_http, mcp_stdio, records, rest, rules, sessions, sizes, startup
+from . import (
+    around,
+    auth,
+    features,
+    mcp_http,
+    mcp_stdio,
+    records,
+    rest,
+    rules,
+    sessions,
+    sizes,
+    startup,
+)
 from .report import show
 
 PARTS = {
@@ -18,6 +30,7 @@ PARTS = {
     "records": records.measure,
     "sizes": sizes.measure,
     "features": features.measure,
+    "auth": auth.measure,
 }
 
 

@@ -8,15 +8,19 @@ from weakref import WeakKeyDictionary
 import msgspec
 
 from ....types.json_text import ENCODER
+from ..pages import PUBLIC
 from .bodies import shared_schemas
 from .components import SCHEMAS, tool_schemas, used_components
 from .media import media_types
 from .operations import HEADERS, RESPONSES, TAGS, operation, page_paths, shared_responses
 
 if TYPE_CHECKING:
+    from ....authentication import Authenticator
     from ....registry import Registry
 
 Schema = dict[str, Any]
+
+_BEARER: Schema = {"bearer": {"type": "http", "scheme": "bearer"}}
 
 _cache: WeakKeyDictionary[Registry, tuple[Any, bytes]] = WeakKeyDictionary()
 """The last document of each registry as JSON, with the values that it was made from."""
@@ -40,6 +44,7 @@ def document_json(registry: Registry, base: str = "", *, dialects: bool = False)
         registry.name,
         registry.version,
         registry.description,
+        registry.auth,
         *registry.tools.values(),
     )
     cached = _cache.get(registry)
@@ -62,6 +67,10 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
     responses = used_components(paths, shared_responses(media), RESPONSES)
     schemas = used_components([paths, responses], classes | shared, SCHEMAS)
     components = {"schemas": schemas, "responses": responses, "headers": HEADERS if tools else {}}
+    security: list[Schema] = []
+    if registry.auth is not None:
+        components["securitySchemes"] = _BEARER | getattr(registry.auth, "security_schemes", {})
+        security = _security(registry.auth, components["securitySchemes"], paths)
     info = {"title": registry.name, "version": registry.version}
     if registry.description:
         info["description"] = registry.description
@@ -69,9 +78,18 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
         "openapi": "3.1.1",
         "info": info,
         "servers": [{"url": url}],
-        # No tool requires authentication; some linters expect the document to say so.
-        "security": [],
+        # Empty if no tool requires authentication; some linters expect the document to say so.
+        "security": security,
         "tags": TAGS if tools else TAGS[1:],
         "paths": paths,
         "components": components,
     }
+
+
+def _security(auth: Authenticator, schemes: Schema, paths: Schema) -> list[Schema]:
+    """The ways to authenticate; the operations that need none are marked in *paths*."""
+    for path in PUBLIC:
+        for each in paths.get(path, {}).values():
+            each["security"] = []
+    ways: list[Schema] = [{name: []} for name in schemes]
+    return [{}, *ways] if auth.anonymous else ways
