@@ -9,7 +9,7 @@ CALLS ?= 200000
 SECONDS ?= 300
 CASES ?= 110000
 
-.PHONY: help setup run test conformance check demo bench fuzz attack soak clients ported clean
+.PHONY: help setup run test conformance check demo bench fuzz attack soak clients apps ported clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -64,6 +64,9 @@ attack: $(READY)  ## send CASES hostile frames and requests over every wire, in 
 clients: $(READY)  ## call one app with the clients of others, each in its own environment; ONLY=NAME for one
 	$(BIN)/python -m tests.clients $(if $(ONLY),--only "$(ONLY)")
 
+apps: setup  ## show a widget in hosts of others, check its types, and make the pictures of docs/
+	$(BIN)/python -m tests.widgets
+
 ported: $(READY)  ## compare examples/ported with the published servers, call by call
 	$(BIN)/python -m tests.ported
 
@@ -71,4 +74,4 @@ soak: $(READY)  ## many calls over every wire, by clients that disconnect and ab
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)
 
 clean:
-	rm -rf .venv node_modules .clients .ported build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv node_modules .clients .ported .apps build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

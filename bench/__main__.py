@@ -8,6 +8,7 @@ from . import (
     around,
     auth,
     features,
+    gates,
     mcp_http,
     mcp_stdio,
     records,
@@ -22,6 +23,7 @@ from .report import show
 PARTS = {
     "rules": rules.measure,
     "around": around.measure,
+    "gates": gates.measure,
     "startup": startup.measure,
     "rest": rest.measure,
     "stdio": mcp_stdio.measure,

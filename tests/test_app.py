@@ -274,3 +274,23 @@ def test_a_change_feed_keeps_the_subscribers_of_all_threads() -> None:
     feed.publish(Change("tools"))
 
     assert sorted(received) == list(range(count * threads))
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("lifespn", "lifespan"), ("Version", "version")])
+def test_an_unknown_option_of_an_app_gets_the_name_that_was_meant(wrong: str, meant: str) -> None:
+    options: Any = {wrong: None}
+
+    with pytest.raises(
+        TypeError, match=rf"no option is named '{wrong}'; .*did you mean '{meant}'\?"
+    ):
+        App("test", **options)
+
+
+@pytest.mark.parametrize(("wrong", "meant"), [("tittle", "title"), ("desription", "description")])
+def test_an_unknown_option_of_a_tool_gets_the_name_that_was_meant(wrong: str, meant: str) -> None:
+    options: Any = {wrong: "Add"}
+
+    with pytest.raises(
+        TypeError, match=rf"no option is named '{wrong}'; .*did you mean '{meant}'\?"
+    ):
+        App("test").add_tool(len, **options)

@@ -38,6 +38,7 @@ STATE = {
     # Caches whose values depend on their keys alone.
     "types/pydantic_types.py: _cached_adapter",
     "types/pydantic_types.py: _cached_fail_fast_validator",
+    "types/pydantic_types.py: _cached_nan_validator",
     "types/model_slices.py: _slicers",
     "types/scalars.py: _compiled",
     "types/patterns.py: _category",

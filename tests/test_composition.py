@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from answerback import App, Ask, Context, Reply
+from answerback import App, Ask, Context, Reply, wrap
 from answerback.registry import Change, Registry
 from answerback.shape import BARE, RESULT
 from answerback.tools.tool import Tool
@@ -171,6 +171,12 @@ def test_cycles_are_refused() -> None:
     assert list(first.apps()) == [first, second, third]
 
 
+@pytest.mark.parametrize("prefix", [3, None, b"jira_"])
+def test_a_prefix_that_is_no_text_is_refused_with_an_example(prefix: Any) -> None:
+    with pytest.raises(TypeError, match=r"prefix=.* should be a str, such as prefix='jira_'"):
+        App("office").include(jira(), prefix=prefix)
+
+
 def test_only_an_app_can_be_included_and_only_with_a_prefix_of_name_characters() -> None:
     wrong: Any = object()
 
@@ -186,6 +192,67 @@ def with_long_name() -> App:
     app = App("long")
     app.add_tool(lambda: 1, name="n" * 100)
     return app
+
+
+def numbers(**options: Any) -> App:
+    app = App("numbers", **options)
+
+    @app.tool
+    def half(x: int) -> float:
+        return float("nan") if x == 0 else x / 2
+
+    return app
+
+
+def ask(app: App, name: str, **arguments: Any) -> Any:
+    return app.write(asyncio.run(app.call(name, **arguments)))
+
+
+def test_included_tools_have_the_lenient_and_nan_settings_of_the_including_app() -> None:
+    other = numbers()
+    app = App("app", lenient=False, nan="null")
+    app.include(other)
+
+    assert "expected int" in ask(app, "half", x="8")["error"]
+    assert ask(app, "half", x=0) == {"result": None}
+    assert app.tools["half"].output_schema != other.tools["half"].output_schema
+    # By itself the included app is as before.
+    assert ask(other, "half", x="8") == {"result": 4.0}
+    assert "not finite" in ask(other, "half", x=0)["error"]
+
+
+def test_the_settings_that_an_included_app_or_tool_gives_come_first() -> None:
+    other = numbers(lenient=True, nan="refuse")
+    other.add_tool(other.tools["half"].fn, name="strict", lenient=False)
+    app = App("app", lenient=False, nan="null")
+    app.include(other)
+
+    assert ask(app, "half", x="8") == {"result": 4.0}
+    assert "not finite" in ask(app, "half", x=0)["error"]
+    assert "expected int" in ask(app, "strict", x="8")["error"]
+
+
+def test_of_several_including_apps_the_nearest_that_gives_a_setting_counts() -> None:
+    middle, outer = App("middle", nan="null"), App("outer", nan="refuse", lenient=False)
+    middle.include(numbers())
+    outer.include(middle)
+
+    assert ask(outer, "half", x=0) == {"result": None}
+    assert "expected int" in ask(outer, "half", x="8")["error"]
+
+
+def test_an_included_function_that_wrap_made_has_the_nan_setting_too() -> None:
+    other = App("other")
+
+    @other.tool
+    @wrap
+    def mean() -> Any:
+        return {"mean": float("nan")}
+
+    app = App("app", nan="null")
+    app.include(other)
+
+    assert ask(app, "mean") == {"mean": None}
 
 
 def test_the_contract_of_the_including_app_counts() -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from dataclasses import dataclass
 from datetime import datetime
+from math import inf, nan
 from typing import Any
 
+import pydantic
 import pytest
 
-from answerback import wrap
+from answerback import App, wrap
 from answerback.content import Embedded, Image, Text
 from answerback.dialects import envelope
 from answerback.errors import NotFound, ToolError
@@ -323,3 +326,81 @@ def test_an_object_that_says_only_that_it_failed_is_an_error(status: str) -> Non
     found = asyncio.run(wrap(lambda: {"status": status})())
 
     assert found["success"] is False
+
+
+class Reading(pydantic.BaseModel):
+    celsius: float
+
+
+@dataclass
+class Point:
+    x: float
+
+
+NOT_FINITE = [
+    ([1.0, inf], {"result": [1.0, None]}),
+    ({"a": {"b": nan}}, {"a": {"b": None}}),
+    (Point(nan), {"x": None}),
+    (Reading(celsius=nan), {"celsius": None}),
+    (success("text", data={"a": -inf}), {"a": None}),
+    ({"success": True, "data": {"a": nan}}, {"a": None}),
+    ({"content": [Text("a")], "data": {"a": nan}}, {"a": None}),
+]
+
+
+@pytest.mark.parametrize(("result", "data"), NOT_FINITE)
+def test_a_float_that_is_not_finite_is_null_if_wrap_is_told_so(result: Any, data: Any) -> None:
+    found = asyncio.run(wrap(lambda: result, nan="null")())
+
+    check(found)
+    assert found["data"] == data
+    assert "NaN" not in texts(found)[0]
+
+
+def test_wrap_with_options_is_a_decorator() -> None:
+    @wrap(nan="null")
+    def means() -> list[float]:
+        return [nan]
+
+    assert asyncio.run(means())["data"] == {"result": [None]}
+
+
+def test_a_number_that_is_null_is_a_result_without_data() -> None:
+    found = asyncio.run(wrap(lambda: nan, nan="null")())
+
+    assert found["success"]
+    assert "data" not in found
+
+
+@pytest.mark.parametrize(("result", "data"), NOT_FINITE)
+def test_a_wrapped_function_has_the_setting_of_its_app(result: Any, data: Any) -> None:
+    app = App("test", nan="null")
+
+    @app.tool
+    @wrap
+    def mean() -> Any:
+        return result
+
+    reply = asyncio.run(app.call("mean"))
+
+    assert reply.error is None
+    assert (data if reply.data == data else {"result": reply.data}) == data
+
+
+def test_the_setting_of_wrap_itself_comes_first() -> None:
+    app = App("test", nan="null")
+
+    @app.tool
+    @wrap(nan="refuse")
+    def mean() -> float:
+        return nan
+
+    reply = asyncio.run(app.call("mean"))
+
+    assert reply.error is not None
+    assert reply.error.code == "INVALID_OUTPUT"
+
+
+def test_wrap_refuses_another_setting_for_nan() -> None:
+    with pytest.raises(TypeError, match="nan='zero' should be 'refuse' or 'null'"):
+        wrap(lambda: 1, nan="zero")  # type: ignore[call-overload]  # the mistake of the test

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
 
-from .context import take_peer
+from .context import Context, take_peer
 from .contract import Contract, Dialect, contract_named
 from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
     from .content import Icon
+    from .gates import Redeemed, UsedTokens
     from .lifespan import LifespanFunction
     from .records import Records, Sink
     from .reply import Reply
@@ -66,6 +67,8 @@ class AppOptions(TypedDict, total=False):
     """The gates of all tools, resources, prompts and completions; they run before their own."""
     challenge: Literal["auto", "http", "result"]
     """How a client over MCP learns that it must log in: by an HTTP status or in the result."""
+    used_tokens: UsedTokens
+    """Remembers which links of gates were used; by default `UsedFiles()`, for one machine."""
     middleware: Sequence[Middleware]
     """Functions around each run: `async def timing(call, next)`; the first is outermost."""
     observers: Sequence[Observer]
@@ -90,22 +93,19 @@ class App(Registry):
         )
         if "codes" in options:
             add_codes(options["codes"])
-        if "returns" in options:
-            self.tool_defaults["returns"] = options["returns"]
-        if "nan" in options:
-            self.tool_defaults["nan"] = options["nan"]
+        self.tool_defaults = _tool_defaults(options)
         if (records := options.get("records")) is not None:
             self.records = _records(records)
         if (function := options.get("lifespan")) is not None:
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
-        if requires := options.get("requires"):
-            self.requires = tuple(requires)
+        self.requires = tuple(options.get("requires", ()))
         self.challenge = options.get("challenge", "auto")
+        self._used_tokens = options.get("used_tokens")
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
-        self.url = options.get("url", "")
+        self.url = _url(options)
         if middleware := options.get("middleware"):
             from .calls.around import checked_middleware
 
@@ -148,9 +148,10 @@ class App(Registry):
         from .types.json_text import ENCODER
         from .wires.memory import call
 
+        user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
         peer = take_peer(arguments)
         encoded = ENCODER.encode(arguments)
-        return await call(self.handlers, name, encoded, peer, contract=self.contract)
+        return await call(self.handlers, name, encoded, peer, user, contract=self.contract)
 
     def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
         """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
@@ -171,6 +172,17 @@ class App(Registry):
             self.overrides.clear()
             self.overrides.update(before)
 
+    def redeem(self, token: str, user: Any) -> Redeemed:
+        """Accept the token in a link of a gate, for the page that the link leads to.
+
+        *user* is the user who is logged in at the page, and must be the one that the link was made
+        for. A token can be redeemed once. Raises LinkRefused.
+        """
+        from .gates.links import redeem
+        from .gates.used_tokens import UsedFiles
+
+        return redeem(token, user, self._used_tokens or UsedFiles())
+
     def running(self) -> AbstractAsyncContextManager[None]:
         """Start the lifespan and stop it at the end: `async with app.running():`, for tests."""
         if self.lifespan is not None:
@@ -178,6 +190,14 @@ class App(Registry):
         from contextlib import nullcontext
 
         return nullcontext()
+
+    @property
+    def state(self) -> Any:
+        """The value that the lifespan yielded, for code beside the tools, such as a route's.
+
+        It is None without a lifespan, and before the lifespan has started.
+        """
+        return None if self.lifespan is None else self.lifespan.state
 
     @property
     def handlers(self) -> Handlers:
@@ -256,6 +276,25 @@ def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
     if isinstance(arguments, str):
         refuse_text(arguments)
     refuse_run_options({**unknown})
+
+
+def _url(options: AppOptions) -> str:
+    url = options.get("url", "")
+    if url and getattr(options.get("auth"), "url", url) != url:
+        raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
+    return url
+
+
+def _tool_defaults(options: AppOptions) -> ToolOptions:
+    """Return the options of tools that the app gives."""
+    defaults: ToolOptions = {}
+    if "lenient" in options:
+        defaults["lenient"] = options["lenient"]
+    if "returns" in options:
+        defaults["returns"] = options["returns"]
+    if "nan" in options:
+        defaults["nan"] = options["nan"]
+    return defaults
 
 
 def _records(records: Sink | Records) -> Records:

@@ -160,8 +160,7 @@ class Composition:
     def _serves(self, name: str, entry: Tool) -> bool:
         tags = entry.settings.tags
         # A widget belongs to tools, which the tags select.
-        is_widget = getattr(entry, "is_widget", False)
-        if self.only and self.only.isdisjoint(tags) and not is_widget:
+        if self.only and self.only.isdisjoint(tags) and not entry.is_widget:
             return False
         if not self.without.isdisjoint(tags):
             return False
@@ -186,6 +185,9 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
     wrong: object = other
     if not isinstance(wrong, Registry):
         raise TypeError(f"include takes an App, not {type(wrong).__name__}")
+    wrong = prefix
+    if not isinstance(wrong, str):
+        raise TypeError(f"prefix={prefix!r} should be a str, such as prefix='jira_'")
     if not _PREFIX.fullmatch(prefix):
         raise ValueError(
             f"prefix={prefix!r} cannot begin a name; use up to 64 of A-Z a-z 0-9 _ . -"
@@ -342,25 +344,30 @@ _INDEPENDENT = frozenset({"signature", "docstring"})
 
 
 def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
-    """A copy of *entry* that has its name in *app*, and the contract of *app*."""
+    """A copy of *entry* that has its name in *app*, and the contract and settings of *app*."""
     if kind in ("tools", "prompts") and len(key) > _MAX_NAME:
         raise ValueError(f"{key!r} is longer than {_MAX_NAME} characters; take a shorter prefix")
     if kind == "tools" and app.contract.route == "/" and key in RESERVED_ROUTES:
         raise ValueError(f"/{key} is a route of the server's; include with another prefix")
     made = object.__new__(type(entry))
-    same_contract = entry.contract is app.contract
+    inherited = _inherited(entry, app) if kind == "tools" else {}
+    is_same = entry.contract is app.contract and not inherited
     for name, value in vars(entry).items():
-        if same_contract or name in _INDEPENDENT or not _is_cached(type(entry), name):
+        if is_same or name in _INDEPENDENT or not _is_cached(type(entry), name):
             setattr(made, name, value)
+    if inherited:
+        made.given = entry.given | inherited.keys()
+        made.use_settings(msgspec.structs.replace(entry.settings, **inherited))
     if kind in ("tools", "prompts"):
         made.name = key
     made.contract = app.contract
     made.path = (app, *entry.path)
     made.around = (*app.middleware, *entry.around)
-    if app.requires or entry.gates is not None:
+    requires = () if entry.is_widget else app.requires
+    if requires or entry.gates is not None:
         from .tools.gate_list import add_gates
 
-        add_gates(made, app.requires, app.limits.gates)
+        add_gates(made, requires, app.limits.gates)
         app.has_gates = True
     if app.runs_plain and (entry.around or any(each.observers for each in entry.path)):
         raise ValueError(
@@ -371,6 +378,11 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     with suppress(NameError):
         _ = made.returns
     return made
+
+
+def _inherited(entry: Tool, app: Registry) -> dict[str, Any]:
+    """The settings of *app* that neither the tool nor an app nearer to it has given."""
+    return {name: each for name, each in app.tool_defaults.items() if name not in entry.given}
 
 
 def _is_cached(kind: type[Tool], name: str) -> bool:

@@ -56,16 +56,25 @@ class Text(msgspec.Struct, frozen=True):
             _check_meta(self.meta)
 
 
-class MediaOptions(TypedDict, total=False):
-    """The arguments that `Image` and `Audio` take by name."""
+if TYPE_CHECKING:
 
-    url: str | None
-    alt: str | None
-    width: int | None
-    height: int | None
-    caption: str | None
-    annotations: Annotations | None
-    meta: Meta
+    class MediaOptions(TypedDict, total=False):
+        """The arguments that `Image` and `Audio` take by name."""
+
+        url: str | None
+        alt: str | None
+        width: int | None
+        height: int | None
+        caption: str | None
+        annotations: Annotations | None
+        meta: Meta
+
+    class EmbeddedOptions(TypedDict, total=False):
+        """The arguments that `Embedded` takes by name."""
+
+        annotations: Annotations | None
+        meta: Meta
+        content_meta: Meta
 
 
 class _Bytes(msgspec.Struct, frozen=True):
@@ -167,14 +176,6 @@ class Link(_Named, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         if self.meta is not None:
             _check_meta(self.meta)
-
-
-class EmbeddedOptions(TypedDict, total=False):
-    """The arguments that `Embedded` takes by name."""
-
-    annotations: Annotations | None
-    meta: Meta
-    content_meta: Meta
 
 
 class Embedded(msgspec.Struct, frozen=True):

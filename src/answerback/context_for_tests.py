@@ -36,8 +36,9 @@ class TestContext(Context[Any]):
     """A Context for tests; *answers* are given to the questions of the tool, in this order.
 
     The answer to `elicit` is the value, or an object with the fields of the form, or `Declined`;
-    to `sample` the text of the model, to `roots` a list of URIs. *user* and *headers* are those of
-    the request. *state* is for a function that is called directly; `app.call` has that of the app.
+    to `sample` the text of the model, to `roots` a list of URIs. *user*, *headers* and *meta* are
+    those of the request. *state* is for a function that is called directly; `app.call` has that of
+    the app.
     """
 
     # pytest would take the name for a class of tests.
@@ -50,8 +51,9 @@ class TestContext(Context[Any]):
         state: Any = None,
         user: Any = None,
         headers: Mapping[str, str] | None = None,
+        meta: Mapping[str, Any] | None = None,
     ) -> None:
-        self._peer = _RecordingPeer(answers, _RequestOfTest(user, headers))
+        self._peer = _RecordingPeer(answers, _RequestOfTest(user, headers, meta))
         self._state = state
         super().__init__(Call("test", peer=self._peer))
 
@@ -83,11 +85,14 @@ class TestContext(Context[Any]):
 
 
 class _RequestOfTest(RequestInfo):
-    """The request with the user and the headers that the test gave."""
+    """The request with the user, the headers and the `_meta` that the test gave."""
 
-    def __init__(self, user: Any, headers: Mapping[str, str] | None) -> None:
+    def __init__(
+        self, user: Any, headers: Mapping[str, str] | None, meta: Mapping[str, Any] | None
+    ) -> None:
         super().__init__("memory")
         self._user = user
+        self.meta = meta
         if headers is not None:
             self.headers = RequestHeaders(headers.items())
 

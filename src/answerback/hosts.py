@@ -24,6 +24,10 @@ _ENDPOINT = re.compile(
 _CLAUDE_SUFFIX = ".claudemcpcontent.com"
 
 
+LOGS_IN_BY_RESULT: tuple[HostName, ...] = ("chatgpt",)
+"""The hosts that read `mcp/www_authenticate` in a result, and log in by that."""
+
+
 class Quirk(msgspec.Struct, frozen=True):
     """A host's need beyond MCP Apps, and what is done for it here."""
 
@@ -31,8 +35,8 @@ class Quirk(msgspec.Struct, frozen=True):
     need: str
     done: str
     source: str
-    checked: str
-    """The day on which the source was last read."""
+    date: str
+    """The day of the report, or on which a reference was read."""
 
 
 def detect_host(user_agent: str | None, client: str | None) -> HostName:
@@ -61,43 +65,71 @@ _CHECKED = "2026-11-16"
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "Claude",
-        "`ui.domain` is absent, or exactly the digest of the endpoint's URL; any other is refused",
+        "`ui.domain` is absent, or has the digest of the exact URL that the user entered",
         "`ui.domain` on the content of `resources/read`, for Claude alone",
-        "ext-apps issue 671",
-        _CHECKED,
+        "laravel/mcp issue 218, skybridge issue 704",
+        "2026-05-18",
     ),
     Quirk(
         "Claude",
-        "the CSP stands on the content of `resources/read`",
+        "the CSP stands on the page; on a tool it is ignored",
         "the CSP is on the content and in the list, never on the tool",
-        "claude-ai-mcp issue 61",
-        _CHECKED,
+        "frontmcp issue 455",
+        "2026-05-28",
     ),
     Quirk(
         "Claude",
-        "the URI of the widget in `ui.resourceUri` and in the flat key `ui/resourceUri`",
-        "both are on every tool with a widget",
-        "claude-ai-mcp issues 61 and 71",
-        _CHECKED,
+        "the URI of the widget also in the old flat key `ui/resourceUri`",
+        "both keys are on every tool with a widget",
+        "claude-ai-mcp issue 71",
+        "2026-02-27",
     ),
     Quirk(
         "Claude",
         "the page sends `ui/notifications/initialized`, or it stays hidden",
         "the bridge sends it, also if the host's answer is incomplete or late",
-        "ext-apps issue 671",
-        _CHECKED,
+        "claude-ai-mcp issue 61, ext-apps issue 671",
+        "2026-04-20",
     ),
     Quirk(
         "Claude",
-        "never reads the widget of a server that speaks 2026-07-28",
-        "nothing; clients of 2025-11-25 are served too",
+        "some versions ignore the origins of the CSP",
+        "the bridge is inline; put your scripts and styles into the page too",
+        "claude-ai-mcp issue 40",
+        "2026-07-05",
+    ),
+    Quirk(
+        "Claude",
+        "`ping` is answered, or no widget is shown",
+        "it is, in all versions that have it; 2026-07-28 has it no more",
+        "ext-apps issue 671",
+        "2026-09-02",
+    ),
+    Quirk(
+        "Claude",
+        "reads no widget of a server that speaks 2026-07-28",
+        "nothing can be done here; the text of the reply is shown",
         "claude-ai-mcp issue 1060",
-        _CHECKED,
+        "2026-09-20",
+    ),
+    Quirk(
+        "Claude Code",
+        "shows no widgets",
+        "the text of the reply is shown",
+        "claude-code issue 95149",
+        "2026-09-17",
     ),
     Quirk(
         "ChatGPT",
         "`readOnlyHint`, `destructiveHint` and `openWorldHint` on every tool",
         "a tool with a widget always has the three",
+        "Apps SDK reference",
+        _CHECKED,
+    ),
+    Quirk(
+        "ChatGPT",
+        "asks its user to log in by `mcp/www_authenticate` in a result at HTTP 200",
+        'such a result instead of HTTP 401 or 403, unless `App(challenge="http")`',
         "Apps SDK reference",
         _CHECKED,
     ),
@@ -117,7 +149,7 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     Quirk(
         "ChatGPT",
-        "`openai/toolInvocation/invoking` and `invoked` of at most 64 characters",
+        "`openai/toolInvocation/invoking` and `invoked` have at most 64 characters",
         "longer texts are refused at registration",
         "Apps SDK reference",
         _CHECKED,
@@ -127,6 +159,13 @@ QUIRKS: tuple[Quirk, ...] = (
         "give the page no `structuredContent`, or the result before it listens",
         "the bridge listens first, and reads the data from the text again",
         "tidebreak issue 571",
+        _CHECKED,
+    ),
+    Quirk(
+        "several",
+        "send messages that are older than the specification",
+        "the bridge takes them",
+        "assistant-ui issue 4276",
         _CHECKED,
     ),
 )

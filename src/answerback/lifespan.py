@@ -334,6 +334,36 @@ def entered(managers: Managers) -> Iterator[None]:
             lifespan.is_started = False
 
 
+class _TooLate(BaseException):
+    """Ends a plain lifespan that takes too long; an author's `except Exception` lets it pass."""
+
+
+@contextmanager
+def _raise_after(seconds: float) -> Iterator[None]:
+    """Raise _TooLate in the block after *seconds*, and each second from then on.
+
+    By a signal, because the block runs in the thread that opened the lifespan. Without such a
+    signal, as on Windows and outside of the main thread, the block may take as long as it likes.
+    """
+    # The module behind `signal`, whose import takes a millisecond of each call.
+    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
+
+    def expire(*_: object) -> None:
+        raise _TooLate
+
+    try:
+        before = signal.signal(signal.SIGALRM, expire)
+    except (AttributeError, ValueError):
+        yield
+        return
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
+
+
 class SingleRun:
     """Runs a lifespan around one call in a process that serves nothing else.
 
@@ -369,13 +399,20 @@ class SingleRun:
         return self._runner.run(steps, context=copy_context())
 
     def stop(self) -> None:
-        """Close. A failure is logged: the call has its reply already."""
+        """Close, within its time. A failure is logged: the call has its reply already."""
+        seconds = self._lifespan.seconds
         try:
             if self._runner is not None:
                 self.run_async(self._lifespan.stop())
-            self._stack.close()
+            with _raise_after(seconds):
+                self._stack.close()
         except LifespanFailed as error:
             log_failure(error)
+            if error.is_hanging:
+                # Closing the loop would wait for it.
+                self._runner = None
+        except _TooLate:
+            log_failure(LifespanFailed(f"the lifespan did not end within {seconds:g} seconds"))
         except Exception as exc:  # noqa: BLE001 -- the author's code may raise anything
             log_failure(failed(exc, "end"))
         finally:

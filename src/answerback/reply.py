@@ -209,7 +209,7 @@ def failure(
         raise ValueError(f"kind={kind!r} should be a code such as 'NOT_FOUND', or a class")
     if code == UNKNOWN_ERROR and kind is not None:
         code = kind
-    if not isinstance(code, str):
+    if isinstance(code, dict):
         raise TypeError(f"code={code!r} should be a str; metadata is given by name, meta=…")
     if meta:
         _check_meta(meta)

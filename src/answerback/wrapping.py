@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import UTC, datetime
-from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias
+from functools import cache, partial, wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, get_args, overload
 
 import msgspec
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 Envelope: TypeAlias = dict[str, Any]
+Nan = Literal["refuse", "null"]
+Wrapped: TypeAlias = Callable[P, Coroutine[Any, Any, Envelope]]
 
 # The members that the envelope requires of its types of content; other types are not checked.
 _REQUIRED = {
@@ -34,19 +36,32 @@ _REQUIRED = {
 _MESSAGE_MEMBERS = ("detail", "msg", "reason", "description", "error_description", "title")
 
 
-def wrap(fn: Callable[P, Any]) -> Callable[P, Coroutine[Any, Any, Envelope]]:
+@overload
+def wrap(fn: Callable[P, Any], /, *, nan: Nan | None = None) -> Wrapped[P]: ...
+@overload
+def wrap(*, nan: Nan | None = None) -> Callable[[Callable[P, Any]], Wrapped[P]]: ...
+def wrap(fn: Any = None, /, *, nan: Nan | None = None) -> Any:
     """Make an async function with the parameters of *fn* that returns an envelope.
 
     An envelope that *fn* returns is only completed. An unexpected exception is masked: the
     message to the caller has a reference, and the log has the traceback with it.
+    With nan="null" a float that is not finite becomes null; without *nan* the App decides that the
+    function is registered with, and elsewhere such a float is an error.
     """
+    if nan not in (None, *get_args(Nan)):
+        raise TypeError(f"nan={nan!r} should be 'refuse' or 'null'")
+    return partial(_wrapped, nan=nan) if fn is None else _wrapped(fn, nan)
 
+
+def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
     @wraps(fn)
     async def call(*args: P.args, **kwargs: P.kwargs) -> Envelope:
         try:
             result = fn(*args, **kwargs)
             if isinstance(result, Awaitable):
                 result = await result
+            if nan == "null":
+                result = _with_null(result)
             return _to_json_values(_envelope_from_result(result))
         # SystemExit is caught too: sys.exit() in a tool must end the call, not the program.
         except (Exception, SystemExit) as exc:  # noqa: BLE001 -- every failure is an envelope
@@ -54,7 +69,32 @@ def wrap(fn: Callable[P, Any]) -> Callable[P, Coroutine[Any, Any, Envelope]]:
 
     # An App takes what such a tool returns for a reply, whatever type *fn* declares.
     call.__dict__["returns_envelope"] = True
+    if nan is None:
+        call.__dict__["with_nan_as_null"] = partial(_wrapped, fn, "null")
     return call
+
+
+def _with_null(result: Any) -> Any:
+    """Return the result with null for each float that is not finite, but in blocks."""
+    match result:
+        case Reply(data=data):
+            if data is msgspec.UNSET:
+                return result
+            return msgspec.structs.replace(result, data=_values_with_null(data))
+        case dict():
+            return {
+                key: each if key == "content" else _values_with_null(each)
+                for key, each in result.items()
+            }
+        case [*items] if any(isinstance(item, BLOCKS) for item in items):
+            return result
+        case _ if isinstance(result, BLOCKS):
+            return result
+    return _values_with_null(result)
+
+
+def _values_with_null(value: Any) -> Any:
+    return _any_output(nan_is_null=True).encode(value)[1]
 
 
 def _failure_envelope(fn: Callable[..., Any], exc: BaseException) -> Envelope:
@@ -198,7 +238,8 @@ def _to_json_values(found: Envelope) -> Envelope:
 
 
 @cache
-def _any_output() -> Output:
+def _any_output(*, nan_is_null: bool = False) -> Output:
+    from .types.nan_as_null import with_nan_as_null
     from .types.output import Output
 
-    return Output(Any)
+    return Output(with_nan_as_null(Any) if nan_is_null else Any)

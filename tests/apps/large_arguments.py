@@ -30,6 +30,11 @@ class Batch:
     points: list[Point]
 
 
+@dataclass
+class Tree:
+    kids: list["Tree"]
+
+
 class Model(pydantic.BaseModel):
     a: int = 0
 
@@ -70,6 +75,31 @@ def named(x: dict[str, int]) -> int:
 @app.tool
 def tables(x: list[list[int]]) -> int:
     return len(x)
+
+
+@app.tool
+def deep_tables(x: list[list[list[list[list[int]]]]]) -> int:
+    return len(x)
+
+
+@app.tool
+def deep_names(x: list[dict[str, dict[str, int]]]) -> int:
+    return len(x)
+
+
+@app.tool
+def point_tables(x: list[list[Point]]) -> int:
+    return len(x)
+
+
+@app.tool
+def batches(x: list[Batch]) -> int:
+    return len(x)
+
+
+@app.tool
+def tree(x: Tree) -> int:
+    return len(x.kids)
 
 
 @app.tool

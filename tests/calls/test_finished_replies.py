@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from typing import Any, TypedDict
 
 import pytest
 from mcp_types import CallToolResult, TextContent
 
-from answerback import App, NotFound, Text, validate, wrap
+from answerback import App, NotFound, Text, success, validate, wrap
 from answerback.calls.call import Call
 
 CONTRACTS = ["standard", "aligned", "envelope", "apps", "direct"]
@@ -172,6 +173,58 @@ def test_the_json_text_of_an_mcp_result_is_not_sent_twice() -> None:
     }
 
     assert answer(value).to("mcp")["content"] == [{"type": "text", "text": '{"celsius":-3}'}]
+
+
+POINT = {"x": 1, "y": [2]}
+OWN_TEXT = [
+    {"content": [{"type": "text", "text": "here"}], "structuredContent": POINT},
+    {"success": True, "content": [{"type": "text", "text": "here"}], "data": POINT},
+    success("here", data=POINT),
+]
+
+
+@pytest.mark.parametrize("contract", ["standard", "aligned", "direct", "apps"])
+@pytest.mark.parametrize("value", OWN_TEXT)
+def test_an_own_text_is_sent_alone_if_the_tool_is_not_structured(value: Any, contract: str) -> None:
+    app = App("test", contract=contract)
+    app.add_tool(lambda: value, name="find", structured=False)
+
+    sent = app.write(asyncio.run(app.call("find")), "mcp")
+
+    assert sent == {"content": [{"type": "text", "text": "here"}], "isError": False}
+
+
+@pytest.mark.parametrize("value", OWN_TEXT)
+def test_an_own_text_is_followed_by_the_json_under_the_standard_contract(value: Any) -> None:
+    app = App("test")
+    app.add_tool(lambda: value, name="find")
+
+    sent = app.write(asyncio.run(app.call("find")), "mcp")
+
+    assert [each["text"] for each in sent["content"]] == ["here", '{"x":1,"y":[2]}']
+    assert sent["structuredContent"] == POINT
+
+
+JSON_TEXTS = ['{"x":1,"y":[2]}', '{"x": 1, "y": [2]}', '{\n  "y": [2],\n  "x": 1\n}']
+
+
+@pytest.mark.parametrize("text", JSON_TEXTS)
+@pytest.mark.parametrize("structured", [True, False])
+def test_a_text_that_is_the_json_of_the_data_is_sent_once(text: str, structured: bool) -> None:
+    app = App("test")
+    block = {"type": "text", "text": text}
+    app.add_tool(lambda: success(text, data=POINT), name="success", structured=structured)
+    app.add_tool(
+        lambda: {"content": [block], "structuredContent": POINT},
+        name="result",
+        structured=structured,
+    )
+
+    for name in ("success", "result"):
+        sent = app.write(asyncio.run(app.call(name)), "mcp")
+
+        assert [json.loads(each["text"]) for each in sent["content"]] == [POINT]
+        assert ("structuredContent" in sent) == structured
 
 
 def test_an_envelope_without_content_is_completed() -> None:

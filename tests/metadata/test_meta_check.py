@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any, get_type_hints
 
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
+from tests.mcp.official_tools import MODULES
 
 from answerback import (
     App,
@@ -74,6 +77,8 @@ EVERYWHERE = ["success", "failure", "tool", "resource", "content", "embedded", *
         ("mcp/www_authenticat", "mcp/www_authenticate"),
         ("mcp/www-authenticate", "mcp/www_authenticate"),
         ("ui/resourceURI", "ui/resourceUri"),
+        ("openai/invoking", "openai/toolInvocation/invoking"),
+        ("openai/fileParameters", "openai/fileParams"),
     ],
 )
 def test_a_misspelt_key_is_refused_with_the_near_name(place: str, misspelt: str, near: str) -> None:
@@ -89,7 +94,10 @@ def test_keys_of_others_and_keys_that_a_host_may_have_added_pass(place: str) -> 
         "accounts": [1],
         "com.example/outputTemplat": 1,
         "io.modelcontextprotocol/x": None,
-        "openai/somethingNobodyKnowsYet": 5,
+        "openai/widgetState": {"a": 1},
+        "openai/widgetTitle": "a",
+        "openai/toolInvocation/failed": "It failed.",
+        "openai/outputSchema": {},
         "mcp/other": {},
     }
 
@@ -144,7 +152,7 @@ def test_settings_of_the_widget_are_refused_on_a_tool(member: str) -> None:
     ("place", "key", "value", "right_place"),
     [
         ("tool", "openai/widgetCSP", CSP, r"app.resource\(uri, content_meta=…\)"),
-        ("tool", "openai/widgetDescription", "a", r"app.resource\(uri, meta=…\)"),
+        ("tool", "openai/widgetDescription", "a", r"app.widget\(…\) or app.resource"),
         ("tool", "mcp/www_authenticate", "Bearer", r"failure\(meta=…\)"),
         ("resource", "openai/outputTemplate", "ui://a", r"@app.tool\(meta=…\)"),
         ("content", "openai/fileParams", ["a"], r"@app.tool\(meta=…\)"),
@@ -234,3 +242,58 @@ def _typed_members(kind: Any) -> dict[str, Any]:
 
 def test_each_key_of_the_table_has_a_dated_source() -> None:
     assert {key.source for key in KEYS if "202" not in key.source} == set()
+
+
+SCHEMA = MODULES / "@modelcontextprotocol" / "ext-apps" / "dist" / "src" / "generated"
+SAMPLES: list[dict[str, Any]] = [
+    {},
+    {"resourceUri": "ui://a", "visibility": ["app"]},
+    {"visibility": ["user"]},
+    {"visibility": "app"},
+    {"resourceUri": 5},
+    {"csp": {}},
+    {"permissions": {}},
+    {"csp": {"connectDomains": ["https://a.example"], "frameDomains": []}},
+    {"csp": {"connectDomains": "https://a.example"}},
+    {"csp": {"resourceDomains": [5]}},
+    {"csp": {"baseUriDomains": []}, "prefersBorder": False, "domain": "a.example"},
+    {"permissions": {"camera": {}, "clipboardWrite": {}}},
+    {"permissions": {"camera": True}},
+    {"permissions": {"camera": {"a": 1}}},
+    {"prefersBorder": 1},
+    {"domain": None},
+]
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=str)
+@pytest.mark.parametrize(
+    ("place", "definition"), [("tool", "McpUiToolMeta"), ("content", "McpUiResourceMeta")]
+)
+def test_ui_is_accepted_and_refused_as_the_schema_of_mcp_apps_says(
+    place: str, definition: str, sample: dict[str, Any]
+) -> None:
+    schema = json.loads((SCHEMA / "schema.json").read_bytes())["$defs"][definition]
+    is_valid = jsonschema.Draft202012Validator(schema).is_valid(sample)
+
+    try:
+        give(place, {"ui": sample})
+    except (TypeError, ValueError):
+        is_accepted = False
+    else:
+        is_accepted = True
+
+    assert is_accepted == is_valid
+
+
+@pytest.mark.parametrize(
+    ("place", "definition"), [("tool", "McpUiToolMeta"), ("content", "McpUiResourceMeta")]
+)
+def test_ui_has_the_members_of_the_schema_of_mcp_apps(place: Place, definition: str) -> None:
+    schema = json.loads((SCHEMA / "schema.json").read_bytes())["$defs"][definition]
+    allowed = {name for name, member in schema["properties"].items() if member != {"not": {}}}
+    (key,) = [key for key in KEYS if key.name == "ui" and place in key.places]
+
+    assert set(key.kind.members) == allowed
+    for name, member in key.kind.members.items():
+        properties = schema["properties"][name].get("properties", {})
+        assert set(member.members) == set(properties)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from answerback import App, Context, Embedded, Image, success
+from answerback.testing import TestContext
 
 BORDER = {"openai/widgetPrefersBorder": True, "ui": {"prefersBorder": True}}
 SCHEMES: list[Any] = [{"type": "noauth"}, {"type": "oauth2", "scopes": ["accounts:read"]}]
@@ -79,7 +80,8 @@ def test_the_meta_of_a_block_is_that_of_the_content_too() -> None:
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26"])
 def test_versions_without_meta_in_contents_get_none(version: str) -> None:
-    app = app_with_widget("<p>", content_meta=BORDER)
+    """Only `ui` is sent all the same: hosts of widgets read it in every version."""
+    app = app_with_widget("<p>", content_meta={"own": 1})
 
     (content,) = ask(app, "resources/read", version, uri="ui://widget/a.html")["contents"]
 
@@ -127,6 +129,23 @@ def test_security_schemes_are_listed_on_the_tool_and_in_its_meta() -> None:
     assert tool["securitySchemes"] == SCHEMES
     assert tool["_meta"] == meta | {"securitySchemes": SCHEMES}
     assert app.tools["balances"].settings.meta == meta
+
+
+def test_security_schemes_in_the_meta_of_a_tool_are_listed_on_the_tool_too() -> None:
+    app = App("schemes")
+    app.add_tool(lambda: 1, name="balances", meta={"securitySchemes": SCHEMES})
+
+    (tool,) = ask(app, "tools/list")["tools"]
+
+    assert tool["securitySchemes"] == tool["_meta"]["securitySchemes"] == SCHEMES
+
+
+def test_two_different_lists_of_security_schemes_are_refused() -> None:
+    app = App("schemes")
+    meta = {"securitySchemes": SCHEMES[:1]}
+
+    with pytest.raises(ValueError, match="meta has other 'securitySchemes' than security_schemes="):
+        app.add_tool(lambda: 1, name="balances", meta=meta, security_schemes=SCHEMES)
 
 
 def test_a_tool_without_security_schemes_lists_none() -> None:
@@ -215,3 +234,10 @@ def test_hints_that_are_absent_or_of_a_wrong_type_are_none(
     meta: Any, found: dict[str, str]
 ) -> None:
     assert hints_of(meta) == NO_HINTS | found
+
+
+def test_a_context_for_tests_has_the_hints_that_it_was_given() -> None:
+    ctx = TestContext(meta={"openai/locale": "de"})
+
+    assert ctx.request.hints.locale == "de"
+    assert TestContext().request.hints.locale is None

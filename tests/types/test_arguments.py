@@ -533,3 +533,14 @@ def test_a_value_in_the_right_format_but_outside_its_limits_gets_no_hint() -> No
 
 def test_a_known_name_in_another_case_is_suggested() -> None:
     assert _problems(_arguments(x=int), b'{"X": 1}')["X"].hint == "did you mean 'x'?"
+
+
+def test_an_argument_of_any_type_stays_whole_beside_one_that_is_repaired() -> None:
+    arguments = Arguments(
+        [Parameter(name="n", annotation=int), Parameter(name="x", annotation=Any)], lenient=True
+    )
+
+    repaired = arguments.decode(b'{"n":1.0,"x":[1,{"a":[2]}]}')
+    read = arguments.decode(b'{"n":"1","x":[1,{"a":[2]}]}')
+
+    assert repaired == read == {"n": 1, "x": [1, {"a": [2]}]}

@@ -8,6 +8,7 @@ from typing import Annotated, Any, assert_type
 from fastapi import FastAPI
 
 from answerback import (
+    CSP,
     Annotations,
     App,
     Audio,
@@ -159,11 +160,24 @@ async def in_tests() -> None:
     with_state.overrides[get_pool] = lambda: ["fake"]
 
 
+app.widget(
+    "accounts",
+    html="<p>",
+    csp=CSP(connect=["https://example.com"], redirects={"https://example.com"}),
+    permissions={"camera"},
+    border=True,
+    host="claude",
+)
+app.add_tool(add, widget="accounts", invoking="…", invoked=".", visible_to={"model", "app"})
+app.widget("b", html="<p>", csp={"connect": []})  # type: ignore[arg-type]  # it is a CSP
+app.add_tool(add, visible_to={"user"})  # type: ignore[arg-type]  # there is no such caller
+CSP(["https://example.com"])  # type: ignore[call-arg]  # members are given by name
+
 App("a", returns="value", nan="null", codes={"CITY_UNKNOWN": 404})
 App("a", nan="zero")  # type: ignore[arg-type]  # there is no such value
 failure("gone", code="CITY_UNKNOWN", kind=NotFound)
 app.tool(nmae="x")  # type: ignore[call-overload]  # there is no such option
-App("a", "1.0")  # type: ignore[call-arg, arg-type, unused-ignore]  # options are given by name
+App("a", "1.0")  # type: ignore[call-arg]  # options are given by name
 success("a", 5, (Text("b"),))  # type: ignore[call-overload]  # likewise
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ async def ask(
 ) -> Any:
     """The whole response of one request; a stateful client opens a session before it."""
     sent = {"accept": "application/json, text/event-stream", "user-agent": agent, **(headers or {})}
-    transport = httpx.ASGITransport(served or app.asgi())  # type: ignore[arg-type]  # it is an ASGI app
+    transport = httpx.ASGITransport(served or app.asgi())
     async with httpx.AsyncClient(
         transport=transport, base_url="http://127.0.0.1", headers=sent, timeout=5
     ) as http:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.widgets.conftest import CONNECT, HostPage
+from tests.widgets.conftest import CONNECT, INITIALIZED, HostPage
 
 LINK = "https://shop.example/plans?n=1"
 REFUSAL = {
@@ -60,6 +60,50 @@ def test_the_prompt_shows_the_address_if_the_host_does_not_open_it(host: HostPag
     host.browser.click("button", "widget")
 
     assert host.until("document.querySelector('code')?.textContent") == LINK
+
+
+def test_a_message_that_ends_with_the_link_is_drawn_without_it(host: HostPage) -> None:
+    host.show()
+
+    refuse(host, {"code": "LINK_REQUIRED", "message": f"Link one first: {LINK}", "url": LINK})
+
+    host.until(PROMPT)
+    assert host.browser.accessible("body", "widget").splitlines() == [
+        "- alert:",
+        '  - heading "Link an account to continue" [level=2]',
+        "  - paragraph: Link one first",
+        '  - button "Link account"',
+    ]
+
+
+def test_after_the_link_the_user_can_try_the_call_again(host: HostPage) -> None:
+    host.answer("ui/open-link", result={})
+    host.answer("tools/call", result={"content": [], "structuredContent": {"balance": 1}})
+    context = {"toolInfo": {"tool": {"name": "accounts"}}}
+    host.answer("ui/initialize", result={**INITIALIZED, "hostContext": context})
+    host.show()
+    host.post("ui/notifications/tool-input", {"arguments": {"owner": "Bob"}})
+    refuse(host)
+    host.until(PROMPT)
+    host.browser.click("text=See plans", "widget")
+
+    host.browser.click("text=Try again", "widget")
+
+    assert host.until("seen.length && seen[0].data") == {"balance": 1}
+    assert host.wait_for("tools/call") == {"name": "accounts", "arguments": {"owner": "Bob"}}
+    assert host.run(PROMPT) is None
+
+
+def test_a_host_that_does_not_name_the_tool_offers_no_second_try(host: HostPage) -> None:
+    host.answer("ui/open-link", result={})
+    host.show()
+    refuse(host)
+    host.until(PROMPT)
+
+    host.browser.click("text=See plans", "widget")
+
+    host.wait_for("ui/open-link")
+    assert host.run("document.querySelectorAll('button').length") == 1
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "plans", 7, None])
@@ -118,9 +162,10 @@ def test_no_prompt_is_drawn_if_the_author_wants_none(host: HostPage) -> None:
     host.show(f"answerback.connect({{prompt: false}}); {CONNECT}")
 
     refuse(host)
-    host.show_result(structuredContent={"balance": 1})
+    # The answer to a later request comes after the refusal was worked on.
+    host.post("ping", {}, id=71)
+    host.browser.until("received.some((one) => one.id === 71)")
 
-    host.until("seen.length")
     assert host.run(PROMPT) is None
 
 
@@ -135,6 +180,26 @@ def test_data_after_a_refusal_removes_the_prompt_and_shows_the_page_again(host: 
     host.until("seen.length")
     assert hidden
     assert host.run(SHOWN)
+    assert host.run(PROMPT) is None
+
+
+def test_a_refusal_before_the_page_is_complete_hides_all_of_it(host: HostPage) -> None:
+    openai = {"toolOutput": None, "toolResponseMetadata": {"answerback/refusal": REFUSAL}}
+    host.show(f"{CONNECT}</script><main>Loading</main><script>", openai=openai)
+
+    host.until(PROMPT)
+
+    assert not host.run(SHOWN)
+
+
+def test_data_before_the_page_is_complete_leaves_no_prompt(host: HostPage) -> None:
+    openai = {"toolOutput": None, "toolResponseMetadata": {"answerback/refusal": REFUSAL}}
+    change = "new CustomEvent('openai:set_globals', {detail: {globals: {toolOutput: {balance: 1}, "
+    change += "toolResponseMetadata: {}}}})"
+    host.show(f"{CONNECT}</script><script>dispatchEvent({change})", openai=openai)
+
+    host.until("seen.length")
+
     assert host.run(PROMPT) is None
 
 

@@ -79,7 +79,7 @@ def test_over_rest_it_is_in_meta_or_nowhere(contract: str) -> None:
     route = f"{app.contract.route.rstrip('/')}/accounts"
 
     async def post() -> httpx.Response:
-        transport = httpx.ASGITransport(app.asgi())  # type: ignore[arg-type]  # it is an ASGI app
+        transport = httpx.ASGITransport(app.asgi())
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as http:
             return await http.post(route, json={})
 

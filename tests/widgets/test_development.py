@@ -6,7 +6,9 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from tests.widgets.mcp_requests import VERSIONS, ask, content, uri_of
+from tests.conftest import serving
+from tests.mcp.recording_client import over_http
+from tests.widgets.mcp_requests import STATELESS, VERSIONS, ask, content, uri_of
 
 from answerback import App
 from answerback.registry import Change
@@ -79,3 +81,53 @@ def test_a_file_that_comes_back_is_served_again(file: Path) -> None:
 
     assert "error" in gone
     assert read(app) == "<!doctype html><p>back"
+
+
+PROGRAM = """
+from answerback import App
+
+app = App("bank")
+app.widget("accounts", path="accounts.html", bridge=False)
+app.run()
+"""
+
+
+@pytest.mark.parametrize("version", ["2025-11-25", STATELESS])
+def test_reload_notifies_a_subscriber_of_each_change_of_the_file(file: Path, version: str) -> None:
+    program = file.parent / "bank.py"
+    program.write_text(PROGRAM)
+    uri = {"uri": uri_of("accounts")}
+
+    with serving(program, "--reload") as server, over_http(server.url, version) as client:
+        client.open()
+        if version != STATELESS:
+            client.request("resources/subscribe", uri)
+        changes = {"resourceSubscriptions": [uri_of("accounts")]}
+        client.subscribe(changes, lambda: file.write_text("<!doctype html><p>new"), count=1)
+        read = client.request("resources/read", uri)
+
+    told = [each for each, _ in client.received if "updated" in each.get("method", "")]
+    assert [each["params"]["uri"] for each in told] == [uri_of("accounts")]
+    assert read["result"]["contents"][0]["text"] == "<!doctype html><p>new"
+
+
+def test_debug_reads_the_file_anew(file: Path) -> None:
+    program = file.parent / "bank.py"
+    program.write_text(PROGRAM)
+
+    with serving(program, "--debug") as server, over_http(server.url, STATELESS) as client:
+        file.write_text("<!doctype html><p>new")
+        read = client.request("resources/read", {"uri": uri_of("accounts")})
+
+    assert read["result"]["contents"][0]["text"] == "<!doctype html><p>new"
+
+
+def test_without_a_flag_the_server_keeps_the_page(file: Path) -> None:
+    program = file.parent / "bank.py"
+    program.write_text(PROGRAM)
+
+    with serving(program) as server, over_http(server.url, STATELESS) as client:
+        file.write_text("<!doctype html><p>new")
+        read = client.request("resources/read", {"uri": uri_of("accounts")})
+
+    assert read["result"]["contents"][0]["text"] == "<!doctype html><p>one"

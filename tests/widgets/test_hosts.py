@@ -22,7 +22,7 @@ DOMAIN = "c3d80a4ed901ee05b21755a88273b4a4.claudemcpcontent.com"
 
 
 def bank(url: str = URL, **options: Any) -> App:
-    app = App("bank", **({"url": url} if url else {}))
+    app = App("bank", url=url) if url else App("bank")
     app.widget("accounts", html="<h1>Accounts</h1>", domain="https://a.example.com", **options)
     return app
 
@@ -94,21 +94,33 @@ def test_the_url_is_never_taken_from_the_request(headers: dict[str, str]) -> Non
     assert unknown is None
 
 
+class Login:
+    """Authenticates nobody."""
+
+    url = URL
+    anonymous = True
+
+    async def authenticate(self, credentials: Any) -> None:
+        return None
+
+    def www_authenticate(self, challenge: Any) -> str:
+        return "Bearer"
+
+
 def test_the_url_of_the_authentication_counts_first() -> None:
-    class Login:
-        url = URL
-        anonymous = True
-
-        async def authenticate(self, credentials: Any) -> None:
-            return None
-
-        def www_authenticate(self, challenge: Any) -> str:
-            return "Bearer"
-
     app = bank("https://other.example/mcp")
     app.auth = Login()
 
     assert domain(app, agent="Claude-User") == DOMAIN
+
+
+def test_two_urls_of_one_endpoint_are_refused() -> None:
+    same = App("bank", url=URL, auth=Login())
+
+    with pytest.raises(ValueError, match="is not the url of auth=; leave one of them out"):
+        App("bank", url="https://other.example/mcp", auth=Login())
+
+    assert same.url == URL
 
 
 def test_the_url_of_the_app_that_serves_counts_for_included_widgets() -> None:
@@ -181,12 +193,12 @@ def test_the_command_line_gives_the_url(tmp_path: Path) -> None:
 def test_the_page_on_widgets_shows_the_table_of_hosts() -> None:
     page = (ROOT / "docs" / "widgets.md").read_text()
     rows = [
-        f"| {each.host} | {each.need} | {each.done} | {each.source} | {each.checked} |"
+        f"| {each.host} | {each.need} | {each.done} | {each.source} | {each.date} |"
         for each in QUIRKS
     ]
 
     found = [line for line in page.splitlines() if line.startswith(("| Cl", "| Ch", "| sev"))]
 
     assert found == rows
-    assert all(re.fullmatch(r"20\d\d-\d\d-\d\d", each.checked) for each in QUIRKS)
+    assert all(re.fullmatch(r"20\d\d-\d\d-\d\d", each.date) for each in QUIRKS)
     assert all(each.source for each in QUIRKS)

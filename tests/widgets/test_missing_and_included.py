@@ -11,10 +11,12 @@ import pytest
 from tests.widgets.mcp_requests import ask, content, result, tool, uri_of
 
 from answerback import App
+from answerback.gates import login
 
 PAGE = "<h1>Accounts</h1>"
 PROGRAM = """
 from answerback import App
+from answerback.gates import login
 
 app = App("bank")
 app.widget("accounts", html="<h1>Accounts</h1>")
@@ -170,3 +172,19 @@ def test_tags_that_select_a_tool_leave_its_widget(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, input=read)
 
     assert "<h1>Accounts</h1>" in done.stdout
+
+
+def refused(app: App) -> bool:
+    answer = asyncio.run(ask(app, "resources/read", {"uri": uri_of("accounts")}))
+    found: object = answer.get("error", {}).get("data")
+    return bool(found == {"code": "LOGIN_REQUIRED"})
+
+
+def test_a_page_has_its_own_gates_but_not_those_of_its_app_and_its_tools() -> None:
+    of_app, of_page, of_tool = App("bank", requires=[login()]), App("bank"), App("bank")
+    of_app.widget("accounts", html=PAGE)
+    of_page.widget("accounts", html=PAGE, requires=[login()])
+    of_tool.widget("accounts", html=PAGE)
+    of_tool.add_tool(lambda: 1, name="show", widget="accounts", requires=[login()])
+
+    assert [refused(app) for app in (of_app, of_page, of_tool)] == [False, True, False]

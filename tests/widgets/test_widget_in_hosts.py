@@ -5,80 +5,22 @@ One host is built on the app bridge of ext-apps, the other is like ChatGPT.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
-from typing import Any, NamedTuple
 
-import httpx
 import pytest
-from tests.conftest import ROOT, serving
-from tests.widgets.browser_driver import PAGES, Browser, Loopback, Response, page
+from tests.widgets.browser_driver import Browser
+from tests.widgets.two_hosts import Hosts, two_hosts
 
-WIDGETS = ROOT / "tests" / "apps" / "widgets.py"
 HOSTS = pytest.mark.parametrize("host", ["AppsHost", "ChatGpt"])
 ROWS = "[...document.querySelectorAll('tr')].map((row) => row.innerText.replace(/\\s+/, ' '))"
 FULL = f"{ROWS}.length && {ROWS}"
 ACCOUNTS = ["Checking €1,250.00", "Savings €18,400.50"]
-REFUSAL = {
-    "code": "SUBSCRIPTION_REQUIRED",
-    "message": "Bob has no plan that shows accounts.",
-    "hint": "Choose a plan, then ask again.",
-    "url": "https://bank.example/plans",
-    "feature": "pro",
-}
-FORWARDED = ("accept", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name")
-
-
-class Hosts(NamedTuple):
-    """A page with the two hosts, and two origins that widgets may try to reach."""
-
-    browser: Browser
-    url: str
-    sandbox: str
-    declared: Loopback
-    undeclared: Loopback
-
-    def show(self, host: str, owner: str = "Ada", **config: Any) -> None:
-        """Call the tool and show its widget in *host*."""
-        self.browser.open(self.url)
-        given = {"sandbox": self.sandbox, "tool": "accounts", "args": {"owner": owner}, **config}
-        self.browser.run(f"openIn{host}({json.dumps(given)})")
-
-
-def reached() -> Loopback:
-    open_to_all = {"access-control-allow-origin": "*"}
-    return Loopback({"/": lambda _: Response(b"reached", "text/plain", open_to_all)})
 
 
 @pytest.fixture(scope="session")
 def hosts(browser: Browser, sandbox_url: str) -> Iterator[Hosts]:
-    script = browser.bundle(PAGES / "hosts.js").encode()
-    with (
-        reached() as declared,
-        reached() as undeclared,
-        pytest.MonkeyPatch.context() as environment,
-    ):
-        environment.setenv("DECLARED", declared.url)
-        with serving(WIDGETS) as server, httpx.Client(base_url=server.url) as http:
-
-            def forward(request: BaseHTTPRequestHandler) -> Response:
-                headers = {
-                    name: request.headers[name] for name in FORWARDED if name in request.headers
-                }
-                body = request.rfile.read(int(request.headers.get("content-length", 0)))
-                got = http.request(request.command, "/mcp", content=body, headers=headers)
-                return Response(
-                    got.content, got.headers.get("content-type", ""), {}, got.status_code
-                )
-
-            routes = {
-                "/hosts.html": page("hosts.html"),
-                "/hosts.js": lambda _: Response(script, "text/javascript; charset=utf-8"),
-                "/mcp": forward,
-            }
-            with Loopback(routes) as pages:
-                yield Hosts(browser, f"{pages.url}/hosts.html", sandbox_url, declared, undeclared)
+    with two_hosts(browser, sandbox_url) as opened:
+        yield opened
 
 
 @HOSTS
@@ -132,7 +74,7 @@ def test_the_widget_shows_data_that_the_host_dropped(hosts: Hosts) -> None:
 
 @HOSTS
 def test_the_widget_draws_a_refusal_whose_button_opens_the_link(hosts: Hosts, host: str) -> None:
-    hosts.show(host, owner="Bob", refusal=REFUSAL)
+    hosts.show(host, owner="Bob")
     hosts.browser.until("document.querySelector('[role=alert]')", "widget")
 
     drawn = hosts.browser.accessible("body", "widget").splitlines()
@@ -141,12 +83,13 @@ def test_the_widget_draws_a_refusal_whose_button_opens_the_link(hosts: Hosts, ho
     assert drawn == [
         "- alert:",
         '  - heading "A subscription is needed" [level=2]',
-        "  - paragraph: Bob has no plan that shows accounts.",
-        "  - paragraph: Choose a plan, then ask again.",
+        "  - paragraph: You have no active subscription 'pro'. Subscribe to use accounts",
+        "  - paragraph: open the link, then try again",
         '  - button "See plans"',
     ]
     opened = "(entry) => entry.link ?? entry['openai/openExternal']?.[0].href"
-    assert hosts.browser.until(f"log.map({opened}).find(Boolean)") == "https://bank.example/plans"
+    link = hosts.browser.until(f"log.map({opened}).find(Boolean)")
+    assert link.startswith("https://bank.example/plans?token=")
 
 
 @HOSTS

@@ -384,6 +384,32 @@ def test_on_stdio_sigterm_is_bounded_during_the_start_and_a_hanging_end(
         assert process.wait(10) == 143
 
 
+@pytest.mark.parametrize("wire", ["call", "cgi"])
+def test_around_one_call_an_end_that_hangs_is_reported_and_bounded(file: Path, wire: str) -> None:
+    body = b'{"x":1,"y":2}'
+    request = {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": "/add",
+        "CONTENT_LENGTH": str(len(body)),
+        "CONTENT_TYPE": "application/json",
+    }
+    arguments = ["call", "add", "x=1", "y=2"] if wire == "call" else ["cgi"]
+
+    done = subprocess.run(
+        [sys.executable, str(file), *arguments],
+        input=body,
+        env={**os.environ, **request, "MODE": "hangs at end"},
+        capture_output=True,
+        timeout=BOUND,
+        check=False,
+    )
+
+    assert done.stdout.rstrip().endswith(b'{"result":3}')
+    assert b"the lifespan did not end within 2 seconds" in done.stderr
+    assert done.returncode == 0
+    assert count(file, "close") == 0
+
+
 MOUNTED = """
 from fastapi import FastAPI
 from served import app

@@ -358,6 +358,32 @@ def test_a_certificate_that_cannot_be_used_is_refused_in_one_line(
     assert "cannot be used" in messages[3]
 
 
+def test_the_message_about_a_certificate_names_the_file_and_what_to_do(
+    failing: Path, certificate: tuple[Path, Path], tmp_path: Path
+) -> None:
+    cert, key = certificate
+    words, other_key, locked = (tmp_path / f"{name}.pem" for name in ("words", "other", "locked"))
+    words.write_text("no certificate")
+    generate = ["openssl", "genrsa", "-out", str(other_key), "2048"]
+    subprocess.run(generate, check=True, capture_output=True, timeout=BOUND)
+    lock = ["openssl", "rsa", "-aes256", "-passout", "pass:word", "-in", str(key)]
+    subprocess.run([*lock, "-out", str(locked)], check=True, capture_output=True, timeout=BOUND)
+
+    def message(tls_cert: Path, tls_key: Path | None = None) -> str:
+        flags = () if tls_key is None else ("--tls-key", str(tls_key))
+        return refused(failing, "--tls-cert", str(tls_cert), *flags)
+
+    unusable = "cannot be used: it"
+    assert f"--tls-cert {str(cert)!r} {unusable} has no key; give it with --tls-key" in message(
+        cert
+    )
+    assert f"--tls-cert {str(words)!r} {unusable} has no certificate in PEM" in message(words, key)
+    assert f"--tls-key {str(words)!r} {unusable} has no key in PEM form" in message(cert, words)
+    assert f"--tls-key {str(other_key)!r} {unusable} is not the key of" in message(cert, other_key)
+    assert f"--tls-key {str(locked)!r} {unusable} has a passphrase" in message(cert, locked)
+    assert f"openssl pkey -in {locked}" in message(cert, locked)
+
+
 def test_the_environment_gives_the_host_and_the_port(failing: Path) -> None:
     port = free_port()
 

@@ -16,6 +16,7 @@ SIZE = 4_000_000
 SMALL_SIZE = 256_000
 # The waits of one attempt also have the pauses of a busy machine, so the best attempt counts.
 ATTEMPTS = 10
+POINT = '{"x":1,"y":2}'
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,19 @@ def items(item: str, last: str, size: int = SIZE) -> str:
 
 def members(last: str, size: int = SIZE) -> str:
     return "{" + "".join(f'"n{n:06}":1,' for n in range(size // 12)) + f'"n":{last}}}'
+
+
+def wide(item: str, last: str, size: int = SIZE) -> str:
+    count = size // (len(item) + 9)
+    return "{" + "".join(f'"{n:x}":{item},' for n in range(count)) + f'"n":{last}}}'
+
+
+def nested(value: str, levels: int) -> str:
+    return "[" * levels + value + "]" * levels
+
+
+def tree(value: str, levels: int) -> str:
+    return '{"kids":[' * (levels - 1) + field("kids", value) + "]}" * (levels - 1)
 
 
 def field(name: str, value: str) -> str:
@@ -84,11 +98,35 @@ def least_longest_wait(server: Server, tool: str, value: str, status: int, enoug
         ("shares", items("1", '""')),
         ("named", members('""')),
         ("tables", items("[]", "1")),
-        ("points", items('{"x":1,"y":2}', "{}")),
+        ("points", items(POINT, "{}")),
         ("circles", items('{"radius":1}', '{"radius":""}')),
         ("figures", items('{"side":1}', "1")),
-        ("batch", field("points", items('{"x":1,"y":2}', "{}"))),
+        ("batch", field("points", items(POINT, "{}"))),
         ("models", items('{"a":1}', "1")),
+        ("tables", nested(items("{}", "1"), 1)),
+        ("tables", nested(items("1", '""'), 1)),
+        ("tables", f"[[1],{items('[]', '1')}]"),
+        ("tables", "[[1]," + items('{"a":1}', "1") + "]"),
+        ("tables", f"[{wide('{}', '1')}]"),
+        ("tables", items(items("1", "1", 2_000), '[""]')),
+        ("tables", items("1", f"[{items('{}', '1')}]", 5_000)),
+        ("batch", field("points", f"[{{}},{items('{}', '1')}]")),
+        ("deep_tables", nested(items("1.0", '""'), 4)),
+        ("deep_tables", nested(items("[]", "1"), 10)),
+        ("deep_tables", nested(wide("[]", "1"), 60)),
+        ("deep_names", f"[{field('a', wide('1', '{}'))}]"),
+        ("deep_names", f"[{wide('{}', '1')}]"),
+        ("point_tables", nested(items(POINT, "{}"), 1)),
+        ("point_tables", items(items(POINT, POINT, 14_000), "[{}]")),
+        ("batches", f"[{field('points', items(POINT, POINT))},{{}}]"),
+        ("tree", tree(items("[]", "1"), 2)),
+        ("tree", tree(items('{"kids":[]}', "1"), 60)),
+        ("tree", field("kids", items('{"kids":[{"kids":[]},{"kids":[]}]}', "1"))),
+        ("model_batch", field("models", items("{}", "1"))),
+        ("numbers", items("{}", "1e999")),
+        ("tables", nested(items("{}", "1e999"), 1)),
+        ("tables", nested(items("{}", "}"), 1)),
+        ("numbers", "1e999," + wide("{}", "1")[1:-1]),
         ("numbers", json.dumps(items("{}", "1"))),
         ("tables", json.dumps("[" * 190 + items("[]", "1") + "]" * 190)),
     ],
@@ -107,10 +145,14 @@ def test_a_call_waits_less_than_50_ms_while_four_megabytes_are_refused(
         ("shares", items("1", "1"), 0.75),
         ("named", members("1"), 0.75),
         ("tables", items("[]", "[]"), 0.75),
-        ("points", items('{"x":1,"y":2}', '{"x":1,"y":2}'), 0.75),
+        ("deep_tables", nested(items("1", "1"), 4), 0.75),
+        ("deep_names", f"[{field('a', wide('1', '1'))}]", 0.75),
+        ("points", items(POINT, POINT), 0.75),
+        ("point_tables", nested(items(POINT, POINT), 1), 0.75),
+        ("tree", tree(items('{"kids":[]}', '{"kids":[]}'), 60), 0.75),
         ("circles", items('{"radius":1}', '{"radius":1}'), 0.75),
         ("figures", items("{}", "{}"), 0.75),
-        ("batch", field("points", items('{"x":1,"y":2}', '{"x":1,"y":2}')), 0.75),
+        ("batch", field("points", items(POINT, POINT)), 0.75),
         ("models", items('{"a":1}', '{"a":1}'), 3.0),
         ("model_batch", field("models", items("{}", "{}")), 3.0),
     ],

@@ -63,8 +63,9 @@ def call(id: int | str, tool: str, arguments: str) -> str:
     return f'{{"jsonrpc":"2.0","id":{json.dumps(id)},"method":"tools/call","params":{params}}}'
 
 
-def items(item: str, last: str) -> str:
-    return f'{{"x":[{(item + ",") * (SIZE // (len(item) + 1))}{last}]}}'
+def items(item: str, last: str, levels: int = 1) -> str:
+    values = (item + ",") * (SIZE // (len(item) + 1)) + last
+    return f'{{"x":{"[" * levels}{values}{"]" * levels}}}'
 
 
 def least_longest_wait(client: Client, large: str, enough: float) -> float:
@@ -76,11 +77,14 @@ def least_longest_wait(client: Client, large: str, enough: float) -> float:
     return least
 
 
-@pytest.mark.parametrize("tool", ["inline_number", "numbers", "points"])
+@pytest.mark.parametrize(
+    ("tool", "levels"),
+    [("inline_number", 1), ("numbers", 1), ("points", 1), ("tables", 2), ("deep_tables", 10)],
+)
 def test_a_call_waits_less_than_50_ms_while_four_megabytes_are_refused(
-    client: Client, tool: str
+    client: Client, tool: str, levels: int
 ) -> None:
-    large = call("large", tool, items("{}", "1"))
+    large = call("large", tool, items("{}", "1", levels))
 
     assert least_longest_wait(client, large, 0.05) < 0.05
 

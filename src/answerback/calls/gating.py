@@ -7,8 +7,8 @@ raised or returned, False, another value, an exception, and a time-out.
 from __future__ import annotations
 
 import sys
-from collections.abc import Coroutine, Mapping, Sequence
-from types import CoroutineType
+from collections.abc import Coroutine, Generator, Mapping, Sequence
+from types import CoroutineType, coroutine
 from typing import Any, NoReturn
 
 import msgspec
@@ -24,7 +24,7 @@ from ..tools.tool import Tool
 from .call import Call
 from .failures import error_for, must_propagate
 from .reply_check import checked_error, reply_to
-from .runners import LargeDecoder, Runner
+from .runners import LargeDecoder, Runner, with_timeout
 
 _LOGIN = ("LOGIN_REQUIRED", "UNAUTHENTICATED")
 
@@ -127,11 +127,46 @@ async def _pass(
 
 
 def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -> Any:
-    # As middleware: without asyncio nothing can wait, and the coroutine needs no event loop.
-    if gate.is_async and "asyncio" not in sys.modules:
-        return _step(gate.fn(**arguments))
     runnable: Any = gate
-    return run(runnable, arguments, call)
+    if not gate.is_async:
+        return run(runnable, arguments, call)
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        # As middleware: without asyncio nothing can wait, and the coroutine needs no event loop.
+        return _step(gate.fn(**arguments))
+    if asyncio._get_running_loop() is None:
+        return run(runnable, arguments, call)
+    return _start(runnable, gate.fn(**arguments))
+
+
+def _start(gate: Any, steps: Any) -> Any:
+    """Run a coroutine on the event loop; only one that waits needs a time-out, which costs more."""
+    if not isinstance(steps, CoroutineType):
+        return steps
+    try:
+        waiting = steps.send(None)
+    except StopIteration as stop:
+        return stop.value
+    return with_timeout(gate, _go_on(steps, waiting))
+
+
+async def _go_on(steps: Coroutine[Any, Any, Any], waiting: Any) -> Any:
+    """Await a coroutine that has begun already and waits."""
+    return await _rest(steps, waiting)
+
+
+@coroutine
+def _rest(steps: Coroutine[Any, Any, Any], waiting: Any) -> Generator[Any, Any, Any]:
+    try:
+        while True:
+            try:
+                sent = yield waiting
+            except BaseException as exc:  # noqa: BLE001 -- it belongs to the coroutine
+                waiting = steps.throw(exc)
+            else:
+                waiting = steps.send(sent)
+    except StopIteration as stop:
+        return stop.value
 
 
 def _step(steps: Coroutine[Any, Any, Any]) -> Any:

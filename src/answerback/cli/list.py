@@ -6,7 +6,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..wires.standard_streams import take_stdout
-from .program import Program, add_tag_options, printable, write_json, write_stderr, write_stdout
+from .program import (
+    Program,
+    add_tag_options,
+    printable,
+    require_widgets,
+    write_json,
+    write_stderr,
+    write_stdout,
+)
 
 if TYPE_CHECKING:
     from ..app import App
@@ -21,7 +29,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     add_tag_options(parser)
     options = parser.parse_args(arguments)
     out = take_stdout()
-    app = program.load_tagged(options.target, options)
+    app = require_widgets(program.load_tagged(options.target, options))
     if options.json:
         write_json(out, _as_json(app))
     else:

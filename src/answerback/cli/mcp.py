@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from ..wires.standard_streams import take_stdin, take_stdout
-from .program import Program, write_stderr
+from .program import Program, require_widgets, write_stderr
 
 # A shell reports this status for SIGTERM.
 _TERMINATED = 143
@@ -21,7 +21,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     _, load = program.target("mcp", arguments)
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
-    app = load()
+    app = require_widgets(load())
     if os.environ.get("ANSWERBACK_SECRET"):
         # It signs the state of questions; an invalid one is reported now, not at a question.
         from ..signing import signer_from_environment

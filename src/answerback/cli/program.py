@@ -130,11 +130,16 @@ class Program:
             from .target import select_by_tags
 
             select_by_tags(app, options.tag, options.exclude_tag)
-        if any(tool.settings.widget for tool in app.tools.values()):
-            from .target import require_widgets
-
-            require_widgets(app)
         return app
+
+
+def require_widgets(app: App) -> App:
+    """Return the app; raises CannotLoad if a tool names a widget that its app does not have."""
+    if any(tool.settings.widget for tool in app.tools.values()):
+        from .target import check_widgets_of
+
+        check_widgets_of(app)
+    return app
 
 
 def program_name(started: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
-from .program import Program, write_stderr
+from .program import Program, require_widgets, write_stderr
 from .serve_flags import check_together, parser, serve_options, serve_widgets
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     server = serve_options(options, restarted=given is not None and not given.is_first)
     if options.reload and given is None:
         return _reload(program, options.target, server)
-    app = program.load_tagged(options.target, options)
+    app = require_widgets(program.load_tagged(options.target, options))
     serve_widgets(app, options)
     if options.audit is not None:
         app.records = _open_records(options.audit, options.audit_keep)

@@ -59,6 +59,10 @@ def serve_widgets(app: App, options: Namespace) -> None:
         app.url = options.url
     for each in app.apps():
         each.development = options.reload or options.debug
+    if options.reload and any(resource.is_widget for resource in app.resources.values()):
+        from ..widgets.widget import watch_widgets
+
+        watch_widgets(app)
 
 
 def check_together(options: Namespace) -> None:

@@ -52,7 +52,7 @@ def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> Non
     select_tags(app, only, without)
 
 
-def require_widgets(app: App) -> None:
+def check_widgets_of(app: App) -> None:
     """Raise CannotLoad if a tool names a widget that its app does not have."""
     from ..widgets.tool_keys import MissingWidget, check_widgets
 

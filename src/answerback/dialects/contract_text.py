@@ -35,12 +35,23 @@ def content_with_text(reply: Reply[Any], shape: Shape, contract: Contract) -> tu
     if reply.data is msgspec.UNSET:
         return reply.content or (Text(DONE),)
     texts = [block.text for block in reply.content if isinstance(block, Text)]
-    if texts and contract.text in ("own", "readable"):
+    if texts and (contract.text in ("own", "readable") or not shape.structured):
         return reply.content
     text = data_text(encoded_data(reply), shape, contract)
     if contract.text == "json_first" or not texts:
         return _with_first_text(text, reply.content)
-    return reply.content if text in texts else (*reply.content, Text(text))
+    is_there = text in texts or any(_is_same_json(each, text) for each in texts)
+    return reply.content if is_there else (*reply.content, Text(text))
+
+
+def _is_same_json(one: str, other: str) -> bool:
+    """Return whether both texts are the same array or object, with other spaces between values."""
+    if not one.lstrip().startswith(("{", "[")) or not other.startswith(("{", "[")):
+        return False
+    try:
+        return bool(msgspec.json.decode(one) == msgspec.json.decode(other))
+    except (ValueError, RecursionError):
+        return False
 
 
 def data_text(encoded: bytes, shape: Shape, contract: Contract) -> str:

@@ -3,7 +3,23 @@
 A gate is a function of `ctx`; the ones here are ready to use.
 """
 
+from .links import LinkRefused, Redeemed
+from .prompts import link_prompt, login_prompt, subscription_prompt
 from .ready import linked, login, scope, subscription
 from .refusal import Refusal
+from .used_tokens import UsedFiles, UsedTokens
 
-__all__ = ["Refusal", "linked", "login", "scope", "subscription"]
+__all__ = [
+    "LinkRefused",
+    "Redeemed",
+    "Refusal",
+    "UsedFiles",
+    "UsedTokens",
+    "link_prompt",
+    "linked",
+    "login",
+    "login_prompt",
+    "scope",
+    "subscription",
+    "subscription_prompt",
+]

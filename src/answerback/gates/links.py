@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import time
 from functools import cache
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
 from ..authentication import User
 from ..errors import AnswerbackError
 from ..signing import Signer, signer_from_environment
+from .used_tokens import UsedTokens
 
 LIFETIME = 900
 """The seconds that a link can be used for."""
@@ -36,13 +37,6 @@ class Redeemed(msgspec.Struct, frozen=True):
     name: str
     """The plan or the service."""
     feature: str | None = None
-
-
-class UsedTokens(Protocol):
-    """Remembers the tokens that were redeemed, for all processes that serve an app."""
-
-    def add(self, token: bytes, expires: int) -> bool:
-        """Remember *token* until *expires*; False if it is there already. It must be atomic."""
 
 
 class _Token(msgspec.Struct, array_like=True):
@@ -87,6 +81,26 @@ def check_page(url: Any) -> str:
         raise ValueError(f"url={url!r} should begin with https://, because its token is secret")
     process_signer()
     return str(url)
+
+
+def check_gate_page(url: Any) -> str:
+    """Return the URL of a gate's page: a whole one, or a path that begins at the app's origin."""
+    if isinstance(url, str) and url.startswith("/") and not url.startswith("//"):
+        process_signer()
+        return url
+    return check_page(url)
+
+
+def page_url(page: str, tool: Any) -> str | None:
+    """The whole URL of a gate's page; None for a path if the URL of the app is not known."""
+    if not page.startswith("/"):
+        return page
+    from urllib.parse import urljoin
+
+    # The first app on the path is the one that is served.
+    app: Any = next(iter(getattr(tool, "path", ())), None)
+    url: str = getattr(getattr(app, "auth", None), "url", "") or getattr(app, "url", "")
+    return urljoin(url, page) if url else None
 
 
 def redeem(token: str, user: Any, used: UsedTokens) -> Redeemed:

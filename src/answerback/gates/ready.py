@@ -7,16 +7,21 @@ from typing import Any, ClassVar
 
 from ..context import Context
 from ..tools.signature import callable_kind
-from .links import Redeemed, check_page, link_to
+from .links import Redeemed, check_gate_page, link_to, page_url
+from .prompts import (
+    LINK_REQUIRED,
+    LOGIN_REQUIRED,
+    SUBSCRIPTION_REQUIRED,
+    link_refusal,
+    login_refusal,
+    subscription_refusal,
+)
 from .refusal import Refusal
 
-LOGIN_REQUIRED = "LOGIN_REQUIRED"
 SCOPE_REQUIRED = "SCOPE_REQUIRED"
-SUBSCRIPTION_REQUIRED = "SUBSCRIPTION_REQUIRED"
-LINK_REQUIRED = "LINK_REQUIRED"
 
 
-def login(*, hide: bool = False) -> LoginGate:
+def login(*, hide: bool = False) -> Callable[..., Any]:
     """Let only callers pass that are logged in.
 
     *hide* leaves what is gated out of the lists of other callers; for them it does not exist.
@@ -24,7 +29,7 @@ def login(*, hide: bool = False) -> LoginGate:
     return LoginGate(hide)
 
 
-def scope(*names: str, hide: bool = False) -> ScopeGate:
+def scope(*names: str, hide: bool = False) -> Callable[..., Any]:
     """Let only callers pass whose token has all of these scopes.
 
     All scopes that a tool needs are asked for at once, at the place of its first `scope`.
@@ -42,15 +47,15 @@ def subscription(
     check: Callable[..., Any] | None = None,
     url: str | None = None,
     feature: str | None = None,
-) -> EntitlementGate:
+) -> Callable[..., Any]:
     """Let only users pass that have a plan, which *check* says: a function of `ctx`.
 
-    *url* is the page where a user can subscribe; the link to it has a token for that user, which
-    `app.redeem` checks. *feature* is the name of what needs the plan, for messages.
+    *url* is the page where a user can subscribe; a path such as "/plans" begins at the origin of
+    the app's URL. The link to it has a token for that user, which `app.redeem` checks. *feature*
+    is the name of what needs the plan, for messages.
     """
     _require_check("subscription", plan, check)
-    text = f"{feature or 'This'} needs the subscription {plan!r}"
-    return EntitlementGate(SUBSCRIPTION_REQUIRED, text, plan, check, url, feature)
+    return EntitlementGate(SUBSCRIPTION_REQUIRED, plan, check, url, feature)
 
 
 def linked(
@@ -59,14 +64,13 @@ def linked(
     check: Callable[..., Any] | None = None,
     url: str | None = None,
     feature: str | None = None,
-) -> EntitlementGate:
+) -> Callable[..., Any]:
     """Let only users pass that have linked an account of a service, which *check* says.
 
     The other options are those of `subscription`.
     """
     _require_check("linked", service, check)
-    text = f"{feature or 'This'} needs an account at {service!r} that is linked"
-    return EntitlementGate(LINK_REQUIRED, text, service, check, url, feature)
+    return EntitlementGate(LINK_REQUIRED, service, check, url, feature)
 
 
 class LoginGate:
@@ -81,10 +85,10 @@ class LoginGate:
 
     def refuse_user(self, user: Any) -> Refusal | None:
         """The refusal of *user*; None lets the user pass."""
-        return None if user is not None else _not_logged_in()
+        return None if user is not None else login_refusal()
 
     def __call__(self, ctx: Context) -> Refusal | None:
-        return None if ctx.user is not None else _not_logged_in()
+        return None if ctx.user is not None else login_refusal()
 
 
 class ScopeGate:
@@ -106,7 +110,7 @@ class ScopeGate:
     def refuse_user(self, user: Any) -> Refusal | None:
         """The refusal of *user*; None lets the user pass."""
         if user is None:
-            return _not_logged_in()
+            return login_refusal()
         granted: Any = getattr(user, "scopes", ())
         if self._needed <= frozenset(granted):
             return None
@@ -128,34 +132,27 @@ class EntitlementGate:
     hide: ClassVar[bool] = False
 
     def __init__(
-        self,
-        code: str,
-        text: str,
-        name: str,
-        check: Any,
-        url: str | None,
-        feature: str | None,
+        self, code: str, name: str, check: Any, url: str | None, feature: str | None
     ) -> None:
         self.codes = (LOGIN_REQUIRED, code)
         self.is_async: bool = callable_kind(check).is_async
         # A runner looks at `is_async` to find out how to call this.
         self.__name__ = "subscription" if code == SUBSCRIPTION_REQUIRED else "linked"
-        self._text = text
         self._name = name
         self._check = check
         self._feature = feature
-        self._page = None if url is None else check_page(url)
+        self._page = None if url is None else check_gate_page(url)
 
     def __call__(self, ctx: Context) -> Any:
         if self.is_async:
             return self._pass_async(ctx)
         if ctx.user is None:
-            return _not_logged_in()
+            return login_refusal()
         return self._decide(ctx, self._check(ctx))
 
     async def _pass_async(self, ctx: Context) -> Refusal | None:
         if ctx.user is None:
-            return _not_logged_in()
+            return login_refusal()
         return self._decide(ctx, await self._check(ctx))
 
     def _decide(self, ctx: Context, has_it: Any) -> Refusal | None:
@@ -167,20 +164,12 @@ class EntitlementGate:
         if has_it:
             return None
         code = self.codes[-1]
-        if self._page is None:
-            return Refusal(self._text, code, feature=self._feature or self._name)
-        link = link_to(self._page, ctx.user, Redeemed(code, self._name, self._feature))
-        return Refusal(
-            f"{self._text}: {link}",
-            code,
-            hint="open the link, then try again",
-            url=link,
-            feature=self._feature or self._name,
-        )
-
-
-def _not_logged_in() -> Refusal:
-    return Refusal("You are not logged in", LOGIN_REQUIRED, hint="log in, then try again")
+        link = None
+        page = None if self._page is None else page_url(self._page, ctx._call.tool)
+        if page is not None:
+            link = link_to(page, ctx.user, Redeemed(code, self._name, self._feature))
+        refuse = subscription_refusal if code == SUBSCRIPTION_REQUIRED else link_refusal
+        return refuse(self._feature, self._name, link)
 
 
 def _require_check(gate: str, name: object, check: object) -> None:

@@ -15,6 +15,7 @@ from ..calls.call import Call, Outcome
 from ..calls.gating import challenge_for
 from ..dialects.common import REFUSAL
 from ..gates.challenge import header_value, in_result
+from ..hosts import LOGS_IN_BY_RESULT, detect_host
 from ..peer import NeedsInput, Question
 from ..reply import Error, Reply
 from ..versions import V2025_11_25
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from ..registry import Registry
     from .mcp_peer import McpPeer
 
-_CHATGPT = ("chatgpt", "openai-mcp")
-"""Words in the name of a client that logs in by a result, in small letters."""
 _OUTPUT_TEMPLATE = "openai/outputTemplate"
 
 
@@ -105,14 +104,11 @@ def challenge_form(registry: Registry, peer: McpPeer) -> Literal["http", "result
     if registry.challenge != "auto":
         return registry.challenge
     request = peer.describe_request("mcp")
-    names = [
-        "" if request.client is None else request.client.name,
-        "" if request.headers is None else request.headers.get("user-agent", ""),
-    ]
-    if any(word in name.lower() for name in names for word in _CHATGPT):
+    agent = None if request.headers is None else request.headers.get("user-agent")
+    host = detect_host(agent, None if request.client is None else request.client.name)
+    if host in LOGS_IN_BY_RESULT or any(key.startswith("openai/") for key in request.meta or ()):
         return "result"
-    is_chatgpt = any(key.startswith("openai/") for key in request.meta or ())
-    return "result" if is_chatgpt else "http"
+    return "http"
 
 
 def _ask_to_open(reason: dict[str, Any], peer: McpPeer) -> NeedsInput | None:

@@ -59,13 +59,22 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
     if has_widget:
         _require_widget(tool)
     extras = _extras(tool.settings, version)
-    if not tool.security_schemes:
+    schemes = list(tool.security_schemes) or _schemes_of_gates(tool)
+    if not schemes:
         return entry | extras
-    schemes = list(tool.security_schemes)
     if version.titles:
         # Some hosts read `_meta` alone.
         extras["_meta"] = {**extras.get("_meta", {}), "securitySchemes": schemes}
     return entry | {"securitySchemes": schemes} | extras
+
+
+def _schemes_of_gates(tool: Tool) -> list[Any]:
+    """The security schemes that the gates and the app's `auth=` imply."""
+    if tool.gates is None and (not tool.path or tool.path[0].auth is None):
+        return []
+    from ..gates.schemes import security_schemes
+
+    return security_schemes(tool)
 
 
 def _require_widget(tool: Tool) -> None:

@@ -37,7 +37,10 @@ class ValueKind(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MetaKey(msgspec.Struct, frozen=True):
-    """One key: its values, the places where it may stand, and the source that defines it."""
+    """One key: its values, the places where it may stand, and the source that defines it.
+
+    Messages name the first place.
+    """
 
     name: str
     kind: ValueKind
@@ -101,7 +104,7 @@ UI_URI = ValueKind(
 )
 ORIGIN = ValueKind(
     expected="an origin such as 'https://accounts.example.com'",
-    is_valid=lambda value: isinstance(value, str) and "." in value,
+    is_valid=lambda value: isinstance(value, str) and value != "",
 )
 SCHEMES = ValueKind(expected=SECURITY_SCHEMES, is_valid=are_security_schemes)
 CHALLENGES = ValueKind(
@@ -109,7 +112,7 @@ CHALLENGES = ValueKind(
     is_valid=lambda value: isinstance(value, str) or _are_texts(value),
 )
 VISIBILITY = ValueKind(expected="a list of 'model' and 'app'", is_valid=_is_visibility)
-EMPTY_OBJECT = ValueKind(expected="an empty dict, {}", is_valid=_is_object)
+EMPTY_OBJECT = ValueKind(expected="an empty dict, {}", is_valid=lambda value: value == {})
 NUMBER = ValueKind(
     expected="a number",
     is_valid=lambda value: isinstance(value, int | float) and not isinstance(value, bool),
@@ -152,7 +155,7 @@ LOCATION = _object(
 _TOOL: tuple[Place, ...] = ("tool", "block")
 _TOOL_AND_RESULT: tuple[Place, ...] = ("tool", "result", "block")
 _RESULT: tuple[Place, ...] = ("result", "block")
-_WIDGET: tuple[Place, ...] = ("resource", "content", "result", "block")
+_WIDGET: tuple[Place, ...] = ("content", "resource", "result", "block")
 _REQUEST: tuple[Place, ...] = ("request",)
 
 KEYS: tuple[MetaKey, ...] = (

@@ -6,10 +6,10 @@ host may have added them since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
-from .key_table import KEYS, MetaKey, Place, ValueKind
+from .key_table import KEYS, Place, ValueKind
 
 _PREFIXES = ("openai/", "mcp/", "ui/")
 _NAMES = frozenset(key.name for key in KEYS)
@@ -24,10 +24,12 @@ _NOUNS: dict[Place, str] = {
 }
 _GIVEN_BY: dict[Place, str] = {
     "tool": "@app.tool(meta=…)",
-    "result": "success(meta=…) and failure(meta=…)",
-    "resource": "app.resource(uri, meta=…)",
-    "content": "app.resource(uri, content_meta=…) and app.widget(…)",
+    "result": "success(meta=…) or failure(meta=…)",
+    "content": "app.widget(…) or app.resource(uri, content_meta=…)",
 }
+"""How an author gives a key at the first of its places."""
+
+_SENT_BY_CLIENTS = "clients send it, and ctx.request.hints has it"
 
 
 def check_meta(meta: Any, place: Place, argument: str = "meta") -> None:
@@ -36,7 +38,7 @@ def check_meta(meta: Any, place: Place, argument: str = "meta") -> None:
     *argument* is the name of the parameter that the author gave it by. A value that is no dict
     is not looked at: it is refused with the whole reply, or with the options of a tool.
     """
-    if not isinstance(meta, Mapping):
+    if not isinstance(meta, dict):
         return
     for name, value in meta.items():
         if name in _NAMES or (isinstance(name, str) and name.lower().startswith(_PREFIXES)):
@@ -50,19 +52,12 @@ def check_meta(meta: Any, place: Place, argument: str = "meta") -> None:
 def _refuse_key(name: str, place: Place) -> None:
     """Raise for a key that is known elsewhere or is near a known one; others pass."""
     if name in _NAMES:
-        rows = [key for key in KEYS if key.name == name]
-        raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {_right_place(rows)}")
+        first = next(key.places[0] for key in KEYS if key.name == name)
+        right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
+        raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
     near = _near(name, sorted(_NAMES))
     if near is not None:
         raise ValueError(f"no metadata key is named {name!r}; did you mean {near!r}?")
-
-
-def _right_place(rows: list[MetaKey]) -> str:
-    places = [place for key in rows for place in key.places]
-    given_by = [_GIVEN_BY[place] for place in places if place in _GIVEN_BY]
-    if not given_by:
-        return "clients send it in a request, where ctx.request.hints has it"
-    return f"give it by {' or '.join(given_by)}"
 
 
 def _check_value(value: Any, kind: ValueKind, path: str) -> None:
@@ -93,14 +88,22 @@ def _refuse_value(value: Any, expected: str, path: str) -> NoReturn:
 
 def _near(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that *name* is probably a misspelling of."""
-    plain = {_plain(each): each for each in known}
     wanted = _plain(name)
-    if wanted in plain:
-        return plain[wanted]
-    from difflib import get_close_matches
+    likeness, near = max((_likeness(wanted, _plain(each)), each) for each in known)
+    return near if likeness >= 0.8 else None
 
-    found = get_close_matches(wanted, plain, n=1, cutoff=0.8)
-    return plain[found[0]] if found else None
+
+def _likeness(one: str, other: str) -> float:
+    """Return how alike two names are, from 0 to 1; each part between slashes must be."""
+    parts, others = one.split("/"), other.split("/")
+    if parts[-1] == others[-1]:
+        return 1.0
+    if len(parts) != len(others):
+        return 0.0
+    from difflib import SequenceMatcher
+
+    pairs = zip(parts, others, strict=True)
+    return min(SequenceMatcher(None, part, each).ratio() for part, each in pairs)
 
 
 def _plain(name: str) -> str:

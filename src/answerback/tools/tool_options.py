@@ -13,7 +13,6 @@ import msgspec
 
 from ..content import Icon
 from ..errors import ToolError
-from ..hosts import is_endpoint
 
 if TYPE_CHECKING:
     from ..metadata.meta_types import SecurityScheme
@@ -126,12 +125,19 @@ def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
 
         name = min(unknown)
         names = ", ".join(sorted(known.__annotations__))
-        hint = option_hint(name) or f"there are {names}"
+        hint = option_hint(name) or f"there are {names}{_meant(name, known)}"
         raise TypeError(f"no option is named {name!r}; {hint}")
     for name, (expected, is_valid) in _CHECKS.items():
         value = options.get(name)
         if value is not None and not is_valid(value):
             raise TypeError(f"{name}={value!r} should be {expected}")
+
+
+def _meant(name: str, known: type[Any]) -> str:
+    from ..types.describe import similar_names
+
+    found = similar_names(name, known.__annotations__)
+    return f"; did you mean {found[0]!r}?" if found else ""
 
 
 def _are_all(values: Any, is_valid: Callable[[Any], bool]) -> bool:
@@ -160,6 +166,13 @@ def _is_duration(value: Any) -> bool:
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, str) and bool(value)
+
+
+def _is_endpoint(value: Any) -> bool:
+    # Imported here, so that an app without a URL does not pay for it.
+    from ..hosts import is_endpoint
+
+    return isinstance(value, str) and is_endpoint(value)
 
 
 def _is_status(value: Any) -> bool:
@@ -216,7 +229,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "url": (
         "the whole URL of the MCP endpoint, such as 'https://example.com/mcp'",
-        lambda value: isinstance(value, str) and is_endpoint(value),
+        _is_endpoint,
     ),
     "nan": ("'refuse' or 'null'", lambda value: value in ("refuse", "null")),
     "input_schema": (

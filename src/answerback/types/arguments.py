@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +98,11 @@ class Arguments:
                     values[name] = copy_default()
         return values
 
+    @property
+    def aliases(self) -> frozenset[str]:
+        """The names of arguments and fields that are secrets by another name of theirs."""
+        return (self._decoder or self._build_decoder()).aliases
+
     def _build_decoder(self) -> _ArgumentsDecoder:
         self._decoder = _ArgumentsDecoder(self._parameters)
         return self._decoder
@@ -118,29 +123,34 @@ class Arguments:
         self, decoder: _ArgumentsDecoder, raw: bytes, *, in_steps: bool = False
     ) -> dict[str, Any]:
         """Decode arguments that msgspec refused, or raise InvalidArguments with all problems."""
-        from .large_text import discard
+        from .decoded_json import discard
 
-        coercion = Coercion(lenient=self._lenient)
+        coercion = Coercion(lenient=self._lenient, aliases=decoder.aliases)
         loaded: list[Any] = []
+        built: dict[str, Any] | None = None
         try:
-            loaded.append(_load_object(raw, coercion, decoder.has_records))
+            loaded.append(_load_object(raw, coercion))
             if in_steps:
                 coercion.steps = decoder.steps()
-                if (built := decoder.build(loaded[0], coercion.steps)) is not None:
-                    return built
-            loaded.append(decoder.coerce(loaded[0], coercion))
-            if not coercion.problems:
-                built = decoder.build(loaded[1], decoder.steps()) if in_steps else None
-                return decoder.convert(loaded[1]) if built is None else built
+                built = decoder.build(loaded[0], coercion.steps)
+            if built is None:
+                loaded.append(decoder.coerce(loaded[0], coercion))
+                if not coercion.problems:
+                    built = decoder.build(loaded[1], decoder.steps()) if in_steps else None
+                    built = decoder.convert(loaded[1]) if built is None else built
         except TooManyProblems:
             raise InvalidArguments(tuple(coercion.problems), are_all=False) from None
         except RecursionError:
             problem = Problem(path="", message="nested too deep for these types")
             raise InvalidArguments((*coercion.problems, problem)) from None
         finally:
-            # Freeing a large tree at once would keep the other threads waiting.
-            discard(loaded)
-        raise InvalidArguments(tuple(coercion.problems))
+            # Freeing a large tree at once would keep the other threads waiting. The arguments of
+            # the function may contain parts of it.
+            if in_steps and (built is None or not decoder.keeps_json):
+                discard(loaded)
+        if built is None:
+            raise InvalidArguments(tuple(coercion.problems))
+        return built
 
 
 class _ArgumentsDecoder:
@@ -174,16 +184,38 @@ class _ArgumentsDecoder:
         self.decode = self._types.decoder(self._struct).decode
 
     @cached_property
-    def has_records(self) -> bool:
-        """Whether an argument is itself a record or a model; only a large text asks for it."""
-        trees = map(nodes.without_notes, self.nodes.values())
-        return any(isinstance(each, nodes.Record | nodes.Model) for each in trees)
+    def aliases(self) -> frozenset[str]:
+        """All names of the arguments and fields that have the name of a secret among theirs."""
+        from .secret_names import aliases_of_secrets
+
+        return aliases_of_secrets(self._names())
+
+    def _names(self) -> Iterator[tuple[str, ...]]:
+        others = {name: [name] for name in self.nodes}
+        for other, name in self._other_names.items():
+            others[name].append(other)
+        for name, names in others.items():
+            yield self._targets[name], *names
+        for each in (each for tree in self.nodes.values() for each in nodes.reachable(tree)):
+            if isinstance(each, nodes.Record):
+                yield from ((field.name, field.json_name) for field in each.fields)
+            elif isinstance(each, nodes.Model):
+                from .pydantic_types import model_names
+
+                yield from model_names(each)
+
+    @cached_property
+    def keeps_json(self) -> bool:
+        """Whether typed values may contain decoded JSON; only a large text asks for it."""
+        from .large_text import keeps_json
+
+        return keeps_json(self.nodes.values())
 
     def steps(self) -> StepBuilder:
         """Return a builder for one large text."""
         from .large_text import StepBuilder
 
-        return StepBuilder(self._types)
+        return StepBuilder(self._types, keeps_json=self.keeps_json)
 
     def build(self, sent: dict[str, Any], steps: StepBuilder) -> dict[str, Any] | None:
         """Return typed values in steps, and UNSET for absent ones; None if anything is wrong."""
@@ -224,11 +256,11 @@ class _ArgumentsDecoder:
         except RecursionError:
             raise
         except msgspec.ValidationError as error:
-            raise InvalidArguments((_problem_from_msgspec(error, coerced),)) from None
+            raise InvalidArguments((_problem_from_msgspec(error, coerced, self.aliases),)) from None
         except Exception as error:
             from .validator_text import refusal
 
-            problem = Problem(path="", message=refusal(error, coerced))
+            problem = Problem(path="", message=refusal(error, coerced, aliases=self.aliases))
             raise InvalidArguments((problem,)) from error
         return msgspec.structs.asdict(made)
 
@@ -258,17 +290,26 @@ def default_copier(default: Any) -> Callable[[], Any] | None:
     return None if is_shared else lambda: deepcopy(default)
 
 
-def _load_object(raw: bytes, coercion: Coercion, has_records: bool) -> dict[str, Any]:
+def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
+    from .decoded_json import discard
     from .large_text import load_in_steps
+    from .text_pieces import NumberOutOfRange
 
     try:
-        sent = load_in_steps(raw, has_records=has_records)
+        sent = load_in_steps(raw)
     except msgspec.ValidationError:
         # One of the numbers is out of range; decode each argument by itself.
         return _load_each(raw, coercion)
+    except NumberOutOfRange as error:
+        for name in error.names:
+            coercion.report(name[:MAX_SHOWN], "number out of range")
+        if not error.names:
+            coercion.report("", "expected an object of arguments", expected="object")
+        raise InvalidArguments(tuple(coercion.problems)) from None
     if isinstance(sent, dict):
         return sent
     message = f"expected an object of arguments, got {describe_value(sent)}"
+    discard([sent])
     coercion.report("", message, expected="object")
     raise InvalidArguments(tuple(coercion.problems))
 
@@ -307,13 +348,15 @@ def _suggestion(name: str, known: dict[str, Node]) -> str | None:
     return f"the arguments are {names}{more}" if known else "it takes no arguments"
 
 
-def _problem_from_msgspec(error: msgspec.ValidationError, sent: dict[str, Any]) -> Problem:
+def _problem_from_msgspec(
+    error: msgspec.ValidationError, sent: dict[str, Any], aliases: frozenset[str]
+) -> Problem:
     message = str(error)
     text, _, path = message.rpartition(" - at `$")
     path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text else ""
     if error.__cause__ is not None:
         from .validator_text import refusal
 
-        return Problem(path=path, message=refusal(error.__cause__, sent))
+        return Problem(path=path, message=refusal(error.__cause__, sent, aliases=aliases))
     text = (text or message).replace("`", "")
     return Problem(path=path, message=text[:1].lower() + text[1:])

@@ -13,14 +13,12 @@ from typing import Any
 
 from . import nodes
 from .coerce_union import best_attempt, candidates, quick_member
+from .decoded_json import STEP
 from .describe import describe
 from .lenient import is_null, is_text_of, read_text, unpack
 from .nodes import Node
 from .problems import Coercion, MemberAttempt, TooManyProblems, dict_item, item, member
 from .scalars import read_scalar
-
-# The number of items of a long array that are checked, built or freed at once.
-STEP = 1_000
 
 
 def coerce(node: Node, value: Any, path: str, coercion: Coercion) -> Any:

@@ -12,14 +12,17 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import islice, repeat
 from typing import Any
 
 from . import nodes
-from .coerce import STEP, length_fits
+from .coerce import length_fits
+from .coerce_union import candidates
+from .decoded_json import STEP, discard, is_heavy
 from .json_text import has_many_values, load
-from .msgspec_types import MsgspecTypes, StandIn
+from .msgspec_types import MsgspecTypes
 from .nodes import Node
+from .text_pieces import load_in_pieces
 from .value_builder import make_record
 
 _lock = threading.Lock()
@@ -53,116 +56,126 @@ def other_threads_first() -> Iterator[None]:
                     gc.enable()
 
 
-def discard(values: list[Any]) -> None:
-    """Free decoded JSON or built values in small steps; the list is empty afterwards."""
-    pending: list[Any] = [values]
-    while pending:
-        value = pending.pop()
-        inside = value.values() if isinstance(value, dict) else value
-        least = 0 if len(value) <= STEP else STEP
-        pending.extend(each for each in inside if type(each) in _CONTAINERS and len(each) > least)
-        if isinstance(value, dict):
-            while value:
-                value.popitem()
-        while value:
-            del value[-STEP:]
+def load_in_steps(raw: bytes) -> Any:
+    """Decode JSON as `json_text.load` does, but text with many values in small pieces.
 
-
-_CONTAINERS = frozenset({dict, list})
-
-
-class _Unchanged(StandIn):
-    """Any JSON value; msgspec calls the hook for it, and the hook returns it."""
-
-    node = nodes.Anything()
-
-
-_SCALARS = str | int | float | bool | None
-_VALUE = list[_Unchanged] | dict[str, _Unchanged] | _SCALARS
-_OBJECT: Any = dict[str, _VALUE]
-_OBJECT_OF_RECORDS: Any = dict[str, list[_Unchanged] | dict[str, _VALUE] | _SCALARS]
-
-
-def load_in_steps(raw: bytes, *, has_records: bool) -> Any:
-    """Decode an object of arguments as `json_text.load` does, the items of containers one by one.
-
-    With *has_records* the items of containers in an argument's fields are meant too. Raises
-    InvalidJson, or msgspec.ValidationError for a huge number.
+    Text with many values must be one that `json_text.refuse_bad_text` accepts. Raises
+    InvalidJson, or for a huge number msgspec.ValidationError or NumberOutOfRange.
     """
-    if has_many_values(raw) and raw.lstrip(b" \t\r\n").startswith(b"{"):
-        kind = _OBJECT_OF_RECORDS if has_records else _OBJECT
-        return load(raw, type=kind, dec_hook=lambda kind, value: value)
-    return load(raw)
+    return load_in_pieces(raw) if has_many_values(raw) else load(raw)
 
 
 class StepBuilder:
-    """Builds typed arguments from decoded JSON, some items of a long container at a time.
+    """Builds typed arguments from decoded JSON, some values at a time.
 
-    One builder is for one text: it remembers how many items of each long array were built.
+    One builder is for one text: it remembers how many items of each long array were built, and
+    which large values did not fit. With *keeps_json*, built values may contain the decoded JSON.
     """
 
-    def __init__(self, types: MsgspecTypes) -> None:
+    def __init__(self, types: MsgspecTypes, *, keeps_json: bool) -> None:
         self._types = types
+        self._keeps_json = keeps_json
         self.accepted: dict[int, int] = {}
-        self._lists: dict[int, tuple[Node, Any]] = {}
+        self._refused: set[tuple[int, int]] = set()
+        # By the id of a node: the type of a list of such items, and whether they are flat.
+        self._lists: dict[int, tuple[Node, Any, bool]] = {}
 
     def accepts(self, node: Node, values: list[Any]) -> bool:
         """Return whether *node* accepts each of the values as it is."""
+        if any((id(node), id(each)) in self._refused for each in values):
+            return False
         try:
-            self._types.convert(values, self._list_of(node))
+            self._build_all(node, values)
         except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
             return False
         return True
 
     def build(self, node: Node, value: Any) -> Any:
         """Return the typed value; raises any exception if it does not fit."""
-        match node:
-            case nodes.Noted(inner=inner):
-                return self.build(inner, value)
-            case nodes.Union(members=(member, nodes.Null())) if value is not None:
-                return self.build(member, value)
-            case nodes.Array() if type(value) is list and len(value) > STEP:
-                return self._array(node, value)
-            case nodes.Mapping() if type(value) is dict and len(value) > STEP:
-                return self._mapping(node, value)
-            case nodes.Record() if type(value) is dict and _is_plain(node, value):
-                return self._record(node, value)
-        return self._types.convert(value, self._types.type_of(node))
+        if not is_heavy(value):
+            return self._types.convert(value, self._types.type_of(node))
+        if (id(node), id(value)) in self._refused:
+            raise ValueError("was refused before")
+        try:
+            # Few frames for each level, because recursive types nest as deep as the text may.
+            match _only_possible(node, value):
+                case nodes.Array() as array if type(value) is list:
+                    return self._array(array, value)
+                case nodes.Fixed(items=items) if type(value) is list and len(value) == len(items):
+                    return tuple(map(self.build, items, value))
+                case nodes.Mapping() as mapping if type(value) is dict:
+                    return self._mapping(mapping, value)
+                case nodes.Record() as record if type(value) is dict and _is_plain(record, value):
+                    return self._record(record, value)
+            return self._types.convert(value, self._types.type_of(node))
+        except Exception:
+            self._refused.add((id(node), id(value)))
+            raise
 
-    def _list_of(self, node: Node) -> Any:
+    def _build_all(self, node: Node, values: list[Any]) -> list[Any]:
         if id(node) not in self._lists:
-            # The node is kept so that no other gets its id.
-            self._lists[id(node)] = (node, list[self._types.type_of(node)])  # type: ignore[misc]  # made at run time
-        return self._lists[id(node)][1]
+            # The node is kept so that no other gets its id. mypy cannot check a type that is made
+            # at run time.
+            kind: Any = list[self._types.type_of(node)]  # type: ignore[misc]
+            self._lists[id(node)] = (node, kind, _is_flat(node))
+        _, kind, is_flat = self._lists[id(node)]
+        if not is_flat and is_heavy(values):
+            return list(map(self.build, repeat(node), values))
+        built: list[Any] = self._types.convert(values, kind)
+        return built
 
     def _array(self, node: nodes.Array, value: list[Any]) -> Any:
         _check_length(node.limits, value)
-        kind, items = self._list_of(node.item), list[Any]()
+        items = list[Any]()
         try:
             for start in range(0, len(value), STEP):
-                items += self._types.convert(value[start : start + STEP], kind)
+                items += self._build_all(node.item, value[start : start + STEP])
                 self.accepted[id(value)] = start + STEP
         except Exception:
-            discard(items)
+            if not self._keeps_json:
+                discard(items)
             raise
         return items if node.container is list else node.container(items)
 
     def _mapping(self, node: nodes.Mapping, value: dict[str, Any]) -> Any:
         _check_length(node.limits, value)
         # mypy cannot check a type that is made at run time.
-        kind: Any = dict[self._types.type_of(node.key), self._types.type_of(node.value)]  # type: ignore[misc]
+        keys: Any = dict[self._types.type_of(node.key), Any]  # type: ignore[misc]
         entries, built = iter(value.items()), dict[Any, Any]()
         while step := dict(islice(entries, STEP)):
-            built |= self._types.convert(step, kind)
+            values = self._build_all(node.value, list(step.values()))
+            built.update(zip(self._types.convert(dict.fromkeys(step), keys), values, strict=True))
         return built
 
     def _record(self, node: nodes.Record, value: dict[str, Any]) -> Any:
-        values = {
-            field.name: self.build(field.node, value[field.json_name])
-            for field in node.fields
-            if field.json_name in value
-        }
+        values = {}
+        for field in node.fields:
+            if field.json_name in value:
+                values[field.name] = self.build(field.node, value[field.json_name])
         return make_record(node, values)
+
+
+def keeps_json(trees: Iterable[Node]) -> bool:
+    """Return whether typed values may contain the containers of the decoded JSON itself."""
+    kinds = nodes.Anything | nodes.Custom
+    return any(isinstance(each, kinds) for tree in trees for each in nodes.reachable(tree))
+
+
+def _is_flat(node: Node) -> bool:
+    """Return whether no value of *node* has a container inside; others are refused quickly."""
+    node = nodes.without_notes(node)
+    return isinstance(node, nodes.Scalar) or (
+        isinstance(node, nodes.Record)
+        and all(isinstance(nodes.without_notes(each.node), nodes.Scalar) for each in node.fields)
+    )
+
+
+def _only_possible(node: Node, value: Any) -> Node:
+    """Return the member of a union that *value* may fit, if there is only one, without notes."""
+    node = nodes.without_notes(node)
+    while isinstance(node, nodes.Union) and len(members := candidates(node, value)) == 1:
+        node = nodes.without_notes(members[0])
+    return node
 
 
 def _is_plain(record: nodes.Record, value: dict[str, Any]) -> bool:

@@ -7,15 +7,17 @@ no validator function and no `model_post_init` sees the list.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
+from math import isfinite
 from typing import Any
 
 import msgspec
 from pydantic import BaseModel, ValidationError
 from pydantic_core import SchemaError, SchemaValidator
+from pydantic_core.core_schema import no_info_wrap_validator_function
 
-from .coerce import STEP
-from .large_text import discard
+from .decoded_json import STEP, discard
 
 
 def build_in_slices(annotation: Any, value: Any, validator: Any) -> Any:
@@ -108,6 +110,24 @@ def with_fail_fast(schema: Any) -> Any:
     if copied.get("type") in _CONTAINERS:
         copied["fail_fast"] = True
     return copied
+
+
+def with_any_float(schema: Any) -> Any:
+    """Return a core schema whose floats accept NaN and infinity, whatever their limits."""
+    if isinstance(schema, list | tuple):
+        return type(schema)(map(with_any_float, schema))
+    if not isinstance(schema, dict):
+        return schema
+    copied = {
+        key: part if key in _NOT_SCHEMAS else with_any_float(part) for key, part in schema.items()
+    }
+    if copied.get("type") != "float":
+        return copied
+    return no_info_wrap_validator_function(_accept_not_finite, copied)
+
+
+def _accept_not_finite(value: Any, validate: Callable[[Any], Any]) -> Any:
+    return value if isinstance(value, float) and not isfinite(value) else validate(value)
 
 
 # Keys of a core schema whose values are not schemas and may contain an author's objects.

@@ -1,7 +1,7 @@
 """Floats that may be null: the types of a tool with `nan="null"`.
 
 The mark is in the `Annotated` metadata of a return type, so that the check of the output and the
-schemas agree. pydantic models are not changed: only their fields of `float | None` may be null.
+schemas agree. The node of a pydantic model is marked too, which `pydantic_types` reads.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ def floats_or_null(node: Node, copies: dict[int, Node] | None = None) -> Node:
             return nodes.Union(float | None, (number, nodes.Null()))
         case nodes.Record():
             return _record(node, copies)
+        case nodes.Model(annotation=annotation):
+            return nodes.Model(annotation, nan_is_null=True)
         case nodes.Array():
             return msgspec.structs.replace(node, item=floats_or_null(node.item, copies))
         case nodes.Fixed(items=items):
@@ -61,9 +63,14 @@ def floats_or_null(node: Node, copies: dict[int, Node] | None = None) -> Node:
     return node
 
 
+def _may_have_nan(node: Node) -> bool:
+    is_float = isinstance(node, nodes.Scalar) and node.kind is float
+    return is_float or isinstance(node, nodes.Model)
+
+
 def _record(record: nodes.Record, copies: dict[int, Node]) -> Node:
     below = nodes.reachable(record)
-    if not any(isinstance(each, nodes.Scalar) and each.kind is float for each in below):
+    if not any(map(_may_have_nan, below)):
         return record
     # Another annotation, so that the schema of the class gets a definition of its own.
     copy = msgspec.structs.replace(record, annotation=with_nan_as_null(record.annotation))

@@ -161,6 +161,8 @@ class Model(Node):
     """A type that pydantic validates and serialises."""
 
     annotation: Any
+    nan_is_null: bool = False
+    """The floats in it may be null."""
 
 
 class Custom(Node):

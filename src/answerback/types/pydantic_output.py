@@ -18,7 +18,7 @@ from .json_text import ENCODER, MAX_DEPTH, is_too_deep
 from .nodes import Node
 from .output import OutputCheck, may_be_not_finite, refuse_unencodable
 from .problems import InvalidOutput, dict_item, item, member
-from .pydantic_types import refuse_nan, write_model
+from .pydantic_types import write_model
 from .value_builder import make_record
 
 # The data to encode, and the checked value.
@@ -69,13 +69,6 @@ class ModelOutputCheck:
 
 def _mismatch(node: Node, value: Any, path: str) -> InvalidOutput:
     return InvalidOutput(path, f"expected {describe(node)}, got {type(value).__name__}")
-
-
-def _model(check: ModelOutputCheck, node: nodes.Model, value: Any, path: str) -> Written:
-    written = write_model(node, value, path)
-    if check.nan_is_null:
-        refuse_nan(node, value, path)
-    return written
 
 
 def _array(check: ModelOutputCheck, node: nodes.Array, value: Any, path: str) -> Written:
@@ -158,7 +151,7 @@ def _is_instance(node: Node, value: Any) -> bool:
 
 
 _WRITE: dict[type[Node], Callable[[ModelOutputCheck, Any, Any, str], Written]] = {
-    nodes.Model: _model,
+    nodes.Model: lambda check, node, value, path: write_model(node, value, path),
     nodes.Array: _array,
     nodes.Fixed: _fixed,
     nodes.Mapping: _mapping,

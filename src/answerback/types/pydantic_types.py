@@ -5,6 +5,8 @@ Only this module and `model_slices` import pydantic; they are loaded when a tool
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime, time
 from functools import cache
 from typing import Any, get_args
 
@@ -16,12 +18,12 @@ from pydantic_core.core_schema import ErrorType
 
 from .annotated import read_metadata
 from .describe import describe
-from .json_text import ENCODER
-from .model_slices import build_in_slices, with_fail_fast
-from .nan_as_null import nan_to_none
-from .nodes import Model
+from .json_text import ENCODER, encode_with_nan
+from .model_slices import build_in_slices, with_any_float, with_fail_fast
+from .nodes import Model, Scalar, ValueLimits
 from .problems import Coercion, InvalidOutput, dict_item, item, member
 from .pydantic_lenient import replace_at, with_texts_read
+from .scalars import format_keyword, join_descriptions
 from .validator_text import quotes_secret, refusal
 
 
@@ -54,6 +56,21 @@ def _cached_fail_fast_validator(annotation: Any) -> SchemaValidator:
     return SchemaValidator(schema, _use_prebuilt=False)
 
 
+@cache
+def _cached_nan_validator(annotation: Any) -> SchemaValidator:
+    schema = with_any_float(with_fail_fast(_cached_adapter(annotation).core_schema))
+    return SchemaValidator(schema, _use_prebuilt=False)
+
+
+def _nan_validator(node: Model) -> SchemaValidator:
+    """Return a validator that accepts each float that is not finite, whatever its limits."""
+    try:
+        return _cached_nan_validator(node.annotation)
+    except TypeError:
+        # The metadata is not hashable, so it cannot be cached.
+        return SchemaValidator(with_any_float(adapter(node).core_schema), _use_prebuilt=False)
+
+
 def _fail_fast_validator(node: Model) -> SchemaValidator | TypeAdapter[Any]:
     """Return a validator that stops at the first error of a list, dict or other container."""
     try:
@@ -75,7 +92,11 @@ def build_model(node: Model, value: Any) -> Any:
 
 def _validate(node: Model, encoded: bytes, *, strict: bool | None) -> Any:
     # From JSON, because strict validation then accepts a string for a date, but not for an int.
-    validator = adapter(node) if len(encoded) <= _LONG_JSON else _fail_fast_validator(node)
+    validator: SchemaValidator | TypeAdapter[Any] = adapter(node)
+    if node.nan_is_null:
+        validator = _nan_validator(node)
+    elif len(encoded) > _LONG_JSON:
+        validator = _fail_fast_validator(node)
     return validator.validate_json(encoded, strict=strict)
 
 
@@ -152,16 +173,18 @@ def _is_whole(value: Any) -> bool:
 
 def _report(problems: list[Any], sent: Any, path: str, coercion: Coercion) -> None:
     for problem in problems:
-        coercion.report(_path_of(path, problem["loc"]), _text_of(problem, sent, path))
+        coercion.report(
+            _path_of(path, problem["loc"]), _text_of(problem, sent, path, coercion.aliases)
+        )
 
 
-def _text_of(problem: Any, sent: Any, path: str) -> str:
+def _text_of(problem: Any, sent: Any, path: str, aliases: frozenset[str]) -> str:
     """Return pydantic's message, without texts that are not for the caller."""
     text: str = problem["msg"]
     error = problem.get("ctx", {}).get("error")
     if isinstance(error, BaseException):
-        text = refusal(error, sent, path)
-    elif problem["type"] not in _SAFE_ERRORS and quotes_secret(text, sent, path):
+        text = refusal(error, sent, path, aliases)
+    elif problem["type"] not in _SAFE_ERRORS and quotes_secret(text, sent, path, aliases):
         text = f"refused ({problem['type']})"
     return text[:1].lower() + text[1:]
 
@@ -202,28 +225,11 @@ def write_model(node: Model, value: Any, path: str) -> tuple[Any, Any]:
     return data, checked
 
 
-def refuse_nan(node: Model, value: Any, path: str) -> None:
-    """Raise InvalidOutput for a NaN in a field that cannot be null, which is how NaN is sent."""
-    if not _is_instance(node, value):
-        # It was validated as JSON, with null for NaN.
-        return
-    plain = to_plain(value)
-    nullable = nan_to_none(plain)
-    if nullable == plain:
-        return
-    try:
-        adapter(node).validate_python(nullable, by_alias=False, by_name=True)
-    except ValidationError as error:
-        first = _errors(error)[0]
-        if first["type"] not in _IGNORED_ERRORS:
-            problem = "a number that is not finite; annotate the field as float | None"
-            raise InvalidOutput(_output_path(path, first["loc"]), problem) from None
-
-
 def _check(node: Model, value: Any, path: str) -> Any:
     try:
         if not _is_instance(node, value):
-            return _validate(node, ENCODER.encode(value), strict=True)
+            encode = encode_with_nan if node.nan_is_null else ENCODER.encode
+            return _validate(node, encode(value), strict=True)
         _recheck(node, value)
         return value
     except ValidationError as error:
@@ -273,8 +279,9 @@ def _recheck(node: Model, value: Any) -> None:
     """Validate an instance again, because assignment and model_construct validate nothing."""
     if not isinstance(value, BaseModel):
         return
+    validator = _nan_validator(node) if node.nan_is_null else adapter(node)
     try:
-        adapter(node).validate_python(to_plain(value), by_alias=False, by_name=True)
+        validator.validate_python(to_plain(value), by_alias=False, by_name=True)
     except ValidationError as error:
         if any(problem["type"] not in _IGNORED_ERRORS for problem in error.errors()):
             raise
@@ -302,6 +309,22 @@ def to_plain(value: Any) -> Any:
     return value
 
 
+def model_names(node: Model) -> Iterator[tuple[str, ...]]:
+    """Yield the names of each field of the models in the type: its own and its aliases."""
+    pending, seen = [node.annotation], set[int]()
+    while pending:
+        each = pending.pop()
+        pending += get_args(each)
+        if not isinstance(each, type) or not issubclass(each, BaseModel) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        for name, field in each.model_fields.items():
+            aliases = (field.alias, field.validation_alias)
+            choices = [*aliases, *getattr(field.validation_alias, "choices", ())]
+            yield name, *(alias for alias in choices if isinstance(alias, str))
+            pending.append(field.annotation)
+
+
 def is_object_model(node: Model) -> bool:
     """Return whether every value of the type is a JSON object."""
     schema = model_schema(node, mode="serialization")
@@ -320,12 +343,55 @@ def _is_object(schema: dict[str, Any], defs: dict[str, Any]) -> bool:
 def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:
     """Return pydantic's JSON Schema of the type, with its definitions under `$defs`."""
     return adapter(node).json_schema(
-        mode=mode, ref_template="#/$defs/{model}", schema_generator=_SchemaWithoutFieldTitles
+        mode=mode,
+        ref_template="#/$defs/{model}",
+        schema_generator=_SchemaWithNull if node.nan_is_null else _SchemaWithoutFieldTitles,
     )
 
 
+# Keeps the words of a type until the author's description of the field is known.
+_WORDS = "x-answerback-words"
+
+
 class _SchemaWithoutFieldTitles(GenerateJsonSchema):
-    """Leaves out titles that only repeat a field's name."""
+    """Leaves out titles that only repeat a field's name, and describes times without an offset."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+    def datetime_schema(self, schema: Any) -> dict[str, Any]:
+        return _naive_schema(datetime, schema) or super().datetime_schema(schema)
+
+    def time_schema(self, schema: Any) -> dict[str, Any]:
+        return _naive_schema(time, schema) or super().time_schema(schema)
+
+    def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
+        generated: dict[str, Any] = _with_words(super().generate(schema, mode))
+        return generated
+
+
+def _naive_schema(kind: type, schema: Any) -> dict[str, Any] | None:
+    if schema.get("tz_constraint") != "naive":
+        return None
+    words = format_keyword(Scalar(kind, ValueLimits(tz=False)), "validation")["description"]
+    return {"type": "string", "description": words, _WORDS: words}
+
+
+def _with_words(schema: Any) -> Any:
+    """Return the schema with the words of each type behind the author's description."""
+    if isinstance(schema, list):
+        return [_with_words(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    shown = {name: _with_words(each) for name, each in schema.items() if name != _WORDS}
+    words = schema.get(_WORDS)
+    if isinstance(words, str) and shown["description"] != words:
+        shown["description"] = join_descriptions(shown["description"], words)
+    return shown
+
+
+class _SchemaWithNull(_SchemaWithoutFieldTitles):
+    """Says that each float may be null."""
+
+    def float_schema(self, schema: Any) -> dict[str, Any]:
+        return {"anyOf": [super().float_schema(schema), {"type": "null"}]}

@@ -175,7 +175,11 @@
     box.dataset.answerback = "refusal";
     box.dataset.code = refusal.code;
     box.append(element("h2", title, { font: "inherit", "font-weight": "600", margin: "0 0 4px" }));
-    box.append(element("p", refusal.message, { margin: "0" }));
+    // The button stands for the link at the end of a message.
+    const ending = `: ${refusal.url}`;
+    const message = refusal.message;
+    const shown = message.endsWith(ending) ? message.slice(0, -ending.length) : message;
+    box.append(element("p", shown, { margin: "0" }));
     if (typeof refusal.hint === "string" && refusal.hint !== refusal.message) {
       const color = "var(--color-text-secondary, inherit)";
       box.append(element("p", refusal.hint, { margin: "4px 0 0", color }));
@@ -193,7 +197,7 @@
       border: "0",
       "border-radius": "var(--border-radius-sm, 6px)",
       padding: "8px 16px",
-      "margin-top": "12px",
+      margin: "12px 8px 0 0",
       cursor: "pointer",
     });
     button.setAttribute("type", "button");
@@ -201,10 +205,27 @@
     return button;
   }
 
+  /**
+   * @param {HTMLElement} box
+   * @param {string} url
+   * @param {(url: string) => Promise<void>} openLink
+   * @param {HTMLElement | undefined} again The button for the time after.
+   */
+  async function follow(box, url, openLink, again) {
+    if (again) box.append(again);
+    try {
+      await openLink(url);
+    } catch {
+      // The user can still copy the address.
+      if (!box.querySelector("code")) box.append(element("code", url, { display: "block" }));
+    }
+  }
+
   class Prompt {
     constructor() {
       /** @type {HTMLElement | null} */
       this.box = null;
+      this.turn = 0;
       /** @type {[HTMLElement, string][]} */
       this.covered = [];
     }
@@ -212,31 +233,33 @@
     /**
      * @param {Refusal} refusal
      * @param {(url: string) => Promise<void>} openLink
-     * @param {boolean} cover Hides the rest of the page, which has no data to show.
+     * @param {{cover: boolean, retry?: () => void}} options Cover: the page has no data to show.
      */
-    show(refusal, openLink, cover) {
+    show(refusal, openLink, { cover, retry }) {
       this.hide();
+      const turn = this.turn;
+      // Elements that are not there yet could not be hidden.
+      whenParsed(() => {
+        if (turn === this.turn) this.draw(refusal, openLink, { cover, retry });
+      });
+    }
+
+    /**
+     * @param {Refusal} refusal
+     * @param {(url: string) => Promise<void>} openLink
+     * @param {{cover: boolean, retry?: () => void}} options
+     */
+    draw(refusal, openLink, { cover, retry }) {
       const [title, label] = PROMPTS[refusal.code] ?? ["This did not work", "Open"];
       const box = promptBox(title, refusal);
       const url = refusal.url;
       if (typeof url === "string" && isWebLink(url)) {
-        box.append(promptButton(label, () => this.follow(url, openLink)));
+        const again = retry && promptButton("Try again", retry);
+        box.append(promptButton(label, () => follow(box, url, openLink, again)));
       }
       if (cover) this.coverPage();
       document.body.prepend(box);
       this.box = box;
-    }
-
-    /** @param {string} url @param {(url: string) => Promise<void>} openLink */
-    async follow(url, openLink) {
-      const box = this.box;
-      try {
-        await openLink(url);
-      } catch {
-        // The user can still copy the address.
-        if (!box || box.querySelector("code")) return;
-        box.append(element("code", url, { display: "block" }));
-      }
     }
 
     coverPage() {
@@ -248,6 +271,7 @@
     }
 
     hide() {
+      this.turn += 1;
       this.box?.remove();
       this.box = null;
       for (const [child, display] of this.covered) child.style.display = display;
@@ -586,6 +610,7 @@
       this.input = null;
       /** @type {Theme} */
       this.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+      /** @type {Json} */
       this.context = {};
       this._state = null;
       /** @type {Result | null} */
@@ -629,7 +654,7 @@
         this.host = "chatgpt";
         this._host = new ChatGptHost(this);
       }
-      const globals = event instanceof CustomEvent ? event.detail?.globals : undefined;
+      const globals = /** @type {any} */ (event)?.detail?.globals;
       this._host.update(isObject(globals) ? globals : {});
     }
 
@@ -679,8 +704,20 @@
     _refuse(refusal, cover) {
       for (const listener of this._onRefused) safely(() => listener(refusal));
       if (this._onRefused.size === 0 && this.options.prompt !== false) {
-        whenBody(() => this._prompt.show(refusal, (url) => this.openLink(url), cover));
+        const name = cover ? this.context.toolInfo?.tool?.name : undefined;
+        const retry = name ? () => void this._retry(name) : undefined;
+        this._draw(refusal, { cover, retry });
       }
+    }
+
+    /** @param {Refusal} refusal @param {{cover: boolean, retry?: () => void}} options */
+    _draw(refusal, options) {
+      this._prompt.show(refusal, (url) => this.openLink(url), options);
+    }
+
+    /** @param {string} name The refused call did not run, so it can be made again. */
+    async _retry(name) {
+      this.deliver(await this._run(name, this.input ?? {}));
     }
 
     /** @param {Function} listener */
@@ -704,22 +741,26 @@
 
     /** @param {Refusal} refusal */
     showRefusal(refusal) {
-      whenBody(() => this._prompt.show(refusal, (url) => this.openLink(url), false));
+      this._draw(refusal, { cover: false });
     }
 
     // ---- Requests to the host ----
 
     /** @param {string} name @param {Json} [args] @returns {Promise<CallResult>} */
     async call(name, args) {
-      let result;
-      try {
-        result = readResult(await this._host.callTool(name, args ?? {}));
-      } catch (error) {
-        result = failed(errorCode(error), errorText(error));
-      }
+      const result = await this._run(name, args ?? {});
       if (result.error && result.refused) this._refuse(result.error, false);
       const { data, text, meta, error } = result;
       return { data, text, meta, error };
+    }
+
+    /** @param {string} name @param {Json} args @returns {Promise<Result>} */
+    async _run(name, args) {
+      try {
+        return readResult(await this._host.callTool(name, args));
+      } catch (error) {
+        return failed(errorCode(error), errorText(error));
+      }
     }
 
     /** @param {string} what @param {Promise<any>} answer @returns {Promise<any>} */
@@ -812,8 +853,8 @@
   }
 
   /** @param {() => void} act */
-  function whenBody(act) {
-    if (document.body) act();
+  function whenParsed(act) {
+    if (document.readyState !== "loading") act();
     else document.addEventListener("DOMContentLoaded", act, { once: true });
   }
 

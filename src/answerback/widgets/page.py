@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from contextlib import suppress
 from typing import Any
 
 from ..errors import Unavailable
@@ -28,6 +29,7 @@ class WidgetPage:
         self._bridge = bridge
         self._source = source
         self._html = _completed(source, bridge=bridge)
+        self._written: tuple[int, int] | None = None
         self.file = file
         """The file of the page; None if the author gave the text."""
 
@@ -36,6 +38,18 @@ class WidgetPage:
         if self.file is not None and self._app.development:
             self.read_again(self.file)
         return self._html
+
+    def look(self) -> None:
+        """Read the file again if it was written since the last look."""
+        if self.file is None:
+            return
+        # A file that has gone, or is only half written, is looked at again later.
+        with suppress(OSError, Unavailable):
+            found = os.stat(self.file)
+            written = found.st_mtime_ns, found.st_size
+            if written != self._written:
+                self.read_again(self.file)
+                self._written = written
 
     def read_again(self, file: str) -> None:
         """Read the file, and notify the subscribers of the resource if it has changed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from ..hosts import HOST_NAMES, HostName, claude_domain, detect_host
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 MIME = "text/html;profile=mcp-app"
 PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
+_LOOK_SECONDS = 0.25
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -41,6 +42,8 @@ class WidgetOptions(TypedDict, total=False):
     """Of "camera", "microphone", "geolocation" and "clipboardWrite"."""
     host: HostName
     """Send the form for this host to every client; by default the host is detected."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates of the page; those of its tools do not count for it."""
     bridge: bool
     """Put the script in the page that connects it with its host; True by default."""
 
@@ -68,6 +71,7 @@ class Widget(Resource):
             "mime": MIME,
             "description": options.get("description"),
             "meta": {"ui": self._ui, **described},
+            "requires": options.get("requires"),
             "inline": True,
         }
         self._described = described
@@ -91,6 +95,21 @@ def add_widget(app: Registry, name: object, options: WidgetOptions, author: str 
         raise ValueError(f"there is a widget {name!r} already; give one another name")
     put_resource(app, widget)
     return widget
+
+
+def watch_widgets(app: Registry) -> None:
+    """Look for changes of the files of widgets in a thread, as long as the process runs."""
+    import threading
+    import time
+
+    def look() -> None:
+        while True:
+            for each in list(app.resources.values()):
+                if isinstance(each, Widget):
+                    each.page.look()
+            time.sleep(_LOOK_SECONDS)
+
+    threading.Thread(target=look, name="answerback-widgets", daemon=True).start()
 
 
 def _check(name: object, options: WidgetOptions) -> str:

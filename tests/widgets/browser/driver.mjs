@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync }
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 
+const WAIT = Number(process.env.BROWSER_WAIT ?? 20) * 1000;
 const FOLDER = process.env.CHROMIUM_FOLDER;
 const ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-zygote", "--font-render-hinting=none"];
 
@@ -44,7 +45,9 @@ async function launch() {
 let browser, page;
 let errors = [];
 
+// Frames of other programs have no name: "innermost" is the one that was added last.
 function frame(name) {
+  if (name === "innermost") return page.frames().at(-1);
   return name ? page.frame({ name }) : page.mainFrame();
 }
 
@@ -61,8 +64,8 @@ const commands = {
   async evaluate({ expression, in: name }) {
     return frame(name).evaluate(expression);
   },
-  async until({ expression, in: name, seconds = 20 }) {
-    const end = Date.now() + seconds * 1000;
+  async until({ expression, in: name }) {
+    const end = Date.now() + WAIT;
     for (let last = "no such frame"; ; ) {
       try {
         last = await frame(name)?.evaluate(expression);
@@ -75,7 +78,7 @@ const commands = {
     }
   },
   async click({ selector, in: name }) {
-    await frame(name).click(selector, { timeout: 20000 });
+    await frame(name).click(selector, { timeout: WAIT });
   },
   // Roles and names, as a screen reader gets them.
   async accessible({ selector, in: name }) {
@@ -96,12 +99,20 @@ const commands = {
   },
 };
 
+// A promise of the page may never be settled.
+function inTime(name, result) {
+  const late = new Promise((_, reject) => {
+    setTimeout(() => reject(new Error(`${name} took too long`)), 4 * WAIT).unref();
+  });
+  return Promise.race([result, late]);
+}
+
 for await (const line of createInterface({ input: process.stdin })) {
   const command = JSON.parse(line);
   let reply;
   try {
     if (command.do !== "bundle") browser ??= await launch();
-    reply = { value: (await commands[command.do](command)) ?? null };
+    reply = { value: (await inTime(command.do, commands[command.do](command))) ?? null };
   } catch (error) {
     reply = { error: String(error) };
   }

@@ -147,7 +147,7 @@ class HttpPeer(McpPeer):
     async def abandon(self) -> None:
         """The client has disconnected: send nothing more, even if the tool still runs."""
         self._closed = True
-        await self._end_response()
+        await _end_response(self)
 
     async def detach(self) -> None:
         """The client has disconnected, and the call goes on: end the response.
@@ -156,17 +156,11 @@ class HttpPeer(McpPeer):
         """
         self._detached = True
         self.can_refuse_by_status = False
-        await self._end_response()
+        await _end_response(self)
 
     def _is_unreadable(self) -> bool:
         """Whether no client can read the stream any more."""
         return self._detached and self.stream.id is None
-
-    async def _end_response(self) -> None:
-        if self._writing is None:
-            await self.http.finish_unread()
-        else:
-            self._writing.cancel()
 
     def tick(self) -> None:
         """Start to watch the connection at the second tick."""
@@ -194,6 +188,13 @@ class HttpPeer(McpPeer):
         self.begin_stream()
         await disconnected(self.http.receive)
         on_disconnect()
+
+
+async def _end_response(peer: HttpPeer) -> None:
+    if peer._writing is None:
+        await peer.http.finish_unread()
+    else:
+        peer._writing.cancel()
 
 
 def _stop_if_expired(peer: HttpPeer) -> None:

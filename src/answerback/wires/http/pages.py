@@ -24,13 +24,18 @@ PUBLIC = ("/healthz", "/readyz")
 """The pages that need no credentials, also if the app authenticates."""
 
 
-def function_list(registry: Registry) -> bytes:
-    """The tools with their schemas, as JSON."""
-    return msgspec.json.encode([_function(tool) for tool in registry.tools.values()])
+def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
+    """The tools with their schemas, as JSON; also those that gates hide from some callers."""
+    tools = list(registry.tools.values())
+    if registry.has_gates and not hidden:
+        from ...gates.schemes import shown_to_all
+
+        tools = shown_to_all(tools)
+    return msgspec.json.encode([_function(tool) for tool in tools])
 
 
 def _functions(registry: Registry, root: str) -> HttpReply:
-    return HttpReply(200, function_list(registry), JSON)
+    return HttpReply(200, function_list(registry, hidden=False), JSON)
 
 
 def _openapi(registry: Registry, root: str) -> HttpReply:

@@ -69,12 +69,44 @@ def tls_context(options: ServeOptions) -> SSLContext | None:
         # The empty password keeps OpenSSL from asking for one on the terminal.
         context.load_cert_chain(options.tls_cert, options.tls_key, password="")
     except (OSError, ssl.SSLError) as exc:
-        reason = getattr(exc, "reason", None) or exc.strerror or exc
-        raise BadOption(
-            f"--tls-cert {options.tls_cert!r} cannot be used: {reason}; give a certificate chain "
-            "in PEM form, and with --tls-key its key, which must have no passphrase"
-        ) from None
+        raise BadOption(_tls_problem(options.tls_cert, options.tls_key, exc)) from None
     return context
+
+
+def _tls_problem(cert: str, key: str | None, exc: OSError) -> str:
+    """The file that OpenSSL could not use, and what to do; OpenSSL itself names neither."""
+    of_cert, of_key = (
+        f"--tls-cert {cert!r}",
+        f"--tls-key {key!r}" if key else f"--tls-cert {cert!r}",
+    )
+    try:
+        chain, key_text = _read(cert), _read(key or cert)
+    except OSError as unreadable:
+        flag = of_cert if unreadable.filename == cert else of_key
+        return f"{flag} cannot be used: {unreadable.strerror}"
+    reason = getattr(exc, "reason", None) or exc.strerror or exc
+    if b"BEGIN CERTIFICATE" not in chain:
+        return f"{of_cert} cannot be used: it has no certificate in PEM form; give the chain in it"
+    if b"PRIVATE KEY-----" not in key_text:
+        found = (
+            "no key in PEM form; give the file of the key"
+            if key
+            else "no key; give it with --tls-key"
+        )
+        return f"{of_key} cannot be used: it has {found}"
+    if b"ENCRYPTED" in key_text:
+        advice = f"remove it: openssl pkey -in {key or cert} -out NEW"
+        return f"{of_key} cannot be used: it has a passphrase; {advice}"
+    if reason == "KEY_VALUES_MISMATCH":
+        return (
+            f"{of_key} cannot be used: it is not the key of {cert!r}; give the one it was made with"
+        )
+    return f"{of_cert} cannot be used: {reason}; give a certificate chain and its key in PEM form"
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb") as file:
+        return file.read()
 
 
 def _bind_tcp(options: ServeOptions) -> socket.socket:

@@ -267,7 +267,8 @@ class _DisconnectProbe:
 
     A client that closed its sending half looks like one that closed the connection. The system of
     the latter resets the connection when it receives data. So an interim response is sent, which
-    HTTP/1.1 allows at any time before the final one, and more of them at growing intervals.
+    HTTP/1.1 allows at any time before the final one, and more of them at growing intervals. An
+    HTTP/1.0 client is only known to be gone if its system resets the connection without that.
     """
 
     def __init__(self, transport: Any, cycle: Any, loop: asyncio.AbstractEventLoop) -> None:
@@ -285,11 +286,9 @@ class _DisconnectProbe:
         cycle = self._cycle
         if cycle.response_started or self._transport.is_closing():
             return
-        if cycle.scope["http_version"] == "1.0":
-            # This client does not understand interim responses. It has most likely disconnected.
-            self._transport.close()
-            return
-        self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        # An HTTP/1.0 client would take an interim response for the final one.
+        if cycle.scope["http_version"] != "1.0":
+            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
         self._timer = self._loop.call_later(_FIRST_PROBE, self._look)
 
     def _look(self) -> None:

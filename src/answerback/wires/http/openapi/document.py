@@ -7,20 +7,19 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
+from ....gates.schemes import needs_login, shown_to_all
 from ....types.json_text import ENCODER
 from ..pages import PUBLIC
 from .bodies import shared_schemas
 from .components import SCHEMAS, tool_schemas, used_components
 from .media import media_types
-from .operations import HEADERS, RESPONSES, TAGS, operation, page_paths, shared_responses
+from .operations import BEARER, HEADERS, RESPONSES, TAGS, operation, page_paths, shared_responses
 
 if TYPE_CHECKING:
     from ....authentication import Authenticator
     from ....registry import Registry
 
 Schema = dict[str, Any]
-
-_BEARER: Schema = {"bearer": {"type": "http", "scheme": "bearer"}}
 
 _cache: WeakKeyDictionary[Registry, tuple[Any, bytes]] = WeakKeyDictionary()
 """The last document of each registry as JSON, with the values that it was made from."""
@@ -57,7 +56,7 @@ def document_json(registry: Registry, base: str = "", *, dialects: bool = False)
 def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
     media = media_types(registry.contract, dialects=dialects)
     shared = shared_schemas(registry.contract)
-    tools = list(registry.tools.values())
+    tools = shown_to_all(registry.tools.values())
     schemas_of_tools, classes = tool_schemas(tools, shared)
     paths: Schema = {
         registry.contract.route + tool.name: {"post": operation(tool, arguments, data, media)}
@@ -67,10 +66,15 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
     responses = used_components(paths, shared_responses(media), RESPONSES)
     schemas = used_components([paths, responses], classes | shared, SCHEMAS)
     components = {"schemas": schemas, "responses": responses, "headers": HEADERS if tools else {}}
+    schemes: Schema = {}
     security: list[Schema] = []
+    if registry.auth is not None or any(needs_login(tool) for tool in tools):
+        schemes = {BEARER: {"type": "http", "scheme": "bearer"}}
     if registry.auth is not None:
-        components["securitySchemes"] = _BEARER | getattr(registry.auth, "security_schemes", {})
-        security = _security(registry.auth, components["securitySchemes"], paths)
+        schemes |= getattr(registry.auth, "security_schemes", {})
+        security = _security(registry.auth, schemes, paths)
+    if schemes:
+        components["securitySchemes"] = schemes
     info = {"title": registry.name, "version": registry.version}
     if registry.description:
         info["description"] = registry.description
@@ -78,7 +82,7 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
         "openapi": "3.1.1",
         "info": info,
         "servers": [{"url": url}],
-        # Empty if no tool requires authentication; some linters expect the document to say so.
+        # A tool that requires a login says so; some linters expect the document to have this.
         "security": security,
         "tags": TAGS if tools else TAGS[1:],
         "paths": paths,

@@ -8,6 +8,7 @@ import msgspec
 
 from ....dialects.http_reply import ERROR_CODE, ERROR_HINT, JSON
 from ....dialects.rest import FORM
+from ....gates.schemes import needs_login, scopes_of
 from ....types.json_text import ENCODER
 from .bodies import error_schema, success_schema
 from .components import object_schema
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 
+BEARER = "bearer"
+"""The name of the security scheme of tools that require a login."""
 RESPONSES = "#/components/responses/"
 HEADERS = {
     "ErrorCode": {
@@ -92,6 +95,7 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
         "tags": ["functions"],
         "requestBody": _request(tool, arguments),
         "responses": _responses(tool, data, media),
+        **({"security": [{BEARER: list(scopes_of(tool))}]} if needs_login(tool) else {}),
     }
 
 

@@ -8,6 +8,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ....errors import CODES, INPUT_REQUIRED, ToolError, find_code
+from ....gates.schemes import codes_of, needs_login
 from ....tools.docstrings import parse
 from ....tools.signature import dependency_functions, source_of
 
@@ -22,6 +23,7 @@ _ALWAYS = {
 }
 DESCRIPTIONS = _ALWAYS | {
     401: "Not logged in",
+    402: "Subscription required",
     403: "Not allowed",
     404: "Not found",
     409: "Conflict",
@@ -39,6 +41,11 @@ def error_statuses(tool: Tool) -> dict[int, str]:
     sources: list[Any] = [source_of(tool.fn).function, *dependency_functions(tool.signature)]
     found = {find_code(error.code, error.kind).status for error in tool.settings.raises}
     found |= _statuses_in_options(tool)
+    if tool.gates is not None:
+        sources += [source_of(each).function for each in tool.gates.given]
+        found |= {CODES[code].status for each in tool.gates.given for code in codes_of(each)}
+    if needs_login(tool):
+        found.add(CODES["LOGIN_REQUIRED"].status)
     has_context = tool.signature.context is not None
     for function in chain.from_iterable(map(_reached_functions, sources)):
         found |= _statuses_in_code(function)

@@ -59,9 +59,7 @@ def authenticated(app: App) -> Callable[..., Awaitable[None]]:
     return answer
 
 
-def post(
-    app: App, path: str, body: Any, token: str = "", **headers: str
-) -> httpx.Response:
+def post(app: App, path: str, body: Any, token: str = "", **headers: str) -> httpx.Response:
     """POST *body* as JSON; *token* names the user."""
 
     async def send() -> httpx.Response:

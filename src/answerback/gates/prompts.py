@@ -1,0 +1,89 @@
+"""Replies that tell a user what is missing and where to get it, for tools that check it themselves.
+
+They are errors, so that a tool with a declared return type may return them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import CoroutineType
+from typing import Any
+
+from ..dialects.common import refusal_meta
+from ..reply import Error, Reply
+from .links import Redeemed, check_page, link_to
+from .refusal import Refusal
+
+LOGIN_REQUIRED = "LOGIN_REQUIRED"
+SUBSCRIPTION_REQUIRED = "SUBSCRIPTION_REQUIRED"
+LINK_REQUIRED = "LINK_REQUIRED"
+
+
+def login_prompt(feature: str | None = None) -> Reply[Any]:
+    """The reply to a caller that is not logged in; *feature* names what needs it."""
+    return _reply(login_refusal(feature))
+
+
+def subscription_prompt(
+    feature: str | None = None, user: Any = None, *, plan: str = "", url: str | None = None
+) -> Reply[Any]:
+    """The reply to a *user* without a subscription; *url* is the page where one can subscribe."""
+    link = None if url is None else _link(url, user, Redeemed(SUBSCRIPTION_REQUIRED, plan, feature))
+    return _reply(subscription_refusal(feature, plan, link))
+
+
+async def link_prompt(
+    user: Any,
+    headers: Mapping[str, str] | None = None,
+    *,
+    service: str,
+    feature: str | None = None,
+    url: str | Callable[..., Any] | None = None,
+) -> Reply[Any]:
+    """The reply to a *user* that has not linked an account of *service*.
+
+    *url* is the page where accounts are linked, or a function of *user* and *headers* that returns
+    the whole link, plain or async; a service may make links of its own.
+    """
+    if callable(url):
+        link = url(user, headers)
+        link = await link if isinstance(link, CoroutineType) else link
+        check_page(link)
+    elif url is not None:
+        link = _link(url, user, Redeemed(LINK_REQUIRED, service, feature))
+    else:
+        link = None
+    return _reply(link_refusal(feature, service, link))
+
+
+def login_refusal(feature: str | None = None) -> Refusal:
+    text = f"You are not logged in. Log in to use {feature or 'this'}"
+    return Refusal(text, LOGIN_REQUIRED, feature=feature)
+
+
+def subscription_refusal(feature: str | None, plan: str, link: str | None) -> Refusal:
+    name = f"active subscription {plan!r}" if plan else "active subscription"
+    text = f"You have no {name}. Subscribe to use {feature or 'this'}"
+    return _leading_on(text, SUBSCRIPTION_REQUIRED, feature or plan or None, link)
+
+
+def link_refusal(feature: str | None, service: str, link: str | None) -> Refusal:
+    text = f"You have not linked an account at {service!r}. Link one to use {feature or 'this'}"
+    return _leading_on(text, LINK_REQUIRED, feature or service, link)
+
+
+def _leading_on(text: str, code: str, feature: str | None, link: str | None) -> Refusal:
+    if link is None:
+        return Refusal(text, code, feature=feature)
+    hint = "open the link, then try again"
+    return Refusal(f"{text}: {link}", code, hint=hint, url=link, feature=feature)
+
+
+def _link(page: str, user: Any, purpose: Redeemed) -> str | None:
+    """The link for *user*; None without a user, because the token is for one user alone."""
+    return None if user is None else link_to(check_page(page), user, purpose)
+
+
+def _reply(refusal: Refusal) -> Reply[Any]:
+    error = Error(refusal.code, refusal.message, hint=refusal.hint)
+    return Reply(error=error, meta=refusal_meta(error, refusal.url, refusal.feature))

@@ -1,0 +1,50 @@
+"""What the gates of a tool mean for its description: security schemes, codes, hidden tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from ..tools.tool import Tool
+
+T = TypeVar("T", bound="Tool")
+_LOGIN = "LOGIN_REQUIRED"
+
+
+def needs_login(tool: Tool) -> bool:
+    """Whether only a caller who is logged in can use *tool*, by its gates or by the app's auth."""
+    if tool.gates is not None and any(_LOGIN in codes_of(each) for each in tool.gates.given):
+        return True
+    auth: Any = tool.path[0].auth if tool.path else None
+    return auth is not None and not auth.anonymous
+
+
+def security_schemes(tool: Tool) -> list[dict[str, Any]]:
+    """The `securitySchemes` of *tool* for MCP hosts; empty if nothing is known.
+
+    A login without `auth=` is taken for OAuth, because `scope` and the hosts know nothing else.
+    """
+    auth: Any = tool.path[0].auth if tool.path else None
+    # API keys have no page that says where to log in.
+    if auth is not None and not hasattr(auth, "pages"):
+        return []
+    if needs_login(tool):
+        return [{"type": "oauth2", "scopes": list(scopes_of(tool))}]
+    return [] if auth is None else [{"type": "noauth"}]
+
+
+def scopes_of(tool: Tool) -> tuple[str, ...]:
+    """All the scopes that *tool* needs."""
+    return () if tool.gates is None else tool.gates.scopes
+
+
+def codes_of(gate: Any) -> tuple[str, ...]:
+    """The codes of a gate's refusals, as far as they are known."""
+    found: tuple[str, ...] = getattr(gate, "codes", ("FORBIDDEN", "TIMED_OUT"))
+    return found
+
+
+def shown_to_all(tools: Iterable[T]) -> list[T]:
+    """The tools without those that a gate hides from some callers."""
+    return [each for each in tools if each.gates is None or not each.gates.hiding]

@@ -1,0 +1,85 @@
+"""UsedFiles: remembers the tokens of links that were redeemed, for all processes of a machine."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from contextlib import suppress
+from typing import Protocol
+
+from ..errors import AnswerbackError
+
+_SPARE = 60
+"""Seconds that a file is kept beyond the end of its token."""
+
+
+class UsedTokens(Protocol):
+    """Remembers used tokens. A database that several machines share can be one."""
+
+    def add(self, token: bytes, expires: int) -> bool:
+        """Remember *token* until *expires*, in seconds since 1970; False if it was there already.
+
+        Of two calls at the same time with one token, only one may return True.
+        """
+
+
+class UnsafeDirectory(AnswerbackError):
+    """Others than the user of this process can write into a directory."""
+
+    code = "BAD_SETTING"
+
+
+class UsedFiles:
+    """Keeps an empty file for each used token, in a directory that no other user can open.
+
+    Creating a file is atomic, so that all workers of a machine see a token once. By default the
+    directory is in the temporary directory of the system.
+    """
+
+    def __init__(self, directory: str | os.PathLike[str] | None = None) -> None:
+        self._directory = None if directory is None else os.fspath(directory)
+
+    def add(self, token: bytes, expires: int) -> bool:
+        from hashlib import sha256
+
+        directory = self._opened()
+        self._remove_expired(directory)
+        path = os.path.join(directory, sha256(token).hexdigest())
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        except FileExistsError:
+            return False
+        os.utime(path, (expires, expires))
+        return True
+
+    def _opened(self) -> str:
+        directory = self._directory or _default_directory()
+        with suppress(FileExistsError):
+            os.mkdir(directory, 0o700)
+        found = os.lstat(directory)
+        is_ours = not hasattr(os, "getuid") or (
+            found.st_uid == os.getuid() and not found.st_mode & 0o077
+        )
+        if not stat.S_ISDIR(found.st_mode) or not is_ours:
+            raise UnsafeDirectory(
+                f"{directory} must be a directory of this user alone; remove it, or give "
+                "App(used_tokens=UsedFiles('/a/directory/of/yours'))"
+            )
+        return directory
+
+    def _remove_expired(self, directory: str) -> None:
+        now = time.time()
+        with os.scandir(directory) as files:
+            for each in files:
+                # Another process may remove the same file.
+                with suppress(OSError):
+                    if each.stat().st_mtime + _SPARE < now:
+                        os.unlink(each.path)
+
+
+def _default_directory() -> str:
+    import tempfile
+
+    user = os.getuid() if hasattr(os, "getuid") else "user"
+    return os.path.join(tempfile.gettempdir(), f"answerback-used-{user}")
