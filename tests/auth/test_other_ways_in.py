@@ -143,6 +143,19 @@ def test_an_app_with_oauth_that_gets_no_token_loads_neither_jose_nor_an_http_cli
     assert done.stderr.decode() == ""
 
 
+def test_a_missing_extra_is_named_when_the_app_is_made() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['joserfc'] = None\n"
+        "from answerback.auth import OAuth\n"
+        "OAuth(issuer='https://a.example.com', url='https://b.example.com/mcp')\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30)
+
+    assert b"joserfc is not installed; run: pip install 'answerback[auth]'" in done.stderr
+
+
 def test_the_openapi_document_says_how_to_authenticate(caller: Caller) -> None:
     document = caller.app.openapi()
     keys = App("keys", auth=ApiKeys({}, anonymous=True)).openapi()

@@ -253,6 +253,39 @@ def _claims_of(token: str) -> bytes:
     return urlsafe_b64decode(part + "=" * (-len(part) % 4))
 
 
+def test_a_stream_that_ended_with_its_token_is_resumed_with_a_new_one(issuer: Issuer) -> None:
+    app = App("streams", auth=OAuth(issuer=issuer.url, url=URL))
+    goes_on = asyncio.Event()
+
+    @app.tool
+    async def slow(ctx: Context) -> str:
+        await goes_on.wait()
+        return f"done for {ctx.user.subject}"
+
+    asgi = app.asgi()
+    token = issuer.token(exp=time.time() + 0.7)
+    session = {"Mcp-Session-Id": session_in(asgi, token)}
+    headers, body = slow_call("2025-11-25")
+    headers["Accept"] = "text/event-stream"
+
+    async def run() -> tuple[list[bytes], bytes]:
+        async with asyncio.timeout(BOUND):
+            sent = bearer(token, **headers, **session)
+            async with streaming(asgi, "POST", sent, body) as streamed:
+                id = (await streamed.events.get()).split(b"id: ")[1].split(b"\n")[0]
+                await streamed.ended.wait()
+                goes_on.set()
+                left = [streamed.events.get_nowait() for _ in range(streamed.events.qsize())]
+            again = bearer(issuer.token(), **session, **{"Last-Event-ID": id.decode()})
+            async with streaming(asgi, "GET", again) as resumed:
+                return left, await resumed.events.get()
+
+    left, found = asyncio.run(run())
+
+    assert left == []
+    assert b"done for alice" in found
+
+
 def test_a_user_cannot_resume_the_stream_of_another(issuer: Issuer) -> None:
     app, _ = streaming_app(issuer)
     asgi = app.asgi()
