@@ -120,7 +120,10 @@ class App(Registry):
             from .calls.around import checked_observers
 
             self.observers = checked_observers(observers)
-        self.auth = options.get("auth")
+        if (auth := options.get("auth")) is not None:
+            from .authentication import checked_authenticator
+
+            self.auth = checked_authenticator(auth)
         self._handlers: Handlers | None = None
         if len(sys.argv) > 1:
             # Once, however many apps a program has.
