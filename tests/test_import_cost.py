@@ -21,6 +21,7 @@ HEAVY = frozenset(
 LATER = frozenset(
     f"answerback.{name}"
     for name in (
+        *("auth", "authentication", "gates", "widgets"),
         *("cli.argument_parser", "cli.target", "composition", "dialects.detect", "lifespan"),
         *("mcp.mcp_request_info", "mcp.signing", "other_frameworks", "records", "request_info"),
         *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),

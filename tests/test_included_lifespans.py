@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import pytest
 
-from answerback import App, Context, Depends
+from answerback import App, Context, Depends, Invocation, Next
 
 PROGRAM = """
 from contextlib import contextmanager
@@ -156,3 +156,61 @@ def test_a_dependency_of_an_included_tool_can_be_overridden_in_both_apps() -> No
         return found
 
     assert asyncio.run(greetings()) == ["real", "root", "leaf"]
+
+
+def with_state(name: str, seen: list[tuple[str, Any]]) -> App:
+    """An app whose middleware notes the state that it sees before and after the rest runs."""
+
+    @contextmanager
+    def lifespan() -> Iterator[str]:
+        yield f"state of {name}"
+
+    async def note(call: Invocation, next: Next) -> Any:
+        seen.append((f"before {name}", call.context.state))
+        result = await next(call)
+        seen.append((f"after {name}", call.context.state))
+        return result
+
+    return App(name, lifespan=lifespan, middleware=[note])
+
+
+@pytest.mark.parametrize("takes_context", [True, False])
+def test_middleware_sees_the_state_of_its_own_app(takes_context: bool) -> None:
+    seen: list[tuple[str, Any]] = []
+    shop, office, billing = (with_state(name, seen) for name in ("shop", "office", "billing"))
+
+    @billing.tool
+    def pay(ctx: Context) -> str:
+        return str(ctx.state)
+
+    @billing.tool
+    def plain() -> str:
+        return "state of billing"
+
+    office.include(billing)
+    shop.include(office)
+
+    reply = asyncio.run(shop.call("pay" if takes_context else "plain"))
+
+    assert reply.data == "state of billing"
+    names = ["shop", "office", "billing"]
+    assert seen == [
+        *((f"before {name}", f"state of {name}") for name in names),
+        *((f"after {name}", f"state of {name}") for name in reversed(names)),
+    ]
+
+
+def test_middleware_of_an_app_without_a_lifespan_has_no_state() -> None:
+    seen: list[Any] = []
+
+    async def note(call: Invocation, next: Next) -> Any:
+        seen.append(call.context.state)
+        return await next(call)
+
+    shop = App("shop", middleware=[note])
+    shop.include(make("billing", []))
+
+    reply = asyncio.run(shop.call("state"))
+
+    assert reply.data == "state of billing"
+    assert seen == [None]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
 
-from .context import take_peer
+from .context import Context, take_peer
 from .contract import Contract, Dialect, contract_named
 from .errors import Code, add_codes
 from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
@@ -93,20 +93,14 @@ class App(Registry):
         )
         if "codes" in options:
             add_codes(options["codes"])
-        if "lenient" in options:
-            self.tool_defaults["lenient"] = options["lenient"]
-        if "returns" in options:
-            self.tool_defaults["returns"] = options["returns"]
-        if "nan" in options:
-            self.tool_defaults["nan"] = options["nan"]
+        self.tool_defaults = _tool_defaults(options)
         if (records := options.get("records")) is not None:
             self.records = _records(records)
         if (function := options.get("lifespan")) is not None:
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
-        if requires := options.get("requires"):
-            self.requires = tuple(requires)
+        self.requires = tuple(options.get("requires", ()))
         self.challenge = options.get("challenge", "auto")
         self._used_tokens = options.get("used_tokens")
         self.icons = tuple(options.get("icons", ()))
@@ -154,9 +148,10 @@ class App(Registry):
         from .types.json_text import ENCODER
         from .wires.memory import call
 
+        user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
         peer = take_peer(arguments)
         encoded = ENCODER.encode(arguments)
-        return await call(self.handlers, name, encoded, peer, contract=self.contract)
+        return await call(self.handlers, name, encoded, peer, user, contract=self.contract)
 
     def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
         """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
@@ -195,6 +190,14 @@ class App(Registry):
         from contextlib import nullcontext
 
         return nullcontext()
+
+    @property
+    def state(self) -> Any:
+        """The value that the lifespan yielded, for code beside the tools, such as a route's.
+
+        It is None without a lifespan, and before the lifespan has started.
+        """
+        return None if self.lifespan is None else self.lifespan.state
 
     @property
     def handlers(self) -> Handlers:
@@ -288,6 +291,18 @@ def _authenticator(auth: Authenticator | None) -> Authenticator | None:
     from .authentication import checked_authenticator
 
     return checked_authenticator(auth)
+
+
+def _tool_defaults(options: AppOptions) -> ToolOptions:
+    """Return the options of tools that the app gives."""
+    defaults: ToolOptions = {}
+    if "lenient" in options:
+        defaults["lenient"] = options["lenient"]
+    if "returns" in options:
+        defaults["returns"] = options["returns"]
+    if "nan" in options:
+        defaults["nan"] = options["nan"]
+    return defaults
 
 
 def _records(records: Sink | Records) -> Records:

@@ -160,8 +160,7 @@ class Composition:
     def _serves(self, name: str, entry: Tool) -> bool:
         tags = entry.settings.tags
         # A widget belongs to tools, which the tags select.
-        is_widget = getattr(entry, "is_widget", False)
-        if self.only and self.only.isdisjoint(tags) and not is_widget:
+        if self.only and self.only.isdisjoint(tags) and not entry.is_widget:
             return False
         if not self.without.isdisjoint(tags):
             return False
@@ -364,10 +363,11 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
     made.contract = app.contract
     made.path = (app, *entry.path)
     made.around = (*app.middleware, *entry.around)
-    if app.requires or entry.gates is not None:
+    requires = () if entry.is_widget else app.requires
+    if requires or entry.gates is not None:
         from .tools.gate_list import add_gates
 
-        add_gates(made, app.requires, app.limits.gates)
+        add_gates(made, requires, app.limits.gates)
         app.has_gates = True
     if app.runs_plain and (entry.around or any(each.observers for each in entry.path)):
         raise ValueError(

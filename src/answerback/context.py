@@ -92,9 +92,7 @@ class Context(Generic[StateT]):
         """The value that the lifespan of the tool's app yielded; None without a lifespan."""
         # The last app on the path is the one that the tool was registered with.
         path = getattr(self._call.tool, "path", ())
-        lifespan: Any = path[-1].lifespan if path else None
-        state: Any = None if lifespan is None else lifespan.state
-        return cast("StateT", state)
+        return cast("StateT", _state_of(path[-1]) if path else None)
 
     @property
     def request(self) -> RequestInfo:
@@ -200,6 +198,27 @@ class Context(Generic[StateT]):
         if open_questions:
             raise NeedsInput(open_questions)
         return tuple(answers)
+
+
+class ContextOfApp(Context[Any]):
+    """The context for the middleware of an app that includes the tool's own: the state is its own.
+
+    *app* is a Registry, which belongs to a higher layer.
+    """
+
+    __slots__ = ("_app",)
+
+    def __init__(self, call: RunningCall, app: Any) -> None:
+        super().__init__(call)
+        self._app = app
+
+    @property
+    def state(self) -> Any:
+        return _state_of(self._app)
+
+
+def _state_of(app: Any) -> Any:
+    return None if app.lifespan is None else app.lifespan.state
 
 
 def take_peer(arguments: dict[str, Any]) -> Peer:

@@ -61,8 +61,7 @@ def claude_domain(url: str) -> str:
     return sha256(url.encode()).hexdigest()[:32] + _CLAUDE_SUFFIX
 
 
-_REFERENCE = "Apps SDK reference"
-_READ = "2026-11-16"
+_CHECKED = "2026-11-16"
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "Claude",
@@ -124,57 +123,50 @@ QUIRKS: tuple[Quirk, ...] = (
         "ChatGPT",
         "`readOnlyHint`, `destructiveHint` and `openWorldHint` on every tool",
         "a tool with a widget always has the three",
-        _REFERENCE,
-        _READ,
+        "Apps SDK reference",
+        _CHECKED,
     ),
     Quirk(
         "ChatGPT",
         "asks its user to log in by `mcp/www_authenticate` in a result at HTTP 200",
         'such a result instead of HTTP 401 or 403, unless `App(challenge="http")`',
-        _REFERENCE,
-        _READ,
+        "Apps SDK reference",
+        _CHECKED,
     ),
     Quirk(
         "ChatGPT",
         "an origin of the app's own for submission",
         "`domain=` is sent as `openai/widgetDomain`",
-        _REFERENCE,
-        _READ,
+        "Apps SDK reference",
+        _CHECKED,
     ),
     Quirk(
         "ChatGPT",
         "`redirect_domains`, which MCP Apps does not have",
         "`CSP(redirects=…)` is sent in `openai/widgetCSP` alone",
-        _REFERENCE,
-        _READ,
+        "Apps SDK reference",
+        _CHECKED,
     ),
     Quirk(
         "ChatGPT",
         "`openai/toolInvocation/invoking` and `invoked` have at most 64 characters",
         "longer texts are refused at registration",
-        _REFERENCE,
-        _READ,
-    ),
-    Quirk(
-        "ChatGPT",
-        "asks its user to log in by `mcp/www_authenticate` in a result at HTTP 200",
-        'such a result instead of HTTP 401 or 403, unless `App(challenge="http")`',
-        _REFERENCE,
-        _READ,
+        "Apps SDK reference",
+        _CHECKED,
     ),
     Quirk(
         "several",
         "give the page no `structuredContent`, or the result before it listens",
         "the bridge listens first, and reads the data from the text again",
         "tidebreak issue 571",
-        _READ,
+        _CHECKED,
     ),
     Quirk(
         "several",
         "send messages that are older than the specification",
         "the bridge takes them",
         "assistant-ui issue 4276",
-        _READ,
+        _CHECKED,
     ),
 )
 """One row for each need. `docs/widgets.md` shows the same table."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .composition import Composition, Switch
     from .content import Icon
     from .lifespan import Lifespan
+    from .own_routes import OwnRoute, RouteFunction
     from .tools.prompt import Prompt
     from .tools.resource import Resource, ResourceOptions
 
@@ -192,6 +193,8 @@ class Registry:
         self.composition: Composition | None = None
         """The apps that belong together and what is enabled; None while this is not used."""
         self.changes = ChangeFeed()
+        self.routes: list[OwnRoute] = []
+        """The pages of the author that are served beside the tools."""
         self.checks: dict[str, Check] = {"records": self._check_records}
         """The health checks by name; the parts that serve the app add theirs."""
 
@@ -323,6 +326,23 @@ class Registry:
 
         switch(self, name, tag, on=False)
 
+    def route(
+        self, path: str, *, methods: Sequence[str] = ("GET",)
+    ) -> Callable[[RouteFunction], RouteFunction]:
+        """Serve a page of your own over HTTP: an async function of Starlette's Request.
+
+        Gates and `auth=` do not hold for it. Register it before the app is served.
+        """
+        from .own_routes import OwnRoute, check_route
+
+        check_route(self, path, methods)
+
+        def register(fn: RouteFunction) -> RouteFunction:
+            self.routes.append(OwnRoute(path, tuple(methods), fn))
+            return fn
+
+        return register
+
     def apps(self) -> Iterator[Registry]:
         """This app and those that it includes, each once."""
         if self.composition is None:
@@ -334,10 +354,12 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     """Add an entry; raises ValueError if it clashes in an app that includes this one."""
     entry.path = (registry,)
     entry.around = registry.middleware
-    if registry.requires or entry.settings.requires:
+    # The page of a widget has no data, and it shows the refusals of its tools.
+    requires = () if entry.is_widget else registry.requires
+    if requires or entry.settings.requires:
         from .tools.gate_list import add_gates
 
-        add_gates(entry, registry.requires, registry.limits.gates)
+        add_gates(entry, requires, registry.limits.gates)
         registry.has_gates = True
     if registry.composition is None:
         table.own[name] = entry

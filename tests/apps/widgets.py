@@ -4,7 +4,8 @@ import os
 
 import msgspec
 
-from answerback import CSP, App, Reply, failure, success
+from answerback import CSP, App, Reply, success
+from answerback.gates import subscription_prompt
 
 app = App("bank", version="1.0")
 declared = os.environ.get("DECLARED", "https://api.example.com")
@@ -37,7 +38,7 @@ def accounts(owner: str = "Ada") -> Reply[Accounts]:
         owner: The name of the owner.
     """
     if owner == "Bob":
-        return failure("Bob has no plan that shows accounts.", "SUBSCRIPTION_REQUIRED")
+        return subscription_prompt("accounts", owner, plan="pro", url="https://bank.example/plans")
     rows = [Account(name, balance) for name, balance in BALANCES.get(owner, {}).items()]
     return success(
         f"{len(rows)} accounts of {owner}", Accounts(owner, rows), meta={"currency": "EUR"}

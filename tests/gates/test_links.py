@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -11,10 +12,13 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from tests.conftest import serving
 from tests.gates.named_users import gated_app, post, rpc
 
 from answerback import App, Context
+from answerback.auth import ApiKeys
 from answerback.authentication import User
 from answerback.gates import LinkRefused, Redeemed, UsedFiles, linked, subscription
 from answerback.gates import links as links_module
@@ -293,3 +297,48 @@ def test_a_record_of_the_whole_reply_has_no_token(tmp_path: Path) -> None:
     text = file.read_text()
     assert "SUBSCRIPTION_REQUIRED" in text
     assert token_of(link) not in text
+
+
+WORKERS = """
+from answerback import App, Context, Reply
+from answerback.auth import ApiKey, ApiKeys
+from answerback.gates import LinkRefused, subscription_prompt
+
+app = App("shop", auth=ApiKeys({"DIGEST": ApiKey(name="anna")}))
+
+@app.tool
+def export(ctx: Context) -> Reply[str]:
+    return subscription_prompt("exports", ctx.user, url="https://shop.example.com/plans")
+
+@app.tool
+def redeem(token: str, ctx: Context) -> str:
+    try:
+        return app.redeem(token, ctx.user).code
+    except LinkRefused:
+        return "refused"
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+
+def test_a_token_of_one_worker_is_redeemed_once_over_all_workers(tmp_path: Path) -> None:
+    file = tmp_path / "shop.py"
+    key = ApiKeys.new()
+    file.write_text(WORKERS.replace("DIGEST", key.digest))
+    headers = {"authorization": f"Bearer {key.key}"}
+
+    with serving(file, "--workers", "2") as server:
+        found: list[list[str]] = []
+        for _ in range(4):
+            # Each request is a connection of its own, which any worker may accept.
+            url = f"{server.url}/functions/"
+            refused = httpx.post(url + "export", json={}, headers=headers, trust_env=False)
+            token = re.findall(r"token=([\w-]+)", refused.json()["error"])[0]
+            uses = [
+                httpx.post(url + "redeem", json={"token": token}, headers=headers, trust_env=False)
+                for _ in range(3)
+            ]
+            found.append([each.json()["result"] for each in uses])
+
+    assert found == [["SUBSCRIPTION_REQUIRED", "refused", "refused"]] * 4

@@ -503,3 +503,17 @@ def test_the_application_without_users_refuses_everyone() -> None:
 
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"
+
+
+def test_a_rest_client_gets_the_page_of_a_refusal_in_a_header_and_nobody_keeps_it() -> None:
+    app = gated_app()
+    plans = "https://shop.example.com/plans"
+
+    @app.tool(requires=[subscription("pro", check=lambda ctx: False, url=plans)])
+    def report() -> int:
+        return 1
+
+    refused = post(app, "/functions/report", {}, "anna")
+
+    assert refused.headers["x-error-url"].startswith(f"{plans}?token=")
+    assert refused.headers["cache-control"] == "no-store"

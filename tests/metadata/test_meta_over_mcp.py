@@ -131,6 +131,23 @@ def test_security_schemes_are_listed_on_the_tool_and_in_its_meta() -> None:
     assert app.tools["balances"].settings.meta == meta
 
 
+def test_security_schemes_in_the_meta_of_a_tool_are_listed_on_the_tool_too() -> None:
+    app = App("schemes")
+    app.add_tool(lambda: 1, name="balances", meta={"securitySchemes": SCHEMES})
+
+    (tool,) = ask(app, "tools/list")["tools"]
+
+    assert tool["securitySchemes"] == tool["_meta"]["securitySchemes"] == SCHEMES
+
+
+def test_two_different_lists_of_security_schemes_are_refused() -> None:
+    app = App("schemes")
+    meta = {"securitySchemes": SCHEMES[:1]}
+
+    with pytest.raises(ValueError, match="meta has other 'securitySchemes' than security_schemes="):
+        app.add_tool(lambda: 1, name="balances", meta=meta, security_schemes=SCHEMES)
+
+
 def test_a_tool_without_security_schemes_lists_none() -> None:
     app = App("schemes")
     app.add_tool(lambda: 1, name="open")

@@ -6,9 +6,10 @@ import asyncio
 import json
 import logging
 from time import process_time
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 from tests.records.support import MemorySink
 
 from answerback import App, ToolError, validate
@@ -23,6 +24,22 @@ def recorded(app: App, records: Records, sink: MemorySink, name: str, **argument
     records.close()
     (event,) = sink.replies
     return event
+
+
+def test_a_secret_under_an_alias_is_masked_in_the_records() -> None:
+    sink = MemorySink()
+    records = Records(sink, arguments=True, content=True)
+    app = App("test", records=records)
+
+    @app.tool
+    def login(password: Annotated[str, Field(alias="x1")]) -> str:
+        return f"logged in with {password}"
+
+    event = recorded(app, records, sink, "login", x1=SECRET)
+
+    assert event.arguments is not None
+    assert b'"x1"' in bytes(event.arguments)
+    assert all(SECRET.encode() not in entry.body for entry in sink.entries)
 
 
 @pytest.mark.parametrize(

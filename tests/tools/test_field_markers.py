@@ -129,6 +129,46 @@ def test_an_alias_is_the_name_of_the_argument_in_schema_call_and_error() -> None
     assert too_large.message == "Invalid arguments: page-size: expected int <= 100, got int 700"
 
 
+def _refuse(value: str) -> str:
+    raise ValueError(f"{value} is too short")
+
+
+class Login(pydantic.BaseModel):
+    password: Annotated[str, pydantic.AfterValidator(_refuse)] = Field(alias="x1")
+
+
+def one(password: Annotated[int, Field(alias="x1")]) -> str:
+    return "ok"
+
+
+def several(
+    x1: Annotated[int, Field(validation_alias=AliasChoices("x1", "password"))],
+) -> str:
+    return "ok"
+
+
+def logged_in(login: Login) -> str:
+    return "ok"
+
+
+@pytest.mark.parametrize(
+    ("fn", "arguments"),
+    [
+        (one, {"x1": "hunter2"}),
+        (several, {"x1": "hunter2"}),
+        (logged_in, {"login": {"x1": "hunter2"}}),
+    ],
+)
+def test_a_secret_under_an_alias_is_not_quoted_in_a_refusal(
+    fn: Callable[..., Any], arguments: dict[str, Any]
+) -> None:
+    error = _call(fn, **arguments).error
+
+    assert error is not None
+    assert "x1" in error.message
+    assert "hunter2" not in error.message
+
+
 def test_the_function_s_own_name_is_unknown_where_there_is_an_alias() -> None:
     error = _call(paged, page_size=7).error
 

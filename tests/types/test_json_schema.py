@@ -11,6 +11,7 @@ import pydantic
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
+from answerback import App
 from answerback.shape import EMPTY
 from answerback.types.arguments import Parameter
 from answerback.types.json_schema import arguments_schema, output_schema, schemas
@@ -317,3 +318,40 @@ def test_the_docstring_of_an_argument_stands_before_the_words_for_its_time() -> 
     assert schema["description"] == (
         "The start. (ISO 8601 date and time, with or without an offset)"
     )
+
+
+class Meeting(pydantic.BaseModel):
+    start: pydantic.NaiveDatetime
+    end: pydantic.NaiveDatetime | None = None
+    noted: pydantic.NaiveDatetime = pydantic.Field(description="When it was noted")
+    signed: pydantic.AwareDatetime
+
+
+NAIVE = "ISO 8601 date and time without an offset"
+
+
+def test_a_naive_datetime_of_pydantic_is_described_like_one_of_msgspec() -> None:
+    def meet(
+        plain: Annotated[datetime, msgspec.Meta(tz=False)],
+        at: pydantic.NaiveDatetime,
+        meeting: Meeting,
+    ) -> Meeting:
+        """Meet.
+
+        Args:
+            at: The time of the meeting.
+        """
+        return meeting
+
+    app = App("test")
+    app.add_tool(meet)
+    arguments = app.tools["meet"].input_schema["properties"]
+    fields = arguments["meeting"]["properties"]
+
+    assert arguments["plain"] == {"type": "string", "description": NAIVE}
+    assert arguments["at"]["description"] == f"The time of the meeting. ({NAIVE})"
+    assert fields["start"] == {"type": "string", "description": NAIVE}
+    assert fields["end"]["anyOf"][0] == {"type": "string", "description": NAIVE}
+    assert fields["noted"] == {"type": "string", "description": f"When it was noted ({NAIVE})"}
+    assert fields["signed"] == {"type": "string", "format": "date-time"}
+    assert (app.tools["meet"].output_schema or {})["properties"]["start"]["description"] == NAIVE

@@ -30,12 +30,6 @@ PICTURES = ROOT / "docs" / "images"
 PACKAGES = ("@mcpjam/sdk@1.14.0", "@modelcontextprotocol/client@2.0.0-alpha.2", "typescript@5.9.3")
 INSTALL = ("npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts")
 ROWS = "[...document.querySelectorAll('tr')].map((row) => row.innerText.replace(/\\s+/, ' '))"
-REFUSAL = {
-    "code": "SUBSCRIPTION_REQUIRED",
-    "message": "Bob has no plan that shows accounts.",
-    "hint": "Choose a plan, then ask again.",
-    "url": "https://bank.example/plans",
-}
 
 
 def main() -> int:
@@ -158,7 +152,7 @@ def pictures(browser: Browser, frames: str) -> str:
         browser.click("text=Savings", "widget")
         browser.until("!!document.querySelector('li')", "widget")
         take(browser, shown[0])
-        hosts.show("AppsHost", owner="Bob", refusal=REFUSAL, context={"theme": "dark"})
+        hosts.show("AppsHost", owner="Bob", context={"theme": "dark"})
         browser.until("!!document.querySelector('[role=alert]')", "widget")
         take(browser, shown[1])
     return "\n".join(f"{path.relative_to(ROOT)}  {path.stat().st_size} bytes" for path in shown)

@@ -224,6 +224,20 @@ def test_messages_of_another_origin_than_the_first_reply_are_ignored(host: HostP
     assert host.until("seen.length && seen.map((one) => one.data)") == [DATA]
 
 
+def test_messages_go_to_the_origin_of_the_first_reply_alone(host: HostPage) -> None:
+    host.silent()
+    host.show("const app = answerback.connect({timeout: 100, handshakeTimeout: 600000})")
+    host.wait_for("ui/initialize")
+    reply = {"jsonrpc": "2.0", "id": 1, "result": INITIALIZED}
+    event = f"{{data: {json.dumps(reply)}, source: parent, origin: 'https://other.example'}}"
+    host.run(f"dispatchEvent(new MessageEvent('message', {event}))")
+
+    result = host.run("app.call('add')")
+
+    assert result["error"]["code"] == "TIMEOUT"
+    assert host.methods() == ["ui/initialize"]
+
+
 def test_requests_of_the_host_are_answered(host: HostPage) -> None:
     host.show()
     host.wait_for("ui/notifications/initialized")

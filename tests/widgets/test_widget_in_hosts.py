@@ -15,13 +15,6 @@ HOSTS = pytest.mark.parametrize("host", ["AppsHost", "ChatGpt"])
 ROWS = "[...document.querySelectorAll('tr')].map((row) => row.innerText.replace(/\\s+/, ' '))"
 FULL = f"{ROWS}.length && {ROWS}"
 ACCOUNTS = ["Checking €1,250.00", "Savings €18,400.50"]
-REFUSAL = {
-    "code": "SUBSCRIPTION_REQUIRED",
-    "message": "Bob has no plan that shows accounts.",
-    "hint": "Choose a plan, then ask again.",
-    "url": "https://bank.example/plans",
-    "feature": "pro",
-}
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +74,7 @@ def test_the_widget_shows_data_that_the_host_dropped(hosts: Hosts) -> None:
 
 @HOSTS
 def test_the_widget_draws_a_refusal_whose_button_opens_the_link(hosts: Hosts, host: str) -> None:
-    hosts.show(host, owner="Bob", refusal=REFUSAL)
+    hosts.show(host, owner="Bob")
     hosts.browser.until("document.querySelector('[role=alert]')", "widget")
 
     drawn = hosts.browser.accessible("body", "widget").splitlines()
@@ -90,12 +83,13 @@ def test_the_widget_draws_a_refusal_whose_button_opens_the_link(hosts: Hosts, ho
     assert drawn == [
         "- alert:",
         '  - heading "A subscription is needed" [level=2]',
-        "  - paragraph: Bob has no plan that shows accounts.",
-        "  - paragraph: Choose a plan, then ask again.",
+        "  - paragraph: You have no active subscription 'pro'. Subscribe to use accounts",
+        "  - paragraph: open the link, then try again",
         '  - button "See plans"',
     ]
     opened = "(entry) => entry.link ?? entry['openai/openExternal']?.[0].href"
-    assert hosts.browser.until(f"log.map({opened}).find(Boolean)") == "https://bank.example/plans"
+    link = hosts.browser.until(f"log.map({opened}).find(Boolean)")
+    assert link.startswith("https://bank.example/plans?token=")
 
 
 @HOSTS

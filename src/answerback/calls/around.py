@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from ..context import Context
+from ..context import Context, ContextOfApp
 from ..registry import Registry
 from ..reply import Reply
 from ..tools.tool import Tool
@@ -28,12 +28,14 @@ Kind: TypeAlias = Literal["tool", "resource", "prompt"]
 class Invocation:
     """The call that middleware wraps; `arguments` may be changed, and are not checked again."""
 
-    __slots__ = ("_call", "_context", "_has_result", "_tool", "arguments", "kind")
+    __slots__ = ("_call", "_context", "_has_result", "_including", "_tool", "arguments", "kind")
 
     def __init__(self, kind: Kind, tool: Tool, arguments: dict[str, Any], call: Call) -> None:
         self.kind: Kind = kind
         self._has_result = False
         """Whether the function has returned something else than None."""
+        self._including: Registry | None = None
+        """The app whose middleware runs now; None if it is the app of the tool."""
         self._tool = tool
         self._call = call
         parameter = tool.signature.context
@@ -51,7 +53,15 @@ class Invocation:
 
     @property
     def context(self) -> Context:
-        """Progress, log messages and questions to the client, as in the tool itself."""
+        """Progress, log messages and questions to the client, as in the tool itself.
+
+        Its state is that of the app whose middleware this is.
+        """
+        if self._including is not None:
+            return ContextOfApp(self._call, self._including)
+        return self._own_context()
+
+    def _own_context(self) -> Context:
         if self._context is None:
             self._context = Context(self._call)
         return self._context
@@ -60,7 +70,7 @@ class Invocation:
         """Run the function; a second time, if middleware tries it again."""
         kwargs = dict(self.arguments)
         if (parameter := self._tool.signature.context) is not None:
-            kwargs[parameter] = self.context
+            kwargs[parameter] = self._own_context()
         return run(self._tool, kwargs, self._call)
 
 
@@ -202,10 +212,10 @@ class _Chains:
 
     def of(self, tool: Tool) -> Next:
         found = self._made.get(id(tool.around))
-        return self._make(tool.around) if found is None else found[1]
+        return self._make(tool) if found is None else found[1]
 
-    def _make(self, around: tuple[Middleware, ...]) -> Next:
-        run = self._run
+    def _make(self, tool: Tool) -> Next:
+        run, around = self._run, tool.around
 
         async def run_function(call: Invocation) -> Any:
             value = call._run_by(run)
@@ -215,8 +225,12 @@ class _Chains:
             return value
 
         chain: Next = run_function
-        for middleware in reversed(around):
+        # `around` has the middleware of these apps, in this order.
+        apps = [app for app in tool.path for _ in app.middleware]
+        for middleware, app in zip(reversed(around), reversed(apps), strict=True):
             chain = _link(middleware, chain)
+            if len(tool.path) > 1:
+                chain = _for_app(None if app is tool.path[-1] else app, chain)
         self._made[id(around)] = (around, chain)
         return chain
 
@@ -235,6 +249,19 @@ def _link(middleware: Middleware, following: Next) -> Next:
         return value
 
     return step
+
+
+def _for_app(app: Registry | None, step: Next) -> Next:
+    """*step*, which is middleware of *app*; None stands for the app of the tool."""
+
+    async def step_of_app(call: Invocation) -> Any:
+        before, call._including = call._including, app
+        try:
+            return await step(call)
+        finally:
+            call._including = before
+
+    return step_of_app
 
 
 def _warn_of_lost_result(middleware: Middleware, call: Invocation) -> None:

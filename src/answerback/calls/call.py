@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from ..authentication import Challenge
 from ..errors import INPUT_REQUIRED
 from ..peer import NO_PEER, NeedsInput, Peer
 from ..reply import Reply, failure
 from ..shape import RESULT, Shape
 from ..tools.tool import Tool
+
+if TYPE_CHECKING:
+    from ..authentication import Challenge
 
 
 class Call(msgspec.Struct, eq=False):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..registry import completion_key
-from .jsonrpc import Request, RpcError, read_params
+from .jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Request, RpcError, read_params
 from .params import Complete, GetPrompt, ReadResource
 
 if TYPE_CHECKING:
@@ -62,6 +62,26 @@ def _resource(registry: Registry, uri: str) -> Tool | None:
         return exact
     served = registry.resources.values()
     return next((each for each in served if each.arguments_for(uri) is not None), None)
+
+
+def refuse_subscription(registry: Registry, uri: str, user: Any) -> RpcError | None:
+    """The error for *user* who wants to learn of the changes of a resource with gates.
+
+    Only the gates that look at the user alone can decide here. If there are others, nobody can
+    subscribe.
+    """
+    resource = _resource(registry, uri)
+    if resource is None or resource.gates is None:
+        return None
+    if resource.gates.hide_from(user):
+        return RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
+    for gate in resource.gates.by_token:
+        if (refusal := gate.refuse_user(user)) is not None:
+            return RpcError(INVALID_PARAMS, refusal.message, {"code": refusal.code})
+    if len(resource.gates.by_token) < len(resource.gates.given):
+        message = "There are no subscriptions to this resource, because its gates decide anew"
+        return RpcError(INVALID_PARAMS, message, {"code": "FORBIDDEN"})
+    return None
 
 
 def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..authentication import User
 from ..peer import Abilities, Level, Log, NeedsInput, Progress, Question
 from ..versions import Version
 from .jsonrpc import RpcError, notification_frame
@@ -68,6 +67,10 @@ class McpPeer:
     def user_key(self) -> bytes:
         """The digest of the user that the app's `auth=` authenticated; empty without one."""
         user = None if self.http is None else self.http.scope.get("user")
+        if user is None:
+            return b""
+        from ..authentication import User
+
         return user.key if isinstance(user, User) else b""
 
     def close_stream(self) -> None:

@@ -10,6 +10,7 @@ import msgspec
 
 from ..dialects.mcp import SERVER_INFO
 from ..registry import Change, Registry
+from .gated import refuse_subscription
 from .jsonrpc import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
@@ -54,12 +55,17 @@ class Subscription:
     """One `subscriptions/listen`: an acknowledgement, then notifications until it ends."""
 
     def __init__(
-        self, registry: Registry, id: Id, raw: Params, send: Callable[[bytes], None]
+        self,
+        registry: Registry,
+        id: Id,
+        raw: Params,
+        send: Callable[[bytes], None],
+        user: Any = None,
     ) -> None:
         self._meta = {SUBSCRIPTION: id}
         self._id = id
         self._send = send
-        self._filter = _supported(read_params(raw, Listen).notifications, registry)
+        self._filter = _supported(read_params(raw, Listen).notifications, registry, user)
         # Subscribe before the acknowledgement, so that no change is lost between the two.
         # A change that comes before it waits, because the acknowledgement must be first.
         self._early: list[bytes] | None = []
@@ -93,9 +99,13 @@ class Subscription:
         return result_frame(self._id, msgspec.json.encode(result))
 
 
-def subscribed_uri(registry: Registry, raw: Params, subscribed: AbstractSet[str]) -> str:
+def subscribed_uri(
+    registry: Registry, raw: Params, subscribed: AbstractSet[str], user: Any = None
+) -> str:
     """The URI that a stateful client subscribes to; raises RpcError if it may not."""
     uri = read_params(raw, ReadResource).uri
+    if registry.has_gates and (refused := refuse_subscription(registry, uri, user)) is not None:
+        raise refused
     if all(resource.arguments_for(uri) is None for resource in registry.resources.values()):
         raise RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
     if len(subscribed) >= MAX_SUBSCRIPTIONS and uri not in subscribed:
@@ -110,11 +120,15 @@ def change_frame(change: Change, meta: dict[str, Any] | None = None) -> bytes:
     return notification_frame(_METHODS[change.kind], params)
 
 
-def _supported(asked: Filter, registry: Registry) -> Filter:
+def _supported(asked: Filter, registry: Registry, user: Any) -> Filter:
     """The part of a filter that the server can serve, which the acknowledgement states."""
     return Filter(
         tools=asked.tools,
         prompts=asked.prompts and bool(registry.prompts),
         resources=asked.resources and bool(registry.resources),
-        uris=asked.uris if registry.resources else (),
+        uris=tuple(
+            uri
+            for uri in (asked.uris if registry.resources else ())
+            if not registry.has_gates or refuse_subscription(registry, uri, user) is None
+        ),
     )

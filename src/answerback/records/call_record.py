@@ -16,6 +16,7 @@ from ..content import Audio, Block, Embedded, Image, Text
 from ..dialects.mcp_blocks import write_block
 from ..errors import TOOL_NOT_FOUND
 from ..reply import Reply
+from ..tools.tool import Tool
 from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue
 
 MAX_KEPT_BYTES = 64 * 1024
@@ -49,6 +50,8 @@ class CallRecord(msgspec.Struct, gc=False):
     user: str = ""
     request: str = ""
     trace: str = ""
+    tool: Tool | None = None
+    """The tool that was called, if there is one."""
     findings: Any = None
     """The findings of the rules, or None if the rules have not run yet."""
 
@@ -69,6 +72,7 @@ def make_call_record(
         0,
         None,
         caller=call.caller,
+        tool=call.tool,
     )
     if version is not None:
         record.version = version.name
@@ -128,7 +132,7 @@ def make_event(record: CallRecord, findings: Sequence[Any], kept: dict[str, Any]
     if findings:
         from .masking import Masker
 
-        issues = Masker(record.arguments).issues(findings)
+        issues = Masker(record.arguments, aliases=aliases_in(record)).issues(findings)
     return Event(
         event=ISSUE if issues else REPLY,
         time=datetime.fromtimestamp(record.started_at, UTC),
@@ -148,6 +152,11 @@ def make_event(record: CallRecord, findings: Sequence[Any], kept: dict[str, Any]
         trace=record.trace,
         **kept,
     )
+
+
+def aliases_in(record: CallRecord) -> frozenset[str]:
+    """Return the names of arguments that are secrets and do not look like ones."""
+    return frozenset() if record.tool is None else record.tool.arguments.aliases
 
 
 def _name(record: CallRecord) -> str:

@@ -29,10 +29,12 @@ class Masker:
     it appears: in a message about an argument, or in the text that repeats the data.
     """
 
-    def __init__(self, *bodies: bytes) -> None:
+    def __init__(self, *bodies: bytes, aliases: frozenset[str] = frozenset()) -> None:
         found: dict[str, None] = {}
+        # Names of secrets that do not look like ones.
+        self._aliases = aliases
         for value in (_decode(body) for body in bodies if len(body) <= MAX_KEPT_BYTES):
-            for secret in _named_values(value):
+            for secret in self._named_values(value):
                 if len(found) < _MAX_VALUES:
                     found.update(dict.fromkeys(searchable(secret)))
         # A value that is part of another must not be masked before it.
@@ -66,9 +68,32 @@ class Masker:
 
     def _member(self, name: str, value: Any) -> Any:
         """Mask any value under the name of a secret; null and booleans reveal nothing."""
-        if value is None or isinstance(value, bool) or not is_secret_name(name):
+        if value is None or isinstance(value, bool) or not self._is_secret(name):
             return self._value(value)
         return MASK
+
+    def _is_secret(self, name: str) -> bool:
+        return name in self._aliases or is_secret_name(name)
+
+    def _named_values(self, value: Any) -> Iterator[str]:
+        """Yield the texts and numbers under the names of secrets, also in JSON within strings."""
+        # A stack instead of recursion, because JSON in a string may begin a new depth.
+        waiting: list[tuple[Any, bool]] = [(value, False)]
+        while waiting:
+            value, is_secret = waiting.pop()
+            match value:
+                case dict():
+                    pairs = reversed(value.items())
+                    waiting += [(each, is_secret or self._is_secret(name)) for name, each in pairs]
+                case list():
+                    waiting += [(each, is_secret) for each in reversed(value)]
+                case bool() | None:
+                    continue
+                case str() | int() | float():
+                    if is_secret:
+                        yield str(value)
+                    if isinstance(value, str) and value.lstrip()[:1] in _OPENING:
+                        waiting.append((container_in(value), is_secret))
 
 
 def masked_name(name: str) -> str:
@@ -81,24 +106,3 @@ def _decode(body: bytes) -> Any:
         return msgspec.json.decode(body)
     except (ValueError, RecursionError):
         return body.decode("utf-8", "replace")
-
-
-def _named_values(value: Any) -> Iterator[str]:
-    """Yield the texts and numbers under the names of secrets, also in JSON within strings."""
-    # A stack instead of recursion, because JSON in a string may begin a new depth.
-    waiting: list[tuple[Any, bool]] = [(value, False)]
-    while waiting:
-        value, is_secret = waiting.pop()
-        match value:
-            case dict():
-                pairs = reversed(value.items())
-                waiting += [(each, is_secret or is_secret_name(name)) for name, each in pairs]
-            case list():
-                waiting += [(each, is_secret) for each in reversed(value)]
-            case bool() | None:
-                continue
-            case str() | int() | float():
-                if is_secret:
-                    yield str(value)
-                if isinstance(value, str) and value.lstrip()[:1] in _OPENING:
-                    waiting.append((container_in(value), is_secret))

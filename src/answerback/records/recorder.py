@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..registry import HealthState
-from .call_record import MAX_KEPT_BYTES, CallRecord, make_call_record, make_event, reply_json
+from .call_record import (
+    MAX_KEPT_BYTES,
+    CallRecord,
+    aliases_in,
+    make_call_record,
+    make_event,
+    reply_json,
+)
 from .event import Event
 from .writer import CLOSE_SECONDS, Writer
 
@@ -137,7 +144,8 @@ class Records:
             bodies["reply"] = b"" if too_large else reply_json(record.reply)
         # A large body is not shortened: half a secret would no longer be recognised and masked.
         fitting = {name: body for name, body in bodies.items() if 0 < len(body) <= MAX_KEPT_BYTES}
-        masker = Masker(record.arguments, fitting.get("reply", b""))
+        reply = fitting.get("reply", b"")
+        masker = Masker(record.arguments, reply, aliases=aliases_in(record))
         kept = {name: msgspec.Raw(masker.json(body)) for name, body in fitting.items()}
         return {**kept, "omitted": tuple(name for name in bodies if name not in fitting)}
 

@@ -37,8 +37,6 @@ class Resource(Tool):
     """A function that returns the contents of a URI: text, bytes, or data for JSON."""
 
     noun = "resource"
-    is_widget = False
-    """Whether it is the page of tools, which is served whatever tags select those."""
     _check_name = staticmethod(check_free_name)
 
     def __init__(

@@ -46,6 +46,8 @@ class Tool:
     """The options that the tool or its app gave; an app that includes it decides the others."""
     gates: Any = None
     """What a caller must pass before the function runs; None without gates."""
+    is_widget = False
+    """Whether it is the page of tools, which is served whatever tags select those."""
     noun = "tool"
 
     def __init__(
@@ -58,9 +60,7 @@ class Tool:
         self.source = source_of(fn)
         self.name = self._check_name(settings.name or _name_of(fn, self.source))
         self.title = settings.title
-        self.security_schemes = tuple(settings.security_schemes)
-        if settings.meta:
-            check_tool_meta(settings.meta, self.noun)
+        self.security_schemes = read_security_schemes(settings, self.noun)
         self.timeout = settings.timeout
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
@@ -174,12 +174,22 @@ class Tool:
         return make_output_schema(self)
 
 
-def check_tool_meta(meta: Mapping[str, Any], noun: str) -> None:
-    """Check the `_meta` of a tool or a resource; hosts define no keys for prompts."""
+def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
+    """Return the security schemes, which an author may also give in the `_meta` of the tool.
+
+    Raises TypeError or ValueError if a key of hosts in that `_meta` is wrong.
+    """
+    given = tuple(settings.security_schemes)
+    # Hosts define no keys for prompts, and widgets make theirs.
+    if not settings.meta or noun not in ("tool", "resource"):
+        return given
     from ..metadata.meta_check import check_meta
 
-    if noun in ("tool", "resource"):
-        check_meta(meta, "tool" if noun == "tool" else "resource")
+    check_meta(settings.meta, "tool" if noun == "tool" else "resource")
+    mirrored = tuple(settings.meta.get("securitySchemes", ()))
+    if given and mirrored and given != mirrored:
+        raise ValueError("meta has other 'securitySchemes' than security_schemes=; give one")
+    return given or mirrored
 
 
 def _refuse_lambda(name: object) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +98,11 @@ class Arguments:
                     values[name] = copy_default()
         return values
 
+    @property
+    def aliases(self) -> frozenset[str]:
+        """The names of arguments and fields that are secrets by another name of theirs."""
+        return (self._decoder or self._build_decoder()).aliases
+
     def _build_decoder(self) -> _ArgumentsDecoder:
         self._decoder = _ArgumentsDecoder(self._parameters)
         return self._decoder
@@ -120,7 +125,7 @@ class Arguments:
         """Decode arguments that msgspec refused, or raise InvalidArguments with all problems."""
         from .decoded_json import discard
 
-        coercion = Coercion(lenient=self._lenient)
+        coercion = Coercion(lenient=self._lenient, aliases=decoder.aliases)
         loaded: list[Any] = []
         built: dict[str, Any] | None = None
         try:
@@ -179,6 +184,27 @@ class _ArgumentsDecoder:
         self.decode = self._types.decoder(self._struct).decode
 
     @cached_property
+    def aliases(self) -> frozenset[str]:
+        """All names of the arguments and fields that have the name of a secret among theirs."""
+        from .secret_names import aliases_of_secrets
+
+        return aliases_of_secrets(self._names())
+
+    def _names(self) -> Iterator[tuple[str, ...]]:
+        others = {name: [name] for name in self.nodes}
+        for other, name in self._other_names.items():
+            others[name].append(other)
+        for name, names in others.items():
+            yield self._targets[name], *names
+        for each in (each for tree in self.nodes.values() for each in nodes.reachable(tree)):
+            if isinstance(each, nodes.Record):
+                yield from ((field.name, field.json_name) for field in each.fields)
+            elif isinstance(each, nodes.Model):
+                from .pydantic_types import model_names
+
+                yield from model_names(each)
+
+    @cached_property
     def keeps_json(self) -> bool:
         """Whether typed values may contain decoded JSON; only a large text asks for it."""
         from .large_text import keeps_json
@@ -230,11 +256,11 @@ class _ArgumentsDecoder:
         except RecursionError:
             raise
         except msgspec.ValidationError as error:
-            raise InvalidArguments((_problem_from_msgspec(error, coerced),)) from None
+            raise InvalidArguments((_problem_from_msgspec(error, coerced, self.aliases),)) from None
         except Exception as error:
             from .validator_text import refusal
 
-            problem = Problem(path="", message=refusal(error, coerced))
+            problem = Problem(path="", message=refusal(error, coerced, aliases=self.aliases))
             raise InvalidArguments((problem,)) from error
         return msgspec.structs.asdict(made)
 
@@ -322,13 +348,15 @@ def _suggestion(name: str, known: dict[str, Node]) -> str | None:
     return f"the arguments are {names}{more}" if known else "it takes no arguments"
 
 
-def _problem_from_msgspec(error: msgspec.ValidationError, sent: dict[str, Any]) -> Problem:
+def _problem_from_msgspec(
+    error: msgspec.ValidationError, sent: dict[str, Any], aliases: frozenset[str]
+) -> Problem:
     message = str(error)
     text, _, path = message.rpartition(" - at `$")
     path = path.rstrip("`").removeprefix(".").replace("[...]", "[]") if text else ""
     if error.__cause__ is not None:
         from .validator_text import refusal
 
-        return Problem(path=path, message=refusal(error.__cause__, sent))
+        return Problem(path=path, message=refusal(error.__cause__, sent, aliases=aliases))
     text = (text or message).replace("`", "")
     return Problem(path=path, message=text[:1].lower() + text[1:])

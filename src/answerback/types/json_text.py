@@ -23,6 +23,7 @@ _FEW_VALUES = 2_000
 LONG_TEXT = 16_384
 _TO_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
+_FEW_QUOTES = 1_000
 _RUN = rb"\[+|\]+"
 
 
@@ -32,11 +33,15 @@ def is_too_deep(raw: bytes) -> bool:
     if len(raw) <= MAX_DEPTH or not occurs_more_often(raw, (b"[", b"{"), MAX_DEPTH):
         return False
     brackets, levels = _brackets(raw), 0
+    # A container with another one inside begins with two opening brackets. `count` finds at least
+    # half of the pairs in a run of brackets.
+    if not occurs_more_often(brackets, (b"[[",), MAX_DEPTH // 2 - 1):
+        return False
     # Each round removes the innermost level. The loop ends when a round would remove less
     # than a sixteenth: then the brackets come in few long runs, which are quick to count.
     while len(fewer := brackets.replace(b"[]", b"")) * 16 < len(brackets) * 15:
         brackets, levels = fewer, levels + 1
-    return _is_deeper(brackets, MAX_DEPTH - levels)
+    return levels > MAX_DEPTH or _is_deeper(brackets, MAX_DEPTH - levels)
 
 
 def occurs_more_often(raw: bytes, marks: tuple[bytes, ...], limit: int) -> bool:
@@ -80,9 +85,11 @@ def _brackets(raw: bytes) -> bytes:
         # Escaped backslashes go first, so that a backslash before a quote escapes the quote.
         raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
     marks = raw.translate(_TO_SQUARE, _NOT_STRUCTURE)
-    # Two adjacent quotes have no bracket between them, so they can go; every second part
-    # between the remaining quotes is inside a string.
-    return b"".join(marks.replace(b'""', b"").split(b'"')[::2])
+    if occurs_more_often(marks, (b'"',), _FEW_QUOTES):
+        # Two adjacent quotes have no bracket between them, so they can go.
+        marks = marks.replace(b'""', b"")
+    # Every second part between the remaining quotes is inside a string.
+    return b"".join(marks.split(b'"')[::2])
 
 
 def refuse_bad_text(raw: bytes) -> None:

@@ -19,7 +19,7 @@ from . import nodes
 from .coerce import length_fits
 from .coerce_union import candidates
 from .decoded_json import STEP, discard, is_heavy
-from .json_text import has_many_values, load, refuse_bad_text
+from .json_text import has_many_values, load
 from .msgspec_types import MsgspecTypes
 from .nodes import Node
 from .text_pieces import load_in_pieces
@@ -59,12 +59,10 @@ def other_threads_first() -> Iterator[None]:
 def load_in_steps(raw: bytes) -> Any:
     """Decode JSON as `json_text.load` does, but text with many values in small pieces.
 
-    Raises InvalidJson, or for a huge number msgspec.ValidationError or NumberOutOfRange.
+    Text with many values must be one that `json_text.refuse_bad_text` accepts. Raises
+    InvalidJson, or for a huge number msgspec.ValidationError or NumberOutOfRange.
     """
-    if not has_many_values(raw):
-        return load(raw)
-    refuse_bad_text(raw)
-    return load_in_pieces(raw)
+    return load_in_pieces(raw) if has_many_values(raw) else load(raw)
 
 
 class StepBuilder:

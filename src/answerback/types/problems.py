@@ -142,7 +142,7 @@ class Coercion:
 
     __slots__ = (
         *("lenient", "problems", "prune", "repair", "show_values", "stopped_early"),
-        *("key_differences", "repairs", "steps", "texts", "union_attempts"),
+        *("aliases", "key_differences", "repairs", "steps", "texts", "union_attempts"),
     )
 
     def __init__(
@@ -152,6 +152,7 @@ class Coercion:
         lenient: bool = False,
         prune: bool = False,
         show_values: bool = True,
+        aliases: frozenset[str] = frozenset(),
     ) -> None:
         # Accept values that JSON Schema accepts and msgspec does not, such as 1.0 for an int.
         self.repair = repair
@@ -162,6 +163,8 @@ class Coercion:
         # Callers may see the arguments that they sent, except under the name of a secret. A
         # return value may be secret.
         self.show_values = show_values
+        # Further names of secrets, which do not look like ones.
+        self.aliases = aliases
         # Checks many items of a long array at once. Not while a member of a union is tried,
         # because it does not count the differences.
         self.steps: Steps | None = None
@@ -185,7 +188,7 @@ class Coercion:
         from .validator_text import is_secret_path
 
         expected = describe(node)
-        is_secret = is_secret_path(path) or _quotes_secret_name(value)
+        is_secret = is_secret_path(path, self.aliases) or _quotes_secret_name(value)
         is_shown = self.show_values and not is_secret
         got = describe_value(value) if is_shown else kind_name(value)
         got += describe_length(node, value)
@@ -209,6 +212,7 @@ class Coercion:
         fork = Coercion(
             repair=self.repair, lenient=lenient, prune=self.prune, show_values=self.show_values
         )
+        fork.aliases = self.aliases
         fork.union_attempts = self.union_attempts
         fork.texts = self.texts
         return fork

@@ -5,6 +5,8 @@ Only this module and `model_slices` import pydantic; they are loaded when a tool
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import datetime, time
 from functools import cache
 from typing import Any, get_args
 
@@ -18,9 +20,10 @@ from .annotated import read_metadata
 from .describe import describe
 from .json_text import ENCODER, encode_with_nan
 from .model_slices import build_in_slices, with_any_float, with_fail_fast
-from .nodes import Model
+from .nodes import Model, Scalar, ValueLimits
 from .problems import Coercion, InvalidOutput, dict_item, item, member
 from .pydantic_lenient import replace_at, with_texts_read
+from .scalars import format_keyword, join_descriptions
 from .validator_text import quotes_secret, refusal
 
 
@@ -170,16 +173,18 @@ def _is_whole(value: Any) -> bool:
 
 def _report(problems: list[Any], sent: Any, path: str, coercion: Coercion) -> None:
     for problem in problems:
-        coercion.report(_path_of(path, problem["loc"]), _text_of(problem, sent, path))
+        coercion.report(
+            _path_of(path, problem["loc"]), _text_of(problem, sent, path, coercion.aliases)
+        )
 
 
-def _text_of(problem: Any, sent: Any, path: str) -> str:
+def _text_of(problem: Any, sent: Any, path: str, aliases: frozenset[str]) -> str:
     """Return pydantic's message, without texts that are not for the caller."""
     text: str = problem["msg"]
     error = problem.get("ctx", {}).get("error")
     if isinstance(error, BaseException):
-        text = refusal(error, sent, path)
-    elif problem["type"] not in _SAFE_ERRORS and quotes_secret(text, sent, path):
+        text = refusal(error, sent, path, aliases)
+    elif problem["type"] not in _SAFE_ERRORS and quotes_secret(text, sent, path, aliases):
         text = f"refused ({problem['type']})"
     return text[:1].lower() + text[1:]
 
@@ -304,6 +309,22 @@ def to_plain(value: Any) -> Any:
     return value
 
 
+def model_names(node: Model) -> Iterator[tuple[str, ...]]:
+    """Yield the names of each field of the models in the type: its own and its aliases."""
+    pending, seen = [node.annotation], set[int]()
+    while pending:
+        each = pending.pop()
+        pending += get_args(each)
+        if not isinstance(each, type) or not issubclass(each, BaseModel) or id(each) in seen:
+            continue
+        seen.add(id(each))
+        for name, field in each.model_fields.items():
+            aliases = (field.alias, field.validation_alias)
+            choices = [*aliases, *getattr(field.validation_alias, "choices", ())]
+            yield name, *(alias for alias in choices if isinstance(alias, str))
+            pending.append(field.annotation)
+
+
 def is_object_model(node: Model) -> bool:
     """Return whether every value of the type is a JSON object."""
     schema = model_schema(node, mode="serialization")
@@ -328,11 +349,45 @@ def model_schema(node: Model, *, mode: Any) -> dict[str, Any]:
     )
 
 
+# Keeps the words of a type until the author's description of the field is known.
+_WORDS = "x-answerback-words"
+
+
 class _SchemaWithoutFieldTitles(GenerateJsonSchema):
-    """Leaves out titles that only repeat a field's name."""
+    """Leaves out titles that only repeat a field's name, and describes times without an offset."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
+
+    def datetime_schema(self, schema: Any) -> dict[str, Any]:
+        return _naive_schema(datetime, schema) or super().datetime_schema(schema)
+
+    def time_schema(self, schema: Any) -> dict[str, Any]:
+        return _naive_schema(time, schema) or super().time_schema(schema)
+
+    def generate(self, schema: Any, mode: Any = "validation") -> dict[str, Any]:
+        generated: dict[str, Any] = _with_words(super().generate(schema, mode))
+        return generated
+
+
+def _naive_schema(kind: type, schema: Any) -> dict[str, Any] | None:
+    if schema.get("tz_constraint") != "naive":
+        return None
+    words = format_keyword(Scalar(kind, ValueLimits(tz=False)), "validation")["description"]
+    return {"type": "string", "description": words, _WORDS: words}
+
+
+def _with_words(schema: Any) -> Any:
+    """Return the schema with the words of each type behind the author's description."""
+    if isinstance(schema, list):
+        return [_with_words(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    shown = {name: _with_words(each) for name, each in schema.items() if name != _WORDS}
+    words = schema.get(_WORDS)
+    if isinstance(words, str) and shown["description"] != words:
+        shown["description"] = join_descriptions(shown["description"], words)
+    return shown
 
 
 class _SchemaWithNull(_SchemaWithoutFieldTitles):

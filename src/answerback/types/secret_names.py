@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 _MAX_LENGTH = 80
 _SECRET = re.compile(
@@ -29,6 +30,14 @@ def is_secret_name(name: str) -> bool:
         return True
     parts = {joined, *(part.casefold() for part in _SEPARATORS.split(name))}
     return any(_is_misspelt(part, word) for part in parts for word in _WORDS)
+
+
+def aliases_of_secrets(values: Iterable[tuple[str, ...]]) -> frozenset[str]:
+    """Return all names of the values that have the name of a secret among theirs.
+
+    Each of *values* is the names of one value, such as that of a parameter and its alias.
+    """
+    return frozenset(name for names in values if any(map(is_secret_name, names)) for name in names)
 
 
 def has_secret_name(text: str) -> bool:

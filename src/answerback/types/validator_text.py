@@ -38,14 +38,17 @@ def is_meant_for_caller(error: BaseException) -> bool:
     return raised and _package(first) == _package(last)
 
 
-def refusal(error: BaseException, sent: Any, path: str = "") -> str:
+def refusal(
+    error: BaseException, sent: Any, path: str = "", aliases: frozenset[str] = frozenset()
+) -> str:
     """Return the text of a refusal: the author's own, or one with the class of the error alone.
 
-    *sent* is the value at *path* that was refused. A text that is not for the caller is logged.
+    *sent* is the value at *path* that was refused, and *aliases* are further names of secrets. A
+    text that is not for the caller is logged.
     """
     text = str(error)
     is_kind = isinstance(error, ValueError | TypeError | AssertionError)
-    if is_kind and is_meant_for_caller(error) and not quotes_secret(text, sent, path):
+    if is_kind and is_meant_for_caller(error) and not quotes_secret(text, sent, path, aliases):
         return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
     import logging
 
@@ -54,18 +57,20 @@ def refusal(error: BaseException, sent: Any, path: str = "") -> str:
     return f"refused by its class ({type(error).__name__})"
 
 
-def quotes_secret(text: str, sent: Any, path: str = "") -> bool:
+def quotes_secret(
+    text: str, sent: Any, path: str = "", aliases: frozenset[str] = frozenset()
+) -> bool:
     """Return whether the text may have a value in it that was sent under the name of a secret.
 
     True also if *sent* has too many values to look at each.
     """
-    secrets = _secrets(sent, is_secret=is_secret_path(path))
+    secrets = _secrets(sent, is_secret_path(path, aliases), aliases)
     return any(secret is None or secret in text for secret in secrets)
 
 
-def is_secret_path(path: str) -> bool:
-    """Return whether one of the names on the path is the name of a secret."""
-    return any(map(is_secret_name, _SEPARATORS.split(path)))
+def is_secret_path(path: str, aliases: frozenset[str] = frozenset()) -> bool:
+    """Return whether one of the names on the path is the name of a secret, or in *aliases*."""
+    return any(name in aliases or is_secret_name(name) for name in _SEPARATORS.split(path))
 
 
 def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
@@ -79,7 +84,7 @@ def _package(traceback: TracebackType) -> str:
     return str(name).partition(".")[0]
 
 
-def _secrets(sent: Any, *, is_secret: bool) -> Iterator[str | None]:
+def _secrets(sent: Any, is_secret: bool, aliases: frozenset[str]) -> Iterator[str | None]:
     """Yield the texts of values that stand under the name of a secret; None for too many values."""
     # A stack instead of recursion, because the value may be nested deep.
     waiting: list[tuple[Any, bool]] = [(sent, is_secret)]
@@ -89,7 +94,9 @@ def _secrets(sent: Any, *, is_secret: bool) -> Iterator[str | None]:
         value, is_secret = waiting.pop()
         if isinstance(value, dict):
             items = islice(value.items(), _MAX_VALUES)
-            waiting += [(each, is_secret or is_secret_name(key)) for key, each in items]
+            waiting += [
+                (each, is_secret or key in aliases or is_secret_name(key)) for key, each in items
+            ]
         elif isinstance(value, list):
             waiting += [(each, is_secret) for each in value[:_MAX_VALUES]]
         elif is_secret and value not in (None, ""):

@@ -21,7 +21,7 @@ from .http.routes import Routes
 from .standard_streams import Stdout
 
 if TYPE_CHECKING:
-    from ..authentication import User
+    from ..authentication import Credentials, User
     from ..request_info import RequestInfo
 
 Environ: TypeAlias = Mapping[str, str]
@@ -195,12 +195,47 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
         registry, handle, wire="cgi", prefixes=tuple(sorted(prefixes, key=len, reverse=True))
     )
     if registry.auth is not None or registry.composition is not None:
-        from .http.cgi_authentication import authenticate
-
-        refused = authenticate(registry, request, environ, routes)
+        refused = _authenticate(registry, request, environ, routes)
         if refused is not None:
             return refused
     return run_without_loop(routes.answer(request, content))
+
+
+def _authenticate(
+    registry: Registry, request: CgiRequest, environ: Environ, routes: Routes
+) -> HttpReply | None:
+    """The response that refuses a request, or shows a page; None lets the request go on."""
+    from .http.authentication_step import RefusedRequest, authentication_step
+
+    step = authentication_step(registry)
+    if step is None:
+        return None
+    page = step.page(request.method, request.path)
+    if page is not None:
+        return page
+    refused = step.refuse_others(environ.get("REMOTE_ADDR", ""))
+    if refused is not None:
+        return routes.refuse(refused, request)
+    # The keys of an issuer are fetched on an event loop.
+    import asyncio
+
+    found = asyncio.run(step.identify(_credentials(request, environ)))
+    if isinstance(found, RefusedRequest):
+        return found.added_to(routes.refuse(found.reply, request))
+    request.user, request.has_auth = found, True
+    return None
+
+
+def _credentials(request: CgiRequest, environ: Environ) -> Credentials:
+    from ..authentication import Credentials
+
+    headers = [
+        (name.removeprefix("HTTP_").replace("_", "-").lower().encode(), os.fsencode(value))
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    ]
+    query = os.fsencode(environ.get("QUERY_STRING", ""))
+    return Credentials(request.method, request.path, query, headers)
 
 
 def _log(exc: BaseException) -> None:

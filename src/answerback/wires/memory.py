@@ -20,11 +20,12 @@ async def call(
     name: str,
     arguments: bytes,
     peer: Peer = NO_PEER,
+    user: Any = None,
     *,
     contract: Contract = STANDARD,
 ) -> Reply[Any]:
     """The reply, with the texts that *contract* adds to it."""
-    call = Call(name, arguments, peer)
+    call = Call(name, arguments, peer, user=user)
     reply = reply_or_refusal(await handlers.tools(call))
     return msgspec.structs.replace(
         reply,

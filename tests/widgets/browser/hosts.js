@@ -11,7 +11,7 @@ async function connect() {
 }
 
 // Calls the tool and opens a frame with the declared policy for its widget.
-async function prepare({ sandbox, tool, args, refusal }) {
+async function prepare({ sandbox, tool, args }) {
   if (!client) await connect();
   frame?.remove();
   await bridge?.close();
@@ -21,7 +21,6 @@ async function prepare({ sandbox, tool, args, refusal }) {
   const { _meta } = tools.find(({ name }) => name === tool);
   const { contents } = await client.readResource({ uri: _meta.ui.resourceUri });
   const result = await client.callTool({ name: tool, arguments: args });
-  if (refusal) result._meta["answerback/refusal"] = refusal;
   frame = document.createElement("iframe");
   const csp = encodeURIComponent(JSON.stringify(contents[0]._meta?.ui?.csp ?? {}));
   frame.src = `${sandbox}/sandbox.html?csp=${csp}`;

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from ..http.forwarded import TrustedProxies
     from .authenticated import Authenticated
     from .mcp_endpoint import McpEndpoint
+    from .own_pages import OwnPages
 
 
 class AsgiApp:
@@ -80,6 +81,7 @@ class AsgiApp:
                 expose_headers=[
                     "X-Error-Code",
                     "X-Error-Hint",
+                    "X-Error-Url",
                     "Mcp-Session-Id",
                     "WWW-Authenticate",
                 ],
@@ -104,6 +106,8 @@ class AsgiApp:
         if self._proxies is not None:
             scope = _behind_proxy(scope, self._proxies)
         if self._auth is not None and await self._auth.answer_page(scope, receive, send):
+            return
+        if self._own_pages is not None and await self._own_pages.answer(scope, receive, send):
             return
         if self._cors is not None:
             # The fast path would bypass the headers that the CORS middleware adds.
@@ -252,6 +256,15 @@ class AsgiApp:
             reason = b"".join(message.get("body", b"") for message in sent).decode()
             refused = failure(reason, code="FOREIGN_ORIGIN")
         await request.respond_with(self._routes.refuse(refused, request))
+
+    @cached_property
+    def _own_pages(self) -> OwnPages | None:
+        # At the first request: an author may register pages after the application was made.
+        if not any(app.routes for app in self._registry.apps()):
+            return None
+        from .own_pages import OwnPages
+
+        return OwnPages(self._registry, self._guard, self._routes)
 
     @cached_property
     def _mcp(self) -> McpEndpoint:

@@ -106,7 +106,7 @@ class HttpPeer(McpPeer):
             )
             self._writing = self._loop.create_task(writing)
             if expires is not None:
-                self._writing.add_done_callback(self._on_written)
+                self._writing.add_done_callback(lambda _: _stop_if_expired(self))
 
     def release_stream(self) -> None:
         """The gates have let the request pass, so a stream may begin."""
@@ -158,12 +158,6 @@ class HttpPeer(McpPeer):
         self.can_refuse_by_status = False
         await _end_response(self)
 
-    def _on_written(self, _: object) -> None:
-        """The token of the client has expired before the result: as if it had disconnected."""
-        on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
-        if not (self._closed or self._detached) and on_disconnect is not None:
-            on_disconnect()
-
     def _is_unreadable(self) -> bool:
         """Whether no client can read the stream any more."""
         return self._detached and self.stream.id is None
@@ -201,6 +195,13 @@ async def _end_response(peer: HttpPeer) -> None:
         await peer.http.finish_unread()
     else:
         peer._writing.cancel()
+
+
+def _stop_if_expired(peer: HttpPeer) -> None:
+    """Do as if the client had disconnected, if its token expired before the result."""
+    on_disconnect = peer.cancel if peer.cancel_on_disconnect else peer.on_disconnect
+    if not (peer._closed or peer._detached) and on_disconnect is not None:
+        on_disconnect()
 
 
 class BatchPeer(HttpPeer):

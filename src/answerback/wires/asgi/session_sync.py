@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 from ...composition import apply_switch, switches_of
 from ...mcp.jsonrpc import Notification, Request, Response, RpcError, read_params
@@ -51,7 +52,7 @@ class SessionSync:
         self.active = ActiveStreams(bus.number)
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def answer(self, request: Request, client: HttpClient) -> bytes:
+    async def answer(self, request: Request, client: HttpClient, user: Any = None) -> bytes:
         """The result of a request about the session; raises RpcError."""
         if request.method == "logging/setLevel":
             level = read_params(request.params, SetLevel).level
@@ -60,7 +61,7 @@ class SessionSync:
             wanted = request.method == "resources/subscribe"
             if wanted:
                 subscribed = self._sessions.subscriptions(client)
-                uri = subscribed_uri(self._registry, request.params, subscribed)
+                uri = subscribed_uri(self._registry, request.params, subscribed, user)
             else:
                 uri = read_params(request.params, ReadResource).uri
             await self._apply_everywhere(ResourceSubscribed(client.nonce, uri, wanted))

@@ -75,7 +75,7 @@ class Stateful:
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
             self._begin_stream(peer, client)
         if request.method in SESSION_METHODS:
-            await peer.finish(await self._answer_session(request, client))
+            await peer.finish(await self._answer_session(request, client, http))
         elif _can_be_asked(client.capabilities) and self._engine.may_ask(request):
             await self._in_flight.run_detachable(peer, self._answer(request, peer))
         else:
@@ -193,9 +193,12 @@ class Stateful:
         peer.prime = client.version is V2025_11_25
         peer.begin_stream(self.sync.resumable.new(client))
 
-    async def _answer_session(self, request: Request, client: HttpClient) -> bytes:
+    async def _answer_session(
+        self, request: Request, client: HttpClient, http: HttpRequest
+    ) -> bytes:
+        user = http.describe_request("mcp").user if self._registry.has_gates else None
         try:
-            return result_frame(request.id, await self.sync.answer(request, client))
+            return result_frame(request.id, await self.sync.answer(request, client, user))
         except RpcError as error:
             return error_frame(request.id, error)
 
@@ -216,7 +219,7 @@ class Stateful:
         except RpcError as error:
             return error_frame(message.id, error)
         if message.method in SESSION_METHODS:
-            return await self._answer_session(message, client)
+            return await self._answer_session(message, client, batch.http)
         peer = BatchPeer(message.id, batch)
         peer.level = batch.level
         if meta is not None:

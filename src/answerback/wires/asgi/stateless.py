@@ -105,7 +105,10 @@ class Stateless:
 
     async def _subscribe(self, request: Request, http: HttpRequest) -> None:
         stream = EventStream(asyncio.get_running_loop())
-        subscription = Subscription(self._registry, request.id, request.params, stream.offer_or_end)
+        user = http.describe_request("mcp").user if self._registry.has_gates else None
+        subscription = Subscription(
+            self._registry, request.id, request.params, stream.offer_or_end, user
+        )
         self._subscriptions[stream] = subscription
         stop_timer = call_at_expiry(http, lambda: self._end(stream, subscription))
         try:

@@ -10,14 +10,13 @@ from typing import Any, Protocol
 
 import msgspec
 
-from ...authentication import Challenge
 from ...calls.call import Call, Handler, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
 from ...dialects.http_reply import JSON
 from ...registry import Registry
-from ...reply import Error, Reply
+from ...reply import Reply
 from ...shape import RESULT, Shape
 from .pages import PAGES
 from .refusals import no_route, refuse_media, refuse_method
@@ -87,20 +86,32 @@ class Routes:
         reply = outcome if isinstance(outcome, Reply) else reply_or_refusal(outcome)
         written = self._write(reply, request, call.shape)
         if reply.error is not None and call.tool is not None:
-            return self._with_challenge(self._with_status(written), reply.error, call)
+            return self._with_refusal(self._with_status(written), reply, call)
         return written
 
-    def _with_challenge(self, written: HttpReply, error: Error, call: Call) -> HttpReply:
-        """The error of a tool, with the header that tells a client to log in."""
-        auth = self._registry.auth
-        if call.challenge is None and (auth is None or error.row.status != 401):
-            return written
-        from ...gates.challenge import header_value
+    def _with_refusal(self, written: HttpReply, reply: Reply[Any], call: Call) -> HttpReply:
+        """The error of a tool, with the headers that tell a client to log in, or the page to open.
 
-        challenge = call.challenge or Challenge(description=error.message)
-        header = ("WWW-Authenticate", header_value(auth, challenge))
-        headers = (*written.headers, header, ("Cache-Control", "no-store"))
-        return msgspec.structs.replace(written, headers=headers)
+        The page is for one user, and so is a challenge: nobody may keep them.
+        """
+        from ...dialects.common import REFUSAL
+
+        error = reply.error
+        auth = self._registry.auth
+        headers: list[tuple[str, str]] = []
+        if error is not None and (call.challenge or (auth is not None and error.row.status == 401)):
+            from ...authentication import Challenge
+            from ...gates.challenge import header_value
+
+            challenge = call.challenge or Challenge(description=error.message)
+            headers.append(("WWW-Authenticate", header_value(auth, challenge)))
+        if REFUSAL in reply.meta:
+            url = reply.meta[REFUSAL].get("url")
+            headers += [("X-Error-Url", url)] if url else []
+        if not headers:
+            return written
+        headers.append(("Cache-Control", "no-store"))
+        return msgspec.structs.replace(written, headers=(*written.headers, *headers))
 
     def _with_status(self, written: HttpReply) -> HttpReply:
         """The error of a tool, with the status 200 if the contract always sends it."""

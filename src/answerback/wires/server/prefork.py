@@ -23,6 +23,7 @@ def prefork(
 
     A worker that exits is replaced by another with its number.
     """
+    _make_shared_keys()
     awaited = {signal.SIGCHLD, signal.SIGTERM, signal.SIGINT}
     # Blocked and waited for, so that no signal arrives between a fork and storing its pid.
     signal.pthread_sigmask(signal.SIG_BLOCK, awaited)
@@ -43,6 +44,14 @@ def prefork(
             workers.stop(received)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, awaited)
     return workers.status
+
+
+def _make_shared_keys() -> None:
+    """Make the key of the links of gates, so that each worker accepts the links of the others."""
+    if "answerback.gates.links" in sys.modules:
+        from ...gates.links import process_signer
+
+        process_signer()
 
 
 class _Workers:

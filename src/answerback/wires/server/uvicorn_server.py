@@ -215,12 +215,19 @@ def _announce(
         f"  OpenAPI    GET  {url}/openapi.json",
         f"  health     GET  {url}/healthz",
         f"  readiness  GET  {url}/readyz",
+        *_own_pages(registry, url),
         *_test_tokens(registry, url),
         *_warnings(registry, options, on_loopback, key_is_temporary),
         "Ctrl-C ends it.",
     ]
     sys.stderr.write("\n".join(lines) + "\n")
     sys.stderr.flush()
+
+
+def _own_pages(registry: Registry, url: str) -> Iterator[str]:
+    for app in registry.apps():
+        for page in app.routes:
+            yield f"  page       {' '.join(page.methods):<4} {url}{page.path}"
 
 
 def _test_tokens(registry: Registry, url: str) -> Iterator[str]:

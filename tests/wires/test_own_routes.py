@@ -1,0 +1,118 @@
+"""Pages of the author's own, beside the tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import pytest
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+
+from answerback import App
+from answerback.auth import ApiKeys
+
+
+def ask(app: App, method: str, url: str, **options: Any) -> httpx.Response:
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(app.asgi(hosts=["test"]))
+        async with (
+            app.running(),
+            httpx.AsyncClient(transport=transport, base_url="http://test") as client,
+        ):
+            return await client.request(method, url, **options)
+
+    return asyncio.run(send())
+
+
+async def show(request: Request) -> Response:
+    return PlainTextResponse(f"{request.method} {request.path_params} {request.query_params}")
+
+
+@contextmanager
+def open_shop() -> Iterator[str]:
+    yield "the shop"
+
+
+def shop(**options: Any) -> App:
+    app = App("shop", **options)
+    app.route("/plans/{name}", methods=["GET", "POST"])(show)
+    app.add_tool(lambda: 1, name="add")
+    return app
+
+
+def test_a_page_gets_its_request() -> None:
+    page = ask(shop(), "POST", "/plans/pro?from=tool")
+
+    assert (page.status_code, page.text) == (200, "POST {'name': 'pro'} from=tool")
+
+
+def test_a_page_needs_no_token_and_the_tools_do() -> None:
+    app = shop(auth=ApiKeys({ApiKeys.new().digest: "ci"}))
+
+    assert ask(app, "GET", "/plans/pro").status_code == 200
+    assert ask(app, "POST", "/functions/add", json={}).status_code == 401
+
+
+def test_a_page_of_a_foreign_host_is_refused() -> None:
+    assert ask(shop(), "GET", "/plans/pro", headers={"host": "evil.example"}).status_code == 421
+
+
+def test_a_method_that_a_page_does_not_have_is_refused() -> None:
+    refused = ask(shop(), "DELETE", "/plans/pro")
+
+    assert refused.status_code == 405
+    assert set(refused.headers["allow"].split(", ")) == {"GET", "HEAD", "POST"}
+
+
+def test_the_pages_of_an_included_app_are_served() -> None:
+    outer = App("outer")
+    outer.include(shop(), prefix="shop_")
+
+    assert ask(outer, "GET", "/plans/pro").status_code == 200
+
+
+def test_a_page_reads_the_value_of_the_lifespan() -> None:
+    app = App("shop", lifespan=open_shop)
+
+    @app.route("/name")
+    async def name(request: Request) -> Response:
+        return PlainTextResponse(app.state)
+
+    assert ask(app, "GET", "/name").text == "the shop"
+
+
+def test_an_exception_of_a_page_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> None:
+    app = App("shop")
+
+    @app.route("/broken")
+    async def broken(request: Request) -> Response:
+        raise RuntimeError("password=hunter2")
+
+    answer = ask(app, "GET", "/broken")
+
+    assert (answer.status_code, answer.json()) == (500, {"error": "Internal server error"})
+    assert "hunter2" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("plans", "begins with a slash"),
+        ("/mcp", "the server's own"),
+        ("/functions/add", "the server's own"),
+        ("/.well-known/x", "the server's own"),
+        ("/plans/{name}", "already"),
+    ],
+)
+def test_a_path_that_cannot_be_a_page_is_refused(path: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason):
+        shop().route(path)
+
+
+def test_a_forgotten_path_is_explained() -> None:
+    with pytest.raises(TypeError, match=r"@app.route takes a path"):
+        App("shop").route(show)  # type: ignore[arg-type]  # as an author might write it
