@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .content import Icon
     from .gates import Redeemed, UsedTokens
     from .lifespan import LifespanFunction
+    from .own_routes import RouteFunction
     from .records import Records, Sink
     from .reply import Reply
     from .tools.tool import Tool
@@ -134,6 +135,23 @@ class App(Registry):
 
         # A relative path begins at the author's file: a host starts the server in any folder.
         add_widget(self, name, options, sys._getframe(1).f_globals.get("__file__"))
+
+    def route(
+        self, path: str, *, methods: Sequence[str] = ("GET",)
+    ) -> Callable[[RouteFunction], RouteFunction]:
+        """Serve a page of your own over HTTP: an async function of Starlette's Request.
+
+        Gates and `auth=` do not hold for it. Register it before the app is served.
+        """
+        from .own_routes import OwnRoute, check_route
+
+        check_route(self, path, methods)
+
+        def register(fn: RouteFunction) -> RouteFunction:
+            self.routes.append(OwnRoute(path, tuple(methods), fn))
+            return fn
+
+        return register
 
     def call(self, name: str, /, **arguments: Any) -> Coroutine[Any, Any, Reply[Any]]:
         """Call a tool in memory, through the whole pipeline: `await app.call("add", x=1)`.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .composition import Composition, Switch
     from .content import Icon
     from .lifespan import Lifespan
-    from .own_routes import OwnRoute, RouteFunction
+    from .own_routes import OwnRoute
     from .tools.prompt import Prompt
     from .tools.resource import Resource, ResourceOptions
 
@@ -325,23 +325,6 @@ class Registry:
         from .composition import switch
 
         switch(self, name, tag, on=False)
-
-    def route(
-        self, path: str, *, methods: Sequence[str] = ("GET",)
-    ) -> Callable[[RouteFunction], RouteFunction]:
-        """Serve a page of your own over HTTP: an async function of Starlette's Request.
-
-        Gates and `auth=` do not hold for it. Register it before the app is served.
-        """
-        from .own_routes import OwnRoute, check_route
-
-        check_route(self, path, methods)
-
-        def register(fn: RouteFunction) -> RouteFunction:
-            self.routes.append(OwnRoute(path, tuple(methods), fn))
-            return fn
-
-        return register
 
     def apps(self) -> Iterator[Registry]:
         """This app and those that it includes, each once."""

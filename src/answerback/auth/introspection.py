@@ -47,7 +47,7 @@ class Introspector:
         self._running = 0
 
     async def claims(self, token: bytes) -> Mapping[str, Any]:
-        """The claims of a token, as the issuer tells them; raises Unauthorized if it is not active."""
+        """The claims of a token; raises Unauthorized if the issuer says that it is not active."""
         if self._running >= _MAX_REQUESTS:
             raise CannotAuthenticate("too many tokens wait for the issuer")
         self._running += 1

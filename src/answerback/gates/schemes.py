@@ -1,4 +1,4 @@
-"""What the gates of a tool mean for its description: security schemes, codes, hidden tools."""
+"""The description of a tool by its gates: security schemes, codes, hidden tools."""
 
 from __future__ import annotations
 

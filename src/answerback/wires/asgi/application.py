@@ -98,7 +98,7 @@ class AsgiApp:
                 await self._answer_http(scope, receive, send)
             finally:
                 if self._is_closing:
-                    self._write_records()
+                    _write_records(self._registry)
         else:
             await self._answer_http(scope, receive, send)
 
@@ -210,11 +210,7 @@ class AsgiApp:
     def _shut_down(self) -> None:
         """Another server is about to end, perhaps without another word to this application."""
         self.close()
-        self._write_records()
-
-    def _write_records(self) -> None:
-        if self._registry.records is not None:
-            self._registry.records.close()
+        _write_records(self._registry)
 
     async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the lifespan events of the server, and refuse a WebSocket."""
@@ -280,6 +276,11 @@ def _authenticated(registry: Registry, routes: Routes) -> Authenticated | None:
     from .authenticated import authenticated
 
     return authenticated(registry, routes)
+
+
+def _write_records(registry: Registry) -> None:
+    if registry.records is not None:
+        registry.records.close()
 
 
 def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:
