@@ -160,6 +160,12 @@
     return made;
   }
 
+  /** @param {string} text Messages of servers begin in lower case and have no full stop. */
+  function sentence(text) {
+    const end = /[A-Za-z0-9'")]$/.test(text) ? "." : "";
+    return text.slice(0, 1).toUpperCase() + text.slice(1) + end;
+  }
+
   /** @param {string} title @param {Refusal} refusal */
   function promptBox(title, refusal) {
     const box = element("section", "", {
@@ -179,10 +185,10 @@
     const ending = `: ${refusal.url}`;
     const message = refusal.message;
     const shown = message.endsWith(ending) ? message.slice(0, -ending.length) : message;
-    box.append(element("p", shown, { margin: "0" }));
+    box.append(element("p", sentence(shown), { margin: "0" }));
     if (typeof refusal.hint === "string" && refusal.hint !== refusal.message) {
       const color = "var(--color-text-secondary, inherit)";
-      box.append(element("p", refusal.hint, { margin: "4px 0 0", color }));
+      box.append(element("p", sentence(refusal.hint), { margin: "4px 0 0", color }));
     }
     return box;
   }
