@@ -864,6 +864,30 @@
     else document.addEventListener("DOMContentLoaded", act, { once: true });
   }
 
+  /**
+   * Lets forms work in a sandbox without `allow-forms`, where a browser raises no submit event.
+   * @param {MouseEvent} click
+   */
+  function submitForm(click) {
+    const target = click.target instanceof Element ? click.target : null;
+    const button = target?.closest("button, input");
+    if (!(button instanceof HTMLButtonElement || button instanceof HTMLInputElement)) return;
+    const form = button.form;
+    if (!form || !["submit", "image"].includes(button.type)) return;
+    let isSubmitted = false;
+    const note = () => (isSubmitted = true);
+    form.addEventListener("submit", note, { capture: true, once: true });
+    // The browser raises the event right after the listeners of the click.
+    setTimeout(() => {
+      form.removeEventListener("submit", note, true);
+      if (isSubmitted || click.defaultPrevented) return;
+      if (!(form.noValidate || button.formNoValidate || form.reportValidity())) return;
+      form.dispatchEvent(
+        new SubmitEvent("submit", { bubbles: true, cancelable: true, submitter: button }),
+      );
+    });
+  }
+
   /** @param {any} error */
   function errorCode(error) {
     return typeof error?.code === "string" ? error.code : "HOST_ERROR";
@@ -876,6 +900,7 @@
 
   // A result may come before the author's code runs, so the channel listens from here on.
   const channel = typeof window === "undefined" ? null : new Channel();
+  if (channel) window.addEventListener("click", submitForm, true);
   /** @type {Connection | null} */
   let connection = null;
 
