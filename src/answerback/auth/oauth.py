@@ -149,8 +149,10 @@ class OAuth:
 
     def www_authenticate(self, challenge: Challenge) -> str:
         """The value of the `WWW-Authenticate` header for a challenge."""
-        if not challenge.scopes and self.scopes and challenge.status == 401:
-            challenge = msgspec.structs.replace(challenge, scopes=self.scopes)
+        if self.scopes and challenge.status != 400:
+            # Clients ask for exactly these scopes; without ours the new token would be refused.
+            needed = dict.fromkeys((*self.scopes, *challenge.scopes))
+            challenge = msgspec.structs.replace(challenge, scopes=tuple(needed))
         return challenge_header("Bearer", challenge, resource_metadata=self._metadata_url)
 
     def forget_tokens(self) -> None:
