@@ -271,6 +271,7 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["serve"]:
         parser = argparse.ArgumentParser(prog="accounts.py serve")
         parser.add_argument("--port", type=int, default=8000)
-        serve(parser.parse_args(sys.argv[2:]).port)
+        with suppress(KeyboardInterrupt):
+            serve(parser.parse_args(sys.argv[2:]).port)
     else:
         app.run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import signal
 import subprocess
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -273,6 +274,15 @@ def test_everyone_may_read_the_widget_which_both_tools_name(bank: Bank, mode: st
     assert page.mime_type == "text/html;profile=mcp-app"
     assert 'app.call("transactions"' in page.text
     assert page.meta["openai/widgetDescription"] == "Balances, and payments of an account"
+
+
+def test_ctrl_c_ends_the_server_without_a_traceback() -> None:
+    with serving(ROOT / "examples" / "accounts.py") as server:
+        httpx.get(f"{server.url}/healthz")
+        server.process.send_signal(signal.SIGINT)
+        printed = server.stderr.read().decode()
+
+    assert printed == ""
 
 
 def test_the_server_prints_the_commands_of_each_tier() -> None:
