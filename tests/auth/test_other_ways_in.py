@@ -108,6 +108,7 @@ def test_a_user_that_other_middleware_put_into_the_scope_does_not_count(issuer: 
 @pytest.mark.parametrize(
     ("auth", "warns"),
     [("", True), (", auth=ApiKeys({'" + "0" * 64 + "': 'ci'})", False)],
+    ids=["without auth", "with auth"],
 )
 def test_a_server_away_from_loopback_warns_unless_it_authenticates(
     tmp_path: Path, serve: Any, auth: str, warns: bool
