@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +51,10 @@ class Introspector:
             raise CannotAuthenticate("too many tokens wait for the issuer")
         self._running += 1
         try:
-            found = await asyncio.shield(asyncio.ensure_future(self._ask(token)))
+            found = await self._ask(token)
+        except CannotAuthenticate as exc:
+            _log_failure(str(exc))
+            raise
         finally:
             self._running -= 1
         if found.get("active") is not True:
@@ -64,3 +66,9 @@ class Introspector:
         url = settings.url or await self._provider.endpoint("introspection_endpoint")
         form = {"token": token.decode("ascii"), "token_type_hint": "access_token"}
         return await self._provider.post(url, form, (settings.client_id, settings.client_secret))
+
+
+def _log_failure(reason: str) -> None:
+    import logging
+
+    logging.getLogger("answerback.auth").warning("introspection at the issuer: %s", reason)
