@@ -115,7 +115,7 @@ class App(Registry):
             from .calls.around import checked_observers
 
             self.observers = checked_observers(observers)
-        self.auth = options.get("auth")
+        self.auth = _authenticator(options.get("auth"))
         self._handlers: Handlers | None = None
         if len(sys.argv) > 1:
             # Once, however many apps a program has.
@@ -301,6 +301,14 @@ def _url(options: AppOptions) -> str:
     if url and getattr(options.get("auth"), "url", url) != url:
         raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
     return url
+
+
+def _authenticator(auth: Authenticator | None) -> Authenticator | None:
+    if auth is None:
+        return None
+    from .authentication import checked_authenticator
+
+    return checked_authenticator(auth)
 
 
 def _tool_defaults(options: AppOptions) -> ToolOptions:

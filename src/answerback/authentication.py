@@ -109,3 +109,25 @@ class Authenticator(Protocol):
 
     def www_authenticate(self, challenge: Challenge) -> str:
         """The value of the `WWW-Authenticate` header for a challenge."""
+
+
+def checked_authenticator(given: Any) -> Authenticator:
+    """The value of `auth=`; raises TypeError for what cannot authenticate. It may be a secret."""
+    name = type(given).__name__
+    if isinstance(given, type):
+        raise TypeError(f"auth has {given.__name__} itself; write {given.__name__}(…)")
+    if isinstance(given, list | tuple):
+        raise TypeError(
+            f"auth takes one object, not a {name}; write a class whose authenticate() asks one "
+            "after the other"
+        )
+    if not all(callable(getattr(given, each, None)) for each in _METHODS):
+        raise TypeError(
+            f"auth=<{name}> cannot authenticate requests; write OAuth(issuer=…, url=…) or "
+            "ApiKeys({…}) of answerback.auth"
+        )
+    found: Authenticator = given
+    return found
+
+
+_METHODS = ("authenticate", "www_authenticate")

@@ -24,6 +24,8 @@ _OPTIONS = {
     "on_duplicate_tools": "a second tool of one name is always refused",
     "stateless_http": "HTTP clients choose; nothing is to be set",
     "json_response": "HTTP clients choose; nothing is to be set",
+    "token_verifier": "write auth=OAuth(issuer=…, url=…) of answerback.auth",
+    "auth_server_provider": "write auth=OAuth(issuer=…, url=…) of answerback.auth",
 }
 _CONTEXT = {
     **{

@@ -71,7 +71,7 @@ def test_a_message_that_ends_with_the_link_is_drawn_without_it(host: HostPage) -
     assert host.browser.accessible("body", "widget").splitlines() == [
         "- alert:",
         '  - heading "Link an account to continue" [level=2]',
-        "  - paragraph: Link one first",
+        "  - paragraph: Link one first.",
         '  - button "Link account"',
     ]
 
@@ -151,11 +151,13 @@ def test_a_listener_that_comes_after_the_refusal_gets_it_and_removes_the_prompt(
 
 
 def test_the_author_can_draw_the_prompt_from_the_listener(host: HostPage) -> None:
-    host.show(f"{CONNECT} app.onRefused((refusal) => app.showRefusal({{...refusal, hint: 'x'}}));")
+    host.show(
+        f"{CONNECT} app.onRefused((refusal) => app.showRefusal({{...refusal, hint: 'Mine.'}}));"
+    )
 
     refuse(host)
 
-    assert host.until(f"{PROMPT}?.textContent.includes('x')")
+    assert host.until(f"{PROMPT}?.textContent.includes('Mine.')")
 
 
 def test_no_prompt_is_drawn_if_the_author_wants_none(host: HostPage) -> None:
@@ -230,7 +232,7 @@ def test_a_failed_call_is_drawn_without_a_button(host: HostPage) -> None:
     assert host.browser.accessible("body", "widget").splitlines() == [
         "- alert:",
         '  - heading "This did not work" [level=2]',
-        "  - paragraph: no account 7",
+        "  - paragraph: No account 7.",
     ]
 
 

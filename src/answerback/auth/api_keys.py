@@ -25,6 +25,7 @@ MIN_LENGTH = 22
 """The fewest characters of a key: so many of base64 have 128 bits."""
 _PREFIX = "ab_"
 _ISSUER = "api-key"
+_WRITE = "write ApiKeys({'DIGEST': 'NAME'}); `answerback key` makes a key and prints its digest"
 
 
 class ApiKey(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,10 +59,12 @@ class ApiKeys:
 
     def __init__(self, keys: Mapping[str, str | ApiKey], *, anonymous: bool = False) -> None:
         self.anonymous = anonymous
+        if not isinstance(keys, Mapping):
+            raise TypeError(f"ApiKeys takes a dict of digests and names; {_WRITE}")
         self._users: dict[bytes, User] = {}
         for digest, given in keys.items():
             key = ApiKey(name=given) if isinstance(given, str) else given
-            self._users[_checked_digest(digest, key.name)] = User(
+            self._users[_checked_digest(digest)] = User(
                 subject=key.name,
                 issuer=_ISSUER,
                 scopes=frozenset(key.scopes),
@@ -104,11 +107,8 @@ class ApiKeys:
         return f"<ApiKeys of {len(self._users)} programs>"
 
 
-def _checked_digest(digest: str, name: str) -> bytes:
+def _checked_digest(digest: str) -> bytes:
     if not _DIGEST.fullmatch(digest.lower()):
-        # The text is not shown: it may be the key itself.
-        raise ValueError(
-            f"the key of {name!r} should be given as its SHA-256, 64 hexadecimal digits; "
-            "`answerback key` makes a key and prints both"
-        )
+        # Neither the text nor the name is shown: one of them may be the key itself.
+        raise ValueError(f"a key should be given as its SHA-256, 64 hexadecimal digits; {_WRITE}")
     return bytes.fromhex(digest)

@@ -175,7 +175,9 @@ def _check_names(options: OAuthOptions) -> None:
     if unknown:
         from ..types.describe import similar_names
 
-        near = similar_names(unknown[0], list(OAuthOptions.__annotations__), limit=1)
+        # FastMCP and the SDK call the scopes `required_scopes`.
+        name = unknown[0].removeprefix("required_")
+        near = similar_names(name, list(OAuthOptions.__annotations__), limit=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise TypeError(f"OAuth has no option {unknown[0]!r}{hint}")
 

@@ -160,6 +160,12 @@
     return made;
   }
 
+  /** @param {string} text Messages of servers begin in lower case and have no full stop. */
+  function sentence(text) {
+    const end = /[A-Za-z0-9'")]$/.test(text) ? "." : "";
+    return text.slice(0, 1).toUpperCase() + text.slice(1) + end;
+  }
+
   /** @param {string} title @param {Refusal} refusal */
   function promptBox(title, refusal) {
     const box = element("section", "", {
@@ -179,10 +185,10 @@
     const ending = `: ${refusal.url}`;
     const message = refusal.message;
     const shown = message.endsWith(ending) ? message.slice(0, -ending.length) : message;
-    box.append(element("p", shown, { margin: "0" }));
+    box.append(element("p", sentence(shown), { margin: "0" }));
     if (typeof refusal.hint === "string" && refusal.hint !== refusal.message) {
       const color = "var(--color-text-secondary, inherit)";
-      box.append(element("p", refusal.hint, { margin: "4px 0 0", color }));
+      box.append(element("p", sentence(refusal.hint), { margin: "4px 0 0", color }));
     }
     return box;
   }
@@ -858,6 +864,30 @@
     else document.addEventListener("DOMContentLoaded", act, { once: true });
   }
 
+  /**
+   * Lets forms work in a sandbox without `allow-forms`, where a browser raises no submit event.
+   * @param {MouseEvent} click
+   */
+  function submitForm(click) {
+    const target = click.target instanceof Element ? click.target : null;
+    const button = target?.closest("button, input");
+    if (!(button instanceof HTMLButtonElement || button instanceof HTMLInputElement)) return;
+    const form = button.form;
+    if (!form || !["submit", "image"].includes(button.type)) return;
+    let isSubmitted = false;
+    const note = () => (isSubmitted = true);
+    form.addEventListener("submit", note, { capture: true, once: true });
+    // The browser raises the event right after the listeners of the click.
+    setTimeout(() => {
+      form.removeEventListener("submit", note, true);
+      if (isSubmitted || click.defaultPrevented) return;
+      if (!(form.noValidate || button.formNoValidate || form.reportValidity())) return;
+      form.dispatchEvent(
+        new SubmitEvent("submit", { bubbles: true, cancelable: true, submitter: button }),
+      );
+    });
+  }
+
   /** @param {any} error */
   function errorCode(error) {
     return typeof error?.code === "string" ? error.code : "HOST_ERROR";
@@ -870,6 +900,7 @@
 
   // A result may come before the author's code runs, so the channel listens from here on.
   const channel = typeof window === "undefined" ? null : new Channel();
+  if (channel) window.addEventListener("click", submitForm, true);
   /** @type {Connection | null} */
   let connection = null;
 
