@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..authentication import CannotAuthenticate
 from .bearer import invalid_token
+from .seen_tokens import digest_of
 from .urls import is_secure
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ if TYPE_CHECKING:
 
 _MAX_REQUESTS = 32
 """The most questions to the issuer at a time; anyone can cause one with a new token."""
+_INACTIVE_SECONDS = 5.0
+"""Seconds in which the issuer is not asked again about a token that is not active."""
+_MAX_INACTIVE = 1000
 
 
 class Introspection(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,9 +49,14 @@ class Introspector:
         self._provider = provider
         self._settings = settings
         self._running = 0
+        self._inactive: dict[bytes, float] = {}
+        """The digests of tokens that are not active, each with the time until it is used."""
 
     async def claims(self, token: bytes) -> Mapping[str, Any]:
         """The claims of a token; raises Unauthorized if the issuer says that it is not active."""
+        digest = digest_of(token)
+        if monotonic() < self._inactive.get(digest, 0.0):
+            raise invalid_token("the token is not active")
         if self._running >= _MAX_REQUESTS:
             raise CannotAuthenticate("too many tokens wait for the issuer")
         self._running += 1
@@ -58,6 +68,9 @@ class Introspector:
         finally:
             self._running -= 1
         if found.get("active") is not True:
+            if len(self._inactive) >= _MAX_INACTIVE:
+                del self._inactive[next(iter(self._inactive))]
+            self._inactive[digest] = monotonic() + _INACTIVE_SECONDS
             raise invalid_token("the token is not active")
         return found
 
