@@ -87,6 +87,9 @@ class LoginGate:
         """The refusal of *user*; None lets the user pass."""
         return None if user is not None else login_refusal()
 
+    def __repr__(self) -> str:
+        return "login()"
+
     def __call__(self, ctx: Context) -> Refusal | None:
         return None if ctx.user is not None else login_refusal()
 
@@ -122,6 +125,9 @@ class ScopeGate:
             scopes=self.scopes,
         )
 
+    def __repr__(self) -> str:
+        return f"scope({', '.join(map(repr, self.scopes))})"
+
     def __call__(self, ctx: Context) -> Refusal | None:
         return self.refuse_user(ctx.user)
 
@@ -142,6 +148,9 @@ class EntitlementGate:
         self._check = check
         self._feature = feature
         self._page = None if url is None else check_gate_page(url)
+
+    def __repr__(self) -> str:
+        return f"{self.__name__}({self._name!r})"
 
     def __call__(self, ctx: Context) -> Any:
         if self.is_async:
