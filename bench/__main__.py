@@ -6,6 +6,7 @@ import sys
 
 from . import (
     around,
+    auth,
     features,
     gates,
     mcp_http,
@@ -31,6 +32,7 @@ PARTS = {
     "records": records.measure,
     "sizes": sizes.measure,
     "features": features.measure,
+    "auth": auth.measure,
 }
 
 

@@ -41,6 +41,8 @@ class Code(msgspec.Struct, frozen=True):
 
 
 UNKNOWN_ERROR = "UNKNOWN_ERROR"
+UNKNOWN_TEXT = "Unknown error"
+"""The message of a failure without one."""
 TOOL_EXECUTION_ERROR = "TOOL_EXECUTION_ERROR"
 INVALID_OUTPUT = "INVALID_OUTPUT"
 INVALID_ARGUMENTS = "INVALID_ARGUMENTS"

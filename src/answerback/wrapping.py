@@ -14,7 +14,7 @@ from .contract import ENVELOPE
 from .dialects import MalformedReply, envelope, mcp_blocks
 from .dialects.common import to_utc
 from .dialects.contract_text import DONE, PREFIX
-from .errors import UNKNOWN_ERROR
+from .errors import UNKNOWN_ERROR, UNKNOWN_TEXT
 from .reply import Reply
 from .shape import BARE, RESULT
 
@@ -185,7 +185,7 @@ def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
     members = dict(error) if isinstance(error, dict) else {"message": error}
     texts = [item["text"].removeprefix(PREFIX) for item in content if item["type"] == "text"]
     named = (each.get(name) for each in (members, found) for name in _MESSAGE_MEMBERS)
-    messages = (members.get("message"), found.get("message"), *texts[:1], *named, "Unknown error")
+    messages = (members.get("message"), found.get("message"), *texts[:1], *named, UNKNOWN_TEXT)
     members["message"] = next(text for text in messages if text and isinstance(text, str))
     details = members.pop("details", None)
     if not isinstance(code := members.get("code"), str):

@@ -3,6 +3,7 @@
 from typing import Annotated, TypedDict
 
 from answerback import (
+    CSP,
     Annotations,
     App,
     Ask,
@@ -129,6 +130,24 @@ def change() -> None:
 def text() -> str:
     """A text."""
     return "text"
+
+
+app.widget(
+    "point",
+    html="<!doctype html><title>Point</title>",
+    csp=CSP(connect=["https://example.com"]),
+    domain="https://point.example.com",
+    border=False,
+    description="A point",
+    permissions={"camera"},
+    host="claude",
+    bridge=False,
+)
+
+
+@app.tool(widget="point", invoking="Looking", invoked="Found", visible_to={"app"})
+def point() -> Point:
+    return {"x": 1, "y": 2}
 
 
 @app.resource("test://bytes")

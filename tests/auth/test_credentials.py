@@ -7,7 +7,7 @@ from tests.auth.issuer import URL, Issuer
 from tests.auth.requests import CALL, Caller, oauth_caller
 
 from answerback.auth import OAuth
-from answerback.authentication import Challenge
+from answerback.authentication import Challenge, Credentials, Unauthorized, User
 
 ROOT = "/.well-known/oauth-protected-resource"
 CHALLENGE = f'Bearer resource_metadata="https://tools.example.com{ROOT}/mcp", scope="read"'
@@ -221,6 +221,34 @@ def test_texts_of_others_cannot_end_the_quotation_in_a_challenge() -> None:
     assert written.isascii()
     assert written.count('"') == 6
     assert "\\" not in written
+
+
+class Proof:
+    """Accepts requests with the right proof."""
+
+    scheme = "DPoP"
+
+    async def check(self, credentials: Credentials, token: bytes, user: User) -> None:
+        if (b"dpop", b"right") not in credentials.headers or "cnf" not in user.claims:
+            raise Unauthorized(Challenge(error="invalid_dpop_proof", description="no proof"))
+
+
+def test_a_proof_is_checked_with_every_request(issuer: Issuer) -> None:
+    caller = oauth_caller(issuer, proof=Proof())
+    token = issuer.token(cnf={"jkt": "thumbprint"})
+    header = {"Authorization": f"DPoP {token}"}
+
+    right = caller.send("POST", "/mcp", header | {"DPoP": "right"}, json=CALL)
+    wrong = caller.send("POST", "/mcp", header | {"DPoP": "wrong"}, json=CALL)
+    unbound = caller.send("POST", "/mcp", bearer_and_proof(issuer.token()), json=CALL)
+
+    assert [right.status_code, wrong.status_code, unbound.status_code] == [200, 401, 401]
+    assert 'error="invalid_dpop_proof"' in wrong.headers["www-authenticate"]
+    assert caller.ran == ["alice"]
+
+
+def bearer_and_proof(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}", "DPoP": "right"}
 
 
 @pytest.mark.parametrize(

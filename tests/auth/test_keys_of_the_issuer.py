@@ -111,7 +111,8 @@ def break_redirect(issuer: Issuer) -> None:
 
 
 def break_huge(issuer: Issuer) -> None:
-    issuer.body = b'{"keys": [' + b" " * (identity_provider.MAX_DOCUMENT + 1) + b"]}"
+    keys = json.dumps({"keys": [ec_key().as_dict(private=False)]}).encode()
+    issuer.body = keys + b" " * identity_provider.MAX_DOCUMENT
 
 
 def break_garbage(issuer: Issuer) -> None:

@@ -13,12 +13,12 @@ from tests.auth.issuer import URL, Issuer, ec_key
 from tests.auth.requests import Caller
 
 from answerback import App
-from answerback.auth import OAuth
+from answerback.auth import ApiKeys, OAuth
 
 APP = """
 import os, json
 from answerback import App, Context
-from answerback.auth import OAuth
+from answerback.auth import ApiKeys, OAuth
 
 app = App("cgi", auth=OAuth(
     issuer=os.environ["ISSUER"], url="https://tools.example.com/mcp",
@@ -141,3 +141,31 @@ def test_an_app_with_oauth_that_gets_no_token_loads_neither_jose_nor_an_http_cli
 
     assert done.stdout.decode() == "[]\n"
     assert done.stderr.decode() == ""
+
+
+def test_a_missing_extra_is_named_when_the_app_is_made() -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['joserfc'] = None\n"
+        "from answerback.auth import OAuth\n"
+        "OAuth(issuer='https://a.example.com', url='https://b.example.com/mcp')\n"
+    )
+
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30)
+
+    assert b"joserfc is not installed; run: pip install 'answerback[auth]'" in done.stderr
+
+
+def test_the_openapi_document_says_how_to_authenticate(caller: Caller) -> None:
+    document = caller.app.openapi()
+    keys = App("keys", auth=ApiKeys({}, anonymous=True)).openapi()
+
+    assert document["security"] == [{"bearer": []}]
+    assert document["components"]["securitySchemes"] == {
+        "bearer": {"type": "http", "scheme": "bearer"}
+    }
+    assert document["paths"]["/healthz"]["get"]["security"] == []
+    assert keys["security"] == [{}, {"bearer": []}, {"key": []}]
+    without = App("open").openapi()
+    assert without["security"] == []
+    assert "security" not in without["paths"]["/healthz"]["get"]

@@ -135,6 +135,7 @@ BAD_TOKENS: dict[str, Callable[[Issuer], str]] = {
     "of empty parts": lambda issuer: "..",
     "with a header that is not base64": lambda issuer: "~~~." + issuer.token().partition(".")[2],
     "with a list as header": lambda issuer: "W10." + issuer.token().partition(".")[2],
+    "good, but of 20,000 bytes": claim(padding="x" * 20_000),
     "of 17,000 bytes": lambda issuer: issuer.token() + "A" * 17_000,
 }
 

@@ -165,8 +165,9 @@ async def streaming(
         await asyncio.gather(task, return_exceptions=True)
 
 
-def streaming_app(issuer: Issuer) -> tuple[App, list[str]]:
-    ended: list[str] = []
+def streaming_app(issuer: Issuer) -> tuple[App, asyncio.Event]:
+    """An app with a slow tool, and the event that the tool was cancelled."""
+    cancelled = asyncio.Event()
     app = App("streams", auth=OAuth(issuer=issuer.url, url=URL))
 
     @app.tool
@@ -175,11 +176,11 @@ def streaming_app(issuer: Issuer) -> tuple[App, list[str]]:
         try:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
-            ended.append("cancelled")
+            cancelled.set()
             raise
         return "done"
 
-    return app, ended
+    return app, cancelled
 
 
 def session_in(app: Any, token: str) -> str:
@@ -214,7 +215,7 @@ def slow_call(version: str) -> tuple[dict[str, str], Any]:
 
 @pytest.mark.parametrize("kind", ["GET", "listen", "2025-11-25", "2026-07-28"])
 def test_an_open_stream_ends_when_its_token_expires(issuer: Issuer, kind: str) -> None:
-    app, ended = streaming_app(issuer)
+    app, cancelled = streaming_app(issuer)
     asgi = app.asgi()
     token = issuer.token(exp=time.time() + 0.7)
     headers: dict[str, str] = {}
@@ -236,14 +237,16 @@ def test_an_open_stream_ends_when_its_token_expires(issuer: Issuer, kind: str) -
                     await streamed.events.get()
                 assert not streamed.ended.is_set()
                 await streamed.ended.wait()
-            return streamed.status, time.time()
+                at = time.time()
+                if kind == "2026-07-28":
+                    await cancelled.wait()
+            return streamed.status, at
 
     expires = json.loads(_claims_of(token))["exp"]
     status, at = asyncio.run(run())
 
     assert status == 200
     assert expires <= at < expires + 2
-    assert ended == (["cancelled"] if kind == "2026-07-28" else ended)
 
 
 def _claims_of(token: str) -> bytes:
@@ -251,6 +254,39 @@ def _claims_of(token: str) -> bytes:
 
     part = token.split(".")[1]
     return urlsafe_b64decode(part + "=" * (-len(part) % 4))
+
+
+def test_a_stream_that_ended_with_its_token_is_resumed_with_a_new_one(issuer: Issuer) -> None:
+    app = App("streams", auth=OAuth(issuer=issuer.url, url=URL))
+    goes_on = asyncio.Event()
+
+    @app.tool
+    async def slow(ctx: Context) -> str:
+        await goes_on.wait()
+        return f"done for {ctx.user.subject}"
+
+    asgi = app.asgi()
+    token = issuer.token(exp=time.time() + 0.7)
+    session = {"Mcp-Session-Id": session_in(asgi, token)}
+    headers, body = slow_call("2025-11-25")
+    headers["Accept"] = "text/event-stream"
+
+    async def run() -> tuple[list[bytes], bytes]:
+        async with asyncio.timeout(BOUND):
+            sent = bearer(token, **headers, **session)
+            async with streaming(asgi, "POST", sent, body) as streamed:
+                id = (await streamed.events.get()).split(b"id: ")[1].split(b"\n")[0]
+                await streamed.ended.wait()
+                goes_on.set()
+                left = [streamed.events.get_nowait() for _ in range(streamed.events.qsize())]
+            again = bearer(issuer.token(), **session, **{"Last-Event-ID": id.decode()})
+            async with streaming(asgi, "GET", again) as resumed:
+                return left, await resumed.events.get()
+
+    left, found = asyncio.run(run())
+
+    assert left == []
+    assert b"done for alice" in found
 
 
 def test_a_user_cannot_resume_the_stream_of_another(issuer: Issuer) -> None:

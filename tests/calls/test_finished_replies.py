@@ -61,7 +61,6 @@ FAILURES: list[tuple[Any, str, str]] = [
     ),
     ({"success": False, "error": {"code": "A", "message": "gone"}}, "A", "gone"),
     ({"success": False, "message": "gone"}, "UNKNOWN_ERROR", "gone"),
-    ({"success": False}, "UNKNOWN_ERROR", "Unknown error"),
     ({"success": False, "error": {"message": "gone", "hint": 3}}, "UNKNOWN_ERROR", "gone"),
     (
         {"isError": True, "content": [{"type": "image"}], "message": "gone"},
@@ -346,3 +345,38 @@ def test_a_resource_may_hold_an_object_that_looks_like_a_reply() -> None:
     outcome: Any = asyncio.run(app.handlers.resources(Call("config://app")))
 
     assert outcome.data == {"error": "none of them"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"error": {"message": ValueError("a secret")}},
+        {"success": False, "error": {"message": ValueError("a secret"), "code": "NOT_FOUND"}},
+        {"error": {"message": None}},
+        {"error": {"message": 42}},
+        {"success": False},
+        {"isError": True, "content": []},
+    ],
+    ids=str,
+)
+def test_a_failure_without_a_text_has_a_reference_that_is_in_the_log(
+    value: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    app = App("test")
+
+    @app.tool
+    def fail():  # type: ignore[no-untyped-def]  # a declared type would make it data
+        return value
+
+    reply = asyncio.run(app.call("fail"))
+    error = reply.error
+
+    assert app.write(reply, "mcp")["isError"] is True
+    assert app.write(reply, "envelope")["success"] is False
+    assert error is not None
+    assert error.details is not None
+    assert error.message.endswith(f"(reference {error.details['reference']})")
+    assert "a secret" not in error.message
+    (record,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert error.details["reference"] in record.getMessage()
+    assert "'fail'" in record.getMessage()

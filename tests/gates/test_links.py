@@ -199,7 +199,7 @@ def test_files_of_expired_tokens_are_removed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("/plans", "should be a whole URL"),
+        ("//evil.example.com/plans", "should be a whole URL"),
         ("shop.example.com/plans", "should be a whole URL"),
         ("javascript:alert(1)", "should be a whole URL"),
         ("http://shop.example.com/plans", "should begin with https://"),
@@ -209,6 +209,15 @@ def test_files_of_expired_tokens_are_removed(tmp_path: Path) -> None:
 def test_a_page_must_be_a_whole_url_over_https(url: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         subscription("pro", check=never, url=url)
+
+
+def test_a_path_begins_at_the_configured_url_of_the_app(tmp_path: Path) -> None:
+    app = shop(tmp_path, "/plans")
+    without = asyncio.run(app.call("export", ctx=TestContext(user=ANNA)))
+    app.url = "https://tools.example.com/mcp"
+
+    assert "url" not in without.meta["answerback/refusal"]
+    assert link_of(app).startswith("https://tools.example.com/plans?token=")
 
 
 def test_a_link_keeps_the_query_and_the_fragment_of_its_page(tmp_path: Path) -> None:

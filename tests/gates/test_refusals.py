@@ -517,3 +517,116 @@ def test_a_rest_client_gets_the_page_of_a_refusal_in_a_header_and_nobody_keeps_i
 
     assert refused.headers["x-error-url"].startswith(f"{plans}?token=")
     assert refused.headers["cache-control"] == "no-store"
+
+
+OWN_GATES = """
+import sys
+from answerback import App, Context, Limits
+
+app = App("bank", limits=Limits(gates=0.3))
+
+def plain(ctx: Context) -> None: ...
+
+async def quick(ctx: Context) -> None: ...
+
+async def with_arguments(ctx: Context, x: int) -> bool:
+    return x < 5
+
+async def waits(ctx: Context) -> None:
+    import asyncio
+    await asyncio.sleep(0.001)
+
+async def hangs(ctx: Context) -> None:
+    await asyncio.Event().wait()
+
+def blocks(ctx: Context) -> None:
+    import threading
+    threading.Event().wait(20)
+
+@app.tool(requires=[plain, quick, with_arguments])
+def add(x: int) -> int:
+    return x
+
+if "slow" in sys.argv[0]:
+    import asyncio
+
+    @app.tool(requires=[plain, waits, with_arguments])
+    async def add_slowly(x: int) -> int:
+        return x
+
+    @app.tool(requires=[hangs])
+    def hang() -> int:
+        return 1
+
+    @app.tool(requires=[blocks], inline=True)
+    def block() -> int:
+        return 1
+
+if __name__ == "__main__":
+    app.run()
+"""
+CASES = [
+    ("bank", "add", 1, None),
+    ("bank", "add", 7, "FORBIDDEN"),
+    ("slow", "add_slowly", 1, None),
+    ("slow", "add_slowly", 7, "FORBIDDEN"),
+    ("slow", "hang", None, "TIMED_OUT"),
+    ("slow", "block", None, "TIMED_OUT"),
+]
+
+
+@pytest.mark.parametrize(
+    ("wire", "file", "name", "x", "code"),
+    [*(("call", *case) for case in CASES), *(("cgi", *case) for case in CASES[::2])],
+)
+def test_gates_of_the_author_run_where_there_is_no_event_loop(
+    tmp_path: Path, wire: str, file: str, name: str, x: int | None, code: str | None
+) -> None:
+    (tmp_path / f"{file}.py").write_text(OWN_GATES)
+    body = "{}" if x is None else f'{{"x":{x}}}'
+    environ = {
+        "REQUEST_METHOD": "POST",
+        "PATH_INFO": f"/functions/{name}",
+        "CONTENT_TYPE": "application/json",
+        "CONTENT_LENGTH": str(len(body)),
+    }
+    arguments = [] if x is None else [f"x={x}"]
+    command = ["cgi"] if wire == "cgi" else ["call", name, *arguments]
+
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / f"{file}.py"), *command],
+        input=body if wire == "cgi" else "",
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={**os.environ, **environ},
+        check=False,
+    )
+
+    answer = done.stdout + done.stderr
+    assert ("FORBIDDEN" in answer) == (code == "FORBIDDEN"), answer
+    assert ("TIMED_OUT" in answer) == (code == "TIMED_OUT"), answer
+    assert ('"result":1' in answer.replace(" ", "")) == (code is None), answer
+
+
+def test_gates_of_the_author_run_over_stdio(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(OWN_GATES)
+    messages = [
+        request("tools/call", number, name=name, arguments={} if x is None else {"x": x})
+        for number, (_, name, x, _) in enumerate(CASES)
+    ]
+
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "slow.py"), "mcp"],
+        input="".join(json.dumps(each) + "\n" for each in messages),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    replies = sorted(map(json.loads, done.stdout.splitlines()), key=lambda each: each["id"])
+    codes = [
+        each["result"].get("_meta", {}).get("answerback/error", {}).get("code") for each in replies
+    ]
+    assert codes == [code for *_, code in CASES]

@@ -209,6 +209,29 @@ def test_a_finished_reply_of_a_tool_is_sent_whatever_its_keys_are() -> None:
     assert sent == result | {"isError": False}
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"content": [{"type": "text", "text": "a"}], "_meta": {"openai/outputTemplat": 1}},
+        {"content": [{"type": "text", "text": "a", "_meta": {"openai/outputTemplat": 1}}]},
+        {"success": True, "content": [], "data": {}, "meta": {"openai/outputTemplat": 1}},
+    ],
+    ids=["result", "block", "envelope"],
+)
+def test_a_misspelt_key_in_a_finished_reply_is_logged_once_for_a_tool(
+    result: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    app = App("test")
+    app.add_tool(lambda: result, name="forward")
+
+    for _ in range(2):
+        asyncio.run(app.call("forward"))
+
+    (record,) = [each for each in caplog.records if each.levelname == "WARNING"]
+    assert "'forward'" in record.getMessage()
+    assert "did you mean 'openai/outputTemplate'?" in record.getMessage()
+
+
 PLACE_OF_TYPE: dict[Any, tuple[Place, ...]] = {
     ToolMeta: ("tool",),
     ResultMeta: ("result",),

@@ -444,3 +444,20 @@ def test_a_described_model_is_written_with_its_aliases() -> None:
     encoded, _ = Output(described).encode(Renamed.model_validate({"in": "Ada"}))
 
     assert encoded == b'{"out":"Ada"}'
+
+
+@pytest.mark.parametrize("levels", [150, 3_000])
+def test_the_path_of_a_deep_value_is_cut_in_the_middle(levels: int) -> None:
+    value: Any = object()
+    for _ in range(levels):
+        value = {"key": [value]}
+
+    with pytest.raises(InvalidOutput) as caught:
+        Output(Any).encode(value)
+
+    for text in (str(caught.value), caught.value.for_caller()):
+        path = text.partition(": ")[0]
+        assert len(path) <= 220
+        assert path.startswith("[key")
+        assert " characters)…" in path
+        assert path.endswith("[0]")

@@ -110,7 +110,7 @@ def test_with_re2_a_slow_pattern_is_served_in_linear_time(
 def test_with_re2_a_pattern_that_it_cannot_run_is_refused_at_registration(pattern: str) -> None:
     pytest.importorskip("re2")
 
-    with pytest.raises(TypeError, match="RE2 cannot run it"):
+    with pytest.raises(TypeError, match=r"RE2 cannot run it \([^b]\w+ [^']*\)"):
         _serve(Annotated[str, msgspec.Meta(pattern=pattern)])
 
 

@@ -10,10 +10,11 @@ import pytest
 from tests.widgets.browser_driver import BRIDGE, Browser, Loopback, chromium, page, sandbox
 
 CONNECT = """
-const app = answerback.connect({handshakeTimeout: 200, timeout: 1000});
+const app = answerback.connect({handshakeTimeout: 200, timeout: 10000});
 const seen = [];
 app.onData((data, details) => seen.push({data, ...details}));
 """
+IMPATIENT = CONNECT.replace("timeout: 10000", "timeout: 300")
 INITIALIZED = {
     "protocolVersion": "2026-01-26",
     "hostInfo": {"name": "host of the test", "version": "1"},

@@ -13,6 +13,8 @@ PREFIX = "io.modelcontextprotocol/"
 STATEFUL = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 STATELESS = "2026-07-28"
 VERSIONS = (*STATEFUL, STATELESS)
+WITH_META = ("2025-06-18", "2025-11-25", STATELESS)
+"""The versions that have `_meta` on tools, resources and their contents."""
 
 
 async def ask(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.widgets.browser_driver import BRIDGE, Browser, Loopback, Response
-from tests.widgets.conftest import CONNECT, HostPage
+from tests.widgets.conftest import CONNECT, IMPATIENT, HostPage
 
 DATA = {"balance": 12}
 REFUSAL = {"code": "LOGIN_REQUIRED", "message": "Log in.", "url": "https://login.example/"}
@@ -122,11 +122,11 @@ def test_a_call_that_chatgpt_rejects_ends_with_its_message(host: HostPage) -> No
 
 
 def test_a_call_that_chatgpt_does_not_answer_ends_with_a_clear_error(host: HostPage) -> None:
-    show(host)
+    host.show(IMPATIENT, openai={"toolOutput": None})
 
     result = host.run("app.call('add')")
 
-    message = "the host did not answer the tool add within 1 seconds"
+    message = "the host did not answer the tool add within 0.3 seconds"
     assert result["error"] == {"code": "TIMEOUT", "message": message}
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.widgets.conftest import INITIALIZED, HostPage
+from tests.widgets.browser_driver import BRIDGE
+from tests.widgets.conftest import IMPATIENT, INITIALIZED, HostPage
 
 UNKNOWN = {"code": -32601, "message": "unknown method"}
 FAILED = "(error) => [error.code, error.message]"
@@ -34,11 +36,11 @@ def test_a_call_waits_for_the_handshake(host: HostPage) -> None:
 
 
 def test_a_call_that_the_host_does_not_answer_ends_with_a_clear_error(host: HostPage) -> None:
-    host.show()
+    host.show(IMPATIENT)
 
     result = host.run("app.call('add')")
 
-    message = "the host did not answer tools/call within 1 seconds"
+    message = "the host did not answer tools/call within 0.3 seconds"
     assert result["error"] == {"code": "TIMEOUT", "message": message}
     assert result["data"] is None
 
@@ -180,3 +182,14 @@ def test_connecting_twice_gives_the_same_app(host: HostPage) -> None:
     host.show()
 
     assert host.run("answerback.connect() === app")
+
+
+def test_a_bundler_imports_the_bridge_as_a_module(host: HostPage, tmp_path: Path) -> None:
+    entry = tmp_path / "entry.js"
+    entry.write_text(f"import {{ connect }} from {str(BRIDGE)!r}; window.app = connect();")
+    bundled = host.browser.bundle(entry)
+
+    host.show(f"{{ {bundled} }}")
+
+    assert host.until("app.host") == "mcp-apps"
+    assert host.wait_for("ui/notifications/initialized") == {}

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import ROOT, serving
-from tests.widgets.mcp_requests import STATELESS, VERSIONS, ask, content, uri_of
+from tests.widgets.mcp_requests import STATELESS, WITH_META, ask, content, uri_of
 
 from answerback import App
 from answerback.hosts import QUIRKS
@@ -32,7 +32,7 @@ def domain(app: App, **how: Any) -> Any:
     return asyncio.run(content(app, "accounts", **how))["_meta"]["ui"].get("domain")
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", WITH_META)
 @pytest.mark.parametrize(
     ("agent", "client", "expected"),
     [
@@ -202,3 +202,29 @@ def test_the_page_on_widgets_shows_the_table_of_hosts() -> None:
     assert found == rows
     assert all(re.fullmatch(r"20\d\d-\d\d-\d\d", each.date) for each in QUIRKS)
     assert all(each.source for each in QUIRKS)
+
+
+WITH_LOGIN = """
+from answerback import App
+
+class Login:
+    url = "https://example.com/mcp"
+    anonymous = True
+
+app = App("bank", auth=Login())
+app.run()
+"""
+
+
+def test_a_url_of_the_command_line_that_is_not_that_of_the_login_is_refused(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "bank.py"
+    file.write_text(WITH_LOGIN)
+    command = [sys.executable, str(file), "serve", "--url", "https://other.example/mcp"]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+
+    assert done.returncode != 0
+    assert "--url is https://other.example/mcp, and auth= of the app has" in done.stderr
+    assert "Traceback" not in done.stderr

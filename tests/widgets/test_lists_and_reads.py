@@ -1,4 +1,4 @@
-"""The keys of widgets in lists and reads: the same for every caller, in every version."""
+"""The keys of widgets in lists and reads: the same for every caller."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.widgets.mcp_requests import STATELESS, VERSIONS, content, result, tool, widget
+from tests.widgets.mcp_requests import WITH_META, content, result, tool, widget
 
 from answerback import CSP, App
 
@@ -78,7 +78,7 @@ def bank() -> App:
     return app
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", WITH_META)
 @pytest.mark.parametrize("agent", ["python", "Claude-User", "openai-mcp/1.0.0"])
 def test_every_caller_gets_the_same_keys_in_both_lists(version: str, agent: str) -> None:
     listed = asyncio.run(tool(bank(), "accounts", version=version, agent=agent))
@@ -99,7 +99,7 @@ def test_every_caller_gets_the_same_keys_in_both_lists(version: str, agent: str)
     }
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", WITH_META)
 @pytest.mark.parametrize("agent", ["python", "openai-mcp/1.0.0"])
 def test_the_content_has_the_same_keys_as_the_list(version: str, agent: str) -> None:
     read = asyncio.run(content(bank(), "accounts", version=version, agent=agent))
@@ -112,17 +112,29 @@ def test_the_content_has_the_same_keys_as_the_list(version: str, agent: str) -> 
     }
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_a_server_with_a_widget_declares_the_extension(version: str) -> None:
-    app, plain = bank(), App("plain")
-    method = "server/discover" if version == STATELESS else "initialize"
-    hello = {"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "t"}}
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26"])
+def test_a_version_without_meta_gets_the_tool_and_the_page_alone(version: str) -> None:
+    """No message has a member that its version does not have."""
+    listed = asyncio.run(tool(bank(), "accounts", version=version))
+    page = asyncio.run(widget(bank(), "accounts", version=version))
+    read = asyncio.run(content(bank(), "accounts", version=version))
 
-    found = asyncio.run(result(app, method, hello, version=version))
-    without = asyncio.run(result(plain, method, hello, version=version))
+    assert listed.keys() <= {"name", "description", "inputSchema", "annotations"}
+    assert page.keys() == {"uri", "name", "description", "mimeType"}
+    assert read.keys() == {"uri", "mimeType", "text"}
+
+
+def test_a_server_with_a_widget_declares_the_extension_where_the_version_has_extensions() -> None:
+    app, plain = bank(), App("plain")
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t"}}
+
+    found = asyncio.run(result(app, "server/discover"))
+    without = asyncio.run(result(plain, "server/discover"))
+    earlier = asyncio.run(result(app, "initialize", hello, version="2025-11-25"))
 
     assert found["capabilities"]["extensions"] == {"io.modelcontextprotocol/ui": {}}
     assert "extensions" not in without["capabilities"]
+    assert "extensions" not in earlier["capabilities"]
 
 
 def test_a_widget_without_options_allows_nothing_and_leaves_the_rest_to_the_host() -> None:

@@ -29,6 +29,7 @@ def test_a_widget_has_either_a_text_or_a_file(options: Any) -> None:
     [
         ({"html": "accounts.html"}, "html has no HTML in it; write path='accounts.html'"),
         ({"html": " "}, "html has no HTML in it; write the page, such as"),
+        ({"html": "<p>\ud800"}, "html has a character that UTF-8 does not have, at 3"),
         ({"html": b"<p>"}, "html should be the text of a page, not bytes"),
         ({"path": 7}, "path=7 should be the name of a file, such as 'accounts.html'"),
         ({"html": PAGE, "csp": {"connect": []}}, "should be a CSP, such as CSP(connect="),
@@ -76,6 +77,8 @@ def test_a_wrong_option_of_a_widget_is_refused_with_what_to_write(
         ("data:", "write 'https://example.com' or 'https://*.example.com'"),
         ("", "write 'https://example.com' or 'https://*.example.com'"),
         ("https://example.com:99999999", "write 'https://example.com' or"),
+        ("https://example.com:65536", "write 'https://example.com' or"),
+        ("https://example.com:0", "write 'https://example.com' or"),
         ("https://example.com\n", "write 'https://example.com'"),
         ("ws://live.example.com", "write 'https://live.example.com'"),
     ],

@@ -111,6 +111,7 @@ def test_without_debug_the_exception_is_masked(serve: Any, failing: Path) -> Non
         (("--host", "0.0.0.0"), "the host '0.0.0.0'"),
         (("--host", "192.0.2.1"), "the host '192.0.2.1'"),
         (("--trust-proxy", "127.0.0.1"), "--trust-proxy"),
+        (("--allow-host", "tools.example.com"), "--allow-host"),
         (("--uds", "tools.sock"), "--uds"),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -51,6 +51,11 @@ class ApiKeys:
     *keys* has the SHA-256 of each key in hexadecimal digits, and the name of its program. A key is
     found by its digest, so no comparison tells how much of a guess was right.
     """
+
+    security_schemes: Mapping[str, Any] = {
+        "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"}
+    }
+    """The ways in the OpenAPI document, beside the bearer token."""
 
     def __init__(self, keys: Mapping[str, str | ApiKey], *, anonymous: bool = False) -> None:
         self.anonymous = anonymous

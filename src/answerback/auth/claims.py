@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from math import isfinite
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -47,7 +48,8 @@ def check_claims(claims: Mapping[str, Any], expected: Expectation, *, is_jwt: bo
         issuer=expected.issuer,
         scopes=with_included(_scopes(claims), expected.hierarchy),
         client=_client(claims),
-        claims=claims,
+        # Requests with the same token share it, so no tool may change it.
+        claims=MappingProxyType(claims),
         expires=expires,
     )
 

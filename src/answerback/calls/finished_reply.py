@@ -7,7 +7,8 @@ read it.
 
 from __future__ import annotations
 
-from typing import Any, cast
+import os
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
@@ -15,13 +16,16 @@ from ..content import BLOCKS, Block, Text
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
 from ..dialects.contract_text import message_from_text
 from ..dialects.detect import finished_dialect
-from ..errors import UNKNOWN_ERROR
+from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
 from ..reply import Error, Reply
 from ..shape import RESULT
 from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
+
+if TYPE_CHECKING:
+    from ..metadata.key_table import Place
 
 _KNOWN_MEMBERS = (
     *("success", "timestamp", "content", "data", "error", "message", "meta"),
@@ -47,6 +51,10 @@ def finished_reply(tool: Tool, value: dict[str, Any]) -> Reply[Any] | None:
             return None
         reply = Reply(error=_least_error(value))
     _log_once(tool, _KINDS[dialect])
+    if not tool.told_meta:
+        _log_wrong_meta(tool, reply)
+    if reply.error is not None and reply.error.message == UNKNOWN_TEXT:
+        reply = msgspec.structs.replace(reply, error=_referred(tool, reply.error, value))
     return _without_repeated_text(tool, reply)
 
 
@@ -61,6 +69,23 @@ def _least_error(value: dict[str, Any]) -> Error:
 
     found = complete_envelope(value)["error"]
     return Error(found["code"], found["message"])
+
+
+def _referred(tool: Tool, error: Error, value: dict[str, Any]) -> Error:
+    """The error of a failure without a text, with a reference to the log."""
+    stated = value.get("error")
+    message = stated.get("message") if isinstance(stated, dict) else None
+    if isinstance(message, BaseException):
+        # The check of the reply replaces the message, and logs the exception.
+        return msgspec.structs.replace(error, message=cast("str", message))
+    import logging
+
+    reference = os.urandom(6).hex()
+    text = "tool %r returned a failure without a text, reference %s; its members are: %s"
+    logging.getLogger("answerback").error(text, tool.name, reference, ", ".join(map(str, value)))
+    details = {"reference": reference} if error.details is None else error.details
+    shown = f"{error.message} (reference {reference})"
+    return msgspec.structs.replace(error, message=shown, details=details)
 
 
 def _read_result(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
@@ -187,3 +212,25 @@ def _log_once(tool: Tool, kind: str) -> None:
     )
     # Not a warning: `call` and CGI, which run one call, would print it each time.
     logging.getLogger("answerback").info(message, tool.name, kind)
+
+
+def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
+    """Log the first wrong key of a host; the reply is sent, as it may be another server's."""
+    given: list[tuple[Any, Place, str]] = [(reply.meta, "result", "_meta")] if reply.meta else []
+    for n, block in enumerate(reply.content):
+        if block.meta:
+            given.append((block.meta, "block", f"content[{n}]._meta"))
+    if not given:
+        return
+    from ..metadata.meta_check import check_meta
+
+    for meta, place, path in given:
+        try:
+            check_meta(meta, place, path)
+        except (TypeError, ValueError) as error:
+            tool.told_meta = True
+            import logging
+
+            message = "tool %r returned a finished reply with metadata that hosts will not find: %s"
+            logging.getLogger("answerback").warning(message, tool.name, error)
+            return

@@ -57,8 +57,9 @@ def serve_widgets(app: App, options: Namespace) -> None:
         if of_auth != options.url:
             raise BadOption(f"--url is {options.url}, and auth= of the app has {of_auth}")
         app.url = options.url
-    for each in app.apps():
-        each.development = options.reload or options.debug
+    if options.reload or options.debug:
+        for each in app.apps():
+            each.development = True
     if options.reload and any(resource.is_widget for resource in app.resources.values()):
         from ..widgets.widget import watch_widgets
 

@@ -12,7 +12,7 @@ import msgspec
 
 from ..content import Audio, Block, Embedded, Image, Link, Text, changed_block
 from ..contract import STANDARD, Contract
-from ..errors import MalformedReply
+from ..errors import UNKNOWN_TEXT, MalformedReply
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_STATEFUL, Version
@@ -205,7 +205,7 @@ def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Con
     if isinstance(error, str):
         message = error
     members = without_none(**error) if isinstance(error, dict) else {}
-    default = message if isinstance(message, str) else "Unknown error"
+    default = message if isinstance(message, str) else UNKNOWN_TEXT
     found_error = read_error(members, default)
     details = details_from_object(found_error.details)
     return project_error(msgspec.structs.replace(found_error, details=details))

@@ -8,7 +8,7 @@ import msgspec
 
 from ..content import Block, Text
 from ..contract import STANDARD, Contract
-from ..errors import UNKNOWN_ERROR, MalformedReply
+from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
 from ..reply import Error, Reply
 from ..shape import BARE, Shape
 from ..versions import LATEST_STATEFUL, Version
@@ -234,5 +234,5 @@ def _read_error(found: dict[str, Any], content: tuple[Block, ...], contract: Con
     text = _first_text(content)
     if error:
         return read_error(error, text or "")
-    message = "Unknown error" if text is None else message_from_text(text, contract.error_text)
+    message = UNKNOWN_TEXT if text is None else message_from_text(text, contract.error_text)
     return Error(UNKNOWN_ERROR, message, found.get("structuredContent"))

@@ -1,4 +1,4 @@
-"""The description of a tool by its gates: security schemes, codes, hidden tools."""
+"""The effect of gates on the description of a tool: security schemes, codes, hidden tools."""
 
 from __future__ import annotations
 

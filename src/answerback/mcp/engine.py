@@ -311,8 +311,7 @@ def _content(body: Embedded, meta: dict[str, Any], version: Version) -> dict[str
     """An item of `resources/read`."""
     block = changed_block(body, content_meta=meta)
     content: dict[str, Any] = write_block(project_block(block, version))["resource"]
-    # The hosts of widgets read these keys in versions that do not have `_meta` here, too.
-    return content | {"_meta": meta} if "ui" in meta else content
+    return content
 
 
 def _no_resource(uri: str, version: Version) -> RpcError:

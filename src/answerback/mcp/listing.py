@@ -53,10 +53,9 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
     entry["inputSchema"] = tool.input_schema
     if version.structured and tool.settings.structured and tool.output_schema is not None:
         entry["outputSchema"] = _output_schema(tool)
-    has_widget = tool.settings.widget is not None
-    if (version.tool_annotations or has_widget) and (hints := tool.settings.hints):
+    if version.tool_annotations and (hints := tool.settings.hints):
         entry["annotations"] = hints
-    if has_widget:
+    if tool.settings.widget is not None:
         _require_widget(tool)
     extras = _extras(tool.settings, version)
     schemes = list(tool.security_schemes) or _schemes_of_gates(tool)
@@ -138,8 +137,7 @@ def _extras(settings: ToolSettings, version: Version) -> dict[str, Any]:
         extras["title"] = settings.title
     if version.icons and settings.icons:
         extras["icons"] = icons_of(settings.icons)
-    # The hosts of widgets read these keys in versions that do not have `_meta` here, too.
-    if settings.meta and (version.titles or "ui" in settings.meta):
+    if version.titles and settings.meta:
         extras["_meta"] = settings.meta
     return extras
 

@@ -58,7 +58,8 @@ class ServerInfo:
         if version.completions and (self._registry.resources or self._registry.prompts):
             found["completions"] = {}
         found["logging"] = {}
-        if any(uri.startswith("ui://") for uri in self._registry.resources):
+        # Earlier versions have no extensions among the capabilities.
+        if version.stateless and any(uri.startswith("ui://") for uri in self._registry.resources):
             found["extensions"] = {WIDGETS: {}}
         return found
 

@@ -124,8 +124,7 @@ class Gates:
 def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) -> None:
     """Give *tool* the gates *before*, which are an app's, and those of its own after them."""
     own = tool.settings.requires if tool.gates is None else tool.gates.given
-    # The page of a widget has no data. Hosts read it before its user has logged in.
-    given = own if getattr(tool, "is_widget", False) else (*before, *own)
+    given = (*before, *own)
     tool.gates = Gates(given, tool, timeout) if given else None
 
 

@@ -67,6 +67,8 @@ class Tool:
         # A function that `wrap` made always returns a finished reply, so this is not logged.
         self.told_finished = bool(getattr(fn, "returns_envelope", False))
         """A finished reply of this tool was logged, which is done once."""
+        self.told_meta = False
+        """Wrong metadata in a finished reply was logged, which is done once."""
         check_callable(self.source, self.owner)
         # Refuse annotations that cannot be served now, unless a name in them is not defined
         # yet: those are read at the first call.

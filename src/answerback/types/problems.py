@@ -21,6 +21,9 @@ from .nodes import Node
 
 MAX_PROBLEMS = 50
 MAX_TEXTS = 1_000
+# Of a longer path, the message about a return value has only the start and the end.
+_MAX_PATH_START = 120
+_MAX_PATH_END = 60
 # The key of a dict, as `dict_item` writes it.
 _KEY = r"""\[key (?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")\]"""
 
@@ -59,7 +62,7 @@ class InvalidOutput(Exception):
     """
 
     def __init__(self, path: str, message: str) -> None:
-        super().__init__(f"{path}: {message}" if path else message)
+        super().__init__(f"{_shortened(path)}: {message}" if path else message)
         self.path = path
         self.message = message
 
@@ -67,12 +70,20 @@ class InvalidOutput(Exception):
         """Return the text without the keys of dicts."""
         import re
 
-        path = re.sub(_KEY, "[key]", self.path)
+        path = _shortened(re.sub(_KEY, "[key]", self.path))
         return f"{path}: {self.message}" if path else self.message
 
     def below(self, path: str) -> InvalidOutput:
         """Return the same problem for a value that is part of another, at *path*."""
         return InvalidOutput(join(path, self.path), self.message)
+
+
+def _shortened(path: str) -> str:
+    """Return the path, without its middle if it is that of a deep value."""
+    left_out = len(path) - _MAX_PATH_START - _MAX_PATH_END
+    if left_out <= 0:
+        return path
+    return f"{path[:_MAX_PATH_START]}…({left_out} characters)…{path[-_MAX_PATH_END:]}"
 
 
 class UnservableType(TypeError):

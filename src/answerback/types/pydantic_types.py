@@ -66,9 +66,9 @@ def _nan_validator(node: Model) -> SchemaValidator:
     """Return a validator that accepts each float that is not finite, whatever its limits."""
     try:
         return _cached_nan_validator(node.annotation)
-    except TypeError:
-        # The metadata is not hashable, so it cannot be cached.
-        return SchemaValidator(with_any_float(adapter(node).core_schema), _use_prebuilt=False)
+    except (TypeError, SchemaError):
+        # The metadata is not hashable, or this version of pydantic lacks one of the options.
+        return SchemaValidator(with_any_float(adapter(node).core_schema))
 
 
 def _fail_fast_validator(node: Model) -> SchemaValidator | TypeAdapter[Any]:

@@ -8,7 +8,7 @@ from collections.abc import Collection
 import msgspec
 
 _HOST = r"[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*"
-_PORT = r"(:[0-9]{1,5})?"
+_PORT = r"(?::(?P<port>[0-9]{1,5}))?"
 _ORIGIN = re.compile(rf"https://(\*\.)?{_HOST}{_PORT}")
 _SOCKET = re.compile(rf"wss://(\*\.)?{_HOST}{_PORT}")
 _LOCAL = re.compile(rf"(http|ws)://(localhost|127\.0\.0\.1|\[::1\]){_PORT}")
@@ -50,11 +50,15 @@ def check_origin(
     """Raise TypeError or ValueError for a value that is not an origin; http is for this machine."""
     if not isinstance(origin, str):
         raise TypeError(f"{what} should be an origin such as 'https://example.com', not {origin!r}")
-    is_socket = bool(_SOCKET.fullmatch(origin)) or origin.startswith("ws://")
-    found = _ORIGIN.fullmatch(origin) or _SOCKET.fullmatch(origin) or _LOCAL.fullmatch(origin)
-    if found and (sockets or not is_socket) and (wildcards or "*" not in origin):
+    is_socket = origin.startswith(("wss:", "ws:"))
+    if _is_origin(origin) and (sockets or not is_socket) and (wildcards or "*" not in origin):
         return
     raise ValueError(f"{what} has {origin!r}, which is not an origin; {_hint(origin, sockets)}")
+
+
+def _is_origin(text: str) -> bool:
+    found = _ORIGIN.fullmatch(text) or _SOCKET.fullmatch(text) or _LOCAL.fullmatch(text)
+    return found is not None and 0 < int(found["port"] or 443) < 65536
 
 
 def _hint(origin: str, sockets: bool) -> str:
@@ -62,7 +66,7 @@ def _hint(origin: str, sockets: bool) -> str:
     scheme = "wss" if sockets and origin.startswith(("ws:", "wss:")) else "https"
     within = _WITHIN.fullmatch(origin.lower())
     meant = f"{scheme}://{within[1]}" if within else ""
-    if _ORIGIN.fullmatch(meant) or (sockets and _SOCKET.fullmatch(meant)):
+    if _is_origin(meant):
         return f"write {meant!r}"
     return "write 'https://example.com' or 'https://*.example.com'"
 

@@ -83,6 +83,10 @@ def check_html(html: object) -> str:
     if "<" not in html:
         hint = f"write path={html!r} for a file" if html.endswith((".html", ".htm")) else _EXAMPLE
         raise ValueError(f"html has no HTML in it; {hint}")
+    try:
+        html.encode()
+    except UnicodeEncodeError as exc:
+        raise ValueError(f"html has a character that UTF-8 does not have, at {exc.start}") from None
     return html
 
 

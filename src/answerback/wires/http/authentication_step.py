@@ -20,12 +20,11 @@ from ...errors import AnswerbackError
 from ...registry import Registry
 from ...reply import Reply, failure
 from .guard import is_loopback
+from .pages import PUBLIC
 
 if TYPE_CHECKING:
     from ...authentication import Authenticator
 
-PUBLIC = frozenset({"/healthz", "/readyz"})
-"""The paths that need no credentials, beside the pages of the authenticator."""
 _CODES = {
     None: "LOGIN_REQUIRED",
     "invalid_token": "INVALID_TOKEN",

@@ -129,12 +129,16 @@ def _check_debug(options: ServeOptions) -> None:
     """Refuse --debug where clients can be on other machines."""
     from .guard import is_loopback
 
-    if options.uds is None and is_loopback(options.host) and not options.web.trusted_proxies:
+    web = options.web
+    if not (options.uds or web.trusted_proxies or web.hosts) and is_loopback(options.host):
         return
     if options.uds is not None:
         conflict, advice = "--uds", "leave out one of the two"
-    elif options.web.trusted_proxies:
+    elif web.trusted_proxies:
         conflict, advice = "--trust-proxy", "leave out one of the two"
+    elif web.hosts:
+        # Whoever decides where the name leads could read the exceptions in a browser.
+        conflict, advice = "--allow-host", "leave out one of the two"
     else:
         conflict, advice = f"the host {options.host!r}", "give --host 127.0.0.1, or no --debug"
     raise BadOption(

@@ -20,6 +20,9 @@ from ...tools.tool import Tool
 Page: TypeAlias = Callable[[Registry, str], HttpReply]
 """Makes the response of a page; the second argument is the path that the app is mounted under."""
 
+PUBLIC = ("/healthz", "/readyz")
+"""The pages that need no credentials, also if the app authenticates."""
+
 
 def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
     """The tools with their schemas, as JSON; also those that gates hide from some callers."""

@@ -9,12 +9,14 @@ import msgspec
 
 from ....gates.schemes import needs_login, shown_to_all
 from ....types.json_text import ENCODER
+from ..pages import PUBLIC
 from .bodies import shared_schemas
 from .components import SCHEMAS, tool_schemas, used_components
 from .media import media_types
 from .operations import BEARER, HEADERS, RESPONSES, TAGS, operation, page_paths, shared_responses
 
 if TYPE_CHECKING:
+    from ....authentication import Authenticator
     from ....registry import Registry
 
 Schema = dict[str, Any]
@@ -41,6 +43,7 @@ def document_json(registry: Registry, base: str = "", *, dialects: bool = False)
         registry.name,
         registry.version,
         registry.description,
+        registry.auth,
         *registry.tools.values(),
     )
     cached = _cache.get(registry)
@@ -63,8 +66,15 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
     responses = used_components(paths, shared_responses(media), RESPONSES)
     schemas = used_components([paths, responses], classes | shared, SCHEMAS)
     components = {"schemas": schemas, "responses": responses, "headers": HEADERS if tools else {}}
-    if any(needs_login(tool) for tool in tools):
-        components["securitySchemes"] = {BEARER: {"type": "http", "scheme": "bearer"}}
+    schemes: Schema = {}
+    security: list[Schema] = []
+    if registry.auth is not None or any(needs_login(tool) for tool in tools):
+        schemes = {BEARER: {"type": "http", "scheme": "bearer"}}
+    if registry.auth is not None:
+        schemes |= getattr(registry.auth, "security_schemes", {})
+        security = _security(registry.auth, schemes, paths)
+    if schemes:
+        components["securitySchemes"] = schemes
     info = {"title": registry.name, "version": registry.version}
     if registry.description:
         info["description"] = registry.description
@@ -73,8 +83,17 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
         "info": info,
         "servers": [{"url": url}],
         # A tool that requires a login says so; some linters expect the document to have this.
-        "security": [],
+        "security": security,
         "tags": TAGS if tools else TAGS[1:],
         "paths": paths,
         "components": components,
     }
+
+
+def _security(auth: Authenticator, schemes: Schema, paths: Schema) -> list[Schema]:
+    """The ways to authenticate; the operations that need none are marked in *paths*."""
+    for path in PUBLIC:
+        for each in paths.get(path, {}).values():
+            each["security"] = []
+    ways: list[Schema] = [{name: []} for name in schemes]
+    return [{}, *ways] if auth.anonymous else ways
