@@ -154,6 +154,9 @@ def _closed(node: Json, name: str) -> Json:
     }
     if closed.get("properties") and closed.get("additionalProperties", {}) in ({}, True):
         closed["additionalProperties"] = False
+    # Apps have this member in all versions that have `_meta` on a tool.
+    if name == "Tool" and "_meta" in closed["properties"]:
+        closed["properties"] = closed["properties"] | {"securitySchemes": {"type": "array"}}
     if name in _TITLED:
         closed["properties"] = closed["properties"] | {"title": {"type": "string"}}
     # These definitions leave out the members of JSON-RPC, which every message has.

@@ -59,11 +59,11 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
         _require_widget(tool)
     extras = _extras(tool.settings, version)
     schemes = list(tool.security_schemes) or _schemes_of_gates(tool)
-    if not schemes:
+    # ChatGPT reads them here, though no version of MCP has them.
+    if not schemes or not version.titles:
         return entry | extras
-    if version.titles:
-        # Some hosts read `_meta` alone.
-        extras["_meta"] = {**extras.get("_meta", {}), "securitySchemes": schemes}
+    # Some hosts read `_meta` alone.
+    extras["_meta"] = {**extras.get("_meta", {}), "securitySchemes": schemes}
     return entry | {"securitySchemes": schemes} | extras
 
 
