@@ -79,6 +79,7 @@ class LoginGate:
     inline: ClassVar[bool] = True
     is_async: ClassVar[bool] = False
     codes = (LOGIN_REQUIRED,)
+    label: ClassVar[str] = "login"
 
     def __init__(self, hide: bool) -> None:
         self.hide = hide
@@ -103,6 +104,7 @@ class ScopeGate:
 
     def __init__(self, names: tuple[str, ...], hide: bool) -> None:
         self.scopes = names
+        self.label = f"scope {' '.join(names)}"
         self.hide = hide
         self._needed = frozenset(names)
 
@@ -144,6 +146,7 @@ class EntitlementGate:
         self.is_async: bool = callable_kind(check).is_async
         # A runner looks at `is_async` to find out how to call this.
         self.__name__ = "subscription" if code == SUBSCRIPTION_REQUIRED else "linked"
+        self.label = f"{self.__name__} {name}"
         self._name = name
         self._check = check
         self._feature = feature
