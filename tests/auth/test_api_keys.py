@@ -12,8 +12,11 @@ import pytest
 from tests.auth.requests import Caller
 
 from answerback.auth import ApiKey, ApiKeys
+from answerback.auth.api_keys import NewApiKey
 
-NEW = ApiKeys.new()
+KEY = "ab_" + "k3Y-" * 10 + "_x9"
+# Not a new one each time: the names of the tests would differ between workers.
+NEW = NewApiKey(KEY, sha256(KEY.encode()).hexdigest())
 
 
 def keys_caller(**keys: Any) -> Caller:
