@@ -232,6 +232,8 @@ class Engine:
     def _find_resource(self, uri: str, peer: McpPeer) -> tuple[Resource, bytes]:
         exact = self._registry.resources.get(uri)
         seen = _seen_by(self._registry, peer)
+        if exact is not None and not (seen is None or seen(exact)):
+            exact = None
         for resource in [exact] if exact else self._registry.resources.values():
             arguments = resource.arguments_for(uri)
             if arguments is not None and (seen is None or seen(resource)):

@@ -70,11 +70,13 @@ def refuse_subscription(registry: Registry, uri: str, user: Any) -> RpcError | N
     Only the gates that look at the user alone can decide here. If there are others, nobody can
     subscribe.
     """
-    resource = _resource(registry, uri)
+    matching = [each for each in registry.resources.values() if each.arguments_for(uri) is not None]
+    shown = [each for each in matching if each.gates is None or not each.gates.hide_from(user)]
+    if matching and not shown:
+        return RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
+    resource = next((each for each in shown if each.uri == uri), next(iter(shown), None))
     if resource is None or resource.gates is None:
         return None
-    if resource.gates.hide_from(user):
-        return RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
     for gate in resource.gates.by_token:
         if (refusal := gate.refuse_user(user)) is not None:
             return RpcError(INVALID_PARAMS, refusal.message, {"code": refusal.code})

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .tool import Tool
 
 
+_CONTEXT_NAMES = ("ctx", "context", "_")
+
+
 class Gate:
     """One gate. A runner runs it as it runs a tool, so it has the members that a runner needs."""
 
@@ -40,9 +43,9 @@ class Gate:
 
     def check_parameters(self, tool: Tool) -> None:
         """Raise TypeError for a parameter that *tool* does not have, or that has another type."""
+        if not self.parameters:
+            return
         known = {each.target: each.annotation for each in tool.signature.parameters}
-        if self.context in known:
-            raise TypeError(_context_first(self.name))
         for name in self.parameters:
             if name not in known:
                 found = similar_names(name, known, limit=1)
@@ -116,8 +119,7 @@ class Gates:
     def late(self) -> tuple[Gate, ...]:
         """The gates that take arguments of the tool."""
         for each in self._all:
-            if each.parameters or each.context not in ("ctx", "context"):
-                each.check_parameters(self._tool)
+            each.check_parameters(self._tool)
         return tuple(each for each in self._all if each.parameters)
 
 
@@ -149,7 +151,8 @@ def checked_gates(given: Any) -> tuple[Callable[..., Any], ...]:
 
 
 def _written(given: Any) -> str:
-    return repr(given) if isinstance(given, str) else getattr(given, "__name__", "…")
+    is_function = isinstance(given, FunctionType)
+    return given.__name__ if is_function else repr(given)
 
 
 def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
@@ -159,13 +162,11 @@ def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
     check_callable(source, f"gate {name!r}")
     hints = parameter_hints(fn)
     first = next(iter(hints), None)
-    if first is None or not (hints[first] in (None, Any) or is_context(hints[first])):
-        raise TypeError(_context_first(name))
+    # Without a type its name must tell, so that nobody takes it for an argument or the user.
+    is_named = first in _CONTEXT_NAMES and hints[first] in (None, Any)
+    if first is None or not (is_named or is_context(hints[first])):
+        raise TypeError(f"the first parameter of gate {name!r} must be ctx: def {name}(ctx)")
     return hints
-
-
-def _context_first(name: str) -> str:
-    return f"the first parameter of gate {name!r} must be ctx: def {name}(ctx)"
 
 
 def _arguments_of(tool: Tool, known: Sequence[str] | dict[str, Any]) -> str:

@@ -78,8 +78,8 @@ class AuthenticationStep:
             user = await self._auth.authenticate(credentials)
         except Unauthorized as exc:
             return self._refusal(exc.challenge)
-        except CannotAuthenticate as exc:
-            return _unavailable(exc)
+        except CannotAuthenticate:
+            return _unavailable()
         if user is None and not self._auth.anonymous:
             return self._refusal(_LOGIN)
         return user
@@ -112,10 +112,7 @@ class AuthenticationStep:
         )
 
 
-def _unavailable(exc: CannotAuthenticate) -> RefusedRequest:
-    import logging
-
-    logging.getLogger("answerback.auth").warning("a token cannot be checked: %s", exc)
+def _unavailable() -> RefusedRequest:
     reply = failure("The token cannot be checked now; try again later", code="UNAVAILABLE")
     return RefusedRequest(reply, (("Retry-After", "5"),))
 
