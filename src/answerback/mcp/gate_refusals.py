@@ -118,9 +118,11 @@ def _ask_to_open(reason: dict[str, Any], peer: McpPeer) -> NeedsInput | None:
     """
     url, message = reason["url"], reason["message"]
     # The client shows the link itself.
-    params = {"mode": "url", "message": message.removesuffix(f": {url}"), "url": url}
+    shown = message.removesuffix(f": {url}")
+    params = {"mode": "url", "message": shown, "url": url}
     if peer.version.stateless:
-        key = f"{reason['code']} {reason.get('feature', '')}"
+        # Our messages name the plan or the service; an author's may differ each time.
+        key = f"{reason['code']} {reason.get('feature', '') if shown == message else shown}"
         if key in peer.answers:
             return None
         return NeedsInput({key: Question("elicitation/create", params, key)})
