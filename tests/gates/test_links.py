@@ -1,4 +1,4 @@
-"""Links that lead a user on: a token for one user, for some time, for one use."""
+"""Links in refusals: a token for one user, for some time, for one use."""
 
 from __future__ import annotations
 
