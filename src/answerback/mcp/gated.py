@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..registry import completion_key
 from .jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Request, RpcError, read_params
-from .params import Complete, GetPrompt, ReadResource
+from .params import Complete, GetPrompt, ReadResource, Reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,13 +47,20 @@ def entry_of(registry: Registry, request: Request, tool_name: str) -> Tool | Non
 
 def _completed(registry: Registry, asked: Complete) -> Tool | None:
     """The prompt or the resource whose argument is completed; else the completion itself."""
-    ref = asked.ref
-    owner: Tool | None = registry.prompts.get(ref.name or "")
-    owner = owner or registry.resources.get(ref.uri or "")
+    owner = referenced_entry(registry, asked.ref)
     if owner is not None and owner.gates is not None:
         return owner
-    key = completion_key(ref.name or ref.uri or "", asked.argument.name)
-    return registry.completions.get(key)
+    return registry.completions.get(completion_key(asked.ref.target, asked.argument.name))
+
+
+def referenced_entry(registry: Registry, ref: Reference) -> Tool | None:
+    """The prompt or the resource that a reference names."""
+    found: Tool | None
+    if ref.type == "ref/prompt":
+        found = registry.prompts.get(ref.target)
+    else:
+        found = registry.resources.get(ref.target)
+    return found
 
 
 def _resource(registry: Registry, uri: str) -> Tool | None:

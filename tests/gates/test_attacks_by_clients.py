@@ -1,0 +1,82 @@
+"""Requests that a hostile client sends to get past gates, or to learn what they hide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.gates.named_users import gated_app, post, rpc
+
+from answerback import App
+from answerback.gates import scope
+
+
+def guides() -> App:
+    app = gated_app()
+
+    @app.prompt(requires=[scope("staff")])
+    def staff_guide(topic: str) -> str:
+        return topic
+
+    @app.completion("staff_guide", "topic")
+    def topics(value: str) -> list[str]:
+        return ["layoffs"]
+
+    @app.resource("guide://{topic}")
+    def guide(topic: str) -> str:
+        return topic
+
+    @app.resource("staff://{topic}", requires=[scope("staff")])
+    def staff_page(topic: str) -> str:
+        return topic
+
+    @app.completion("staff://{topic}", "topic")
+    def pages(value: str) -> list[str]:
+        return ["payroll"]
+
+    @app.prompt
+    def open_guide(topic: str) -> str:
+        return topic
+
+    return app
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {"type": "ref/resource", "uri": "guide://{topic}", "name": "staff_guide"},
+        {"type": "ref/prompt", "name": "open_guide", "uri": "staff://{topic}"},
+    ],
+)
+def test_a_reference_to_two_entries_completes_only_the_one_of_its_type(
+    era: str, reference: dict[str, Any]
+) -> None:
+    argument = {"name": "topic", "value": ""}
+
+    response = rpc(guides(), "completion/complete", era=era, ref=reference, argument=argument)
+
+    assert response.json()["result"]["completion"]["values"] == []
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        {"type": "ref/resource", "uri": "staff://{topic}", "name": "open_guide"},
+        {"type": "ref/prompt", "name": "staff_guide", "uri": "guide://{topic}"},
+    ],
+)
+def test_a_second_name_in_a_reference_does_not_change_the_challenge(
+    reference: dict[str, Any],
+) -> None:
+    body = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "completion/complete",
+        "params": {"ref": reference, "argument": {"name": "topic", "value": ""}},
+    }
+
+    response = post(guides(), "/mcp", body, accept="text/event-stream, application/json")
+
+    assert response.status_code == 401
+    assert 'scope="staff"' in response.headers["www-authenticate"]
