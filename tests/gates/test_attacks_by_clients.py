@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.gates.named_users import gated_app, post, rpc
 
-from answerback import App
-from answerback.gates import scope
+from answerback import App, Context
+from answerback.gates import Refusal, scope
 
 
 def guides() -> App:
@@ -80,3 +80,48 @@ def test_a_second_name_in_a_reference_does_not_change_the_challenge(
 
     assert response.status_code == 401
     assert 'scope="staff"' in response.headers["www-authenticate"]
+
+
+HOSTILE = 'x"\r\nSet-Cookie: session=evil\r\n\r\n€'
+
+
+def told(name: str) -> App:
+    """An app whose gate repeats an argument of the client in its refusal."""
+    app = gated_app()
+
+    def refuse(ctx: Context, text: str) -> None:
+        if name == "scope":
+            raise Refusal(f"Not for {text}", "SCOPE_REQUIRED", scopes=("read", text))
+        raise Refusal("Link it", "LINK_REQUIRED", url=f"https://example.com/link?for={text}")
+
+    @app.tool(requires=[refuse])
+    def tool(text: str) -> str:
+        return text
+
+    return app
+
+
+def test_a_link_of_a_refusal_cannot_add_a_header() -> None:
+    response = post(told("link"), "/functions/tool", {"text": HOSTILE})
+
+    assert response.status_code == 403
+    expected = (
+        "https://example.com/link?for=x%22%0D%0ASet-Cookie:%20session=evil%0D%0A%0D%0A%E2%82%AC"
+    )
+    assert response.headers["x-error-url"] == expected
+
+
+@pytest.mark.parametrize("path", ["/functions/tool", "/mcp", "/message"])
+def test_the_message_of_a_refusal_cannot_add_a_header_or_a_parameter(path: str) -> None:
+    arguments = {"text": HOSTILE}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    body |= {"params": {"name": "tool", "arguments": arguments}}
+
+    response = post(told("scope"), path, arguments if path == "/functions/tool" else body, "bob")
+
+    assert response.status_code == 403
+    challenge = response.headers["www-authenticate"]
+    assert challenge.isprintable()
+    assert challenge.isascii()
+    # The quotation marks of error, error_description, scope and resource_metadata.
+    assert challenge.count('"') == 8
