@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from typing import Any
 
 import pytest
-from tests.gates.named_users import gated_app, post, rpc
+from tests.gates.named_users import authenticated, gated_app, post, request, rpc
 
 from answerback import App, Context
 from answerback.gates import Refusal, scope
@@ -125,3 +127,92 @@ def test_the_message_of_a_refusal_cannot_add_a_header_or_a_parameter(path: str) 
     assert challenge.isascii()
     # The quotation marks of error, error_description, scope and resource_metadata.
     assert challenge.count('"') == 8
+
+
+def test_the_log_does_not_show_the_value_that_a_gate_returned(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    app = gated_app()
+
+    def returns_a_secret(ctx: Context) -> Any:
+        return {"card": "4111-1111"}
+
+    @app.tool(requires=[returns_a_secret])
+    def tool() -> int:
+        return 1
+
+    response = post(app, "/functions/tool", {}, "bob")
+
+    assert response.status_code == 500
+    assert "gate 'returns_a_secret' returned dict" in caplog.text
+    assert "4111" not in caplog.text
+
+
+def listening(app: App, *uris: str) -> list[str]:
+    """The resources that the acknowledgement of a subscription names."""
+
+    async def listen() -> list[str]:
+        acknowledged: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        meta = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}
+        params = {
+            "notifications": {"resourceSubscriptions": uris},
+            "_meta": {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()},
+        }
+        body = json.dumps(request("subscriptions/listen", **params)).encode()
+        headers = {
+            "content-type": "application/json",
+            "accept": "application/json, text/event-stream",
+            "host": "test",
+            "mcp-protocol-version": "2026-07-28",
+            "mcp-method": "subscriptions/listen",
+        }
+        pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+        scope = {"type": "http", "method": "POST", "path": "/mcp", "headers": pairs}
+        messages = [{"type": "http.request", "body": body}]
+
+        async def receive() -> Any:
+            if messages:
+                return messages.pop()
+            await acknowledged
+            return {"type": "http.disconnect"}
+
+        async def send(message: Any) -> None:
+            if message.get("body") and not acknowledged.done():
+                acknowledged.set_result(message["body"])
+
+        async with asyncio.timeout(10):
+            await authenticated(app)(scope, receive, send)
+        found = json.loads((await acknowledged).partition(b"data: ")[2].partition(b"\n")[0])
+        acknowledgement: list[str] = found["params"]["notifications"].get(
+            "resourceSubscriptions", []
+        )
+        return acknowledgement
+
+    return asyncio.run(listen())
+
+
+def test_a_subscription_to_a_hidden_resource_is_acknowledged_as_one_to_an_unknown_one() -> None:
+    app = gated_app()
+
+    @app.resource("note://hidden", requires=[scope("admin", hide=True)])
+    def hidden_note() -> str:
+        return "n"
+
+    @app.resource("note://login", requires=[scope("admin")])
+    def login_note() -> str:
+        return "n"
+
+    found = listening(app, "note://hidden", "note://login", "note://unknown")
+
+    assert ("note://hidden" in found) == ("note://unknown" in found)
+    assert "note://login" not in found
+
+
+def test_a_subscription_cannot_name_more_resources_than_a_session() -> None:
+    uris = [f"note://{number}" for number in range(1001)]
+    notifications = {"resourceSubscriptions": uris}
+
+    response = rpc(guides(), "subscriptions/listen", era="2026-07-28", notifications=notifications)
+
+    assert response.status_code == 400
+    assert response.json()["error"]["message"] == "More than 1000 subscriptions"

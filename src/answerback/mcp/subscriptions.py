@@ -24,7 +24,7 @@ from .params import PREFIX, Id, ReadResource
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
 MAX_SUBSCRIPTIONS = 1000
-"""The most resources that one session may subscribe to."""
+"""The most resources that one session, or one stateless subscription, may name."""
 _METHODS = {
     "tools": "notifications/tools/list_changed",
     "resources": "notifications/resources/list_changed",
@@ -106,10 +106,10 @@ def subscribed_uri(
     uri = read_params(raw, ReadResource).uri
     if registry.has_gates and (refused := refuse_subscription(registry, uri, user)) is not None:
         raise refused
-    if all(resource.arguments_for(uri) is None for resource in registry.resources.values()):
+    if not _is_served(registry, uri):
         raise RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
     if len(subscribed) >= MAX_SUBSCRIPTIONS and uri not in subscribed:
-        raise RpcError(INVALID_PARAMS, f"More than {MAX_SUBSCRIPTIONS} subscriptions")
+        raise _too_many()
     return uri
 
 
@@ -121,14 +121,29 @@ def change_frame(change: Change, meta: dict[str, Any] | None = None) -> bytes:
 
 
 def _supported(asked: Filter, registry: Registry, user: Any) -> Filter:
-    """The part of a filter that the server can serve, which the acknowledgement states."""
+    """The part of a filter that the server can serve, which the acknowledgement states.
+
+    Neither a resource that is hidden from *user* nor an unknown one is in it.
+    """
+    if len(asked.uris) > MAX_SUBSCRIPTIONS:
+        raise _too_many()
     return Filter(
         tools=asked.tools,
         prompts=asked.prompts and bool(registry.prompts),
         resources=asked.resources and bool(registry.resources),
         uris=tuple(
             uri
-            for uri in (asked.uris if registry.resources else ())
-            if not registry.has_gates or refuse_subscription(registry, uri, user) is None
+            for uri in asked.uris
+            if _is_served(registry, uri)
+            and not (registry.has_gates and refuse_subscription(registry, uri, user))
         ),
     )
+
+
+def _is_served(registry: Registry, uri: str) -> bool:
+    served = registry.resources.values()
+    return any(resource.arguments_for(uri) is not None for resource in served)
+
+
+def _too_many() -> RpcError:
+    return RpcError(INVALID_PARAMS, f"More than {MAX_SUBSCRIPTIONS} subscriptions")
