@@ -14,6 +14,7 @@ from ...authentication import (
     Unauthorized,
     User,
 )
+from ...calls.failures import log_internal_error
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...errors import AnswerbackError
@@ -80,6 +81,9 @@ class AuthenticationStep:
             return self._refusal(exc.challenge)
         except CannotAuthenticate as exc:
             return _unavailable(exc)
+        except Exception:  # noqa: BLE001 -- an author's authenticator ends one request only
+            log_internal_error("authentication")
+            return RefusedRequest(failure("Internal server error"), ())
         if user is None and not self._auth.anonymous:
             return self._refusal(_LOGIN)
         return user
