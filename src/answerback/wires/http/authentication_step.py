@@ -127,14 +127,10 @@ def _unavailable(exc: CannotAuthenticate) -> RefusedRequest:
 def authentication_step(registry: Registry) -> AuthenticationStep | None:
     """The step of a registry; None if it serves everyone.
 
-    Raises ValueError if only an app that it includes authenticates: its tools would be open.
+    Raises ValueError if an app that it includes authenticates more strictly than it does.
     """
-    if registry.auth is not None:
-        return AuthenticationStep(registry.auth)
-    for each in registry.apps():
-        if each.auth is not None:
-            raise ValueError(
-                f"{each.name!r} has auth=, and {registry.name!r}, which includes it, has none: "
-                f"give auth= to {registry.name!r}"
-            )
-    return None
+    if registry.composition is not None:
+        from ...composition import check_auth
+
+        check_auth(registry, registry.apps())
+    return None if registry.auth is None else AuthenticationStep(registry.auth)
