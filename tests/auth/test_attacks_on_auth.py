@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from ssl import PROTOCOL_TLS_SERVER, SSLContext
 from typing import Any
 
 import pytest
-from tests.auth.issuer import Issuer, encode
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from tests.auth.issuer import Issuer, encode, running_issuer
 from tests.auth.requests import PATHS, Caller, oauth_caller
 
 from answerback import App
@@ -90,3 +98,61 @@ def test_an_app_that_requires_a_token_cannot_be_included_in_one_for_everyone() -
 
     with pytest.raises(ValueError, match="'strict' requires a token, and 'outer'"):
         outer.asgi()
+
+
+def certificate(folder: Path) -> Path:
+    """A certificate that its own key has signed, and the key, in one file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "issuer")])
+    names = [x509.IPAddress(ip_address(each)) for each in ("127.0.0.1", "0.0.0.0")]
+    now = datetime.now(UTC)
+    signed = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName(names), critical=False)
+        .sign(key, SHA256())
+    )
+    path = folder / "certificate.pem"
+    path.write_bytes(
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        + signed.public_bytes(Encoding.PEM)
+    )
+    return path
+
+
+def server_tls(path: Path) -> SSLContext:
+    context = SSLContext(PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(path)
+    return context
+
+
+@pytest.mark.parametrize("scheme", ["https", "HTTPS"])
+def test_the_certificate_of_an_issuer_is_verified_however_its_scheme_is_written(
+    tmp_path: Path, scheme: str
+) -> None:
+    with running_issuer(f"{scheme}://127.0.0.1", server_tls(certificate(tmp_path))) as issuer:
+        caller = oauth_caller(issuer, jwks=f"{issuer.url}/jwks")
+
+        response = caller.call(issuer.token())
+
+        assert response.status_code == 503
+        assert caller.ran == []
+
+
+@pytest.mark.parametrize("moved", [True, False])
+def test_an_issuer_elsewhere_cannot_move_its_keys_to_this_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, issuer: Issuer, moved: bool
+) -> None:
+    """The address 0.0.0.0 leads here too, and is not taken for this machine."""
+    path = certificate(tmp_path)
+    monkeypatch.setenv("SSL_CERT_FILE", str(path))
+    with running_issuer("https://0.0.0.0", server_tls(path)) as remote:
+        if moved:
+            remote.metadata["jwks_uri"] = f"{issuer.url}/jwks"
+        caller = oauth_caller(remote)
+
+        response = caller.call(remote.token())
+
+        assert response.status_code == (503 if moved else 200)
+        assert issuer.counts["/jwks"] == 0
