@@ -18,7 +18,7 @@ from tests.auth.issuer import Issuer, encode, running_issuer
 from tests.auth.requests import PATHS, Caller, oauth_caller
 
 from answerback import App
-from answerback.auth import ApiKeys
+from answerback.auth import ApiKeys, Introspection
 
 
 def test_a_token_whose_header_is_nested_deeply_is_refused_at_every_depth(issuer: Issuer) -> None:
@@ -156,3 +156,32 @@ def test_an_issuer_elsewhere_cannot_move_its_keys_to_this_machine(
 
         assert response.status_code == (503 if moved else 200)
         assert issuer.counts["/jwks"] == 0
+
+
+@pytest.mark.parametrize(
+    "scope", ["admin\u2003read", "admin\u00a0read", "admin\x1cread", ["admin read"], "admin\nread"]
+)
+def test_only_a_space_separates_scopes(issuer: Issuer, scope: Any) -> None:
+    """The name of one scope must not contain that of another, which the issuer did not grant."""
+    caller = oauth_caller(issuer, scopes=["read"])
+
+    response = caller.call(issuer.token(scope=scope))
+
+    assert response.status_code == 403
+    assert 'error="insufficient_scope"' in response.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize(
+    "changes", [{"typ": "Refresh"}, {"typ": "ID"}, {"token_use": "id"}, {"events": {}}]
+)
+def test_a_token_of_another_kind_is_refused_although_the_issuer_says_that_it_is_active(
+    issuer: Issuer, changes: dict[str, Any]
+) -> None:
+    settings = Introspection(client_id="tools", client_secret="a-secret")
+    caller = oauth_caller(issuer, introspection=settings)
+    issuer.active = {"active": True, **issuer.claims(**changes)}
+
+    response = caller.call("opaque-token-1234567890")
+
+    assert response.status_code == 401
+    assert 'error="invalid_token"' in response.headers["www-authenticate"]
