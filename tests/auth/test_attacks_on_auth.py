@@ -18,7 +18,7 @@ from tests.auth.issuer import Issuer, encode, running_issuer
 from tests.auth.requests import PATHS, Caller, oauth_caller
 
 from answerback import App
-from answerback.auth import ApiKeys, Introspection
+from answerback.auth import ApiKeys, Introspection, OAuth
 
 
 def test_a_token_whose_header_is_nested_deeply_is_refused_at_every_depth(issuer: Issuer) -> None:
@@ -185,3 +185,31 @@ def test_a_token_of_another_kind_is_refused_although_the_issuer_says_that_it_is_
 
     assert response.status_code == 401
     assert 'error="invalid_token"' in response.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Host": "localhost:8000", "Origin": "http://localhost:8000"}, 200),
+        ({"Host": "[::1]:8000"}, 200),
+        # A page whose name leads to this machine (DNS rebinding).
+        ({"Host": "evil.example.com:8000", "Origin": "http://evil.example.com:8000"}, 403),
+        ({"Host": "evil.example.com"}, 403),
+        ({"Origin": "https://evil.example.com"}, 403),
+        ({"Origin": "null"}, 403),
+        # A proxy on this machine, for clients elsewhere.
+        ({"X-Forwarded-Host": "tools.example.com"}, 403),
+        ({"Via": "1.1 tunnel"}, 403),
+    ],
+)
+def test_only_this_machine_gets_test_tokens_also_if_every_host_and_origin_is_allowed(
+    headers: dict[str, str], status: int
+) -> None:
+    caller = Caller(OAuth.development())
+    caller.asgi = caller.app.asgi(hosts=["*"], origins=["*"])
+
+    response = caller.send("POST", "/dev/token", headers, json={})
+
+    assert response.status_code == status
+    assert ("access_token" in response.text) == (status == 200)

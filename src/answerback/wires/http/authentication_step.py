@@ -88,13 +88,17 @@ class AuthenticationStep:
             return self._refusal(_LOGIN)
         return user
 
+    def has_post(self, path: str) -> bool:
+        """Whether there is a page at *path* that is posted to."""
+        page = self._pages.get(path)
+        return page is not None and page.method == "POST"
+
     def answer_post(self, path: str, body: bytes) -> Reply[Any] | bytes | None:
         """The JSON of a page that is posted to, or the refusal; None if there is no such page."""
-        page = self._pages.get(path)
-        if page is None or page.method != "POST":
+        if not self.has_post(path):
             return None
         try:
-            return page.answer(body)
+            return self._pages[path].answer(body)
         except AnswerbackError as exc:
             return failure(str(exc), code=exc.code)
 
