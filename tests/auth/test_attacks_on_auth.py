@@ -19,6 +19,7 @@ from tests.auth.requests import PATHS, Caller, oauth_caller
 
 from answerback import App
 from answerback.auth import ApiKeys, Introspection, OAuth
+from answerback.authentication import Credentials
 
 
 def test_a_token_whose_header_is_nested_deeply_is_refused_at_every_depth(issuer: Issuer) -> None:
@@ -213,3 +214,12 @@ def test_only_this_machine_gets_test_tokens_also_if_every_host_and_origin_is_all
 
     assert response.status_code == status
     assert ("access_token" in response.text) == (status == 200)
+
+
+def test_the_repr_of_credentials_shows_neither_headers_nor_the_query() -> None:
+    """An author's authenticator may log them."""
+    headers = [(b"authorization", b"Bearer secret-token")]
+
+    shown = repr(Credentials("POST", "/mcp", b"access_token=secret-query", headers))
+
+    assert shown == "<Credentials POST /mcp>"
