@@ -148,11 +148,12 @@ def test_the_log_does_not_show_the_value_that_a_gate_returned(
     assert "4111" not in caplog.text
 
 
-def listening(app: App, *uris: str) -> list[str]:
-    """The resources that the acknowledgement of a subscription names."""
+def frames_of(app: App, uris: list[str], changed: list[str]) -> list[bytes]:
+    """The frames of a subscription to *uris*, up to the one that tells of the last change."""
 
-    async def listen() -> list[str]:
-        acknowledged: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+    async def listen() -> list[bytes]:
+        frames: list[bytes] = []
+        done = asyncio.Event()
         meta = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}
         params = {
             "notifications": {"resourceSubscriptions": uris},
@@ -173,20 +174,22 @@ def listening(app: App, *uris: str) -> list[str]:
         async def receive() -> Any:
             if messages:
                 return messages.pop()
-            await acknowledged
+            await done.wait()
             return {"type": "http.disconnect"}
 
         async def send(message: Any) -> None:
-            if message.get("body") and not acknowledged.done():
-                acknowledged.set_result(message["body"])
+            if not message.get("body"):
+                return
+            frames.append(message["body"])
+            if len(frames) == 1:
+                for uri in changed:
+                    app.resource_changed(uri)
+            if not changed or (len(frames) > 1 and changed[-1].encode() in frames[-1]):
+                done.set()
 
         async with asyncio.timeout(10):
             await authenticated(app)(scope, receive, send)
-        found = json.loads((await acknowledged).partition(b"data: ")[2].partition(b"\n")[0])
-        acknowledgement: list[str] = found["params"]["notifications"].get(
-            "resourceSubscriptions", []
-        )
-        return acknowledgement
+        return frames
 
     return asyncio.run(listen())
 
@@ -202,10 +205,10 @@ def test_a_subscription_to_a_hidden_resource_is_acknowledged_as_one_to_an_unknow
     def login_note() -> str:
         return "n"
 
-    found = listening(app, "note://hidden", "note://login", "note://unknown")
+    found = frames_of(app, ["note://hidden", "note://login", "note://unknown"], [])[0]
 
-    assert ("note://hidden" in found) == ("note://unknown" in found)
-    assert "note://login" not in found
+    assert (b"note://hidden" in found) == (b"note://unknown" in found)
+    assert b"note://login" not in found
 
 
 def test_a_subscription_cannot_name_more_resources_than_a_session() -> None:
@@ -216,3 +219,42 @@ def test_a_subscription_cannot_name_more_resources_than_a_session() -> None:
 
     assert response.status_code == 400
     assert response.json()["error"]["message"] == "More than 1000 subscriptions"
+
+
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("method", ["resources/read", "resources/subscribe"])
+def test_a_hidden_resource_is_as_unknown_where_a_template_serves_every_other_name(
+    era: str, method: str
+) -> None:
+    app = gated_app()
+
+    @app.resource("note://{name}")
+    def note(name: str) -> str:
+        return f"the note {name}"
+
+    @app.resource("note://payroll", requires=[scope("admin", hide=True)])
+    def payroll() -> str:
+        return "secret"
+
+    hidden = rpc(app, method, "bob", era=era, uri="note://payroll")
+    unknown = rpc(app, method, "bob", era=era, uri="note://nothing")
+
+    assert hidden.status_code == unknown.status_code
+    assert hidden.text == unknown.text.replace("nothing", "payroll")
+
+
+def test_changes_of_a_hidden_resource_are_not_told_to_those_who_subscribed_to_its_name() -> None:
+    app = gated_app()
+
+    @app.resource("note://{name}")
+    def note(name: str) -> str:
+        return name
+
+    @app.resource("note://payroll", requires=[scope("admin", hide=True)])
+    def payroll() -> str:
+        return "secret"
+
+    frames = frames_of(app, ["note://payroll", "note://one"], ["note://payroll", "note://one"])
+
+    assert b"note://payroll" in frames[0]
+    assert [b"note://payroll" in frame for frame in frames[1:]] == [False]

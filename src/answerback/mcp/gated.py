@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..registry import Registry
+    from ..tools.resource import Resource
     from ..tools.tool import Tool
     from .mcp_peer import McpPeer
 
@@ -63,12 +64,27 @@ def referenced_entry(registry: Registry, ref: Reference) -> Tool | None:
     return found
 
 
-def _resource(registry: Registry, uri: str) -> Tool | None:
+def _resource(
+    registry: Registry, uri: str, seen: Callable[[Tool], bool] | None = None
+) -> Resource | None:
+    found = find_resource(registry, uri, seen)
+    return None if found is None else found[0]
+
+
+def find_resource(
+    registry: Registry, uri: str, seen: Callable[[Tool], bool] | None
+) -> tuple[Resource, bytes] | None:
+    """The resource that serves *uri*, and its arguments.
+
+    *seen* tells of which resources the client may know; a template may serve the URI of another.
+    """
     exact = registry.resources.get(uri)
-    if exact is not None:
-        return exact
-    served = registry.resources.values()
-    return next((each for each in served if each.arguments_for(uri) is not None), None)
+    first = () if exact is None else (exact,)
+    for resource in (*first, *registry.resources.values()):
+        arguments = resource.arguments_for(uri)
+        if arguments is not None and (seen is None or seen(resource)):
+            return resource, arguments
+    return None
 
 
 def refuse_subscription(registry: Registry, uri: str, user: Any) -> RpcError | None:
@@ -77,11 +93,11 @@ def refuse_subscription(registry: Registry, uri: str, user: Any) -> RpcError | N
     Only the gates that look at the user alone can decide here. If there are others, nobody can
     subscribe.
     """
-    resource = _resource(registry, uri)
-    if resource is None or resource.gates is None:
-        return None
-    if resource.gates.hide_from(user):
+    resource = _resource(registry, uri, _is_visible_to_user(user))
+    if resource is None:
         return RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
+    if resource.gates is None:
+        return None
     for gate in resource.gates.by_token:
         if (refusal := gate.refuse_user(user)) is not None:
             return RpcError(INVALID_PARAMS, refusal.message, {"code": refusal.code})
@@ -91,10 +107,18 @@ def refuse_subscription(registry: Registry, uri: str, user: Any) -> RpcError | N
     return None
 
 
+def is_hidden_resource(registry: Registry, uri: str, user: Any) -> bool:
+    """Whether *uri* is that of a resource which is hidden from *user*; a template may serve it."""
+    exact = registry.resources.get(uri)
+    return exact is not None and not _is_visible_to_user(user)(exact)
+
+
 def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:
     """Tells of which entries the client of a request may know."""
-    user = peer.describe_request("mcp").user
+    return _is_visible_to_user(peer.describe_request("mcp").user)
 
+
+def _is_visible_to_user(user: Any) -> Callable[[Tool], bool]:
     def is_visible(entry: Tool) -> bool:
         return entry.gates is None or not entry.gates.hide_from(user)
 
