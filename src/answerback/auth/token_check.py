@@ -42,6 +42,7 @@ class TokenCheck:
         """
         if self._introspector is not None:
             claims = await self._introspector.claims(token)
+            refuse_other_kinds(claims, is_marked=False)
             user = check_claims(claims, self._expected, is_jwt=False)
             return user, time.time() + self._seconds
         header = read_header(token, self._algorithms)

@@ -198,8 +198,9 @@ def _refusal(value: Any, gate: Gate, call: Call) -> Reply[Any]:
     elif isinstance(value, Reply) and value.error is not None:
         reply = reply_to(tool, value)
     else:
+        # The value itself may be secret.
         raise TypeError(
-            f"gate {gate.name!r} returned {value!r:.100}; "
+            f"gate {gate.name!r} returned {type(value).__name__}; "
             "return None to let the call pass, or raise an error to refuse it"
         )
     error = reply.error
