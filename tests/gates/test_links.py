@@ -20,7 +20,7 @@ from tests.gates.named_users import gated_app, post, rpc
 from answerback import App, Context
 from answerback.auth import ApiKeys
 from answerback.authentication import User
-from answerback.gates import LinkRefused, Redeemed, UsedFiles, linked, subscription
+from answerback.gates import LinkRefused, Redeemed, Refusal, UsedFiles, linked, subscription
 from answerback.gates import links as links_module
 from answerback.gates.used_tokens import UnsafeDirectory
 from answerback.signing import Signer
@@ -382,3 +382,23 @@ def test_a_token_of_one_worker_is_redeemed_once_over_all_workers(tmp_path: Path)
             found.append([each.json()["result"] for each in uses])
 
     assert found == [["SUBSCRIPTION_REQUIRED", "refused", "refused"]] * 4
+
+
+@pytest.mark.parametrize("message", ["Sign the contract", f"Sign the contract: {PAGE}"])
+def test_the_text_of_an_authors_refusal_has_its_link_once(message: str) -> None:
+    app = gated_app()
+
+    def has_signed(ctx: Context) -> None:
+        raise Refusal(message, "CONTRACT_MISSING", url=PAGE)
+
+    @app.tool(requires=[has_signed])
+    def export() -> str:
+        return "exported"
+
+    call: dict[str, Any] = {"name": "export", "arguments": {}, "capabilities": URL_MODE}
+    read = rpc(app, "tools/call", "anna", name="export", arguments={}).json()["result"]
+    asked = rpc(app, "tools/call", "anna", era="2026-07-28", **call).json()["result"]
+
+    assert read["content"][0]["text"] == f"Sign the contract: {PAGE}"
+    ((_, question),) = asked["inputRequests"].items()
+    assert question["params"]["message"] == "Sign the contract"

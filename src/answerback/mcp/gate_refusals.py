@@ -15,7 +15,12 @@ from ..calls.call import Call, Outcome
 from ..calls.gating import challenge_for
 from ..dialects.common import REFUSAL
 from ..gates.challenge import header_value, in_result
-from ..gates.prompts import LOGIN_REQUIRED, login_refusal
+from ..gates.prompts import (
+    LINK_REQUIRED,
+    LOGIN_REQUIRED,
+    SUBSCRIPTION_REQUIRED,
+    login_refusal,
+)
 from ..gates.schemes import codes_of
 from ..hosts import LOGS_IN_BY_RESULT, detect_host
 from ..peer import NeedsInput, Question
@@ -135,7 +140,8 @@ def _ask_to_open(reason: dict[str, Any], peer: McpPeer) -> NeedsInput | None:
     params = {"mode": "url", "message": shown, "url": url}
     if peer.version.stateless:
         # Our messages name the plan or the service; an author's may differ each time.
-        key = f"{reason['code']} {reason.get('feature', '') if shown == message else shown}"
+        is_ours = reason["code"] in (SUBSCRIPTION_REQUIRED, LINK_REQUIRED)
+        key = f"{reason['code']} {shown if is_ours else reason.get('feature', '')}"
         if key in peer.answers:
             return None
         return NeedsInput({key: Question("elicitation/create", params, key)})
