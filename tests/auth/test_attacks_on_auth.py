@@ -15,11 +15,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.auth.issuer import Issuer, encode, running_issuer
-from tests.auth.requests import PATHS, Caller, oauth_caller
+from tests.auth.requests import CALL, PATHS, Caller, oauth_caller
 
 from answerback import App
 from answerback.auth import ApiKeys, Introspection, OAuth
 from answerback.authentication import Credentials
+from answerback.gates import login
 
 
 def test_a_token_whose_header_is_nested_deeply_is_refused_at_every_depth(issuer: Issuer) -> None:
@@ -223,3 +224,29 @@ def test_the_repr_of_credentials_shows_neither_headers_nor_the_query() -> None:
     shown = repr(Credentials("POST", "/mcp", b"access_token=secret-query", headers))
 
     assert shown == "<Credentials POST /mcp>"
+
+
+@pytest.mark.parametrize("value", [False, True, "", "alice", 0, {}])
+@pytest.mark.parametrize("path", PATHS)
+def test_a_value_of_an_authenticator_that_is_no_user_lets_nobody_in(
+    value: Any, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Odd(Broken):
+        async def authenticate(self, credentials: Any) -> Any:
+            return value
+
+    caller = Caller(Odd())
+
+    @caller.app.tool(requires=[login()])
+    def private() -> str:
+        caller.ran.append("private")
+        return "private"
+
+    body = {**CALL, "params": {"name": "private"}}
+    response = caller.send(
+        "POST", path.replace("who", "private"), json={} if "who" in path else body
+    )
+
+    assert response.status_code == 500
+    assert f"returned {type(value).__name__}" in caplog.text
+    assert caller.ran == []
