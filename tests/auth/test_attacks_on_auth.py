@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -250,3 +252,42 @@ def test_a_value_of_an_authenticator_that_is_no_user_lets_nobody_in(
     assert response.status_code == 500
     assert f"returned {type(value).__name__}" in caplog.text
     assert caller.ran == []
+
+
+FIRST_TOKEN = """
+import asyncio, sys, threading
+
+threads = {}
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        threads.setdefault(name, threading.current_thread() is threading.main_thread())
+
+sys.meta_path.insert(0, Watch())
+from answerback.auth import OAuth
+from answerback.authentication import Credentials, Unauthorized
+
+auth = OAuth(issuer="https://id.example.com", url="https://example.com/mcp", jwks={"keys": []})
+asked = Credentials("POST", "/mcp", b"", [(b"authorization", b"Bearer a.b.c")])
+
+async def main():
+    requests = [auth.authenticate(asked) for _ in range(3)]
+    found = await asyncio.gather(*requests, return_exceptions=True)
+    kinds = {type(each).__name__ for each in found}
+    print(kinds, threads["joserfc.jws"], threads["httpx2._client"])
+
+asyncio.run(main())
+"""
+
+
+def test_the_first_token_does_not_stop_the_event_loop_for_imports() -> None:
+    """They take some 200 milliseconds, so a thread beside the event loop does them."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_TOKEN],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.stdout == "{'Unauthorized'} False False\n", done.stderr
