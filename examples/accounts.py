@@ -1,14 +1,12 @@
 """A bank in three tiers: log in, subscribe, link a bank account; then see balances in a widget.
 
 `python examples/accounts.py serve` needs no identity provider: it issues test tokens itself. The
-database is SQLite in memory, or the file that ACCOUNTS_DB names.
+user ada has nothing yet, bob has subscribed, cy has linked a bank too; docs/accounts.md has the
+commands of each tier. The database is SQLite in memory, or the file that ACCOUNTS_DB names.
 """
 
-import argparse
 import os
-import socket
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, date, datetime
@@ -17,11 +15,8 @@ from typing import Annotated
 from urllib.parse import quote
 
 import msgspec
-import uvicorn
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
 
 from answerback import App, Context, Reply, failure, success
 from answerback.auth import OAuth
@@ -182,95 +177,52 @@ CONFIRM = """<form method="post" action="?token={token}"><p>You are logged in as
 <button>{title}</button></form>"""
 
 
-def bank() -> Bank:
-    """The value of the lifespan; tools have it as `ctx.state`."""
-    assert app.lifespan is not None
-    opened: Bank = app.lifespan.state
-    return opened
+async def visitor(request: Request) -> User | None:
+    """The user who is logged in: curl sends a token, a browser the cookie of `show`."""
+    cookie = request.cookies.get("login", "")
+    sent = request.headers.get("authorization", cookie and f"Bearer {cookie}")
+    headers = [(b"authorization", sent.encode())] if sent else []
+    with suppress(Unauthorized):
+        return await issuer().authenticate(Credentials("GET", "/", b"", headers))
+    return None
 
 
-class Pages:
-    """The pages that the links of the gates lead to; a real site has its own."""
-
-    def __init__(self, auth: DevelopmentOAuth) -> None:
-        self.auth = auth
-
-    async def visitor(self, request: Request) -> User | None:
-        """The user who is logged in: curl sends a token, a browser the cookie of `log_in`."""
-        cookie = request.cookies.get("login", "")
-        sent = request.headers.get("authorization", cookie and f"Bearer {cookie}")
-        headers = [(b"authorization", sent.encode())] if sent else []
-        with suppress(Unauthorized):
-            return await self.auth.authenticate(Credentials("GET", "/", b"", headers))
-        return None
-
-    async def show(self, request: Request) -> Response:
-        """A form; a GET redeems nothing, because programs follow links to preview them."""
-        token = request.query_params.get("token", "")
-        title = "Subscribe to pro" if request.url.path == "/subscribe" else "Link your bank"
-        user = await self.visitor(request)
-        name = request.query_params.get("user", "")
-        if user is None and bank().has("SELECT 1 FROM users WHERE name = ?", name):
-            # A real site asks for a password.
-            again = RedirectResponse(f"?token={quote(token)}", 303)
-            again.set_cookie("login", self.auth.issue(name), httponly=True, samesite="lax")
-            return again
-        form = LOGIN if user is None else CONFIRM
-        values = {"token": escape(token), "user": escape(user.subject if user else "")}
-        return HTMLResponse(PAGE.format(title=title, body=form.format(title=title, **values)))
-
-    async def redeem(self, request: Request) -> Response:
-        user = await self.visitor(request)
-        if user is None:
-            return PlainTextResponse("Log in first\n", 401)
-        try:
-            wanted = app.redeem(request.query_params.get("token", ""), user)
-        except LinkRefused as exc:
-            return PlainTextResponse(f"{exc}\n", 403)
-        bank().grant(user.subject, wanted)
-        return PlainTextResponse(f"Done: {user.subject} has {wanted.name!r} now. Ask again.\n")
+def issuer() -> DevelopmentOAuth:
+    assert isinstance(app.auth, DevelopmentOAuth)
+    return app.auth
 
 
-def site(url: str) -> Starlette:
-    """The tools at *url*, and the pages beside them."""
-    auth = app.auth = OAuth.development(f"{url}/mcp", anonymous=True)
-    pages = Pages(auth)
-    routes: list[BaseRoute] = [Mount("/", app.asgi())]
-    for path in ("/link", "/subscribe"):
-        routes.insert(0, Route(path, pages.show))
-        routes.insert(0, Route(path, pages.redeem, methods=["POST"]))
-    return Starlette(routes=routes, lifespan=app.lifespan)
+@app.route("/subscribe")
+@app.route("/link")
+async def show(request: Request) -> Response:
+    """A form; a GET redeems nothing, because programs follow links to preview them."""
+    token = request.query_params.get("token", "")
+    title = "Subscribe to pro" if request.url.path == "/subscribe" else "Link your bank"
+    user = await visitor(request)
+    name = request.query_params.get("user", "")
+    if user is None and app.state.has("SELECT 1 FROM users WHERE name = ?", name):
+        # A real site asks for a password.
+        again = RedirectResponse(f"?token={quote(token)}", 303)
+        again.set_cookie("login", issuer().issue(name), httponly=True, samesite="lax")
+        return again
+    form = LOGIN if user is None else CONFIRM
+    values = {"token": escape(token), "user": escape(user.subject if user else "")}
+    return HTMLResponse(PAGE.format(title=title, body=form.format(title=title, **values)))
 
 
-NEXT = """accounts: balances and transactions, for users who log in, subscribe and link a bank
-
-  functions  POST {url}/functions/NAME
-  MCP        POST {url}/mcp
-  users      ada has nothing yet, bob has subscribed, cy has linked a bank too
-
-1. Ask without a token: you are told to log in.
-     curl --json '{{}}' {url}/functions/balances
-2. Log in: this server issues test tokens. Ask again: you are told to subscribe.
-     TOKEN=$(answerback token {url} --user ada --scope accounts:read)
-     curl -H "Authorization: Bearer $TOKEN" --json '{{}}' {url}/functions/balances
-3. Open the link in a browser and log in as ada, or redeem it here. Ask again: link a bank.
-     curl -X POST -H "Authorization: Bearer $TOKEN" 'LINK'
-4. Open that link too. Ask again: there are your accounts.
-Ctrl-C ends it."""
-
-
-def serve(port: int) -> None:
-    with socket.create_server(("127.0.0.1", port)) as listener:
-        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
-        config = uvicorn.Config(site(url), log_level="warning")
-        print(NEXT.format(url=url), file=sys.stderr, flush=True)
-        uvicorn.Server(config).run([listener])
+@app.route("/subscribe", methods=["POST"])
+@app.route("/link", methods=["POST"])
+async def redeem(request: Request) -> Response:
+    user = await visitor(request)
+    if user is None:
+        return PlainTextResponse("Log in first\n", 401)
+    try:
+        wanted = app.redeem(request.query_params.get("token", ""), user)
+    except LinkRefused as exc:
+        return PlainTextResponse(f"{exc}\n", 403)
+    app.state.grant(user.subject, wanted)
+    return PlainTextResponse(f"Done: {user.subject} has {wanted.name!r} now. Ask again.\n")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["serve"]:
-        parser = argparse.ArgumentParser(prog="accounts.py serve")
-        parser.add_argument("--port", type=int, default=8000)
-        serve(parser.parse_args(sys.argv[2:]).port)
-    else:
-        app.run()
+    app.run()

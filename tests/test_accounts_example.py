@@ -275,9 +275,9 @@ def test_everyone_may_read_the_widget_which_both_tools_name(bank: Bank, mode: st
     assert page.meta["openai/widgetDescription"] == "Balances, and payments of an account"
 
 
-def test_the_server_prints_the_commands_of_each_tier() -> None:
+def test_the_server_prints_how_to_get_a_token_and_its_pages() -> None:
     with serving(ROOT / "examples" / "accounts.py") as server:
         printed = server.announced
 
-    assert f"curl --json '{{}}' {server.url}/functions/balances" in printed
-    assert f"answerback token {server.url} --user ada --scope accounts:read" in printed
+    assert f"answerback token {server.url} --user NAME" in printed
+    assert f"page       GET  {server.url}/subscribe" in printed

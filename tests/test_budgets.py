@@ -44,6 +44,7 @@ STATE = {
     "types/patterns.py: _category",
     "types/patterns.py: is_simple",
     "types/patterns.py: searcher",
+    "metadata/meta_check.py: _near_key",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",
     "rules/detectors/failure_text.py: _phrase_pattern",

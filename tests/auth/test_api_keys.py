@@ -9,11 +9,15 @@ from hashlib import sha256
 from typing import Any
 
 import pytest
-from tests.auth.requests import Caller
+from tests.auth.requests import CALL, Caller
 
+from answerback import Context
 from answerback.auth import ApiKey, ApiKeys
+from answerback.auth.api_keys import NewApiKey
 
-NEW = ApiKeys.new()
+KEY = "ab_" + "k3Y-" * 10 + "_x9"
+# Not a new one each time: the names of the tests would differ between workers.
+NEW = NewApiKey(KEY, sha256(KEY.encode()).hexdigest())
 
 
 def keys_caller(**keys: Any) -> Caller:
@@ -35,8 +39,6 @@ def test_a_key_is_accepted_in_either_header(path: str, headers: dict[str, str]) 
 
 
 def _body(path: str) -> Any:
-    from tests.auth.requests import CALL
-
     return {} if path.startswith("/functions") else CALL
 
 
@@ -142,3 +144,20 @@ def test_the_command_prints_a_key_and_its_digest() -> None:
     key, digest = (line.split()[1] for line in lines.splitlines()[:2])
     assert sha256(key.encode()).hexdigest() == digest
     assert f'ApiKeys({{"{digest}": "ci"}})' in lines
+
+
+@pytest.mark.parametrize("headers", [{"X-API-Key": KEY}, {"Authorization": f"Bearer {KEY}"}])
+@pytest.mark.parametrize("path", ["/functions/passed_on", "/mcp"])
+def test_a_tool_does_not_see_the_key_in_the_headers(path: str, headers: dict[str, str]) -> None:
+    caller = keys_caller()
+
+    @caller.app.tool
+    def passed_on(ctx: Context) -> list[str]:
+        return [*(ctx.request.headers or {}).values()]
+
+    body: Any = {"name": "passed_on", "arguments": {}}
+    body = {} if path != "/mcp" else {**CALL, "params": body}
+    reply = caller.send("POST", path, {**headers, "X-Tenant": "blue"}, json=body)
+
+    assert "blue" in reply.text
+    assert KEY not in reply.text

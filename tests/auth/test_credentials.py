@@ -36,6 +36,25 @@ def test_other_methods_without_a_token_are_401(caller: Caller, method: str, path
     assert reply.headers["www-authenticate"] == CHALLENGE
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/healthz/../functions",
+        "/healthz/functions",
+        "//healthz",
+        "/healthz%2f..%2ffunctions",
+        "/.well-known/../functions",
+        f"{ROOT}/../../functions",
+        "/HEALTHZ",
+    ],
+)
+def test_a_path_that_looks_like_an_open_one_needs_a_token(caller: Caller, path: str) -> None:
+    reply = caller.send("GET", path)
+
+    assert reply.status_code == 401
+    assert reply.headers["www-authenticate"] == CHALLENGE
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 def test_health_needs_no_token(caller: Caller, path: str) -> None:
     assert caller.send("GET", path).status_code == 200

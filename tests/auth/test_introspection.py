@@ -57,6 +57,15 @@ def test_a_revoked_token_is_refused_at_once_if_the_app_forgets_its_tokens(issuer
     assert caller.ran == ["alice"]
 
 
+def test_a_token_that_is_not_active_is_asked_about_once_in_a_few_seconds(issuer: Issuer) -> None:
+    caller = asking(issuer)
+
+    replies = [caller.call(TOKEN) for _ in range(10)]
+
+    assert {reply.status_code for reply in replies} == {401}
+    assert issuer.counts["/introspect"] == 1
+
+
 BAD_ANSWERS: dict[str, dict[str, Any]] = {
     "inactive": {"active": False},
     "active as text": {"active": "true"},
@@ -94,5 +103,6 @@ def test_nobody_gets_in_while_the_issuer_does_not_answer(
 
     assert reply.status_code == 503
     assert caller.ran == []
+    assert "introspection at the issuer" in caplog.text
     assert TOKEN not in caplog.text
     assert "a-secret" not in caplog.text + repr(caller.auth) + repr(caller.auth.options)

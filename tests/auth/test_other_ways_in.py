@@ -14,6 +14,7 @@ from tests.auth.requests import Caller
 
 from answerback import App
 from answerback.auth import ApiKeys, OAuth
+from answerback.authentication import Challenge, Credentials, User
 
 APP = """
 import os, json
@@ -108,6 +109,7 @@ def test_a_user_that_other_middleware_put_into_the_scope_does_not_count(issuer: 
 @pytest.mark.parametrize(
     ("auth", "warns"),
     [("", True), (", auth=ApiKeys({'" + "0" * 64 + "': 'ci'})", False)],
+    ids=["without auth", "with auth"],
 )
 def test_a_server_away_from_loopback_warns_unless_it_authenticates(
     tmp_path: Path, serve: Any, auth: str, warns: bool
@@ -141,6 +143,36 @@ def test_an_app_with_oauth_that_gets_no_token_loads_neither_jose_nor_an_http_cli
 
     assert done.stdout.decode() == "[]\n"
     assert done.stderr.decode() == ""
+
+
+class ByGateway:
+    """A way of an author's own: the header that a gateway sets."""
+
+    anonymous = False
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        names = [value for name, value in credentials.headers if name == b"x-gateway-user"]
+        return User(subject=names[0].decode(), issuer="gateway") if names else None
+
+    def www_authenticate(self, challenge: Challenge) -> str:
+        return "Gateway"
+
+
+def test_an_author_can_write_another_way_to_authenticate() -> None:
+    caller = Caller(ByGateway())
+
+    good = caller.send("POST", "/functions/who", {"X-Gateway-User": "alice"}, json={})
+    none = caller.send("POST", "/functions/who", json={})
+
+    assert [good.status_code, none.status_code] == [200, 401]
+    assert none.headers["www-authenticate"] == "Gateway"
+    assert caller.ran == ["alice"]
+
+
+@pytest.mark.parametrize("auth", ["secret", OAuth, ByGateway, object()])
+def test_a_value_that_cannot_authenticate_is_refused_when_the_app_is_made(auth: Any) -> None:
+    with pytest.raises(TypeError, match="auth"):
+        App("open", auth=auth)
 
 
 def test_a_missing_extra_is_named_when_the_app_is_made() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 
 from answerback import App
 from answerback.auth import ApiKeys, OAuth
+from answerback.errors import MissingExtraError
 
 
 class Verifier:
@@ -69,3 +71,12 @@ def test_required_scopes_is_the_name_of_another_framework() -> None:
 
     with pytest.raises(TypeError, match="no option 'required_scopes'; did you mean 'scopes'"):
         OAuth(issuer="https://login.example.com", url="https://shop.example.com/mcp", **options)
+
+
+def test_development_tokens_without_the_extra_are_refused_with_how_to_install_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "joserfc", None)
+
+    with pytest.raises(MissingExtraError, match=r"run: pip install 'answerback\[auth\]'"):
+        OAuth.development()

@@ -156,7 +156,7 @@ def frames_of(app: App, uris: list[str], changed: list[str]) -> list[bytes]:
         frames: list[bytes] = []
         done = asyncio.Event()
         meta = {"protocolVersion": "2026-07-28", "clientCapabilities": {}}
-        params: dict[str, Any] = {
+        params: Any = {
             "notifications": {"resourceSubscriptions": uris},
             "_meta": {f"io.modelcontextprotocol/{name}": value for name, value in meta.items()},
         }

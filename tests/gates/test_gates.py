@@ -314,6 +314,7 @@ def owns_text(ctx: Context, customer: str) -> None: ...
 def owns_union(ctx: Context, customer: UUID | None) -> None: ...
 def no_context(customer: UUID) -> None: ...
 def no_context_or_type(customer) -> None: ...  # type: ignore[no-untyped-def]  # the case
+def takes_user(user) -> None: ...  # type: ignore[no-untyped-def]  # the case
 def nothing() -> None: ...
 def many(ctx: Context, *args: int) -> None: ...
 
@@ -325,6 +326,7 @@ def many(ctx: Context, *args: int) -> None: ...
         (owns_text, "takes 'customer' as str, and tool 'orders' as UUID"),
         (no_context, "the first parameter of gate 'no_context' must be ctx"),
         (no_context_or_type, "the first parameter of gate 'no_context_or_type' must be ctx"),
+        (takes_user, "the first parameter of gate 'takes_user' must be ctx"),
         (nothing, "the first parameter of gate 'nothing' must be ctx"),
         (many, "gate 'many' takes *args"),
         (login, "write login(…)"),
@@ -356,9 +358,15 @@ def test_a_gate_without_a_check_says_what_to_write(make: Any) -> None:
         make("pro")
 
 
-def test_requires_that_is_no_list_says_what_to_write() -> None:
-    with pytest.raises(TypeError, match=r"requires is a list: requires=\[always\]"):
-        App("shop", requires=always)  # type: ignore[arg-type]  # the case
+@pytest.mark.parametrize(
+    ("gate", "written"),
+    [(always, "always"), (login(), "login()"), (scope("a", "b"), "scope('a', 'b')")],
+)
+def test_requires_that_is_no_list_says_what_to_write(gate: Any, written: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        App("shop", requires=gate)
+
+    assert str(caught.value) == f"requires is a list: requires=[{written}]"
 
 
 def test_a_bad_scope_is_refused() -> None:

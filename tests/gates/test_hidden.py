@@ -159,6 +159,24 @@ def test_a_hidden_tool_is_unknown_also_when_too_many_calls_run() -> None:
     assert asyncio.run(both()) == ["TOOL_NOT_FOUND", "TOOL_NOT_FOUND"]
 
 
+def test_a_hidden_resource_does_not_stand_before_a_template_that_matches_its_uri() -> None:
+    app = gated_app()
+
+    @app.resource("note://a", requires=[login(hide=True)])
+    def hidden() -> str:
+        return "hidden"
+
+    @app.resource("note://{name}")
+    def notes(name: str) -> str:
+        return f"note {name}"
+
+    contents = rpc(app, "resources/read", uri="note://a").json()["result"]["contents"]
+    subscribed = rpc(app, "resources/subscribe", uri="note://a").json()
+
+    assert contents[0]["text"] == "note a"
+    assert "error" not in subscribed
+
+
 def test_a_completion_of_a_hidden_prompt_is_unknown() -> None:
     asked: dict[str, Any] = {
         "ref": {"type": "ref/prompt", "name": "secret_prompt"},

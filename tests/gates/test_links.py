@@ -1,4 +1,4 @@
-"""Links that lead a user on: a token for one user, for some time, for one use."""
+"""Links in refusals: a token for one user, for some time, for one use."""
 
 from __future__ import annotations
 
@@ -276,6 +276,37 @@ def test_in_the_stateless_era_the_client_is_asked_to_open_the_page_once(
         assert "token=" not in question["params"]["message"]
         assert "SUBSCRIPTION_REQUIRED" in str(second)
         assert "inputRequests" not in str(second)
+
+
+def test_in_the_stateless_era_each_plan_is_a_question_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ANSWERBACK_SECRET", "a secret for this test alone")
+    app, plans = gated_app(), set[str]()
+
+    def has(plan: str) -> Any:
+        return subscription(plan, check=lambda ctx: plan in plans, url=PAGE, feature="exports")
+
+    @app.tool(requires=[has("pro"), has("team")])
+    def export() -> str:
+        return "exported"
+
+    call: dict[str, Any] = {"name": "export", "arguments": {}, "capabilities": URL_MODE}
+    messages = []
+    for plan in ("pro", "team"):
+        result = rpc(app, "tools/call", "anna", era="2026-07-28", **call).json()["result"]
+        ((key, question),) = result["inputRequests"].items()
+        messages.append(question["params"]["message"])
+        plans.add(plan)
+        answers = call.get("inputResponses", {}) | {key: {"action": "accept"}}
+        call |= {"requestState": result["requestState"], "inputResponses": answers}
+    last = rpc(app, "tools/call", "anna", era="2026-07-28", **call).json()["result"]
+
+    assert messages == [
+        f"You have no active subscription {plan!r}. Subscribe to use exports"
+        for plan in ("pro", "team")
+    ]
+    assert last["structuredContent"] == {"result": "exported"}
 
 
 def test_a_client_without_url_mode_is_not_asked(tmp_path: Path) -> None:

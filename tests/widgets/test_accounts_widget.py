@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 
 import httpx
 import pytest
 from tests.conftest import ROOT, serving
 from tests.widgets.browser_driver import PAGES, Browser, Loopback, Response, page
+from tests.widgets.two_hosts import forward_to
 
-FORWARDED = ("accept", "content-type", "mcp-protocol-version", "mcp-method", "mcp-name")
 HOSTS = pytest.mark.parametrize("host_name", ["AppsHost", "ChatGpt"])
 ROWS = "[...document.querySelectorAll('#{} tr')].map((row) => row.innerText.replace(/\\s+/g, ' '))"
 
@@ -24,18 +23,11 @@ class Host:
         self._sandbox = sandbox
         self._bank = bank
         self.url = ""
-        self._token = ""
-
-    def forward(self, request: BaseHTTPRequestHandler) -> Response:
-        headers = {name: request.headers[name] for name in FORWARDED if name in request.headers}
-        headers["authorization"] = f"Bearer {self._token}"
-        body = request.rfile.read(int(request.headers.get("content-length", 0)))
-        got = self._bank.request(request.command, "/mcp", content=body, headers=headers)
-        return Response(got.content, got.headers.get("content-type", ""), {}, got.status_code)
 
     def show(self, host: str, user: str, tool: str, **arguments: str) -> None:
         asked = {"user": user, "scopes": ["accounts:read"]}
-        self._token = self._bank.post("/dev/token", json=asked).json()["access_token"]
+        token = self._bank.post("/dev/token", json=asked).json()["access_token"]
+        self._bank.headers["authorization"] = f"Bearer {token}"
         self.browser.open(self.url)
         given = {"sandbox": self._sandbox, "tool": tool, "args": arguments}
         self.browser.run(f"openIn{host}({json.dumps(given)})")
@@ -56,7 +48,7 @@ def host(browser: Browser, sandbox_url: str) -> Iterator[Host]:
         routes = {
             "/accounts-hosts.html": page("hosts.html"),
             "/hosts.js": lambda _: Response(script, "text/javascript; charset=utf-8"),
-            "/mcp": made.forward,
+            "/mcp": forward_to(bank),
         }
         with Loopback(routes) as pages:
             made.url = f"{pages.url}/accounts-hosts.html"

@@ -47,7 +47,7 @@ def two_hosts(browser: Browser, sandbox: str) -> Iterator[Hosts]:
         patch.dict(os.environ, {"DECLARED": declared.url}),
         serving(WIDGETS) as server,
         httpx.Client(base_url=server.url) as http,
-        Loopback({**routes, "/mcp": _forward(http)}) as pages,
+        Loopback({**routes, "/mcp": forward_to(http)}) as pages,
     ):
         yield Hosts(browser, f"{pages.url}/hosts.html", sandbox, declared, undeclared)
 
@@ -58,7 +58,7 @@ def _readable() -> Loopback:
     return Loopback({"/": lambda _: Response(b"reached", "text/plain", open_to_all)})
 
 
-def _forward(http: httpx.Client) -> Route:
+def forward_to(http: httpx.Client) -> Route:
     """Passes MCP requests on: a host is a client of the server, its page is not."""
 
     def forward(request: BaseHTTPRequestHandler) -> Response:

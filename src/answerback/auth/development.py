@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from ..authentication import AuthPage
-from ..errors import InvalidInput
+from ..errors import InvalidInput, needs_extra
 from .oauth import OAuth, OAuthOptions
 from .urls import is_loopback_url
 
@@ -39,12 +39,14 @@ class DevelopmentOAuth(OAuth):
     """
 
     loopback_only = True
+    has_own_url = True
+    """Whether the author gave the URL; else `serve` gives it."""
 
     def __init__(self, *, url: str, **options: Unpack[OAuthOptions]) -> None:
         if not is_loopback_url(url):
             raise ValueError(f"url={url!r} should be of this machine: test tokens are for it alone")
-        from joserfc import jwk
-
+        with needs_extra("auth"):
+            from joserfc import jwk
         self._key = jwk.generate_key("EC", "P-256", parameters={"kid": _KID})
         parts = urlsplit(url)
         options = {**options, "jwks": {"keys": [self._key.as_dict(private=False)]}}

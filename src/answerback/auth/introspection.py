@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..authentication import CannotAuthenticate
 from .bearer import invalid_token
+from .seen_tokens import digest_of
 from .urls import is_secure
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 _MAX_REQUESTS = 32
 """The most questions to the issuer at a time; anyone can cause one with a new token."""
+_INACTIVE_SECONDS = 5.0
+"""Seconds in which the issuer is not asked again about a token that is not active."""
+_MAX_INACTIVE = 1000
 
 
 class Introspection(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,17 +49,28 @@ class Introspector:
         self._provider = provider
         self._settings = settings
         self._running = 0
+        self._inactive: dict[bytes, float] = {}
+        """The digests of tokens that are not active, each with the time until it is used."""
 
     async def claims(self, token: bytes) -> Mapping[str, Any]:
         """The claims of a token; raises Unauthorized if the issuer says that it is not active."""
+        digest = digest_of(token)
+        if monotonic() < self._inactive.get(digest, 0.0):
+            raise invalid_token("the token is not active")
         if self._running >= _MAX_REQUESTS:
             raise CannotAuthenticate("too many tokens wait for the issuer")
         self._running += 1
         try:
-            found = await asyncio.shield(asyncio.ensure_future(self._ask(token)))
+            found = await self._ask(token)
+        except CannotAuthenticate as exc:
+            _log_failure(str(exc))
+            raise
         finally:
             self._running -= 1
         if found.get("active") is not True:
+            if len(self._inactive) >= _MAX_INACTIVE:
+                del self._inactive[next(iter(self._inactive))]
+            self._inactive[digest] = monotonic() + _INACTIVE_SECONDS
             raise invalid_token("the token is not active")
         return found
 
@@ -64,3 +79,9 @@ class Introspector:
         url = settings.url or await self._provider.endpoint("introspection_endpoint")
         form = {"token": token.decode("ascii"), "token_type_hint": "access_token"}
         return await self._provider.post(url, form, (settings.client_id, settings.client_secret))
+
+
+def _log_failure(reason: str) -> None:
+    import logging
+
+    logging.getLogger("answerback.auth").warning("introspection at the issuer: %s", reason)

@@ -92,15 +92,18 @@ class OAuth:
 
     @classmethod
     def development(
-        cls, url: str = "http://127.0.0.1:8000/mcp", **options: Unpack[OAuthOptions]
+        cls, url: str | None = None, **options: Unpack[OAuthOptions]
     ) -> DevelopmentOAuth:
         """OAuth without an issuer: the server itself issues test tokens, on this machine alone.
 
-        `POST /dev/token` and the command `token` give a token for any user.
+        `POST /dev/token` and the command `token` give a token for any user. Without a *url* it is
+        that of the server, as `serve` starts it.
         """
         from .development import DevelopmentOAuth
 
-        return DevelopmentOAuth(url=url, **options)
+        made = DevelopmentOAuth(url=url or "http://127.0.0.1:8000/mcp", **options)
+        made.has_own_url = url is not None
+        return made
 
     @property
     def pages(self) -> Mapping[str, AuthPage]:
@@ -150,8 +153,10 @@ class OAuth:
 
     def www_authenticate(self, challenge: Challenge) -> str:
         """The value of the `WWW-Authenticate` header for a challenge."""
-        if not challenge.scopes and self.scopes and challenge.status == 401:
-            challenge = msgspec.structs.replace(challenge, scopes=self.scopes)
+        if self.scopes and challenge.status != 400:
+            # Clients ask for exactly these scopes; without ours the new token would be refused.
+            needed = dict.fromkeys((*self.scopes, *challenge.scopes))
+            challenge = msgspec.structs.replace(challenge, scopes=tuple(needed))
         return challenge_header("Bearer", challenge, resource_metadata=self._metadata_url)
 
     def forget_tokens(self) -> None:

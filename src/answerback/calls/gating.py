@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from ..authentication import Challenge
-from ..context import Context
+from ..context import Context, ContextOfApp
 from ..dialects.common import refusal_meta
 from ..errors import CODES, UNKNOWN_ERROR, Forbidden, ToolError
 from ..peer import NeedsInput
@@ -52,6 +52,12 @@ class GateContext(Context):
         """A gate sends nothing to the client."""
 
     log = progress
+
+
+class GateContextOfApp(GateContext, ContextOfApp):
+    """The Context of a gate of an app that includes the tool's own: the state is that app's."""
+
+    __slots__ = ()
 
 
 async def decode_behind_gates(
@@ -108,6 +114,8 @@ async def _pass(
     gate: Gate, arguments: dict[str, Any], ctx: GateContext, call: Call, run: Runner
 ) -> None:
     """Return if the gate lets the call pass."""
+    if gate.app is not None:
+        ctx = GateContextOfApp(call, gate.app)
     try:
         if gate.inline:
             value = gate.fn(ctx, **arguments)

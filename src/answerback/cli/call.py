@@ -63,7 +63,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         text = tool_help(app.tools[name], program.command_line("call", target))
         write_stdout(out, f"{printable(text)}\n".encode())
         return 0
-    reply = _call(app, name, pairs, options.json, stdin)
+    reply = _call(app, name, pairs, options, stdin)
     if reply.error is not None:
         list_command = program.command_line("list", target)
         advice = None if name in app.tools else f"`{list_command}` shows the tools"
@@ -74,13 +74,15 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 def _options(program: Program, arguments: Sequence[str]) -> Any:
     """The options; argparse is left out if there are none, as each call pays for its import."""
     if not any(each.startswith("-") for each in arguments):
-        none: dict[str, Any] = {"help": False, "json": None, "dialect": None}
+        none: dict[str, Any] = {"help": False, "json": None, "dialect": None, "user": None}
         return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
     parser = _parser(program)
     options, unknown = parser.parse_known_intermixed_args([*arguments])
     if unknown:
         name = unknown[0].lstrip("-").partition("=")[0] or "x"
         parser.error(f"{unknown[0]} is not an option; write an argument as {name}=value")
+    if options.scope and options.user is None:
+        parser.error("--scope needs --user")
     return options
 
 
@@ -114,6 +116,10 @@ def _parser(program: Program) -> ArgumentParser:
         choices=get_args(Dialect),
         help="print JSON in this dialect (piped: the contract's)",
     )
+    parser.add_argument("--user", metavar="NAME", help="call as this user, for tools with gates")
+    parser.add_argument(
+        "--scope", action="append", default=[], help="a scope of the user; may be repeated"
+    )
     add_tag_options(parser)
     return parser
 
@@ -126,15 +132,20 @@ def _print_tools(app: App) -> int:
     return 2
 
 
-def _call(
-    app: App, name: str, pairs: Sequence[str], json_option: str | None, stdin: int
-) -> Reply[Any]:
-    arguments = read_arguments(app.tools.get(name), pairs, json_option, stdin)
+def _call(app: App, name: str, pairs: Sequence[str], options: Any, stdin: int) -> Reply[Any]:
+    arguments = read_arguments(app.tools.get(name), pairs, options.json, stdin)
     if isinstance(arguments, Reply):
         return arguments
     peer = TerminalPeer(stdin)
+    call = Call(name, arguments, peer, wire="call")
+    if options.user is not None:
+        from ..authentication import User
+
+        # The issuer of the app, so that the links of gates are for the user who logs in there.
+        issuer: str = getattr(app.auth, "issuer", "")
+        call.user = User(subject=options.user, issuer=issuer, scopes=frozenset(options.scope))
     try:
-        return call_once(app, Call(name, arguments, peer, wire="call"))
+        return call_once(app, call)
     finally:
         peer.clear_progress()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..wires.standard_streams import take_stdout
 from .program import (
@@ -65,10 +65,18 @@ def list_tools(app: App) -> str:
 
 
 def _summary(tool: Tool) -> str:
-    """The first line of the description, and the widget that shows the reply."""
+    """The first line of the description, the widget that shows the reply, and the gates."""
     summary = tool.description.partition("\n")[0]
-    widget = tool.settings.widget
-    return summary if widget is None else f"{summary} (widget: {widget})".lstrip()
+    if tool.settings.widget is not None:
+        summary += f" (widget: {tool.settings.widget})"
+    if tool.gates is not None:
+        summary += f" (requires {', '.join(map(_gate_name, tool.gates.given))})"
+    return summary.lstrip()
+
+
+def _gate_name(gate: Any) -> str:
+    name: str = getattr(gate, "label", "") or getattr(gate, "__name__", type(gate).__name__)
+    return name
 
 
 def _row(call: str, summary: str, width: int) -> str:

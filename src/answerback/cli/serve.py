@@ -46,13 +46,14 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
     collect_garbage_less_often()
     switch_threads_sooner()
+    wants_test_tokens = options.dev_auth or not getattr(app.auth, "has_own_url", True)
     if given is not None:
-        if options.dev_auth:
+        if wants_test_tokens:
             _accept_test_tokens(app, server, given.listener)
         return serve(app, _handlers(app, server), server, given.listener)
     listener = bind(server)
     try:
-        if options.dev_auth:
+        if wants_test_tokens:
             _accept_test_tokens(app, server, listener)
         return serve(app, _handlers(app, server), server, listener)
     finally:
@@ -80,7 +81,7 @@ def _accept_test_tokens(app: App, server: ServeOptions, listener: socket) -> Non
     try:
         app.auth = development_of(app.auth, base)
     except ValueError:
-        raise BadOption(f"--dev-auth is for this machine alone, and not for {base}") from None
+        raise BadOption(f"test tokens are for this machine alone, and not for {base}") from None
 
 
 def _reload(program: Program, target: str | None, server: ServeOptions) -> int:

@@ -79,6 +79,7 @@ class LoginGate:
     inline: ClassVar[bool] = True
     is_async: ClassVar[bool] = False
     codes = (LOGIN_REQUIRED,)
+    label: ClassVar[str] = "login"
 
     def __init__(self, hide: bool) -> None:
         self.hide = hide
@@ -86,6 +87,9 @@ class LoginGate:
     def refuse_user(self, user: Any) -> Refusal | None:
         """The refusal of *user*; None lets the user pass."""
         return None if user is not None else login_refusal()
+
+    def __repr__(self) -> str:
+        return "login()"
 
     def __call__(self, ctx: Context) -> Refusal | None:
         return None if ctx.user is not None else login_refusal()
@@ -100,6 +104,7 @@ class ScopeGate:
 
     def __init__(self, names: tuple[str, ...], hide: bool) -> None:
         self.scopes = names
+        self.label = f"scope {' '.join(names)}"
         self.hide = hide
         self._needed = frozenset(names)
 
@@ -122,6 +127,9 @@ class ScopeGate:
             scopes=self.scopes,
         )
 
+    def __repr__(self) -> str:
+        return f"scope({', '.join(map(repr, self.scopes))})"
+
     def __call__(self, ctx: Context) -> Refusal | None:
         return self.refuse_user(ctx.user)
 
@@ -138,10 +146,14 @@ class EntitlementGate:
         self.is_async: bool = callable_kind(check).is_async
         # A runner looks at `is_async` to find out how to call this.
         self.__name__ = "subscription" if code == SUBSCRIPTION_REQUIRED else "linked"
+        self.label = f"{self.__name__} {name}"
         self._name = name
         self._check = check
         self._feature = feature
         self._page = None if url is None else check_gate_page(url)
+
+    def __repr__(self) -> str:
+        return f"{self.__name__}({self._name!r})"
 
     def __call__(self, ctx: Context) -> Any:
         if self.is_async:

@@ -7,6 +7,7 @@ host may have added them since.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from .key_table import KEYS, Place, ValueKind
@@ -55,7 +56,7 @@ def _refuse_key(name: str, place: Place) -> None:
         first = next(key.places[0] for key in KEYS if key.name == name)
         right = f"give it by {_GIVEN_BY[first]}" if first in _GIVEN_BY else _SENT_BY_CLIENTS
         raise ValueError(f"{name!r} does not belong on {_NOUNS[place]}; {right}")
-    near = _near(name, sorted(_NAMES))
+    near = _near_key(name)
     if near is not None:
         raise ValueError(f"no metadata key is named {name!r}; did you mean {near!r}?")
 
@@ -84,6 +85,12 @@ def _refuse_value(value: Any, expected: str, path: str) -> NoReturn:
     shown = repr(value)
     shown = shown if len(shown) <= 100 else f"{shown[:97]}..."
     raise TypeError(f"{path} should be {expected}, not {shown}")
+
+
+@lru_cache(256)
+def _near_key(name: str) -> str | None:
+    """Cached, because a reply may have a new key of a host in every call."""
+    return _near(name, sorted(_NAMES))
 
 
 def _near(name: str, known: Iterable[str]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import zip_longest
 from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
@@ -18,14 +19,19 @@ if TYPE_CHECKING:
     from .tool import Tool
 
 
+_CONTEXT_NAMES = ("ctx", "context", "_")
+
+
 class Gate:
     """One gate. A runner runs it as it runs a tool, so it has the members that a runner needs."""
 
     around: tuple[Any, ...] = ()
     noun = "gate"
 
-    def __init__(self, fn: Callable[..., Any], timeout: float) -> None:
+    def __init__(self, fn: Callable[..., Any], timeout: float, app: Any = None) -> None:
         self.fn = fn
+        self.app = app
+        """The app whose gate it is, if that app includes the tool's own; else None."""
         hints = _checked_hints(fn)
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.context, *parameters = hints
@@ -40,9 +46,9 @@ class Gate:
 
     def check_parameters(self, tool: Tool) -> None:
         """Raise TypeError for a parameter that *tool* does not have, or that has another type."""
+        if not self.parameters:
+            return
         known = {each.target: each.annotation for each in tool.signature.parameters}
-        if self.context in known:
-            raise TypeError(_context_first(self.name))
         for name in self.parameters:
             if name not in known:
                 found = similar_names(name, known, limit=1)
@@ -96,16 +102,19 @@ class Gates:
 
     @cached_property
     def _all(self) -> list[Gate]:
-        merged: list[Callable[..., Any]] = []
+        merged: list[Gate] = []
         has_scopes = False
-        for each in self.given:
+        tool = self._tool
+        including = () if tool.is_widget else tool.path[:-1]
+        apps = [app for app in including for _ in app.requires]
+        for each, app in zip_longest(self.given, apps):
             if not getattr(each, "scopes", ()):
-                merged.append(each)
+                merged.append(Gate(each, self._timeout, app))
             elif not has_scopes:
                 has_scopes = True
                 whole: Any = each
-                merged.append(whole.with_scopes(self.scopes))
-        return [Gate(each, self._timeout) for each in merged]
+                merged.append(Gate(whole.with_scopes(self.scopes), self._timeout, app))
+        return merged
 
     @cached_property
     def early(self) -> tuple[Gate, ...]:
@@ -116,8 +125,7 @@ class Gates:
     def late(self) -> tuple[Gate, ...]:
         """The gates that take arguments of the tool."""
         for each in self._all:
-            if each.parameters or each.context not in ("ctx", "context"):
-                each.check_parameters(self._tool)
+            each.check_parameters(self._tool)
         return tuple(each for each in self._all if each.parameters)
 
 
@@ -149,7 +157,8 @@ def checked_gates(given: Any) -> tuple[Callable[..., Any], ...]:
 
 
 def _written(given: Any) -> str:
-    return repr(given) if isinstance(given, str) else getattr(given, "__name__", "…")
+    is_function = isinstance(given, FunctionType)
+    return given.__name__ if is_function else repr(given)
 
 
 def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
@@ -159,13 +168,11 @@ def _checked_hints(fn: Callable[..., Any]) -> dict[str, Any]:
     check_callable(source, f"gate {name!r}")
     hints = parameter_hints(fn)
     first = next(iter(hints), None)
-    if first is None or not (hints[first] in (None, Any) or is_context(hints[first])):
-        raise TypeError(_context_first(name))
+    # Without a type its name must tell, so that nobody takes it for an argument or the user.
+    is_named = first in _CONTEXT_NAMES and hints[first] in (None, Any)
+    if first is None or not (is_named or is_context(hints[first])):
+        raise TypeError(f"the first parameter of gate {name!r} must be ctx: def {name}(ctx)")
     return hints
-
-
-def _context_first(name: str) -> str:
-    return f"the first parameter of gate {name!r} must be ctx: def {name}(ctx)"
 
 
 def _arguments_of(tool: Tool, known: Sequence[str] | dict[str, Any]) -> str:

@@ -79,8 +79,8 @@ class AuthenticationStep:
             user = _checked(await self._auth.authenticate(credentials))
         except Unauthorized as exc:
             return self._refusal(exc.challenge)
-        except CannotAuthenticate as exc:
-            return _unavailable(exc)
+        except CannotAuthenticate:
+            return _unavailable()
         except Exception:  # noqa: BLE001 -- an author's authenticator ends one request only
             log_internal_error("authentication")
             return RefusedRequest(failure("Internal server error"), ())
@@ -129,10 +129,7 @@ def _checked(user: Any) -> User | None:
     )
 
 
-def _unavailable(exc: CannotAuthenticate) -> RefusedRequest:
-    import logging
-
-    logging.getLogger("answerback.auth").warning("a token cannot be checked: %s", exc)
+def _unavailable() -> RefusedRequest:
     reply = failure("The token cannot be checked now; try again later", code="UNAVAILABLE")
     return RefusedRequest(reply, (("Retry-After", "5"),))
 

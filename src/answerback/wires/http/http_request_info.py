@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from ...authentication import User
 
 
+_CREDENTIALS = (b"authorization", b"x-api-key")
+"""A tool that passes its headers on must not pass these on."""
+
+
 class AsgiRequestInfo(RequestInfo):
     """The data in an ASGI scope."""
 
@@ -20,9 +24,12 @@ class AsgiRequestInfo(RequestInfo):
 
     @cached_property
     def headers(self) -> RequestHeaders:
-        pairs = self._source["headers"]
+        """The headers, without the credentials that the app's `auth=` has checked."""
+        hidden = _CREDENTIALS if _is_authenticated(self._source.get("user")) else ()
         return RequestHeaders(
-            (name.decode("latin-1"), value.decode("latin-1")) for name, value in pairs
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in self._source["headers"]
+            if name not in hidden
         )
 
     @property
@@ -55,6 +62,9 @@ class CgiRequestInfo(RequestInfo):
             for name in self._source
             if name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")
         }
+        if self.authenticated is not None:
+            names.pop("HTTP_AUTHORIZATION", None)
+            names.pop("HTTP_X_API_KEY", None)
         return RequestHeaders(
             (header, os.fsencode(self._source[name]).decode("latin-1"))
             for name, header in names.items()
@@ -74,3 +84,12 @@ class CgiRequestInfo(RequestInfo):
             return self.authenticated
         user = os.fsencode(self._source.get("REMOTE_USER", ""))
         return user.decode("utf-8", "backslashreplace") or None
+
+
+def _is_authenticated(user: object) -> bool:
+    """Whether the app's `auth=` put the user into the scope, rather than another framework."""
+    if user is None:
+        return False
+    from ...authentication import User
+
+    return isinstance(user, User)

@@ -232,7 +232,8 @@ def _own_pages(registry: Registry, url: str) -> Iterator[str]:
 
 def _test_tokens(registry: Registry, url: str) -> Iterator[str]:
     if getattr(registry.auth, "loopback_only", False):
-        yield f"  tokens     POST {url}/dev/token"
+        command = f"answerback token {url} --user NAME"
+        yield f"  tokens     POST {url}/dev/token, or: {command}"
         yield "WARNING: DEVELOPMENT AUTH: anyone on this machine gets a token for any user"
 
 
