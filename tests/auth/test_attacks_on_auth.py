@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -15,11 +17,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from tests.auth.issuer import Issuer, encode, running_issuer
-from tests.auth.requests import PATHS, Caller, oauth_caller
+from tests.auth.requests import CALL, PATHS, Caller, oauth_caller
 
 from answerback import App
 from answerback.auth import ApiKeys, Introspection, OAuth
 from answerback.authentication import Credentials
+from answerback.gates import login
 
 
 def test_a_token_whose_header_is_nested_deeply_is_refused_at_every_depth(issuer: Issuer) -> None:
@@ -223,3 +226,68 @@ def test_the_repr_of_credentials_shows_neither_headers_nor_the_query() -> None:
     shown = repr(Credentials("POST", "/mcp", b"access_token=secret-query", headers))
 
     assert shown == "<Credentials POST /mcp>"
+
+
+@pytest.mark.parametrize("value", [False, True, "", "alice", 0, {}])
+@pytest.mark.parametrize("path", PATHS)
+def test_a_value_of_an_authenticator_that_is_no_user_lets_nobody_in(
+    value: Any, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Odd(Broken):
+        async def authenticate(self, credentials: Any) -> Any:
+            return value
+
+    caller = Caller(Odd())
+
+    @caller.app.tool(requires=[login()])
+    def private() -> str:
+        caller.ran.append("private")
+        return "private"
+
+    body = {**CALL, "params": {"name": "private"}}
+    response = caller.send(
+        "POST", path.replace("who", "private"), json={} if "who" in path else body
+    )
+
+    assert response.status_code == 500
+    assert f"returned {type(value).__name__}" in caplog.text
+    assert caller.ran == []
+
+
+FIRST_TOKEN = """
+import asyncio, sys, threading
+
+threads = {}
+
+class Watch:
+    def find_spec(self, name, path=None, target=None):
+        threads.setdefault(name, threading.current_thread() is threading.main_thread())
+
+sys.meta_path.insert(0, Watch())
+from answerback.auth import OAuth
+from answerback.authentication import Credentials, Unauthorized
+
+auth = OAuth(issuer="https://id.example.com", url="https://example.com/mcp", jwks={"keys": []})
+asked = Credentials("POST", "/mcp", b"", [(b"authorization", b"Bearer a.b.c")])
+
+async def main():
+    requests = [auth.authenticate(asked) for _ in range(3)]
+    found = await asyncio.gather(*requests, return_exceptions=True)
+    kinds = {type(each).__name__ for each in found}
+    print(kinds, threads["joserfc.jws"], threads["httpx2._client"])
+
+asyncio.run(main())
+"""
+
+
+def test_the_first_token_does_not_stop_the_event_loop_for_imports() -> None:
+    """They take some 200 milliseconds, so a thread beside the event loop does them."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_TOKEN],
+        env={"PYTHONPATH": ":".join(sys.path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+    assert done.stdout == "{'Unauthorized'} False False\n", done.stderr

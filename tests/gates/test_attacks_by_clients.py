@@ -6,11 +6,12 @@ import asyncio
 import json
 from typing import Any
 
+import httpx
 import pytest
 from tests.gates.named_users import authenticated, gated_app, post, request, rpc
 
 from answerback import App, Context
-from answerback.gates import Refusal, scope
+from answerback.gates import Refusal, login, scope
 
 
 def guides() -> App:
@@ -258,3 +259,24 @@ def test_changes_of_a_hidden_resource_are_not_told_to_those_who_subscribed_to_it
 
     assert b"note://payroll" in frames[0]
     assert [b"note://payroll" in frame for frame in frames[1:]] == [False]
+
+
+@pytest.mark.parametrize("user", ["", False, 0, None])
+def test_a_user_of_middleware_that_is_empty_is_not_logged_in(user: Any) -> None:
+    app = App("bank")
+
+    @app.tool(requires=[login()])
+    def balance() -> int:
+        return 1
+
+    serve: Any = app.asgi(hosts=["test"])
+
+    async def with_user(scope: Any, receive: Any, send: Any) -> None:
+        await serve({**scope, "user": user}, receive, send)
+
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(with_user)
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.post("/functions/balance", json={})
+
+    assert asyncio.run(send()).status_code == 401

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -265,6 +266,16 @@ def test_an_async_gate_that_takes_too_long_refuses_the_call() -> None:
     assert reply.error.code == "TIMED_OUT"
     assert "gate" in reply.error.message
     assert time.monotonic() - began < 5
+
+
+def test_an_async_gate_that_takes_too_long_and_ignores_its_cancellation_refuses_the_call() -> None:
+    async def hang(ctx: Context) -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    reply = call(app_with(hang, limits=Limits(gates=0.05)), "orders", customer=CUSTOMER)
+
+    assert reply.error.code == "TIMED_OUT"
 
 
 def test_a_plain_gate_that_takes_too_long_refuses_the_call() -> None:

@@ -76,7 +76,8 @@ class IdentityProvider:
     async def _request(self, method: str, url: str, **options: Any) -> dict[str, Any]:
         # A scheme may be in capitals.
         if self._tls is None and urlsplit(url).scheme == "https":
-            self._tls = httpx2.create_ssl_context()
+            # It reads hundreds of certificates.
+            self._tls = await asyncio.to_thread(httpx2.create_ssl_context)
         try:
             async with (
                 asyncio.timeout(TIMEOUT),

@@ -131,7 +131,8 @@ class OAuth:
         digest = digest_of(token)
         user = self._seen.find(digest)
         if user is None:
-            user, until = await self._checker.check(token)
+            check = self._check or await self._load_check()
+            user, until = await check.check(token)
             self._seen.keep(digest, user, until)
         elif self._check is not None:
             self._check.refresh_keys()
@@ -162,17 +163,24 @@ class OAuth:
         """Check every token anew, such as after a token was revoked."""
         self._seen.clear()
 
-    @property
-    def _checker(self) -> TokenCheck:
-        if self._check is None:
-            # Imported with the first token: it needs cryptography and an HTTP client.
-            from .token_check import TokenCheck
+    async def _load_check(self) -> TokenCheck:
+        # Imported with the first token: it needs cryptography and an HTTP client. That takes
+        # 200 milliseconds, and other requests go on meanwhile.
+        import asyncio
 
-            self._check = TokenCheck(self._expected, self.options, self._seen.clear)
+        check_type = await asyncio.to_thread(_token_check)
+        if self._check is None:
+            self._check = check_type(self._expected, self.options, self._seen.clear)
         return self._check
 
     def __repr__(self) -> str:
         return f"<OAuth issuer={self.issuer!r} url={self.url!r}>"
+
+
+def _token_check() -> type[TokenCheck]:
+    from .token_check import TokenCheck
+
+    return TokenCheck
 
 
 def _check_names(options: OAuthOptions) -> None:

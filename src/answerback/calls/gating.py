@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Coroutine, Generator, Mapping, Sequence
+from time import monotonic
 from types import CoroutineType, coroutine
 from typing import Any, NoReturn
 
@@ -24,7 +25,7 @@ from ..tools.tool import Tool
 from .call import Call
 from .failures import error_for, must_propagate
 from .reply_check import checked_error, reply_to
-from .runners import LargeDecoder, Runner, with_timeout
+from .runners import LargeDecoder, Runner, timed_out, with_timeout
 
 _LOGIN = ("LOGIN_REQUIRED", "UNAUTHENTICATED")
 
@@ -155,12 +156,17 @@ def _start(gate: Any, steps: Any) -> Any:
         waiting = steps.send(None)
     except StopIteration as stop:
         return stop.value
-    return with_timeout(gate, _go_on(steps, waiting))
+    return with_timeout(gate, _go_on(gate, steps, waiting))
 
 
-async def _go_on(steps: Coroutine[Any, Any, Any], waiting: Any) -> Any:
+async def _go_on(gate: Any, steps: Coroutine[Any, Any, Any], waiting: Any) -> Any:
     """Await a coroutine that has begun already and waits."""
-    return await _rest(steps, waiting)
+    began = monotonic()
+    value = await _rest(steps, waiting)
+    # It may have ignored its cancellation, and let the call pass.
+    if monotonic() - began >= gate.timeout:
+        raise timed_out(gate)
+    return value
 
 
 @coroutine

@@ -76,7 +76,7 @@ class AuthenticationStep:
         if credentials.path in PUBLIC:
             return None
         try:
-            user = await self._auth.authenticate(credentials)
+            user = _checked(await self._auth.authenticate(credentials))
         except Unauthorized as exc:
             return self._refusal(exc.challenge)
         except CannotAuthenticate:
@@ -118,6 +118,15 @@ class AuthenticationStep:
             failure(message[:1].upper() + message[1:], code=code),
             (header, ("Cache-Control", "no-store")),
         )
+
+
+def _checked(user: Any) -> User | None:
+    """The user; raises TypeError for another value, which a gate could take for a user."""
+    if user is None or isinstance(user, User):
+        return user
+    raise TypeError(
+        f"authenticate() returned {type(user).__name__}; return a User, or None without credentials"
+    )
 
 
 def _unavailable() -> RefusedRequest:
