@@ -111,6 +111,8 @@ class AuthenticationStep:
 
     def _refusal(self, challenge: Challenge) -> RefusedRequest:
         header = ("WWW-Authenticate", self._auth.www_authenticate(challenge))
+        if challenge.error is not None:
+            _log_refusal(challenge)
         code = _CODES.get(challenge.error, "INVALID_TOKEN")
         message = challenge.description or "This needs a token"
         # A response to one client must not be stored for another.
@@ -127,6 +129,13 @@ def _checked(user: Any) -> User | None:
     raise TypeError(
         f"authenticate() returned {type(user).__name__}; return a User, or None without credentials"
     )
+
+
+def _log_refusal(challenge: Challenge) -> None:
+    """The reason never contains a part of the token."""
+    import logging
+
+    logging.getLogger("answerback.auth").info("credentials were refused: %s", challenge.description)
 
 
 def _unavailable() -> RefusedRequest:
