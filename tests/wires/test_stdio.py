@@ -18,6 +18,14 @@ from typing import Any
 import pytest
 from tests.wires.processes import state_of, wait_until
 
+from answerback import App, ToolError
+from answerback.calls.call import Call
+from answerback.calls.runners import run_in_new_loop
+from answerback.mcp.mcp_peer import McpPeer
+from answerback.mcp.session import ClientCapabilities
+from answerback.versions import LATEST_STATEFUL
+from answerback.wires.stdio.thread_limit import ThreadLimit, run_within
+
 FILE = """
 import threading, time
 from pathlib import Path
@@ -402,6 +410,20 @@ def test_a_call_that_waits_for_a_thread_can_be_cancelled(limited: Client, tmp_pa
 
     assert sorted(limited.read()["id"] for _ in range(3)) == [0, 1, 3]
     assert not list(tmp_path.glob("never.*"))
+
+
+def test_a_call_that_is_cancelled_before_it_gets_a_thread_does_not_run() -> None:
+    ran: list[str] = []
+    tool = App("cancelled").add_tool(lambda: ran.append("it"), name="record")
+    peer = McpPeer(1, LATEST_STATEFUL, ClientCapabilities())
+    call = Call("record", peer=peer)
+    run = run_within(ThreadLimit(2), run_in_new_loop)
+    peer.cancel()
+
+    with pytest.raises(ToolError, match="was cancelled"):
+        run(tool, {}, call)
+
+    assert ran == []
 
 
 def test_calls_are_refused_when_all_threads_are_lost(limited: Client, tmp_path: Path) -> None:

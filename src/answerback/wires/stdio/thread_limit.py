@@ -106,6 +106,9 @@ class ThreadLimit:
 
     def enter(self, call: Call, seconds: float | None = None) -> bool:
         """Wait for a turn; False after *seconds*. Raises Unavailable if all threads are lost."""
+        if _is_lost(call):
+            # The cancellation was read before this call came here.
+            raise _cancelled()
         with self._lock:
             if not self._waiting and len(self._running) < self._size:
                 self._running.add(call)
@@ -126,7 +129,7 @@ class ThreadLimit:
                 self._waiting.remove(waiter)
             lost = self._lost()
         if _is_lost(call):
-            raise ToolError("The call was cancelled", code="CANCELLED")
+            raise _cancelled()
         if not timed_out:
             message = f"All {lost} threads are held by calls that timed out or were cancelled"
             raise Unavailable(message, retryable=True, hint="try again later")
@@ -181,6 +184,10 @@ class ThreadLimit:
                 continue
             waiter.event.set()
         self._waiting = still_waiting
+
+
+def _cancelled() -> ToolError:
+    return ToolError("The call was cancelled", code="CANCELLED")
 
 
 def _is_lost(call: Call) -> bool:
