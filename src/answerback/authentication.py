@@ -134,3 +134,22 @@ def checked_authenticator(given: Any) -> Authenticator:
 
 
 _METHODS = ("authenticate", "www_authenticate")
+
+
+def bearer_challenge(challenge: Challenge, **more: str) -> str:
+    """The value of `WWW-Authenticate` (RFC 6750); *more* are further parameters."""
+    parameters = {
+        "error": challenge.error or "",
+        "error_description": challenge.description if challenge.error else "",
+        **more,
+        "scope": " ".join(challenge.scopes),
+    }
+    written = [f'{name}="{quotable(value)}"' for name, value in parameters.items() if value]
+    return f"Bearer {', '.join(written)}" if written else "Bearer"
+
+
+def quotable(text: str) -> str:
+    """The text without the characters that RFC 6750 forbids between quotation marks."""
+    import re
+
+    return re.sub(r"[^ !#-\[\]-~]", " ", text.replace('"', "'"))

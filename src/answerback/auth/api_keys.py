@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..authentication import Challenge, Credentials, User
+from ..authentication import Challenge, Credentials, User, bearer_challenge
 from .bearer import (
     MAX_TOKEN,
     bearer_token,
-    challenge_header,
     header_values,
     invalid_request,
     invalid_token,
@@ -101,7 +100,7 @@ class ApiKeys:
 
     def www_authenticate(self, challenge: Challenge) -> str:
         """The value of `WWW-Authenticate`; there is no issuer that a client could log in at."""
-        return challenge_header("Bearer", challenge)
+        return bearer_challenge(challenge)
 
     def __repr__(self) -> str:
         return f"<ApiKeys of {len(self._users)} programs>"

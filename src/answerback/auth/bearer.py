@@ -11,7 +11,6 @@ MAX_TOKEN = 16 * 1024
 """The most bytes of a token; a longer one is refused before anything else is done with it."""
 # The characters of `token68` in RFC 9110.
 _CREDENTIALS = re.compile(rb"([A-Za-z-]+) +([A-Za-z0-9._~+/-]+=*) *")
-_FORBIDDEN = re.compile(r"[^ !#-\[\]-~]")
 _IN_QUERY = ("access_token", "api_key")
 
 
@@ -62,20 +61,3 @@ def invalid_token(reason: str) -> Unauthorized:
 
 def invalid_request(reason: str) -> Unauthorized:
     return Unauthorized(Challenge(status=400, error="invalid_request", description=reason))
-
-
-def challenge_header(scheme: str, challenge: Challenge, **more: str) -> str:
-    """The value of `WWW-Authenticate`; *more* are further parameters."""
-    parameters = {
-        "error": challenge.error or "",
-        "error_description": challenge.description if challenge.error else "",
-        **more,
-        "scope": " ".join(challenge.scopes),
-    }
-    written = [f'{name}="{quotable(value)}"' for name, value in parameters.items() if value]
-    return f"{scheme} {', '.join(written)}" if written else scheme
-
-
-def quotable(text: str) -> str:
-    """The text without the characters that RFC 6750 forbids between quotation marks."""
-    return _FORBIDDEN.sub(" ", text.replace('"', "'"))

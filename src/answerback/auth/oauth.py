@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import msgspec
 
-from ..authentication import AuthPage, Challenge, Credentials, Unauthorized, User
-from .bearer import bearer_token, challenge_header, invalid_token
+from ..authentication import AuthPage, Challenge, Credentials, Unauthorized, User, bearer_challenge
+from .bearer import bearer_token, invalid_token
 from .claims import Expectation, included_scopes
 from .seen_tokens import SeenTokens, digest_of
 from .urls import checked_url, is_secure, metadata_paths, metadata_url
@@ -155,7 +155,7 @@ class OAuth:
             # Clients ask for exactly these scopes; without ours the new token would be refused.
             needed = dict.fromkeys((*self.scopes, *challenge.scopes))
             challenge = msgspec.structs.replace(challenge, scopes=tuple(needed))
-        return challenge_header("Bearer", challenge, resource_metadata=self._metadata_url)
+        return bearer_challenge(challenge, resource_metadata=self._metadata_url)
 
     def forget_tokens(self) -> None:
         """Check every token anew, such as after a token was revoked."""

@@ -20,6 +20,7 @@ from ..registry import Registry
 from ..reply import Reply
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
+from .pipeline import NEEDS_LOOP, run_without_loop
 from .runners import AsyncRunner, Runner
 
 Kind: TypeAlias = Literal["tool", "resource", "prompt"]
@@ -182,24 +183,12 @@ def with_middleware_in_place(
             return run(tool, kwargs, call)
         invocation = Invocation(kind, tool, kwargs, call)
         if not tool.is_async and "asyncio" not in sys.modules:
-            return _step(chains.of(tool)(invocation))
+            return run_without_loop(chains.of(tool)(invocation), "middleware", NEEDS_LOOP)
         if not on_loop:
             on_loop.append(_Chains(get_runner()))
         return run_async(on_loop[0].of(tool)(invocation), call)
 
     return run_wrapped
-
-
-def _step(steps: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine that does not wait."""
-    try:
-        steps.send(None)
-    except StopIteration as stop:
-        return stop.value
-    steps.close()
-    raise RuntimeError(
-        "middleware waited without an event loop; import asyncio at the top of the module"
-    )
 
 
 class _Chains:

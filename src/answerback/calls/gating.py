@@ -24,6 +24,7 @@ from ..tools.gate_list import Gate, Gates
 from ..tools.tool import Tool
 from .call import Call
 from .failures import error_for, must_propagate
+from .pipeline import NEEDS_LOOP, run_without_loop
 from .reply_check import checked_error, reply_to
 from .runners import LargeDecoder, Runner, timed_out, with_timeout
 
@@ -142,7 +143,7 @@ def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -> Any:
     asyncio = sys.modules.get("asyncio")
     if asyncio is None:
         # As middleware: without asyncio nothing can wait, and the coroutine needs no event loop.
-        return _step(gate.fn(**arguments))
+        return run_without_loop(gate.fn(**arguments), "a gate", NEEDS_LOOP)
     if asyncio._get_running_loop() is None:
         return run(runnable, arguments, call)
     return _start(runnable, gate.fn(**arguments))
@@ -181,16 +182,6 @@ def _rest(steps: Coroutine[Any, Any, Any], waiting: Any) -> Generator[Any, Any, 
                 waiting = steps.send(sent)
     except StopIteration as stop:
         return stop.value
-
-
-def _step(steps: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine that does not wait."""
-    try:
-        steps.send(None)
-    except StopIteration as stop:
-        return stop.value
-    steps.close()
-    raise RuntimeError("a gate waited without an event loop; import asyncio at the module's top")
 
 
 def _refusal(value: Any, gate: Gate, call: Call) -> Reply[Any]:

@@ -106,14 +106,19 @@ async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
     return await ask_all(tool, call.peer)
 
 
-def run_without_loop(steps: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never waits, without an event loop."""
+def run_without_loop(steps: Coroutine[Any, Any, T], who: str = "the call", hint: str = "") -> T:
+    """Run a coroutine that never waits, without an event loop; *who* and *hint* are for errors."""
     try:
         steps.send(None)
     except StopIteration as stop:
         result: T = stop.value
         return result
-    raise RuntimeError("the call waited, and there is no loop to wait on")
+    steps.close()
+    raise RuntimeError(f"{who} waited, and there is no loop to wait on{hint}")
+
+
+NEEDS_LOOP = "; import asyncio at the top of the module"
+"""The hint for authors' code that waits: a program with asyncio gets an event loop."""
 
 
 def _max_in_place(decode_large: LargeDecoder) -> int:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..authentication import Challenge
+from ..authentication import Challenge, bearer_challenge, quotable
 
 if TYPE_CHECKING:
     from ..authentication import Authenticator
 
 WWW_AUTHENTICATE = "mcp/www_authenticate"
 """The key in `_meta` for a host that logs in by a result."""
-# RFC 6750 allows these characters between quotation marks.
-_NOT_QUOTABLE = re.compile(r"[^ !#-\[\]-~]")
 
 
 def header_value(auth: Authenticator | None, challenge: Challenge) -> str:
@@ -23,13 +20,7 @@ def header_value(auth: Authenticator | None, challenge: Challenge) -> str:
     challenge = _quotable(challenge)
     if auth is not None:
         return auth.www_authenticate(challenge)
-    parameters = {
-        "error": challenge.error or "",
-        "error_description": challenge.description if challenge.error else "",
-        "scope": " ".join(challenge.scopes),
-    }
-    written = [f'{name}="{text}"' for name, text in parameters.items() if text]
-    return f"Bearer {', '.join(written)}" if written else "Bearer"
+    return bearer_challenge(challenge)
 
 
 def in_result(auth: Authenticator | None, challenge: Challenge) -> dict[str, list[str]]:
@@ -56,10 +47,6 @@ def _quotable(challenge: Challenge) -> Challenge:
     """
     return msgspec.structs.replace(
         challenge,
-        description=_without_quotes(challenge.description),
-        scopes=tuple(map(_without_quotes, challenge.scopes)),
+        description=quotable(challenge.description),
+        scopes=tuple(map(quotable, challenge.scopes)),
     )
-
-
-def _without_quotes(text: str) -> str:
-    return _NOT_QUOTABLE.sub(" ", text.replace('"', "'"))
