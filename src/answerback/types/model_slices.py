@@ -287,14 +287,22 @@ class _SliceRun:
         made = self._validate(plan.rest, rest, loc)
         for name, (key, value) in built.items():
             built[name] = self.build(plan.fields[name], value, (*loc, key))
-        order = {key: n for n, keys in enumerate(plan.keys.values()) for key in keys}
-        depth = len(loc)
-        self.errors[known:] = sorted(
-            self.errors[known:], key=lambda each: order.get(each["loc"][depth], len(order))
-        )
+        self.errors[known:] = _in_order_of_fields(self.errors[known:], plan, len(loc))
         if made is not None:
             made.__dict__.update(built)
         return made
+
+
+def _in_order_of_fields(errors: list[Any], plan: _ModelPlan, depth: int) -> list[Any]:
+    """Return the errors of a model's fields as pydantic sorts them, undeclared keys last."""
+    order = {key: n for n, keys in enumerate(plan.keys.values()) for key in keys}
+
+    def position(error: Any) -> int:
+        key, *inside = error["loc"][depth:]
+        is_undeclared = error["type"] == "extra_forbidden" and not inside
+        return len(order) if is_undeclared else order.get(key, len(order))
+
+    return sorted(errors, key=position)
 
 
 def _line(error: Any, loc: Location) -> dict[str, Any]:
