@@ -114,9 +114,10 @@ def test_the_items_of_an_optional_list_are_validated_as_often_as_those_of_a_list
             validated.append(value)
             return value
 
-    sent: list[Any] = [*({"n": n} for n in range(LONG)), 1]
+    many = 2 * LONG
+    sent: list[Any] = [*({"n": n} for n in range(many)), 1]
 
-    assert problems_of(list[Watched], sent) == {f"x[{LONG}]"}
+    assert problems_of(list[Watched], sent) == {f"x[{many}]"}
     expected = len(validated)
-    assert problems_of(list[Watched] | None, sent) == {f"x[{LONG}]"}
+    assert problems_of(list[Watched] | None, sent) == {f"x[{many}]"}
     assert len(validated) == 2 * expected

@@ -429,5 +429,5 @@ _JSON_TYPES: dict[str, type] = {
 # Schemas that refuse each array and object, whatever is in it.
 _QUICKLY_REFUSED = frozenset({"int", "float", "bool", "str", "bytes", "decimal"})
 _QUICKLY_REFUSED |= {"date", "time", "datetime", "timedelta", "uuid", "url"}
-_ANY = any_schema()
+_ANY: Any = any_schema()
 _KNOWN_ERRORS = frozenset(get_args(ErrorType))
