@@ -179,10 +179,5 @@ def named_models(x: dict[str, Model]) -> int:
     return len(x)
 
 
-@app.tool
-def optional_models(x: list[Model] | None) -> int:
-    return len(x or ())
-
-
 if __name__ == "__main__":
     app.run()
