@@ -234,12 +234,14 @@ class _SliceRun:
     def _mapping(self, part: _Part, sent: dict[str, Any], loc: Location) -> Any:
         made, known = dict[Any, Any](), len(self.errors)
         self.containers.append(made)
-        entries = islice(sent.items(), part.schema.get("max_length"))
+        maximum = part.schema.get("max_length")
+        # The first entry behind the limit is validated, too.
+        entries = islice(sent.items(), None if maximum is None else maximum + 1)
         while len(self.errors) == known and (step := list(islice(entries, STEP))):
             for piece in self._entries(part, step, loc):
                 made.update(piece)
         if len(self.errors) == known:
-            self._check_length(part.schema, len(sent), sent, loc)
+            self._check_length(part.schema, len(made), sent, loc)
         return made
 
     def _entries(
