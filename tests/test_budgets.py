@@ -39,7 +39,7 @@ STATE = {
     "types/pydantic_types.py: _cached_adapter",
     "types/pydantic_types.py: _cached_fail_fast_validator",
     "types/pydantic_types.py: _cached_nan_validator",
-    "types/model_slices.py: _slicers",
+    "types/model_slices.py: _parts",
     "types/scalars.py: _compiled",
     "types/patterns.py: _category",
     "types/patterns.py: is_simple",

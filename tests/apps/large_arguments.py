@@ -1,6 +1,7 @@
 """Tools that accept large arguments of many types, and one quick tool beside them."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 import pydantic
 
@@ -45,6 +46,22 @@ class ModelBatch(pydantic.BaseModel):
 
 class Numbers(pydantic.BaseModel):
     numbers: list[int]
+
+
+class ModelsByName(pydantic.BaseModel):
+    models: dict[str, Model]
+
+
+class ModelTuple(pydantic.BaseModel):
+    models: tuple[Model, ...]
+
+
+class LimitedModels(pydantic.BaseModel):
+    models: Annotated[list[Model], pydantic.Field(min_length=1, max_length=10_000_000)]
+
+
+class ModelTables(pydantic.BaseModel):
+    tables: list[list[Model]]
 
 
 @app.tool
@@ -135,6 +152,31 @@ def model_batch(x: ModelBatch) -> int:
 @app.tool
 def number_model(x: Numbers) -> int:
     return len(x.numbers)
+
+
+@app.tool
+def models_by_name(x: ModelsByName) -> int:
+    return len(x.models)
+
+
+@app.tool
+def model_tuple(x: ModelTuple) -> int:
+    return len(x.models)
+
+
+@app.tool
+def limited_models(x: LimitedModels) -> int:
+    return len(x.models)
+
+
+@app.tool
+def model_tables(x: ModelTables) -> int:
+    return len(x.tables)
+
+
+@app.tool
+def named_models(x: dict[str, Model]) -> int:
+    return len(x)
 
 
 if __name__ == "__main__":

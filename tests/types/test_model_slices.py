@@ -100,3 +100,24 @@ def test_the_limits_of_a_long_list_hold() -> None:
         items: Annotated[list[Item], pydantic.Field(max_length=5)]
 
     assert problems_of(Few, {"items": [{}] * LONG}) == {"x.items"}
+
+
+def test_the_items_of_an_optional_list_are_validated_as_often_as_those_of_a_list() -> None:
+    validated: list[int] = []
+
+    class Watched(pydantic.BaseModel):
+        n: int
+
+        @pydantic.field_validator("n")
+        @classmethod
+        def _watch(cls, value: int) -> int:
+            validated.append(value)
+            return value
+
+    many = 2 * LONG
+    sent: list[Any] = [*({"n": n} for n in range(many)), 1]
+
+    assert problems_of(list[Watched], sent) == {f"x[{many}]"}
+    expected = len(validated)
+    assert problems_of(list[Watched] | None, sent) == {f"x[{many}]"}
+    assert len(validated) == 2 * expected

@@ -275,14 +275,18 @@ def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion)
     if key in coercion.union_attempts:
         return coercion.union_attempts[key]
     attempts: list[MemberAttempt] = []
+    possible = candidates(node, value)
     for lenient in (False, True) if coercion.lenient and coercion.texts.left > 0 else (False,):
         if not all(attempt.coercion.problems for attempt in attempts):
             break
         if lenient and (inside := unpack(value, coercion)) is not value:
             # Once for all members, so that nested text does not take exponential time.
             return _attempt_union(node, inside, path, coercion)
-        for kind in node.members if lenient else candidates(node, value):
+        for kind in node.members if lenient else possible:
             fork = coercion.fork(lenient=lenient)
+            # The differences from the only possible member decide nothing.
+            if len(possible) == 1 and possible[0] is kind:
+                fork.steps = coercion.steps
             # Not in a function of its own: recursive types may use up the stack.
             try:
                 data = _COERCE[type(kind)](kind, value, path, fork)

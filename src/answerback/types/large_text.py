@@ -142,9 +142,15 @@ class StepBuilder:
         # mypy cannot check a type that is made at run time.
         keys: Any = dict[self._types.type_of(node.key), Any]  # type: ignore[misc]
         entries, built = iter(value.items()), dict[Any, Any]()
-        while step := dict(islice(entries, STEP)):
-            values = self._build_all(node.value, list(step.values()))
-            built.update(zip(self._types.convert(dict.fromkeys(step), keys), values, strict=True))
+        try:
+            while step := dict(islice(entries, STEP)):
+                values = self._build_all(node.value, list(step.values()))
+                step_keys = self._types.convert(dict.fromkeys(step), keys)
+                built.update(zip(step_keys, values, strict=True))
+        except Exception:
+            if not self._keeps_json:
+                discard([built])
+            raise
         return built
 
     def _record(self, node: nodes.Record, value: dict[str, Any]) -> Any:

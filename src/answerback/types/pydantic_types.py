@@ -84,9 +84,11 @@ def build_model(node: Model, value: Any) -> Any:
     """Return the typed value of decoded JSON; raises ValueError."""
     encoded = msgspec.json.encode(value)
     if len(encoded) > _LONG_JSON:
-        made = build_in_slices(node.annotation, value, _fail_fast_validator(node))
-        if made is not None:
-            return made
+        try:
+            return build_in_slices(node.annotation, value)
+        except (TypeError, SchemaError):
+            # As in `_fail_fast_validator`, or an author's function raised it and does so again.
+            pass
     return _validate(node, encoded, strict=True)
 
 
