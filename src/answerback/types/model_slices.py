@@ -376,30 +376,34 @@ def _has_own_config(schema: Any) -> bool:
 
 def with_fail_fast(schema: Any) -> Any:
     """Return a core schema whose containers stop at their first error."""
-    if isinstance(schema, list | tuple):
-        return type(schema)(map(with_fail_fast, schema))
-    if not isinstance(schema, dict):
-        return schema
-    copied = {
-        key: part if key in _NOT_SCHEMAS else with_fail_fast(part) for key, part in schema.items()
-    }
-    if copied.get("type") in _CONTAINERS:
-        copied["fail_fast"] = True
-    return copied
+    return _mapped(
+        schema, lambda part: part | _FAIL_FAST if part.get("type") in _CONTAINERS else part
+    )
 
 
 def with_any_float(schema: Any) -> Any:
     """Return a core schema whose floats accept NaN and infinity, whatever their limits."""
+
+    def accept(part: Any) -> Any:
+        if part.get("type") != "float":
+            return part
+        return no_info_wrap_validator_function(_accept_not_finite, part)
+
+    return _mapped(schema, accept)
+
+
+def _mapped(schema: Any, change: Callable[[Any], Any]) -> Any:
+    """Return a copy of a core schema, with *change* applied to each part, the inner ones first."""
     if isinstance(schema, list | tuple):
-        return type(schema)(map(with_any_float, schema))
+        return type(schema)(_mapped(each, change) for each in schema)
     if not isinstance(schema, dict):
         return schema
-    copied = {
-        key: part if key in _NOT_SCHEMAS else with_any_float(part) for key, part in schema.items()
-    }
-    if copied.get("type") != "float":
-        return copied
-    return no_info_wrap_validator_function(_accept_not_finite, copied)
+    return change(
+        {
+            key: part if key in _NOT_SCHEMAS else _mapped(part, change)
+            for key, part in schema.items()
+        }
+    )
 
 
 def _accept_not_finite(value: Any, validate: Callable[[Any], Any]) -> Any:
@@ -433,3 +437,4 @@ _QUICKLY_REFUSED = frozenset({"int", "float", "bool", "str", "bytes", "decimal"}
 _QUICKLY_REFUSED |= {"date", "time", "datetime", "timedelta", "uuid", "url"}
 _ANY: Any = any_schema()
 _KNOWN_ERRORS = frozenset(get_args(ErrorType))
+_FAIL_FAST = {"fail_fast": True}
