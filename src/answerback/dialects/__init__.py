@@ -26,8 +26,15 @@ if TYPE_CHECKING:
     from ..versions import Version
 
 __all__ = [
-    *("HttpReply", "MalformedReply", "as_sent", "model_blocks", "model_text"),
-    *("project", "read", "shape_of", "write"),
+    "HttpReply",
+    "MalformedReply",
+    "as_sent",
+    "model_blocks",
+    "model_text",
+    "project",
+    "read",
+    "shape_of",
+    "write",
 ]
 
 

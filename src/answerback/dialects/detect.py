@@ -111,9 +111,9 @@ def is_json_rpc(found: Any) -> bool:
         case {"jsonrpc": _} if not {"result", "error", "method"}.isdisjoint(found):
             return True
         case {"error": {"code": int(), "message": str()}}:
-            return found.keys() <= {"error", "id"}
+            return set(found) <= {"error", "id"}
         case {"code": int(code), "message": str()}:
-            return code <= -32_000 and found.keys() <= {"code", "message", "data"}
+            return code <= -32_000 and set(found) <= {"code", "message", "data"}
     return False
 
 
@@ -125,7 +125,7 @@ def is_block_list(found: Any) -> bool:
 def _is_known_block(block: Any) -> bool:
     match block:
         case {"type": "text", "text": str()}:
-            return block.keys() <= {"type", "text", "annotations", "_meta"}
+            return set(block) <= {"type", "text", "annotations", "_meta"}
         case {"type": "image" | "audio", "data": str(), "mimeType": str()}:
             return True
         case {"type": "resource_link", "uri": str()} | {"type": "resource", "resource": dict()}:

@@ -43,9 +43,13 @@ _MESSAGES = (
 )
 _CODE_NAMES = ("code", "errorCode", "error_code", "errorType", "error_type", "__type", "type")
 _STATUS_NAMES = ("status", "statusCode", "status_code", "code")
+_ERRORS = ("error", "errors", "errorMessages", "detail")
+"""The members that hold an error, or a list of errors."""
+_MAX_ITEMS = 20
+_MAX_ITEM = 200
 _NOT_DETAILS = frozenset(
     {*_MESSAGES, *_CODE_NAMES, *_STATUS_NAMES, "error", "success", "ok", "isError", "content"}
-    | {"timestamp", "_meta", "meta", "details", "retryable", "hint", "kind", "errors"}
+    | {"timestamp", "_meta", "meta", "details", "retryable", "hint", "kind"}
 )
 
 
@@ -91,18 +95,21 @@ def _task_error(task: dict[str, Any]) -> Error:
     return Error(TASK_CREATED, message, task, kind="CONFLICT")
 
 
-def object_error(found: dict[str, Any]) -> Error:
+def object_error(found: Any) -> Error:
     """Return the error of an object such as `{"success": false, "error": …}`, in any variant."""
-    inner = found.get("error") or found.get("errors")
+    if isinstance(found, list):
+        found = {"errors": found}
+    if found.keys() == {"result"} and isinstance(found["result"], dict):
+        found = found["result"]
+    inner = next((found[name] for name in _ERRORS if found.get(name)), None)
     places = [inner, found] if isinstance(inner, dict) else [found]
     message = _first_text(places, _MESSAGES)
-    code = _first_text(places, _CODE_NAMES)
+    code = _code(places)
     if isinstance(inner, str) and inner.strip():
         is_code = message is not None and re.fullmatch("[A-Z][A-Z0-9_]*", inner) is not None
         code, message = (inner, message) if is_code else (code, inner)
     elif isinstance(inner, list):
-        texts = [_item_text(item) for item in inner[:20]]
-        message = message or "; ".join(filter(None, texts)) or None
+        message = message or _texts_of(inner)
     status = _status(places)
     kind = code_for_status(status) if status is not None else None
     code = code or kind or UNKNOWN_ERROR
@@ -148,13 +155,31 @@ def _first_of(places: list[Any], name: str, kind: type) -> Any:
     return next((each for each in found if isinstance(each, kind)), None)
 
 
+def _code(places: list[Any]) -> str | None:
+    """Return the code, unless it is a number or the URI that is the type of a problem."""
+    found = _first_text(places, _CODE_NAMES)
+    return None if found is None or ":" in found or found.isdecimal() else found
+
+
+def _texts_of(items: list[Any]) -> str | None:
+    return "; ".join(filter(None, map(_item_text, items[:_MAX_ITEMS]))) or None
+
+
 def _item_text(item: Any) -> str | None:
-    return _first_text([item], _MESSAGES) if isinstance(item, dict) else str(item)[:200]
+    """Return the message of one of several errors, with the place that it is about."""
+    if not isinstance(item, dict):
+        return str(item)[:_MAX_ITEM]
+    text = _first_text([item], _MESSAGES)
+    path = item.get("loc") or item.get("path")
+    if text is None or not isinstance(path, list):
+        return text
+    return f"{'.'.join(map(str, path))}: {text}"[:_MAX_ITEM]
 
 
 def _status(places: list[Any]) -> int | None:
     found = (place.get(name) for place in places for name in _STATUS_NAMES)
-    return next((each for each in found if isinstance(each, int) and 400 <= each <= 599), None)
+    words = (str(each) for each in found if isinstance(each, int | str))
+    return next((int(each) for each in words if re.fullmatch("[45][0-9]{2}", each)), None)
 
 
 def _details(places: list[Any]) -> Any:
@@ -162,10 +187,12 @@ def _details(places: list[Any]) -> Any:
     for place in places:
         if place.get("details") is not None:
             return place["details"]
-    others = [
-        {name: each for name, each in place.items() if name not in _NOT_DETAILS}
-        for place in reversed(places)
-    ]
-    merged = {name: each for members in others for name, each in members.items()}
-    lists = {name: place[name] for place in places for name in ("errors",) if name in place}
-    return merged | lists or None
+    merged: dict[str, Any] = {}
+    for place in reversed(places):
+        merged |= {name: each for name, each in place.items() if _is_detail(name, each)}
+    return merged or None
+
+
+def _is_detail(name: str, value: Any) -> bool:
+    """Return whether a member has no other place in the error; lists of errors have none."""
+    return name not in _NOT_DETAILS or (name in _ERRORS and isinstance(value, list) and bool(value))

@@ -178,7 +178,7 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
         case "mcp":
             return _read_mcp(found, hints)
         case "envelope":
-            return _read_envelope(found), ()
+            return _read_envelope(found)
         case "problem":
             response = HttpReply(found["status"], encode(found), problem.PROBLEM)
             return problem.read(response), ()
@@ -198,12 +198,12 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
     try:
         reply = mcp.read(found, contract=contract)
     except MalformedReply:
-        found, findings = mended(found)
+        found, findings = mended(found, "mcp")
         reply = mcp.read(found, contract=contract)
     if reply.error is not None:
         return _with_whole_error(reply, found), findings
     if reply.data is msgspec.UNSET:
-        return _from_text(reply, hints), findings
+        return (_from_text(reply, hints) if _is_one_text(found) else reply), findings
     if not hints.has_type and _is_failure(reply.data):
         error = object_error(reply.data)
         failed = msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
@@ -226,7 +226,7 @@ def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
     if details is not None:
         place = "structuredContent"
     stated = _json_in_text(reply)
-    if isinstance(stated, dict) and _is_failure(stated | {"isError": True}):
+    if _is_failure(stated | {"isError": True} if isinstance(stated, dict) else stated):
         whole = object_error(stated)
         if whole.message == UNKNOWN_TEXT:
             whole = msgspec.structs.replace(whole, message=error.message)
@@ -237,45 +237,75 @@ def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
     return msgspec.structs.replace(reply, error=whole, received=Received(None, place))
 
 
-def _read_envelope(found: dict[str, Any]) -> Reply[Any]:
-    is_failure = found.get("success") is False or found.get("isError") is True or "error" in found
-    is_failure = is_failure and found.get("success") is not True
+def _is_one_text(found: dict[str, Any]) -> bool:
+    """Return whether the result has one text block; a block of an unknown type is read as text."""
+    match found.get("content"):
+        case [{"type": "text"}]:
+            return True
+    return False
+
+
+def _read_envelope(found: dict[str, Any]) -> tuple[Reply[Any], tuple[Any, ...]]:
+    findings: tuple[Any, ...] = ()
     try:
         reply = envelope.read(found)
     except MalformedReply:
-        if not is_failure:
-            raise
-        return Reply(error=object_error(found), meta=author_meta(found.get("meta")))
-    if not is_failure:
+        found, findings = mended(found, "envelope")
+        reply = envelope.read(found)
+    if not _states_failure(found):
         message = found.get("message")
         if not reply.content and isinstance(message, str):
             reply = msgspec.structs.replace(reply, content=(Text(message),))
         place = "data" if reply.has_data else None
-        return msgspec.structs.replace(reply, received=Received(None, place))
+        return msgspec.structs.replace(reply, received=Received(None, place)), findings
     if reply.error is None or not isinstance(found.get("error"), dict):
         whole = object_error(found)
         if whole.message == UNKNOWN_TEXT and reply.error is not None:
             whole = msgspec.structs.replace(whole, message=reply.error.message)
-        return msgspec.structs.replace(reply, data=msgspec.UNSET, error=whole)
-    return reply
+        reply = msgspec.structs.replace(reply, data=msgspec.UNSET, error=whole)
+    return reply, findings
+
+
+def _states_failure(found: dict[str, Any]) -> bool:
+    if found.get("success") is False or found.get("isError") is True:
+        return True
+    return bool(found.get("error"))
 
 
 def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
     """Return the reply with the data in its text, if the text is its one block and is JSON."""
     if hints.wants_text and len(reply.content) == 1 and isinstance(reply.content[0], Text):
-        received = Received(None, "text")
-        return msgspec.structs.replace(reply, data=reply.content[0].text, received=received)
+        return _with_text_data(reply, reply.content[0].text)
     found = _json_in_text(reply)
     if found is None:
         return reply
     if not hints.has_type and _is_failure(found):
         return msgspec.structs.replace(reply, error=object_error(found))
     data, is_wrapped = _unwrapped(found, {}, hints)
-    if not is_wrapped and isinstance(found, dict) and found.get("success") is True:
-        # The whole envelope as text, which seed 004 calls the wrong approach.
-        data = found["data"] if finished_dialect(found) == "envelope" and "data" in found else found
+    if is_wrapped or not isinstance(found, dict):
+        return _with_text_data(reply, data, is_wrapped=is_wrapped)
+    match finished_dialect(found):
+        case "envelope" if "data" in found:
+            # The whole envelope as a text, which seed 004 calls the wrong approach.
+            return _with_text_data(reply, found["data"])
+        case "mcp":
+            return _from_flattened(reply, found)
+    return _with_text_data(reply, found)
+
+
+def _with_text_data(reply: Reply[Any], data: Any, *, is_wrapped: bool = False) -> Reply[Any]:
     shape = RESULT if is_wrapped else None
     return msgspec.structs.replace(reply, data=data, shape=shape, received=Received(None, "text"))
+
+
+def _from_flattened(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
+    """Return the result that another server has written as the text of a result."""
+    try:
+        inner = mcp.read(found)
+    except MalformedReply:
+        return _with_text_data(reply, found)
+    place = "text" if inner.has_data else None
+    return msgspec.structs.replace(inner, meta=reply.meta, received=Received(None, place))
 
 
 def _json_in_text(reply: Reply[Any]) -> Any:
@@ -291,7 +321,7 @@ def _json_in_text(reply: Reply[Any]) -> Any:
 def _is_failure(found: Any) -> bool:
     from ..rules.detectors.failure_json import is_failure_json
 
-    return isinstance(found, dict) and is_failure_json(found)
+    return is_failure_json(found)
 
 
 def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, bool]:

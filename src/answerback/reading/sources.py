@@ -16,12 +16,14 @@ from ..dialects.mcp_blocks import write_block
 from ..errors import MalformedReply
 from ..types.json_text import MAX_DEPTH, is_too_deep
 
-_SNAKE = {"structured_content": "structuredContent", "is_error": "isError"} | {
+_SNAKE = {
+    "structured_content": "structuredContent",
+    "is_error": "isError",
     "result_type": "resultType",
+    "mime_type": "mimeType",
     "meta": "_meta",
 }
 """The names that the models of the SDK have in Python, and their names in MCP."""
-_BLOCK_SNAKE = {"mime_type": "mimeType", "meta": "_meta"}
 
 
 class TooLarge(MalformedReply):
@@ -43,7 +45,7 @@ def source_of(result: Any, max_bytes: int) -> Any:
         case str() | bytes() | bytearray() | memoryview():
             return decode_text(result, max_bytes)
         case dict():
-            return _in_mcp_names(result)
+            return _result_in_mcp_names(result)
         case HttpReply():
             return _bounded(result, max_bytes)
         case [list() as blocks, dict() | None as structured] if isinstance(result, tuple):
@@ -116,6 +118,8 @@ def _from_object(result: Any, max_bytes: int) -> Any:
 
 def _plain(value: Any) -> Any:
     """Return the JSON of a model, a block or a data class; other values are returned."""
+    if type(value) is dict:
+        return value
     if isinstance(value, BLOCKS):
         return msgspec.to_builtins(write_block(value))
     if hasattr(value, "model_dump"):
@@ -130,8 +134,10 @@ def _from_exception(raised: BaseException) -> Any:
     error = _plain(getattr(raised, "error", None))
     if isinstance(error, dict):
         return {"jsonrpc": "2.0", "error": error}
-    raise raised if isinstance(raised, MalformedReply) else MalformedReply(
-        f"no reply can be read from an exception of {type(raised).__name__}"
+    raise (
+        raised
+        if isinstance(raised, MalformedReply)
+        else MalformedReply(f"no reply can be read from an exception of {type(raised).__name__}")
     )
 
 
@@ -143,7 +149,7 @@ def _from_parsed_result(result: Any) -> dict[str, Any]:
         parsed = getattr(result, "data", None)
         if parsed is not None and _plain(parsed) == structured["result"]:
             meta.setdefault("fastmcp", {"wrap_result": True})
-    found = {"content": [_plain(block) for block in result.content or ()]}
+    found: dict[str, Any] = {"content": [_plain(block) for block in result.content or ()]}
     if structured is not None:
         found["structuredContent"] = structured
     found["isError"] = getattr(result, "is_error", False)
@@ -165,26 +171,25 @@ def _from_response(response: Any) -> HttpReply:
     return HttpReply(int(response.status_code), body, media_type, tuple(headers.items()))
 
 
-def _in_mcp_names(found: dict[str, Any]) -> dict[str, Any]:
+def _result_in_mcp_names(found: dict[str, Any]) -> dict[str, Any]:
     """Return a result of the SDK that was dumped with its Python names under MCP's names."""
     content = found.get("content")
     if isinstance(content, list | tuple):
         found = {**found, "content": [_plain(block) for block in content]}
     if "is_error" not in found and "structured_content" not in found:
         return found
-    renamed = {_SNAKE.get(name, name): each for name, each in found.items() if each is not None}
+    renamed = in_mcp_names(found)
     blocks = renamed.get("content")
     if isinstance(blocks, list):
-        renamed["content"] = [_renamed_block(block) for block in blocks]
+        renamed["content"] = [
+            in_mcp_names(block) if isinstance(block, dict) else block for block in blocks
+        ]
     return renamed
 
 
-def _renamed_block(block: Any) -> Any:
-    if not isinstance(block, dict):
-        return block
-    renamed = {
-        _BLOCK_SNAKE.get(name, name): each for name, each in block.items() if each is not None
-    }
+def in_mcp_names(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a result or a block under MCP's names, without the members that are None."""
+    renamed = {_SNAKE.get(name, name): each for name, each in found.items() if each is not None}
     if isinstance(renamed.get("resource"), dict):
-        renamed["resource"] = _renamed_block(renamed["resource"])
+        renamed["resource"] = in_mcp_names(renamed["resource"])
     return renamed
