@@ -100,7 +100,10 @@ def test_seed_003_the_sketched_image_and_resource_are_read() -> None:
 
     reply = read({"content": blocks, "isError": False})
 
-    assert reply.content == (Image(b"GIF89a", "image/gif"), Link("file:///report.txt", "file:///report.txt"))
+    assert reply.content == (
+        Image(b"GIF89a", "image/gif"),
+        Link("file:///report.txt", "file:///report.txt"),
+    )
     assert [finding.rule for finding in reply.findings] == ["AB112"]
 
 

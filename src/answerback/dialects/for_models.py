@@ -15,7 +15,7 @@ from ..reply import Reply
 from ..types.json_text import ENCODER
 from .contract_text import DONE
 
-SMALLEST_BUDGET = 300
+SMALLEST_BUDGET = 400
 """A smaller budget would have no room for the notes and markers."""
 USER_ONLY = "[the reply has nothing for you: all of it is for the user]"
 _WARNING = (
@@ -159,20 +159,21 @@ def _cut(parts: list[str], room: int | None) -> list[str]:
     total = sum(map(len, parts)) + max(len(parts) - 1, 0)
     if room is None or total <= room:
         return parts
-    left = room - len(_note(total, total, len(parts))) - 1
+    # No number in the note is larger than the total.
+    left = room - len(_note(total, total, total, len(parts))) - 1
     shown: list[str] = []
     for part in parts:
         if left <= 0:
             break
         shown.append(part[:left])
         left -= len(part) + 1
-    used = sum(map(len, shown)) + len(shown) - 1
-    return [*shown, _note(used, total, len(parts) - len(shown))]
+    used = sum(map(len, shown)) + max(len(shown) - 1, 0)
+    return [*shown, _note(used, total, total - used, len(parts) - len(shown))]
 
 
-def _note(shown: int, total: int, further: int) -> str:
-    rest = f", among them {further} whole blocks" if further else ""
-    return f"[cut: {shown} of {total} characters are shown, {total - shown} are left out{rest}]"
+def _note(shown: int, total: int, left_out: int, further: int) -> str:
+    rest = f", with {further} whole block{'s' if further != 1 else ''}" if further else ""
+    return f"[cut: {shown} of {total} characters are shown, {left_out} are left out{rest}]"
 
 
 def _markers(parts: list[str]) -> tuple[str, str]:
