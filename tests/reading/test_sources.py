@@ -16,8 +16,8 @@ from mcp_types import CallToolResult, ErrorData, ImageContent, JSONRPCError, Tex
 from pydantic import BaseModel, ConfigDict, Field
 
 from answerback import App, Audio, Embedded, Image, NotFound, Text, failure, read, success
-from answerback.dialects import write
 from answerback.contract import ENVELOPE, STANDARD
+from answerback.dialects import write
 from answerback.shape import BARE
 
 OSLO = {"city": "Oslo", "temperature": 5}
