@@ -70,7 +70,7 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Received(msgspec.Struct, frozen=True):
-    """What `read` knows about a reply: the value that it read, and what it found in it."""
+    """The source of a reply that `read` made: the value, where its data was, what was wrong."""
 
     raw: Any = None
     data_from: str | None = None

@@ -21,6 +21,7 @@ from answerback import (
     read,
     success,
 )
+from answerback.content import Block
 
 FOR_USER = Annotations(audience=("user",))
 FOR_BOTH = Annotations(audience=("user", "assistant"))
@@ -80,7 +81,7 @@ def test_metadata_is_never_shown() -> None:
 
 
 def test_other_blocks_are_described_in_a_line() -> None:
-    blocks = [
+    blocks: list[Block] = [
         PICTURE,
         Audio(b"RIFF", "audio/wav"),
         Link("https://example.com/a", "a.txt", description="the file"),

@@ -156,59 +156,74 @@ class Weather(BaseModel):
     temperature: float | None = None
 
 
+def integer(n: int) -> int:
+    return n
+
+
+def number(n: int) -> float:
+    return n / 2
+
+
+def truth(n: int) -> bool:
+    return n > 1
+
+
+def nothing(n: int) -> None:
+    return None
+
+
+def text(n: int) -> str:
+    return MESSAGES[n]
+
+
+def texts(n: int) -> list[str]:
+    return MESSAGES[:n]
+
+
+def maybe(n: int) -> str | None:
+    return None if n % 2 else "even"
+
+
+def mapping(n: int) -> dict[str, int]:
+    return {"result": n}
+
+
+def anything(n: int) -> dict[str, Any]:
+    return {"n": n, "null": None, "list": [n, {"deep": [1.5, None]}]}
+
+
+def point(n: int) -> Point:
+    return {"x": n, "y": -n}
+
+
+def model(n: int) -> Weather:
+    return Weather(city="Oslo", temperature=n)
+
+
+def models(n: int) -> list[Weather]:
+    return [Weather(city=str(i)) for i in range(n)]
+
+
+def pair(n: int) -> tuple[int, str]:
+    return (n, "x")
+
+
+def undeclared(n: int):  # type: ignore[no-untyped-def]  # a tool without a return type
+    return [n, "x", {"y": n}]
+
+
+def fails(n: int) -> int:
+    raise ValueError(f"no such number: {n}")
+
+
 def _tools(picture: Any) -> list[Callable[..., Any]]:
     """The tools of both Python servers: one for each kind of return value."""
-
-    def integer(n: int) -> int:
-        return n
-
-    def number(n: int) -> float:
-        return n / 2
-
-    def truth(n: int) -> bool:
-        return n > 1
-
-    def nothing(n: int) -> None:
-        return None
-
-    def text(n: int) -> str:
-        return MESSAGES[n]
-
-    def texts(n: int) -> list[str]:
-        return MESSAGES[:n]
-
-    def maybe(n: int) -> str | None:
-        return None if n % 2 else "even"
-
-    def mapping(n: int) -> dict[str, int]:
-        return {"result": n}
-
-    def anything(n: int) -> dict[str, Any]:
-        return {"n": n, "null": None, "list": [n, {"deep": [1.5, None]}]}
-
-    def point(n: int) -> Point:
-        return {"x": n, "y": -n}
-
-    def model(n: int) -> Weather:
-        return Weather(city="Oslo", temperature=n)
-
-    def models(n: int) -> list[Weather]:
-        return [Weather(city=str(i)) for i in range(n)]
-
-    def pair(n: int) -> tuple[int, str]:
-        return (n, "x")
-
-    def undeclared(n: int):  # type: ignore[no-untyped-def]  # a tool without a return type
-        return [n, "x", {"y": n}]
 
     def image(n: int) -> Any:
         return picture
 
     def images(n: int) -> Any:
         return ["see the picture", picture]
-
-    def fails(n: int) -> int:
-        raise ValueError(f"no such number: {n}")
 
     return [
         *(integer, number, truth, nothing, text, texts, maybe, mapping, anything, point, model),

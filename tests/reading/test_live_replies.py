@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,10 +18,10 @@ from answerback import Reply, read
 
 
 @pytest.fixture(scope="module")
-def replies(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[LiveReply]]:
+def replies(tmp_path_factory: pytest.TempPathFactory) -> list[LiveReply]:
     memory_folder, files = (tmp_path_factory.mktemp(name) for name in ("memory", "files"))
     recorded = [*everything(), *memory(memory_folder), *filesystem(files.resolve())]
-    yield [*recorded, *official_sdk(), *fastmcp()]
+    return [*recorded, *official_sdk(), *fastmcp()]
 
 
 def lost(reply: Reply[Any], sent: dict[str, Any]) -> list[str]:

@@ -101,6 +101,7 @@ def test_typed_data_is_read_from_text_too() -> None:
 
     reply = read({"content": [{"type": "text", "text": text}]}, into=StructWeather)
 
+    assert isinstance(reply.data, StructWeather)
     assert reply.data.city == "Oslo"
     assert reply.data_from == "text"
 

@@ -34,7 +34,7 @@ _MAX_FINDINGS = 20
 
 
 class Hints(msgspec.Struct, frozen=True):
-    """What the caller knows about the reply."""
+    """Facts that the caller knows about the reply."""
 
     schema: dict[str, Any] | None = None
     is_typed: bool = False
@@ -65,6 +65,15 @@ def read(
     strict: bool = False,
     max_bytes: int = MAX_BYTES,
 ) -> Reply[T]: ...
+@overload
+def read(
+    result: Any,
+    into: Any,
+    *,
+    output_schema: dict[str, Any] | None = None,
+    strict: bool = False,
+    max_bytes: int = MAX_BYTES,
+) -> Reply[Any]: ...
 def read(
     result: Any,
     into: Any = None,
