@@ -36,6 +36,22 @@ def test_data_that_a_text_repeats_is_shown_once() -> None:
     assert success("Oslo", "Oslo").for_model() == "Oslo"
 
 
+@pytest.mark.parametrize(
+    ("texts", "data", "shown"),
+    [
+        (['{"a":1}'], {"result": '{"a":1}'}, '{"a":1}'),
+        (["5"], {"result": 5}, '{"result":5}'),
+        (["1", "2"], {"result": [1, 2]}, '{"result":[1,2]}'),
+        (["a", '{"b": 2}'], ["a", {"b": 2}], '["a",{"b":2}]'),
+        (["a", "b"], ["a", "c"], 'a\nb\n["a","c"]'),
+    ],
+)
+def test_texts_that_the_sdk_makes_of_a_value_are_not_shown_beside_it(
+    texts: list[str], data: Any, shown: str
+) -> None:
+    assert success(data=data, content=[Text(each) for each in texts]).for_model() == shown
+
+
 def test_a_text_of_its_own_is_shown_with_the_data() -> None:
     assert success("It is cold.", {"c": 5}).for_model() == 'It is cold.\n{"c":5}'
 

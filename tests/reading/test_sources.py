@@ -159,7 +159,8 @@ def test_a_result_of_fastmcps_client_is_read() -> None:
 def test_an_http_response_is_read_in_every_dialect(library: Any, dialect: Any) -> None:
     contract = ENVELOPE if dialect == "envelope" else STANDARD
     good = write(success(data=OSLO), dialect, BARE, contract)
-    bad = write(failure("no such city", "CITY_UNKNOWN", kind="NOT_FOUND"), dialect, BARE, contract)
+    unknown = failure("no such city", "CITY_UNKNOWN", kind="NOT_FOUND", hint="try Oslo")
+    bad = write(unknown, dialect, BARE, contract)
 
     replies = [
         read(
@@ -176,6 +177,7 @@ def test_an_http_response_is_read_in_every_dialect(library: Any, dialect: Any) -
     assert replies[1].error is not None
     assert replies[1].error.code == "CITY_UNKNOWN"
     assert replies[1].error.message == "no such city"
+    assert replies[1].error.hint == "try Oslo"
     assert replies[1].error.row.status == 404
 
 
@@ -184,6 +186,8 @@ def test_an_http_response_is_read_in_every_dialect(library: Any, dialect: Any) -
     [
         (404, "application/json", b'{"detail":"Not Found"}', "NOT_FOUND", "Not Found"),
         (429, "text/plain", b"slow down", "RATE_LIMITED", "slow down"),
+        (429, "application/json", b'{"error":"slow down"}', "RATE_LIMITED", "slow down"),
+        (409, "application/json", b'{"success":false,"message":"taken"}', "CONFLICT", "taken"),
         (503, "text/html", b"", "UNAVAILABLE", "HTTP status 503"),
         (500, "application/json", b'{"error":', "UNKNOWN_ERROR", '{"error":'),
         (401, "application/problem+json", b'{"title":"No token"}', "UNAUTHENTICATED", "No token"),
@@ -203,6 +207,14 @@ def test_a_failed_http_response_is_a_failure(
     assert reply.error.code == code
     assert message is None or reply.error.message == message
     assert (reply.raw.status, reply.raw.body) == (status, body)
+
+
+def test_a_code_of_the_servers_own_has_the_status_of_the_response() -> None:
+    reply = read(httpx.Response(404, json={"error": {"code": "CITY_UNKNOWN", "message": "no"}}))
+
+    assert reply.error is not None
+    assert reply.error.code == "CITY_UNKNOWN"
+    assert reply.error.row.status == 404
 
 
 def test_a_body_that_is_data_is_the_data() -> None:

@@ -89,15 +89,32 @@ def _with_error(reply: Reply[Any], shown: list[Block]) -> list[Block]:
 
 
 def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
-    """Put the data in place of the first text that repeats it, else after the texts."""
+    """Put the data in place of the texts that repeat it, else after the texts."""
     text = reply.encoded.decode() if reply.encoded is not None else _json_text(reply.data)
     data = _decoded(text)
-    if isinstance(data, str):
-        text = data
+    inner = data["result"] if isinstance(data, dict) and data.keys() == {"result"} else data
+    if isinstance(inner, str) and any(_text_of(block) == inner for block in shown):
+        return shown
     for index, block in enumerate(shown):
-        if isinstance(block, Text) and (block.text == text or _is_json_of(block.text, data)):
+        if isinstance(block, Text) and (_is_json_of(block.text, data) or block.text == text):
             return [*shown[:index], Text(text), *shown[index + 1 :]]
+        if isinstance(block, Text) and inner is not data and _is_json_of(block.text, inner):
+            return [*shown[:index], Text(text), *shown[index + 1 :]]
+    if isinstance(inner, list) and _are_items(shown, inner):
+        return [Text(text), *(block for block in shown if not isinstance(block, Text))]
     return [*shown, Text(text)]
+
+
+def _text_of(block: Block) -> str | None:
+    return block.text if isinstance(block, Text) else None
+
+
+def _are_items(shown: list[Block], items: list[Any]) -> bool:
+    """Return whether the texts are those of the items, one for each, as older SDKs send them."""
+    texts = [block.text for block in shown if isinstance(block, Text)]
+    return len(texts) == len(items) and all(
+        text == item or _is_json_of(text, item) for text, item in zip(texts, items, strict=True)
+    )
 
 
 def _json_text(value: Any) -> str:

@@ -9,9 +9,10 @@ import msgspec
 
 from ..content import Embedded
 from ..dialects import problem, rest
+from ..dialects.common import kind_for_status
 from ..dialects.detect import is_json_rpc, received_dialect
 from ..dialects.http_reply import ERROR_CODE, HttpReply
-from ..errors import MalformedReply
+from ..errors import UNKNOWN_ERROR, MalformedReply
 from ..reply import Received, Reply
 from .sources import NotJson, load_json
 
@@ -32,7 +33,9 @@ def read_response(response: HttpReply, read_json: Read) -> tuple[Reply[Any], tup
         is_reply = is_json_rpc(found) or received_dialect(found) in ("mcp", "envelope", "problem")
         if is_reply or not is_failure:
             reply, findings = read_json(found)
-            if not is_failure or not reply.ok:
+            if not is_failure:
+                return reply, findings
+            if not reply.ok:
                 return _with_code(reply, response), findings
     try:
         reply = rest.read(response)
@@ -46,14 +49,18 @@ def read_response(response: HttpReply, read_json: Read) -> tuple[Reply[Any], tup
 
 
 def _with_code(reply: Reply[Any], response: HttpReply) -> Reply[Any]:
-    """Return a failure with the code of the header, which the body of the rest dialect lacks."""
-    code = response.header(ERROR_CODE)
-    if reply.error is None or not code or reply.error.code != "UNKNOWN_ERROR":
+    """Return a failure with the code of the header or the status, unless the body has a code.
+
+    An own code of the server has the status of the response.
+    """
+    error, stated = reply.error, rest.read(response).error
+    if error is None or stated is None:
         return reply
-    stated = rest.read(response).error
-    assert stated is not None
-    details = reply.error.details
-    return msgspec.structs.replace(reply, error=msgspec.structs.replace(stated, details=details))
+    code = stated.code if error.code == UNKNOWN_ERROR else error.code
+    kind = error.kind or kind_for_status(code, response.status)
+    hint = error.hint or stated.hint
+    changed = msgspec.structs.replace(error, code=code, kind=kind, hint=hint)
+    return msgspec.structs.replace(reply, error=changed)
 
 
 def _json_of(response: HttpReply, essence: str) -> Any:
