@@ -168,6 +168,17 @@ def test_a_value_that_contains_itself_does_not_make_read_raise() -> None:
     assert read({"content": [], "structuredContent": data}).for_model()
 
 
+@pytest.mark.parametrize("member", ["content", "structuredContent"])
+def test_half_a_character_does_not_make_read_raise(member: str) -> None:
+    half = "\ud800"
+    result = {"content": [{"type": "text", "text": half}], "structuredContent": {"a": half}}
+
+    reply = read({member: result[member]})
+
+    assert reply.ok
+    assert reply.for_model(400, untrusted=True)
+
+
 def test_an_object_that_raises_when_it_is_read_is_a_failed_reply() -> None:
     class Broken:
         def model_dump(self, **_: Any) -> Any:

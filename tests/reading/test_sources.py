@@ -154,6 +154,21 @@ def test_a_result_of_fastmcps_client_is_read() -> None:
     assert "no weather" in replies["broken"].error.message
 
 
+@dataclass
+class ParsedResult:
+    """The result of an older client of FastMCP, without the marker in `meta`."""
+
+    content: list[Any]
+    structured_content: dict[str, Any] | None
+    data: Any
+    is_error: bool = False
+
+
+def test_a_parsed_result_without_a_marker_is_unwrapped_as_the_client_did() -> None:
+    assert read(ParsedResult([], {"result": [1]}, [1])).data == [1]
+    assert read(ParsedResult([], {"result": 5}, {"result": 5})).data == {"result": 5}
+
+
 @pytest.mark.parametrize("dialect", ["mcp", "rest", "envelope", "problem"])
 @pytest.mark.parametrize("library", [httpx, httpx2])
 def test_an_http_response_is_read_in_every_dialect(library: Any, dialect: Any) -> None:
