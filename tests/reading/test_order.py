@@ -114,6 +114,13 @@ def test_an_error_of_the_protocol_comes_before_everything_else() -> None:
     assert reply.error.message == "no"
 
 
+@pytest.mark.parametrize("members", [{}, {"id": 1}, {"jsonrpc": "2.0", "id": 1}])
+def test_a_failed_result_in_a_response_without_its_version_is_a_failure(
+    members: dict[str, Any],
+) -> None:
+    assert not read({**members, "result": text_result("no", isError=True)}).ok
+
+
 def test_is_error_comes_before_the_data() -> None:
     reply = read(text_result("no", structuredContent={"city": "Oslo"}, isError=True))
 

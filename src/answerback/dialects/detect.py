@@ -112,6 +112,8 @@ def is_json_rpc(found: Any) -> bool:
             return True
         case {"error": {"code": int(), "message": str()}}:
             return set(found) <= {"error", "id"}
+        case {"result": dict(result)} if set(found) <= {"result", "id"}:
+            return finished_dialect(result) == "mcp"
         case {"code": int(code), "message": str()}:
             return code <= -32_000 and set(found) <= {"code", "message", "data"}
     return False
