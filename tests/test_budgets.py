@@ -41,6 +41,7 @@ STATE = {
     "types/pydantic_types.py: _cached_nan_validator",
     "types/model_slices.py: _parts",
     "types/scalars.py: _compiled",
+    "reading/typed_data.py: _cached_decoder",
     "types/patterns.py: _category",
     "types/patterns.py: is_simple",
     "types/patterns.py: searcher",
@@ -261,8 +262,6 @@ SMALL_MODULES = {
     "calls/prompt_reply.py",
     "calls/questions.py",
     "tools/tool_schemas.py",
-    # The linter repairs files with it; tests repair replies with it.
-    "rules/repair.py",
     # A wire has a module of its own, however small it is.
     "wires/single_call.py",
 }

@@ -36,8 +36,6 @@ DESIGNED = {
     "validate",
     "wrap",
 }
-# Designed, but not built yet: it comes with the client.
-LATER = {"read"}
 # Names that MCP's features need (questions and their refusal, headers, icons, prompt messages),
 # the limits of an App, and the dependencies of its tools.
 MORE = {"Ask", "Declined", "Depends", "Header", "Icon", "Limits", "Message"} | {
@@ -53,7 +51,7 @@ WIDGETS = {"CSP"}
 
 
 def test_the_public_names_are_those_of_the_design() -> None:
-    assert set(answerback.__all__) == (DESIGNED - LATER) | MORE | AROUND | META | WIDGETS
+    assert set(answerback.__all__) == DESIGNED | MORE | AROUND | META | WIDGETS
 
 
 def test_no_public_name_is_also_the_name_of_a_module() -> None:

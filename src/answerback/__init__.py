@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from .limits import Limits
     from .metadata.meta_types import ResourceMeta, ResultMeta, ToolMeta
+    from .reading import read
     from .records import audit
     from .reply import Reply, failure, success
     from .rules import validate
@@ -71,6 +72,7 @@ _HOME = {
     "Unavailable": "errors",
     "audit": "records",
     "failure": "reply",
+    "read": "reading",
     "register_type": "types.codecs",
     "success": "reply",
     "validate": "rules",
@@ -113,6 +115,7 @@ __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are n
     "Unavailable",
     "audit",
     "failure",
+    "read",
     "register_type",
     "success",
     "validate",

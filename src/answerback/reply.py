@@ -69,6 +69,14 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
         return find_code(self.code, self.kind)
 
 
+class Received(msgspec.Struct, frozen=True):
+    """The source of a reply that `read` made: the value, where its data was, what was wrong."""
+
+    raw: Any = None
+    data_from: str | None = None
+    findings: tuple[Any, ...] = ()
+
+
 class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     """The result of a call: content, data or an error.
 
@@ -86,6 +94,8 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     """How the data is wrapped, where the return annotation does not say it."""
     contract: Contract | None = None
     """The contract of the app that was called; only `app.call` sets it."""
+    received: Received | None = None
+    """The source of a reply that `read` made; `raw`, `data_from` and `findings` are in it."""
 
     # Hidden from type checkers, which read the parameters from `_Typed`.
     if not TYPE_CHECKING:
@@ -99,6 +109,44 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     @property
     def ok(self) -> bool:
         return self.error is None
+
+    @property
+    def has_data(self) -> bool:
+        """Whether there is data; None is data too."""
+        return self.data is not msgspec.UNSET
+
+    @property
+    def data_from(self) -> str | None:
+        """The member that `read` took the data from: "structuredContent", "text", "body", …"""
+        return None if self.received is None else self.received.data_from
+
+    @property
+    def raw(self) -> Any:
+        """The whole value that `read` read: decoded JSON, bytes, or an HTTP response."""
+        return None if self.received is None else self.received.raw
+
+    @property
+    def findings(self) -> tuple[Any, ...]:
+        """The violations of rules for which `read` could not take the reply as it was."""
+        return () if self.received is None else self.received.findings
+
+    def for_model(self, budget: int | None = None, *, untrusted: bool = False) -> str:
+        """Return the text that a model should get of this reply.
+
+        *budget* is the largest number of characters; a longer text is cut, with a note. With
+        *untrusted*, the text stands between two markers that it cannot contain.
+        """
+        from .dialects import model_text
+
+        return model_text(self, budget, untrusted=untrusted)
+
+    def blocks_for_model(
+        self, budget: int | None = None, *, untrusted: bool = False
+    ) -> tuple[Block, ...]:
+        """Return the same as `for_model` as blocks: texts, and images and audio as they are."""
+        from .dialects import model_blocks
+
+        return model_blocks(self, budget, untrusted=untrusted)
 
     def to(self, dialect: Dialect = "mcp") -> dict[str, Any]:
         """Return the JSON object that *dialect* sends for this reply.

@@ -26,6 +26,7 @@ from answerback import (
     Text,
     ToolError,
     failure,
+    read,
     success,
     wrap,
 )
@@ -197,3 +198,8 @@ office = App("office", middleware=[timing], observers=[count])
 office.include(app, prefix="calc_")
 office.disable("calc_add")
 office.enable(tag="read")
+
+assert_type(read(b"{}"), Reply[Any])
+assert_type(read({}, into=Point, strict=True), Reply[Point])
+assert_type(read({}, Point | None), Reply[Any])
+assert_type(read("x").for_model(budget=4000, untrusted=True), str)

@@ -22,9 +22,20 @@ from ..shape import BARE, RESULT, Shape
 from .http_reply import JSON, HttpReply, json_reply
 
 if TYPE_CHECKING:
+    from ..content import Block
     from ..versions import Version
 
-__all__ = ["HttpReply", "MalformedReply", "as_sent", "project", "read", "shape_of", "write"]
+__all__ = [
+    "HttpReply",
+    "MalformedReply",
+    "as_sent",
+    "model_blocks",
+    "model_text",
+    "project",
+    "read",
+    "shape_of",
+    "write",
+]
 
 
 def write(
@@ -75,6 +86,22 @@ def as_sent(
         written = write_content(reply)
     sent: dict[str, Any] = msgspec.json.decode(written.body)
     return sent
+
+
+def model_text(reply: Reply[Any], budget: int | None = None, *, untrusted: bool = False) -> str:
+    """Return the text of the reply for a model; `reply.for_model` is this."""
+    from .for_models import text_for_model
+
+    return text_for_model(reply, budget, untrusted=untrusted)
+
+
+def model_blocks(
+    reply: Reply[Any], budget: int | None = None, *, untrusted: bool = False
+) -> tuple[Block, ...]:
+    """Return the blocks of the reply for a model; `reply.blocks_for_model` is this."""
+    from .for_models import blocks_for_model
+
+    return blocks_for_model(reply, budget, untrusted=untrusted)
 
 
 def shape_of(reply: Reply[Any], contract: Contract = STANDARD) -> Shape:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _MCP_MEMBERS = frozenset({"content", "structuredContent", "resultType", "tools"})
 
 _RESULT_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
+# Messages of chat completions have content too, and nothing else that could be data.
+_RESULT_OR_MESSAGE = _RESULT_MEMBERS | {"role", "name", "tool_call_id"}
 _ENVELOPE_MEMBERS = frozenset(
     {"success", "timestamp", "content", "data", "error", "message", "meta"}
 )
@@ -75,6 +77,62 @@ def dialect_of(found: Any) -> Dialect:
     if "success" in found or _MCP_MEMBERS.isdisjoint(found):
         return "envelope"
     return "mcp"
+
+
+def received_dialect(found: Any) -> Dialect:
+    """The dialect of a reply that `read` got from any server; "rest" for plain data.
+
+    An object that is not a finished reply is an MCP result if it has a member that only results
+    have, or content and nothing that results do not have.
+    """
+    if not isinstance(found, dict):
+        return "rest"
+    if (finished := finished_dialect(found)) is not None:
+        return finished
+    if "isError" in found or "structuredContent" in found:
+        return "mcp"
+    if isinstance(found.get("success"), bool) and found.keys() <= _ENVELOPE_MEMBERS:
+        return "envelope"
+    if "content" in found and (found.keys() <= _RESULT_OR_MESSAGE or _has_blocks(found)):
+        return "mcp"
+    return "problem" if _is_problem(found) else "rest"
+
+
+def _is_problem(found: dict[str, Any]) -> bool:
+    match found:
+        case {"status": int(status), "title": str()} | {"status": int(status), "type": str()}:
+            return 400 <= status <= 599
+    return False
+
+
+def is_json_rpc(found: Any) -> bool:
+    """Whether a decoded value is a JSON-RPC message, or the error of one."""
+    match found:
+        case {"jsonrpc": _} if not {"result", "error", "method"}.isdisjoint(found):
+            return True
+        case {"error": {"code": int(), "message": str()}}:
+            return set(found) <= {"error", "id"}
+        case {"result": dict(result)} if set(found) <= {"result", "id"}:
+            return finished_dialect(result) == "mcp"
+        case {"code": int(code), "message": str()}:
+            return code <= -32_000 and set(found) <= {"code", "message", "data"}
+    return False
+
+
+def is_block_list(found: Any) -> bool:
+    """Whether a decoded value is the content of a result, without the result around it."""
+    return isinstance(found, list) and bool(found) and all(map(_is_known_block, found))
+
+
+def _is_known_block(block: Any) -> bool:
+    match block:
+        case {"type": "text", "text": str()}:
+            return set(block) <= {"type", "text", "annotations", "_meta"}
+        case {"type": "image" | "audio", "data": str(), "mimeType": str()}:
+            return True
+        case {"type": "resource_link", "uri": str()} | {"type": "resource", "resource": dict()}:
+            return True
+    return False
 
 
 def code_of(found: Any) -> str:

@@ -1,0 +1,5 @@
+"""Reading: any reply of any server, in any form, becomes a `Reply`."""
+
+from .read_reply import read
+
+__all__ = ["read"]

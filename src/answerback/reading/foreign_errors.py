@@ -1,0 +1,198 @@
+"""Makes an `Error` of what other servers send: JSON-RPC errors, error objects, coded texts."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from ..errors import (
+    CODES,
+    INPUT_REQUIRED,
+    INVALID_ARGUMENTS,
+    INVALID_JSON,
+    TOOL_NOT_FOUND,
+    UNKNOWN_ERROR,
+    UNKNOWN_TEXT,
+    code_for_status,
+)
+from ..reply import Error
+
+TASK_CREATED = "TASK_CREATED"
+UNKNOWN_RESULT_TYPE = "UNKNOWN_RESULT_TYPE"
+_RPC_CODES = {
+    -32700: INVALID_JSON,
+    -32600: "INVALID_REQUEST",
+    -32601: "METHOD_NOT_FOUND",
+    -32602: INVALID_ARGUMENTS,
+    -32603: UNKNOWN_ERROR,
+    -32002: "NOT_FOUND",
+    -32042: INPUT_REQUIRED,
+    -32800: "CANCELLED",
+    -32801: "TOO_LARGE",
+    -32802: "UNAVAILABLE",
+}
+_KINDS = {"INVALID_REQUEST": "INVALID_INPUT", "METHOD_NOT_FOUND": "NOT_FOUND"}
+_UNKNOWN_TOOL = re.compile(
+    r"unknown tool|tool .{0,200}not found|no tool (named|called)|no such tool", re.IGNORECASE
+)
+# As seed 004 writes errors: `CODE: message (details)`.
+_CODED = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*): (.*)", re.DOTALL)
+_MESSAGES = (
+    *("message", "msg", "errorMessage", "error_message", "error_description", "detail"),
+    *("reason", "description", "title"),
+)
+_CODE_NAMES = ("code", "errorCode", "error_code", "errorType", "error_type", "__type", "type")
+_STATUS_NAMES = ("status", "statusCode", "status_code", "code")
+_ERRORS = ("error", "errors", "errorMessages", "detail")
+"""The members that hold an error, or a list of errors."""
+_MAX_ITEMS = 20
+_MAX_ITEM = 200
+_NOT_DETAILS = frozenset(
+    {*_MESSAGES, *_CODE_NAMES, *_STATUS_NAMES, "error", "success", "ok", "isError", "content"}
+    | {"timestamp", "_meta", "meta", "details", "retryable", "hint", "kind"}
+)
+
+
+def json_rpc_error(found: Any) -> Error:
+    """Return the error of a JSON-RPC response; its number and its data are in the details."""
+    if not isinstance(found, dict):
+        return Error(UNKNOWN_ERROR, found if isinstance(found, str) else UNKNOWN_TEXT, found)
+    number, message = found.get("code"), found.get("message")
+    text = message if isinstance(message, str) and message else UNKNOWN_TEXT
+    code = _RPC_CODES.get(number, UNKNOWN_ERROR) if isinstance(number, int) else UNKNOWN_ERROR
+    if code == INVALID_ARGUMENTS and _UNKNOWN_TOOL.search(text):
+        code = TOOL_NOT_FOUND
+    details = {name: each for name, each in found.items() if name != "message"}
+    return Error(code, text, details, kind=_KINDS.get(code))
+
+
+def pending_error(found: dict[str, Any]) -> Error | None:
+    """Return the error of a result that is not complete: a question, a task, an unknown type."""
+    result_type = found.get("resultType", "complete")
+    if result_type == "complete":
+        is_task = isinstance(found.get("task"), dict) and "taskId" in found["task"]
+        if not is_task or "content" in found:
+            return None
+        return _task_error(found["task"])
+    details = {name: each for name, each in found.items() if name not in ("resultType", "_meta")}
+    match result_type:
+        case "input_required":
+            requests = found.get("inputRequests")
+            count = len(requests) if isinstance(requests, dict) else 0
+            message = f"the server needs input before it can go on ({count} questions)"
+            return Error(INPUT_REQUIRED, message, details)
+        case "task":
+            return _task_error(details)
+    details["resultType"] = result_type
+    message = f"the result has a type that is not known: {str(result_type)[:60]!r}"
+    return Error(UNKNOWN_RESULT_TYPE, message, details, kind="INVALID_RESPONSE_FORMAT")
+
+
+def _task_error(task: dict[str, Any]) -> Error:
+    name = str(task.get("taskId"))[:60]
+    status = str(task.get("status"))[:60]
+    message = f"the server works on it in the task {name!r}, which is {status!r}"
+    return Error(TASK_CREATED, message, task, kind="CONFLICT")
+
+
+def object_error(found: Any) -> Error:
+    """Return the error of an object such as `{"success": false, "error": …}`, in any variant."""
+    if isinstance(found, list):
+        found = {"errors": found}
+    if found.keys() == {"result"} and isinstance(found["result"], dict):
+        found = found["result"]
+    inner = next((found[name] for name in _ERRORS if found.get(name)), None)
+    places = [inner, found] if isinstance(inner, dict) else [found]
+    message = _first_text(places, _MESSAGES)
+    code = _code(places)
+    if isinstance(inner, str) and inner.strip():
+        is_code = message is not None and re.fullmatch("[A-Z][A-Z0-9_]*", inner) is not None
+        code, message = (inner, message) if is_code else (code, inner)
+    elif isinstance(inner, list):
+        message = message or _texts_of(inner)
+    status = _status(places)
+    kind = code_for_status(status) if status is not None else None
+    code = code or kind or UNKNOWN_ERROR
+    return Error(
+        code,
+        message or UNKNOWN_TEXT,
+        _details(places),
+        _first_of(places, "retryable", bool),
+        _first_of(places, "hint", str),
+        None if code in CODES else kind,
+    )
+
+
+def error_in_text(text: str) -> Error | None:
+    """Return the error in a text such as `CODE: message (details)`; None without a code."""
+    found = _CODED.fullmatch(text)
+    if found is None or ("_" not in found[1] and found[1] not in CODES):
+        return None
+    message, details = found[2], None
+    if message.endswith(")") and " (" in message:
+        before, _, inside = message.partition(" (")
+        details = _json_object(inside[:-1])
+        message = message if details is None else before
+    return Error(found[1], message, details)
+
+
+def _json_object(text: str) -> Any:
+    from .sources import NotJson, load_json
+
+    try:
+        return load_json(text) if text.startswith(("{", "[", '"')) else None
+    except NotJson:
+        return None
+
+
+def _first_text(places: list[Any], names: tuple[str, ...]) -> str | None:
+    found = (place.get(name) for place in places for name in names)
+    return next((each for each in found if isinstance(each, str) and each.strip()), None)
+
+
+def _first_of(places: list[Any], name: str, kind: type) -> Any:
+    found = (place.get(name) for place in places)
+    return next((each for each in found if isinstance(each, kind)), None)
+
+
+def _code(places: list[Any]) -> str | None:
+    """Return the code, unless it is a number or the URI that is the type of a problem."""
+    found = _first_text(places, _CODE_NAMES)
+    return None if found is None or ":" in found or found.isdecimal() else found
+
+
+def _texts_of(items: list[Any]) -> str | None:
+    return "; ".join(filter(None, map(_item_text, items[:_MAX_ITEMS]))) or None
+
+
+def _item_text(item: Any) -> str | None:
+    """Return the message of one of several errors, with the place that it is about."""
+    if not isinstance(item, dict):
+        return str(item)[:_MAX_ITEM]
+    text = _first_text([item], _MESSAGES)
+    path = item.get("loc") or item.get("path")
+    if text is None or not isinstance(path, list):
+        return text
+    return f"{'.'.join(map(str, path))}: {text}"[:_MAX_ITEM]
+
+
+def _status(places: list[Any]) -> int | None:
+    found = (place.get(name) for place in places for name in _STATUS_NAMES)
+    words = (str(each) for each in found if isinstance(each, int | str))
+    return next((int(each) for each in words if re.fullmatch("[45][0-9]{2}", each)), None)
+
+
+def _details(places: list[Any]) -> Any:
+    """Return the details as they are, or an object of the members that have no other place."""
+    for place in places:
+        if place.get("details") is not None:
+            return place["details"]
+    merged: dict[str, Any] = {}
+    for place in reversed(places):
+        merged |= {name: each for name, each in place.items() if _is_detail(name, each)}
+    return merged or None
+
+
+def _is_detail(name: str, value: Any) -> bool:
+    """Return whether a member has no other place in the error; lists of errors have none."""
+    return name not in _NOT_DETAILS or (name in _ERRORS and isinstance(value, list) and bool(value))

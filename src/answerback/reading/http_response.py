@@ -1,0 +1,102 @@
+"""Reads a reply from an HTTP response: JSON, problems, streams of events, images, other bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from ..content import Embedded
+from ..dialects import problem, rest
+from ..dialects.common import kind_for_status
+from ..dialects.detect import is_json_rpc, received_dialect
+from ..dialects.http_reply import ERROR_CODE, HttpReply
+from ..errors import UNKNOWN_ERROR, MalformedReply
+from ..reply import Received, Reply
+from .sources import NotJson, load_json
+
+Read = Callable[[Any], tuple[Reply[Any], tuple[Any, ...]]]
+EVENT_STREAM = "text/event-stream"
+
+
+def read_response(response: HttpReply, read_json: Read) -> tuple[Reply[Any], tuple[Any, ...]]:
+    """Read a response; *read_json* reads the JSON in it. Raises MalformedReply."""
+    essence = response.media_type.partition(";")[0].strip().lower()
+    is_failure = response.status >= 400 or response.header(ERROR_CODE) is not None
+    if essence == problem.PROBLEM:
+        return problem.read(response), ()
+    if essence == EVENT_STREAM and response.status < 400:
+        return read_json(_last_response(response.body))
+    found = _json_of(response, essence)
+    if found is not msgspec.UNSET and response.header(rest.FORM) is None:
+        is_reply = is_json_rpc(found) or received_dialect(found) in ("mcp", "envelope", "problem")
+        if is_reply or not is_failure:
+            reply, findings = read_json(found)
+            if not is_failure:
+                return reply, findings
+            if not reply.ok:
+                return _with_code(reply, response), findings
+    try:
+        reply = rest.read(response)
+    except MalformedReply:
+        if essence == "application/json" or essence.endswith("+json"):
+            raise
+        uri = response.header("Content-Location") or "about:blank"
+        return Reply(content=(Embedded(uri, blob=response.body, mime=essence or None),)), ()
+    place = Received(None, "body") if reply.has_data else None
+    return msgspec.structs.replace(reply, received=place), ()
+
+
+def _with_code(reply: Reply[Any], response: HttpReply) -> Reply[Any]:
+    """Return a failure with the code of the header or the status, unless the body has a code.
+
+    An own code of the server has the status of the response.
+    """
+    error, stated = reply.error, rest.read(response).error
+    if error is None or stated is None:
+        return reply
+    code = stated.code if error.code == UNKNOWN_ERROR else error.code
+    kind = error.kind or kind_for_status(code, response.status)
+    hint = error.hint or stated.hint
+    changed = msgspec.structs.replace(error, code=code, kind=kind, hint=hint)
+    return msgspec.structs.replace(reply, error=changed)
+
+
+def _json_of(response: HttpReply, essence: str) -> Any:
+    """Return the decoded body if it is a JSON object or array, or else UNSET."""
+    is_json = essence in ("", "application/json") or essence.endswith("+json")
+    if not is_json or response.body.lstrip()[:1] not in (b"{", b"["):
+        return msgspec.UNSET
+    try:
+        return load_json(response.body.decode())
+    except (NotJson, UnicodeDecodeError) as exc:
+        if response.status >= 400:
+            return msgspec.UNSET
+        raise NotJson(f"the body of the response is not JSON: {exc}") from None
+
+
+def _last_response(body: bytes) -> Any:
+    """Return the JSON-RPC response in a stream of events; notifications come before it."""
+    found: Any = None
+    for data in _events(body.decode("utf-8", "replace")):
+        try:
+            message = load_json(data)
+        except NotJson:
+            continue
+        if isinstance(message, dict) and not {"result", "error"}.isdisjoint(message):
+            found = message
+    if found is None:
+        raise MalformedReply("the stream of events ended without a response")
+    return found
+
+
+def _events(stream: str) -> Iterator[str]:
+    lines: list[str] = []
+    for line in [*stream.replace("\r\n", "\n").replace("\r", "\n").split("\n"), ""]:
+        name, _, value = line.partition(":")
+        if name == "data":
+            lines.append(value.removeprefix(" "))
+        elif not line and lines:
+            yield "\n".join(lines)
+            lines = []

@@ -1,0 +1,145 @@
+"""Makes a malformed MCP result or envelope readable, and says what was wrong with it."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, Literal
+
+import msgspec
+
+from ..content import Block, Link, Text
+from ..dialects import envelope, mcp_blocks
+from ..dialects.common import answerback_meta, read_error, read_timestamp
+from ..errors import MalformedReply
+from .sources import in_mcp_names
+
+# The rules about base64 and media types, whose fixes make a block readable.
+_FIXED_RULES = frozenset({"AB401", "AB402", "AB403"})
+_TRUE = (True, "true", "True")
+_FALSE = (False, "false", "False", None, "")
+_MAX_REASON = 200
+
+
+def mended(
+    found: dict[str, Any], dialect: Literal["mcp", "envelope"]
+) -> tuple[dict[str, Any], tuple[Any, ...]]:
+    """Return a reply that can be read, and the findings in the one that came.
+
+    A block that cannot be read becomes a text that says so. Raises MalformedReply if nothing
+    can be read.
+    """
+    from ..rules.reply_view import NO_CONTEXT
+    from ..rules.validation import check
+
+    findings = tuple(each for each in check(found, dialect, NO_CONTEXT) if each.severity == "error")
+    whole = {**found, "content": _blocks(found, dialect)}
+    if dialect == "mcp":
+        whole["isError"] = _flag(found.get("isError"))
+        _drop_malformed_error(whole)
+        failed = whole["isError"]
+    else:
+        _drop_malformed_time(whole)
+        whole.update(_readable_error(found))
+        failed = found.get("success") is False or bool(found.get("error"))
+    has_data = not {"structuredContent", "data"}.isdisjoint(found)
+    if not whole["content"] and not has_data and not failed:
+        raise MalformedReply("the reply has no content that can be read")
+    return whole, findings
+
+
+def _blocks(found: dict[str, Any], dialect: Literal["mcp", "envelope"]) -> list[Any]:
+    content = found.get("content")
+    if isinstance(content, str | dict):
+        content = [content]
+    if not isinstance(content, list):
+        return []
+    write_block = (mcp_blocks if dialect == "mcp" else envelope).write_block
+    blocks = map(_read_somehow, _repaired(content) if dialect == "mcp" else content)
+    return [msgspec.to_builtins(write_block(block)) for block in blocks]
+
+
+def _repaired(content: list[Any]) -> list[Any]:
+    """Return the blocks with base64 and media types repaired where the rules can do it."""
+    from ..rules.repair import repair
+    from ..rules.reply_view import NO_CONTEXT
+
+    copy = {"content": deepcopy(content)}
+    repair(copy, "mcp", NO_CONTEXT, _FIXED_RULES)
+    return copy["content"]
+
+
+def _read_somehow(block: Any) -> Block:
+    """Read a block in the form of MCP, of the envelope, or of the SDK's Python names."""
+    if not isinstance(block, dict):
+        return Text(block if isinstance(block, str) else _said(f"it is {block!r}"))
+    reason = ""
+    for read_block in (mcp_blocks.read_block, envelope.read_block, _read_renamed, _read_odd):
+        try:
+            return read_block(block)
+        except MalformedReply as exc:
+            reason = reason or str(exc)
+    return Text(_said(reason))
+
+
+def _said(reason: str) -> str:
+    return f"[a block that cannot be read: {reason[:_MAX_REASON]}]"
+
+
+def _read_renamed(block: dict[str, Any]) -> Block:
+    return mcp_blocks.read_block(in_mcp_names(block))
+
+
+def _read_odd(block: dict[str, Any]) -> Block:
+    """Read forms of blocks that some servers send and no specification has."""
+    match block:
+        case {"type": "text", "text": int() | float() as number}:
+            return Text(str(number))
+        case {"type": "resource", "uri": str(uri)}:
+            return Link(uri, str(block.get("name", uri)))
+        case {"type": "resource", "resource": {"uri": str(uri)} as resource}:
+            return Link(uri, str(resource.get("name", uri)))
+    raise MalformedReply("no form of a block")
+
+
+def _flag(value: Any) -> bool:
+    if value in _TRUE or (isinstance(value, int) and value == 1):
+        return True
+    if value in _FALSE:
+        return False
+    raise MalformedReply("isError must be true or false")
+
+
+def _drop_malformed_error(found: dict[str, Any]) -> None:
+    """Remove our own error from `_meta` if it is malformed; the text has the message too."""
+    error = answerback_meta(found.get("_meta"), "error")
+    try:
+        read_error(error, "")
+    except MalformedReply:
+        meta = {key: each for key, each in found["_meta"].items() if key != "answerback/error"}
+        found["_meta"] = meta
+
+
+def _drop_malformed_time(found: dict[str, Any]) -> None:
+    try:
+        read_timestamp(found.get("timestamp"))
+    except MalformedReply:
+        del found["timestamp"]
+
+
+def _readable_error(found: dict[str, Any]) -> dict[str, Any]:
+    """Return the members that say whether an envelope failed, so that they can be read."""
+    success = found.get("success")
+    members: dict[str, Any] = {}
+    if not isinstance(success, bool):
+        members["success"] = not found.get("error")
+    error = found.get("error")
+    if not isinstance(error, dict):
+        return members
+    try:
+        read_error(error, "")
+    except MalformedReply:
+        from .foreign_errors import object_error
+
+        whole = object_error({"error": error})
+        members["error"] = {"code": whole.code, "message": whole.message, "details": error}
+    return members

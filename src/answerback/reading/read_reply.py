@@ -1,0 +1,348 @@
+"""`read`: any reply of any server becomes a `Reply`.
+
+The order is that of seed 003: an error of the protocol, `isError`, `structuredContent`, text, other
+blocks. `dialects.detect` decides which dialect a reply is in.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, overload
+
+import msgspec
+
+from ..content import Text
+from ..contract import ENVELOPE, STANDARD
+from ..dialects import envelope, mcp, problem
+from ..dialects.common import author_meta, encode
+from ..dialects.detect import finished_dialect, is_block_list, is_json_rpc, received_dialect
+from ..dialects.http_reply import HttpReply
+from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
+from ..reply import Error, Received, Reply
+from ..shape import RESULT
+from .foreign_errors import error_in_text, json_rpc_error, object_error, pending_error
+from .http_response import read_response
+from .mending import mended
+from .sources import NotJson, TooLarge, load_json, source_of
+
+T = TypeVar("T")
+
+INVALID_FORMAT = "INVALID_RESPONSE_FORMAT"
+TOO_LARGE = "TOO_LARGE"
+MAX_BYTES = 64 * 1024 * 1024
+"""The largest reply that is read, unless the caller allows more."""
+_MAX_FINDINGS = 20
+
+
+class Hints(msgspec.Struct, frozen=True):
+    """Facts that the caller knows about the reply."""
+
+    schema: dict[str, Any] | None = None
+    is_typed: bool = False
+    wants_text: bool = False
+    """The caller wants a str: the text itself is the data, also if it is JSON."""
+
+    @property
+    def has_type(self) -> bool:
+        """Whether data is what it is declared to be, even if it looks like an error."""
+        return self.is_typed or self.schema is not None
+
+
+@overload
+def read(
+    result: Any,
+    into: None = None,
+    *,
+    output_schema: dict[str, Any] | None = None,
+    strict: bool = False,
+    max_bytes: int = MAX_BYTES,
+) -> Reply[Any]: ...
+@overload
+def read(
+    result: Any,
+    into: type[T],
+    *,
+    output_schema: dict[str, Any] | None = None,
+    strict: bool = False,
+    max_bytes: int = MAX_BYTES,
+) -> Reply[T]: ...
+@overload
+def read(
+    result: Any,
+    into: Any,
+    *,
+    output_schema: dict[str, Any] | None = None,
+    strict: bool = False,
+    max_bytes: int = MAX_BYTES,
+) -> Reply[Any]: ...
+def read(
+    result: Any,
+    into: Any = None,
+    *,
+    output_schema: dict[str, Any] | None = None,
+    strict: bool = False,
+    max_bytes: int = MAX_BYTES,
+) -> Reply[Any]:
+    """Read a reply of any server, in any form, as a `Reply`.
+
+    *result* is a dict, JSON as text or bytes, a model of an SDK, or an HTTP response. *into* is the
+    type of the data, *output_schema* the tool's schema. A reply that cannot be read is a failed
+    reply; with *strict* it raises `MalformedReply`, a `ValueError`.
+    """
+    if into is None:
+        decoder = None
+    else:
+        from .typed_data import decoder_for
+
+        decoder = decoder_for(into)
+    hints = Hints(output_schema, into is not None, into is str)
+    reply = _read_any(result, hints, max_bytes)
+    if decoder is not None:
+        from .typed_data import with_type
+
+        understood = reply.ok
+        reply = with_type(reply, decoder)
+        if strict and understood and reply.error is not None:
+            raise MalformedReply(reply.error.message)
+    if strict and reply.findings:
+        found = reply.findings[0]
+        where = f"{found.pointer}: " if found.pointer else ""
+        raise MalformedReply(f"{where}{found.message}")
+    return reply
+
+
+def _read_any(result: Any, hints: Hints, max_bytes: int) -> Reply[Any]:
+    if isinstance(result, Reply):
+        return result
+    raw = result
+    try:
+        raw = source_of(result, max_bytes)
+        reply, findings = _read_source(raw, hints)
+    except TooLarge as exc:
+        return _failed(str(exc), raw, code=TOO_LARGE)
+    except MalformedReply as exc:
+        return _failed(str(exc), raw)
+    except Exception as exc:  # noqa: BLE001 -- a foreign object may raise anything when it is read
+        return _failed(f"the reply cannot be read: {type(exc).__name__}", raw)
+    known = reply.received
+    place = None if known is None else known.data_from
+    return msgspec.structs.replace(reply, received=Received(raw, place, findings))
+
+
+def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
+    """Return the reply for a value that cannot be understood, with the findings in it."""
+    findings = _findings_in(raw, message)
+    shown = [msgspec.to_builtins(each) for each in findings[:_MAX_FINDINGS]]
+    error = Error(code, message, {"findings": shown})
+    return Reply(error=error, received=Received(raw, None, findings))
+
+
+def _findings_in(raw: Any, message: str) -> tuple[Any, ...]:
+    from ..rules.checks.ab1_result import not_an_object, not_json
+    from ..rules.finding import Fault
+    from ..rules.validation import validate
+
+    own = not_json if isinstance(raw, bytes | str) else not_an_object
+    if isinstance(raw, dict):
+        try:
+            found = validate(raw)
+        except Exception:  # noqa: BLE001 -- a foreign object may contain anything
+            found = ()
+        if any(each.severity == "error" for each in found):
+            return found
+    return (own.finding(Fault("", message)),)
+
+
+def _read_source(source: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
+    if isinstance(source, HttpReply):
+        return read_response(source, lambda found: _read_json(found, hints))
+    return _read_json(source, hints)
+
+
+def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
+    """Read decoded JSON, or text that is not JSON; returns the findings that had to be mended."""
+    if isinstance(found, str):
+        return _from_text(Reply(content=(Text(found),)), hints), ()
+    if isinstance(found, list) and found and all(map(is_json_rpc, found)):
+        if len(found) > 1:
+            raise MalformedReply(f"there are {len(found)} JSON-RPC messages; read one of them")
+        found = found[0]
+    if not is_json_rpc(found):
+        return _read_result(found, hints, "body")
+    match found:
+        case {"error": error} if error is not None:
+            return Reply(error=json_rpc_error(error)), ()
+        case {"result": result}:
+            return _read_result(result, hints, "result")
+        case {"code": _}:
+            return Reply(error=json_rpc_error(found)), ()
+    raise MalformedReply("it is a JSON-RPC request or notification, and not a response")
+
+
+def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tuple[Any, ...]]:
+    if is_block_list(found):
+        found = {"content": found}
+    if isinstance(found, dict) and (pending := pending_error(found)) is not None:
+        return Reply(error=pending, meta=author_meta(found.get("_meta"))), ()
+    match received_dialect(found):
+        case "mcp":
+            return _read_mcp(found, hints)
+        case "envelope":
+            return _read_envelope(found)
+        case "problem":
+            response = HttpReply(found["status"], encode(found), problem.PROBLEM)
+            return problem.read(response), ()
+    return _read_data(found, hints, place), ()
+
+
+def _read_data(found: Any, hints: Hints, place: str) -> Reply[Any]:
+    if not hints.has_type and _is_failure(found):
+        return Reply(error=object_error(found))
+    data, is_wrapped = _unwrapped(found, {}, hints)
+    return Reply(data=data, shape=RESULT if is_wrapped else None, received=Received(None, place))
+
+
+def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
+    contract = ENVELOPE if "success" in found else STANDARD
+    findings: tuple[Any, ...] = ()
+    try:
+        reply = mcp.read(found, contract=contract)
+    except MalformedReply:
+        found, findings = mended(found, "mcp")
+        reply = mcp.read(found, contract=contract)
+    if reply.error is not None:
+        return _with_whole_error(reply, found), findings
+    if reply.data is msgspec.UNSET:
+        return (_from_text(reply, hints) if _is_one_text(found) else reply), findings
+    if not hints.has_type and _is_failure(reply.data):
+        error = object_error(reply.data)
+        failed = msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
+        return failed, findings
+    data, is_wrapped = _unwrapped(reply.data, found.get("_meta"), hints)
+    place = "structuredContent" if found.get("structuredContent") is not None else "data"
+    received, shape = Received(None, place), RESULT if is_wrapped else None
+    changed = msgspec.structs.replace(reply, data=data, shape=shape, received=received)
+    return changed, findings
+
+
+def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
+    """Return a failure with the code and details that its text has, if nothing else has them."""
+    error = reply.error
+    if error is None or error.code != UNKNOWN_ERROR or error.kind is not None:
+        return reply
+    if "answerback/error" in (found.get("_meta") or {}):
+        return reply
+    details, place = error.details, None
+    if details is not None:
+        place = "structuredContent"
+    stated = _json_in_text(reply)
+    if _is_failure(stated | {"isError": True} if isinstance(stated, dict) else stated):
+        whole = object_error(stated)
+        if whole.message == UNKNOWN_TEXT:
+            whole = msgspec.structs.replace(whole, message=error.message)
+    else:
+        whole = error_in_text(error.message) or error
+    if details is not None:
+        whole = msgspec.structs.replace(whole, details=details)
+    return msgspec.structs.replace(reply, error=whole, received=Received(None, place))
+
+
+def _is_one_text(found: dict[str, Any]) -> bool:
+    """Return whether the result has one text block; a block of an unknown type is read as text."""
+    match found.get("content"):
+        case [{"type": "text"}]:
+            return True
+    return False
+
+
+def _read_envelope(found: dict[str, Any]) -> tuple[Reply[Any], tuple[Any, ...]]:
+    findings: tuple[Any, ...] = ()
+    try:
+        reply = envelope.read(found)
+    except MalformedReply:
+        found, findings = mended(found, "envelope")
+        reply = envelope.read(found)
+    if not _states_failure(found):
+        message = found.get("message")
+        if not reply.content and isinstance(message, str):
+            reply = msgspec.structs.replace(reply, content=(Text(message),))
+        place = "data" if reply.has_data else None
+        return msgspec.structs.replace(reply, received=Received(None, place)), findings
+    if reply.error is None or not isinstance(found.get("error"), dict):
+        whole = object_error(found)
+        if whole.message == UNKNOWN_TEXT and reply.error is not None:
+            whole = msgspec.structs.replace(whole, message=reply.error.message)
+        reply = msgspec.structs.replace(reply, data=msgspec.UNSET, error=whole)
+    return reply, findings
+
+
+def _states_failure(found: dict[str, Any]) -> bool:
+    if found.get("success") is False or found.get("isError") is True:
+        return True
+    return bool(found.get("error"))
+
+
+def _from_text(reply: Reply[Any], hints: Hints) -> Reply[Any]:
+    """Return the reply with the data in its text, if the text is its one block and is JSON."""
+    if hints.wants_text and len(reply.content) == 1 and isinstance(reply.content[0], Text):
+        return _with_text_data(reply, reply.content[0].text)
+    found = _json_in_text(reply)
+    if found is None:
+        return reply
+    if not hints.has_type and _is_failure(found):
+        return msgspec.structs.replace(reply, error=object_error(found))
+    data, is_wrapped = _unwrapped(found, {}, hints)
+    if is_wrapped or not isinstance(found, dict):
+        return _with_text_data(reply, data, is_wrapped=is_wrapped)
+    match finished_dialect(found):
+        case "envelope" if "data" in found:
+            # The whole envelope as a text, which seed 004 calls the wrong approach.
+            return _with_text_data(reply, found["data"])
+        case "mcp":
+            return _from_flattened(reply, found)
+    return _with_text_data(reply, found)
+
+
+def _with_text_data(reply: Reply[Any], data: Any, *, is_wrapped: bool = False) -> Reply[Any]:
+    shape = RESULT if is_wrapped else None
+    return msgspec.structs.replace(reply, data=data, shape=shape, received=Received(None, "text"))
+
+
+def _from_flattened(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:
+    """Return the result that another server has written as the text of a result."""
+    try:
+        inner = mcp.read(found)
+    except MalformedReply:
+        return _with_text_data(reply, found)
+    place = "text" if inner.has_data else None
+    return msgspec.structs.replace(inner, meta=reply.meta, received=Received(None, place))
+
+
+def _json_in_text(reply: Reply[Any]) -> Any:
+    match reply.content:
+        case (Text(text=text),) if text.lstrip()[:1] in ("{", "["):
+            try:
+                return load_json(text)
+            except NotJson:
+                return None
+    return None
+
+
+def _is_failure(found: Any) -> bool:
+    from ..rules.detectors.failure_json import is_failure_json
+
+    return is_failure_json(found)
+
+
+def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, bool]:
+    """Return the data without `{"result": …}` if a marker or the schema says that it is wrapped."""
+    if not isinstance(data, dict) or data.keys() != {"result"}:
+        return data, False
+    match meta:
+        case {"fastmcp": {"wrap_result": True}}:
+            return data["result"], True
+    match hints.schema:
+        case {"x-fastmcp-wrap-result": True}:
+            return data["result"], True
+        case {"properties": {"result": _, **others}, "required": ["result"]} if not others:
+            return data["result"], True
+    return data, False

@@ -1,0 +1,195 @@
+"""Turns the objects that hold a reply into decoded JSON: text, models of SDKs, HTTP responses.
+
+It does not know what the members of a reply mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ..content import BLOCKS
+from ..dialects.http_reply import HttpReply
+from ..dialects.mcp_blocks import write_block
+from ..errors import MalformedReply
+from ..types.json_text import MAX_DEPTH, is_too_deep
+
+_SNAKE = {
+    "structured_content": "structuredContent",
+    "is_error": "isError",
+    "result_type": "resultType",
+    "mime_type": "mimeType",
+    "meta": "_meta",
+}
+"""The names that the models of the SDK have in Python, and their names in MCP."""
+
+
+class TooLarge(MalformedReply):
+    """The reply is larger than the caller allows."""
+
+
+class NotJson(MalformedReply):
+    """The text should be JSON and is not."""
+
+
+def source_of(result: Any, max_bytes: int) -> Any:
+    """Return decoded JSON, text that is not JSON as str, or an HttpReply.
+
+    Raises MalformedReply for anything else.
+    """
+    match result:
+        case None:
+            raise MalformedReply("there is no reply: it is None")
+        case str() | bytes() | bytearray() | memoryview():
+            return decode_text(result, max_bytes)
+        case dict():
+            return _result_in_mcp_names(result)
+        case HttpReply():
+            return _bounded(result, max_bytes)
+        case [list() as blocks, dict() | None as structured] if isinstance(result, tuple):
+            # The SDK's `call_tool` returned such pairs in some of its versions.
+            content = [_plain(block) for block in blocks]
+            more = {} if structured is None else {"structuredContent": structured}
+            return {"content": content, **more}
+        case list() | tuple():
+            return [_plain(each) for each in result]
+        case bool() | int() | float():
+            return result
+    return _from_object(result, max_bytes)
+
+
+def decode_text(text: str | bytes | bytearray | memoryview, max_bytes: int) -> Any:
+    """Return the JSON object or array in *text*, or else the text as str."""
+    if len(text) > max_bytes:
+        raise TooLarge(f"the reply has {len(text)} bytes; at most {max_bytes} are read")
+    if not isinstance(text, str):
+        try:
+            text = bytes(text).decode("utf-8-sig")
+        except UnicodeDecodeError as exc:
+            raise NotJson(f"the reply is not UTF-8 (byte {exc.start})") from None
+    if not text.strip():
+        raise MalformedReply("the reply is empty")
+    start = text.lstrip()[:1]
+    if start not in ("{", "["):
+        return text
+    try:
+        return load_json(text)
+    except NotJson:
+        # A line of a log may begin with a bracket, and is not JSON.
+        if start == "{":
+            raise
+        return text
+
+
+def load_json(text: str) -> Any:
+    """Decode JSON, also with NaN in it, as many servers send; raises NotJson."""
+    from ..rules.validation import decode_json
+
+    try:
+        if is_too_deep(text.encode()):
+            raise NotJson(f"the JSON is nested deeper than {MAX_DEPTH} levels")
+        return decode_json(text)
+    except NotJson:
+        raise
+    except (ValueError, RecursionError) as exc:
+        raise NotJson(f"not JSON: {exc}") from None
+
+
+def _bounded(response: HttpReply, max_bytes: int) -> HttpReply:
+    if len(response.body) > max_bytes:
+        raise TooLarge(f"the reply has {len(response.body)} bytes; at most {max_bytes} are read")
+    return response
+
+
+def _from_object(result: Any, max_bytes: int) -> Any:
+    if isinstance(result, BaseException):
+        return _from_exception(result)
+    if hasattr(result, "status_code") and hasattr(result, "headers"):
+        return _bounded(_from_response(result), max_bytes)
+    if hasattr(result, "structured_content") and not hasattr(result, "model_dump"):
+        return _from_parsed_result(result)
+    plain = _plain(result)
+    if plain is result:
+        raise MalformedReply(f"no reply can be read from an object of {type(result).__name__}")
+    return plain
+
+
+def _plain(value: Any) -> Any:
+    """Return the JSON of a model, a block or a data class; other values are returned."""
+    if type(value) is dict:
+        return value
+    if isinstance(value, BLOCKS):
+        return msgspec.to_builtins(write_block(value))
+    if hasattr(value, "model_dump"):
+        return value.model_dump(mode="json", by_alias=True, exclude_none=True)
+    if isinstance(value, msgspec.Struct) or hasattr(value, "__dataclass_fields__"):
+        return msgspec.to_builtins(value)
+    return dict(value) if isinstance(value, Mapping) and not isinstance(value, dict) else value
+
+
+def _from_exception(raised: BaseException) -> Any:
+    """Return the JSON-RPC error of an exception that clients of SDKs raise."""
+    error = _plain(getattr(raised, "error", None))
+    if isinstance(error, dict):
+        return {"jsonrpc": "2.0", "error": error}
+    raise (
+        raised
+        if isinstance(raised, MalformedReply)
+        else MalformedReply(f"no reply can be read from an exception of {type(raised).__name__}")
+    )
+
+
+def _from_parsed_result(result: Any) -> dict[str, Any]:
+    """Return the result that FastMCP's client has parsed; its `data` is made of the same JSON."""
+    structured = result.structured_content
+    meta = dict(getattr(result, "meta", None) or {})
+    if isinstance(structured, dict) and structured.keys() == {"result"}:
+        parsed = getattr(result, "data", None)
+        if parsed is not None and _plain(parsed) == structured["result"]:
+            meta.setdefault("fastmcp", {"wrap_result": True})
+    found: dict[str, Any] = {"content": [_plain(block) for block in result.content or ()]}
+    if structured is not None:
+        found["structuredContent"] = structured
+    found["isError"] = getattr(result, "is_error", False)
+    return found | ({"_meta": meta} if meta else {})
+
+
+def _from_response(response: Any) -> HttpReply:
+    """Return the response of httpx, requests, Django or Flask."""
+    headers = {str(name): str(value) for name, value in response.headers.items()}
+    try:
+        body = response.content if hasattr(response, "content") else response.data
+    except Exception as exc:
+        problem = f"the body of the response was not read: {type(exc).__name__}"
+        raise MalformedReply(problem) from exc
+    if not isinstance(body, bytes):
+        raise MalformedReply(f"the body of the response is {type(body).__name__}, not bytes")
+    by_name = {name.lower(): value for name, value in headers.items()}
+    media_type = by_name.get("content-type", "")
+    return HttpReply(int(response.status_code), body, media_type, tuple(headers.items()))
+
+
+def _result_in_mcp_names(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a result of the SDK that was dumped with its Python names under MCP's names."""
+    content = found.get("content")
+    if isinstance(content, list | tuple):
+        found = {**found, "content": [_plain(block) for block in content]}
+    if "is_error" not in found and "structured_content" not in found:
+        return found
+    renamed = in_mcp_names(found)
+    blocks = renamed.get("content")
+    if isinstance(blocks, list):
+        renamed["content"] = [
+            in_mcp_names(block) if isinstance(block, dict) else block for block in blocks
+        ]
+    return renamed
+
+
+def in_mcp_names(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a result or a block under MCP's names, without the members that are None."""
+    renamed = {_SNAKE.get(name, name): each for name, each in found.items() if each is not None}
+    if isinstance(renamed.get("resource"), dict):
+        renamed["resource"] = in_mcp_names(renamed["resource"])
+    return renamed

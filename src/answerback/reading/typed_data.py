@@ -1,0 +1,79 @@
+"""Builds the typed data that `read(result, into=Type)` returns."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from ..errors import INVALID_OUTPUT
+from ..reply import Error, Reply
+from ..shape import RESULT
+from ..types.arguments import Arguments, Parameter, check_parameter
+from ..types.json_text import ENCODER
+from ..types.problems import InvalidArguments, InvalidJson
+
+_NAME = "data"
+"""The paths in messages begin with this name."""
+
+
+def decoder_for(into: Any) -> Arguments:
+    """Return the decoder of a type; raises TypeError for a type without a JSON form."""
+    try:
+        return _cached_decoder(into)
+    except TypeError as exc:
+        # An annotation with an unhashable value in it cannot be looked up.
+        if "unhashable" not in str(exc):
+            raise
+        return _decoder(into)
+
+
+def with_type(reply: Reply[Any], decoder: Arguments) -> Reply[Any]:
+    """Return the reply with typed data, or a failed reply that says what does not fit."""
+    if reply.error is not None:
+        return reply
+    if reply.data is msgspec.UNSET:
+        hint = "read it without into=, or look at reply.content"
+        return _failed(reply, Error(INVALID_OUTPUT, "the reply has no data", hint=hint))
+    try:
+        return _built(reply, reply.data, decoder)
+    except InvalidArguments as first:
+        inner = _wrapped_value(reply.data)
+        if inner is not msgspec.UNSET:
+            try:
+                return msgspec.structs.replace(_built(reply, inner, decoder), shape=RESULT)
+            except InvalidArguments:
+                pass
+        problems = msgspec.to_builtins(first.problems)
+        return _failed(reply, Error(INVALID_OUTPUT, str(first), {"problems": problems}))
+
+
+def _built(reply: Reply[Any], data: Any, decoder: Arguments) -> Reply[Any]:
+    try:
+        encoded = ENCODER.encode(data)
+        typed = decoder.decode(b'{"%b":%b}' % (_NAME.encode(), encoded))[_NAME]
+    except (InvalidJson, TypeError, ValueError, RecursionError) as exc:
+        error = Error(INVALID_OUTPUT, f"{_NAME}: cannot be read: {exc}")
+        return _failed(reply, error)
+    return msgspec.structs.replace(reply, data=typed, encoded=encoded)
+
+
+def _wrapped_value(data: Any) -> Any:
+    is_wrapped = isinstance(data, dict) and data.keys() == {"result"}
+    return data["result"] if is_wrapped else msgspec.UNSET
+
+
+def _failed(reply: Reply[Any], error: Error) -> Reply[Any]:
+    return msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
+
+
+def _decoder(into: Any) -> Arguments:
+    parameter = Parameter(name=_NAME, annotation=into)
+    check_parameter(parameter, "into")
+    return Arguments([parameter])
+
+
+@lru_cache(maxsize=128)
+def _cached_decoder(into: Any) -> Arguments:
+    return _decoder(into)

@@ -1,0 +1,208 @@
+"""`read` never raises on a bad reply: it is read as well as it can be, or it is a failed reply."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.rules.test_bad_replies import BAD
+from tests.rules.test_good_replies import GOOD
+
+from answerback import Image, Text, read
+from answerback.errors import MalformedReply
+
+_NAMES = [
+    *("content", "isError", "structuredContent", "_meta", "resultType", "success", "error", "data"),
+    *("message", "code", "jsonrpc", "result", "id", "method", "type", "text", "mimeType", "uri"),
+    *("resource", "annotations", "audience", "status", "title", "detail", "details", "errors"),
+    *("timestamp", "task", "taskId", "inputRequests", "is_error", "structured_content", "meta"),
+    *("kind", "hint", "retryable", "blob", "url", "loc", "fastmcp", "answerback/error"),
+]
+_TEXTS = [
+    *("text", "image", "audio", "resource", "resource_link", "complete", "input_required", "task"),
+    *("true", "{}", "[]", '{"error":"x"}', "2.0", "iVBORw0K", "image/png", "A_B: c ({})", "NaN"),
+]
+_LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=6)
+    | st.sampled_from(_TEXTS)
+)
+_KEYS = st.sampled_from(_NAMES) | st.text(max_size=3)
+VALUES = st.recursive(
+    _LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(_KEYS, inner, max_size=5),
+    max_leaves=20,
+)
+
+
+def wrapped(value: Any) -> list[Any]:
+    """The value itself, and as the parts of results in which most of the reading happens."""
+    return [
+        value,
+        {"content": value, "isError": True},
+        {"jsonrpc": "2.0", "id": 1, "result": value},
+        {"content": [{"type": "text", "text": json.dumps(value)}]},
+        json.dumps(value).encode(),
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(VALUES)
+def test_no_value_makes_read_raise(value: Any) -> None:
+    replies = [read(each) for each in wrapped(value)]
+
+    assert all(reply.ok or reply.error is not None for reply in replies)
+    assert all(isinstance(reply.for_model(400, untrusted=True), str) for reply in replies)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.binary(max_size=200) | st.text(max_size=200))
+def test_no_bytes_and_no_text_make_read_raise(source: bytes | str) -> None:
+    reply = read(source)
+
+    assert reply.ok or reply.error is not None
+    assert reply.raw is not None
+    assert reply.for_model()
+
+
+@settings(max_examples=100, deadline=None)
+@given(VALUES)
+def test_no_value_makes_typed_reading_raise(value: Any) -> None:
+    for into in (int, list[str], dict[str, float]):
+        reply = read({"content": [], "structuredContent": value}, into=into)
+
+        assert reply.has_data or reply.error is not None
+
+
+@pytest.mark.parametrize("case", BAD, ids=lambda case: case.name)
+def test_every_bad_reply_of_the_corpus_is_understood(case: Any) -> None:
+    reply = read(case.reply)
+
+    assert reply.error is None or reply.error.code != "INVALID_RESPONSE_FORMAT"
+    assert reply.for_model()
+    assert reply.raw is not None
+
+
+@pytest.mark.parametrize("case", GOOD, ids=lambda case: case.name)
+def test_every_good_reply_of_the_corpus_is_read_without_findings(case: Any) -> None:
+    reply = read(case.reply)
+
+    assert reply.findings == ()
+    assert read(case.reply, strict=True).ok is reply.ok
+
+
+def test_most_bad_blocks_are_read_and_reported() -> None:
+    blocks = [
+        {"type": "image", "data": "data:image/gif;base64,R0lGODlh", "mimeType": "image/gif"},
+        {"type": "image", "data": "R0lGODlh", "mime_type": "image/gif"},
+        {"type": "image", "url": "https://example.com/a.png", "altText": "a"},
+        {"type": "text", "text": 5},
+        "plain",
+        {"type": "audio", "data": "not base64!", "mimeType": "audio/wav"},
+    ]
+
+    reply = read({"content": blocks})
+
+    assert reply.ok
+    assert reply.content[:2] == (Image(b"GIF89a", "image/gif"),) * 2
+    assert reply.content[2] == Image(url="https://example.com/a.png", alt="a")
+    assert reply.content[3:5] == (Text("5"), Text("plain"))
+    assert "a block that cannot be read" in reply.for_model()
+    assert {finding.rule for finding in reply.findings} >= {"AB112", "AB403"}
+    assert reply.raw["content"] == blocks
+
+
+def test_strict_raises_for_a_reply_that_had_to_be_mended() -> None:
+    with pytest.raises(MalformedReply, match="/content/0"):
+        read({"content": [{"type": "text", "text": 5}]}, strict=True)
+
+
+def test_strict_raises_for_a_reply_that_cannot_be_read_but_not_for_a_failure() -> None:
+    with pytest.raises(ValueError, match="not JSON"):
+        read('{"content": [', strict=True)
+
+    assert not read({"error": "no"}, strict=True).ok
+
+
+def test_a_reply_that_cannot_be_read_has_the_findings() -> None:
+    reply = read(b'{"content": [')
+
+    assert reply.error is not None
+    assert reply.error.code == "INVALID_RESPONSE_FORMAT"
+    assert [finding["rule"] for finding in reply.error.details["findings"]] == ["AB100"]
+    assert reply.raw == b'{"content": ['
+
+
+def test_deep_and_large_replies_are_refused() -> None:
+    deep = read(b'{"content":' + b"[" * 100_000)
+    large = read("x" * 2000, max_bytes=1000)
+
+    assert deep.error is not None
+    assert "nested deeper" in deep.error.message
+    assert large.error is not None
+    assert large.error.code == "TOO_LARGE"
+
+
+def test_deep_json_in_a_text_stays_a_text() -> None:
+    text = "[" * 5000 + "]" * 5000
+
+    reply = read({"content": [{"type": "text", "text": text}]})
+
+    assert reply.content == (Text(text),)
+    assert not reply.has_data
+
+
+def test_a_value_that_contains_itself_does_not_make_read_raise() -> None:
+    block: dict[str, Any] = {"type": "table"}
+    block["rows"] = block
+    data: dict[str, Any] = {}
+    data["data"] = data
+
+    assert not read({"content": [block]}).ok
+    assert read({"content": [], "structuredContent": data}).for_model()
+
+
+@pytest.mark.parametrize("member", ["content", "structuredContent"])
+def test_half_a_character_does_not_make_read_raise(member: str) -> None:
+    half = "\ud800"
+    result = {"content": [{"type": "text", "text": half}], "structuredContent": {"a": half}}
+
+    reply = read({member: result[member]})
+
+    assert reply.ok
+    assert reply.for_model(400, untrusted=True)
+
+
+def test_an_object_that_raises_when_it_is_read_is_a_failed_reply() -> None:
+    class Broken:
+        def model_dump(self, **_: Any) -> Any:
+            raise RuntimeError("secret path")
+
+    reply = read(Broken())
+
+    assert reply.error is not None
+    assert reply.error.message == "the reply cannot be read: RuntimeError"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"jsonrpc": "2.0", "id": 1, "method": "ping"},
+        {"jsonrpc": "2.0", "method": "notifications/progress", "params": {}},
+        [{"jsonrpc": "2.0", "id": n, "result": {}} for n in (1, 2)],
+        {"content": None, "isError": False},
+        {"content": 5},
+    ],
+)
+def test_a_value_that_is_no_reply_is_a_failed_reply(value: Any) -> None:
+    reply = read(value)
+
+    assert reply.error is not None
+    assert reply.error.code == "INVALID_RESPONSE_FORMAT"
+    assert reply.findings
