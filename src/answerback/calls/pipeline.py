@@ -37,6 +37,7 @@ def pipeline(
     running: set[Call] = set()
     max_in_place = _max_in_place(decode_large)
     decode_slowly = partial(_decode_slowly, run, decode_large)
+    run_slowly = partial(_run_slowly, run)
 
     async def handle(call: Call) -> Outcome:
         tool = call.tool = tools.get(call.name)
@@ -45,14 +46,14 @@ def pipeline(
         running.add(call)
         try:
             raw = call.arguments
-            is_slow = len(raw) > max_in_place or tool.gates is not None
+            is_slow = len(raw) > max_in_place or tool.special
             kwargs = await decode_slowly(call, tool) if is_slow else tool.arguments.decode(raw)
             signature = tool.signature
             if signature.context is not None:
                 kwargs[signature.context] = Context(call)
             if signature.questions:
                 kwargs |= await _ask_user(tool, call)
-            value = run(tool, kwargs, call)
+            value = run_slowly(tool, kwargs, call) if is_slow else run(tool, kwargs, call)
             if isinstance(value, CoroutineType):
                 value = await value
             reply = reply_to(tool, value)
@@ -85,6 +86,13 @@ async def _decode_slowly(
     from .gating import decode_behind_gates
 
     return await decode_behind_gates(call, tool, run, decode)
+
+
+def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+    """Run a tool that may have a policy; middleware is around the policy, and runs it itself."""
+    if tool.policy is None or tool.around:
+        return run(tool, kwargs, call)
+    return tool.policy.run(run, tool, kwargs, call)
 
 
 def _failed(exc: BaseException, call: Call, tools: Mapping[str, Tool], masked: str) -> Reply[Any]:
