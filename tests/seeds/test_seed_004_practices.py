@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import pytest
 from tests.resilience.manual_clock import ManualClock
 
-from answerback import App, ToolError, validate, wrap
+from answerback import App, ToolError, validate
 from answerback.contract import STANDARD
 from answerback.resilience import Breaker, Retry
 
@@ -119,15 +119,13 @@ def legacy(name: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": json.dumps({"success": True, "name": name})}]}
 
 
-def test_seed_004_checklist_a_legacy_handler_fails_as_an_error_once_it_is_wrapped() -> None:
+def test_seed_004_checklist_a_legacy_handler_fails_as_an_error_once_an_app_serves_it() -> None:
     before = validate(legacy(""))
-    envelope = asyncio.run(wrap(legacy)(""))
     app = App("legacy")
     app.tool(legacy)
     found = asyncio.run(app.call("legacy", name="")).to("mcp")
 
     assert "AB202" in {each.rule for each in before}
-    assert envelope["success"] is False
     assert found["isError"] is True
     assert found["content"] == [{"type": "text", "text": "Entity not found"}]
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..errors import RateLimited, Unavailable
 from ..registry import HealthState
+from .running import is_on_loop, run_async, run_sync
 from .trial import Trial
 
 if TYPE_CHECKING:
@@ -75,8 +76,6 @@ class Part:
 
     def __call__(self, fn: F) -> F:
         """Decorate a function, sync or async. A function with `Retry` must be able to run twice."""
-        from .running import run_async, run_sync
-
         policy = _policy_of_function(self)
 
         async def call_async(*args: Any, **kwargs: Any) -> Any:
@@ -129,9 +128,9 @@ class Policy:
 
     def run(self, run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
         """Run a tool by *run*; returns its value, or a coroutine if there is an event loop."""
-        from .running import is_on_loop, run_async, run_sync
-
-        trial = call.trial = Trial(self, call)
+        signature = tool.signature
+        can_ask = signature.context is not None or bool(signature.dependencies)
+        trial = call.trial = Trial(self, call, can_ask)
         attempt = partial(_attempt, run, tool, kwargs, call)
         return run_async(trial, attempt) if is_on_loop() else run_sync(trial, attempt)
 

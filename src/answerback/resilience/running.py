@@ -5,12 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..stopped_clocks import RUNNING
 from .service_failure import read_failure, read_value
-
-if TYPE_CHECKING:
-    from .trial import Trial
+from .trial import Trial
 
 Operation = Callable[[float | None], Any]
 """Makes one attempt within the given seconds; returns its value or a coroutine."""
@@ -102,13 +101,9 @@ def _put_clock(trial: Trial) -> Any:
     """Let questions to the user stop the clock of the call; only a retry has one."""
     if trial.watch is None:
         return None
-    from ..stopped_clocks import RUNNING
-
     return RUNNING.set((*RUNNING.get(), trial.watch))
 
 
 def _take_clock(token: Any) -> None:
     if token is not None:
-        from ..stopped_clocks import RUNNING
-
         RUNNING.reset(token)

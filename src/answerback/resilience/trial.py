@@ -19,10 +19,20 @@ if TYPE_CHECKING:
 class Trial:
     """The attempts, the breaker's ticket and the counted limits of one call."""
 
-    __slots__ = ("_entered", "_failed", "_policy", "_ticket", "attempts", "call", "watch")
+    __slots__ = (
+        "_can_ask",
+        "_entered",
+        "_failed",
+        "_policy",
+        "_ticket",
+        "attempts",
+        "call",
+        "watch",
+    )
 
-    def __init__(self, policy: Policy, call: Call | None = None) -> None:
+    def __init__(self, policy: Policy, call: Call | None = None, can_ask: bool = True) -> None:
         self._policy = policy
+        self._can_ask = can_ask
         self._entered: list[tuple[Limit, Hashable]] = []
         self._ticket: int | None = None
         self._failed: bool | None = None
@@ -57,8 +67,10 @@ class Trial:
                 limit.give_back(key)
             self._entered.clear()
             raise
-        if policy.retry is not None:
-            self.watch = Stopwatch(policy.retry.clock.now)
+        retry = policy.retry
+        # Without a deadline the clock only counts questions, which most functions cannot ask.
+        if retry is not None and (self._can_ask or retry.deadline is not None):
+            self.watch = Stopwatch(retry.clock.now)
 
     def _context(self) -> Context[Any]:
         assert self.call is not None
