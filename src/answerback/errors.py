@@ -145,6 +145,8 @@ class ToolError(AnswerbackError):
     retry_after: float | None = None
     may_have_run: bool | None = None
     """False if it is certain that nothing was done; the code decides if it is None."""
+    thread_goes_on: bool = False
+    """Whether a plain function timed out, which goes on in its thread."""
 
     def __init__(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Any, Protocol
 
 
 class StoppableClock(Protocol):
@@ -36,3 +36,32 @@ def clocks_stopped() -> Iterator[None]:
     finally:
         for clock in clocks:
             clock.go_on()
+
+
+class TimeoutClock:
+    """Stops an `asyncio.Timeout`."""
+
+    __slots__ = ("_left", "_open", "_timeout")
+
+    def __init__(self, timeout: Any) -> None:
+        self._timeout = timeout
+        self._open = 0
+        self._left = 0.0
+
+    def stop(self) -> None:
+        if self._open == 0 and (when := self._timeout.when()) is not None:
+            self._left = when - _loop_time()
+            self._timeout.reschedule(None)
+        self._open += 1
+
+    def go_on(self) -> None:
+        self._open -= 1
+        # One that has expired cannot be set again.
+        if self._open == 0 and not self._timeout.expired():
+            self._timeout.reschedule(_loop_time() + self._left)
+
+
+def _loop_time() -> float:
+    import asyncio
+
+    return asyncio.get_running_loop().time()

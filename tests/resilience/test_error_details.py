@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 from tests.resilience.manual_clock import ManualClock
 

@@ -57,11 +57,11 @@ async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
     """
     import asyncio
 
-    from ..stopped_clocks import RUNNING
+    from ..stopped_clocks import RUNNING, TimeoutClock
 
     try:
         async with asyncio.timeout(tool.timeout) as clock:
-            token = RUNNING.set((*RUNNING.get(), _TimeoutClock(clock)))
+            token = RUNNING.set((*RUNNING.get(), TimeoutClock(clock)))
             try:
                 return await steps
             finally:
@@ -70,39 +70,6 @@ async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
         if not clock.expired():
             raise  # The tool itself raised it.
         raise _timed_out(tool) from None
-
-
-class _TimeoutClock:
-    """Stops an `asyncio.Timeout`."""
-
-    __slots__ = ("_left", "_open", "_timeout")
-
-    def __init__(self, timeout: Any) -> None:
-        self._timeout = timeout
-        self._open = 0
-        self._left = 0.0
-
-    def stop(self) -> None:
-        if self._open == 0 and (when := self._timeout.when()) is not None:
-            self._left = when - _loop_time()
-            self._timeout.reschedule(None)
-        self._open += 1
-
-    def go_on(self) -> None:
-        self._open -= 1
-        # One that has expired cannot be set again.
-        if self._open == 0 and not self._timeout.expired():
-            self._timeout.reschedule(_loop_time() + self._left)
-
-
-def _loop_time() -> float:
-    import asyncio
-
-    return asyncio.get_running_loop().time()
-
-
-class ThreadLeftRunning(TimedOut):
-    """A plain function timed out, and goes on in its thread: it must not be run again."""
 
 
 def _run_in_spare_thread(
@@ -145,8 +112,9 @@ def _timed_out(tool: Tool) -> TimedOut:
 
         message = "%s %r took longer than %g seconds; its thread goes on without a caller"
         logging.getLogger("answerback").warning(message, tool.noun, tool.name, tool.timeout)
-    raised = TimedOut if tool.is_async else ThreadLeftRunning
-    return raised(f"The {tool.noun} took longer than {tool.timeout:g} seconds")
+    error = TimedOut(f"The {tool.noun} took longer than {tool.timeout:g} seconds")
+    error.thread_goes_on = not tool.is_async
+    return error
 
 
 def all_busy(threads: int, seconds: float) -> Unavailable:

@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from ..calls.runners import ThreadLeftRunning
 from ..errors import CODES, UNKNOWN_ERROR, ToolError
 from ..reply import Error, Reply
 
@@ -51,7 +50,7 @@ _TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
 
 def read_failure(exc: BaseException) -> ServiceFailure:
     """The meaning of *exc*; a cancellation, a question and a bug of the tool are not transient."""
-    if isinstance(exc, ThreadLeftRunning):
+    if isinstance(exc, ToolError) and exc.thread_goes_on:
         # The function goes on in its thread: a second one must not run beside it.
         return ServiceFailure(of_service=True)
     if isinstance(exc, ToolError):

@@ -66,8 +66,8 @@ class Tool:
         self.title = settings.title
         self.security_schemes = read_security_schemes(settings, self.noun)
         self.timeout = settings.timeout
-        if (part := first_part(settings)) is not None:
-            self.policy = part.policy_for(settings)
+        if settings.limit or settings.breaker or settings.retry:
+            self.policy = first_part(settings).policy_for(settings)
             self.special = True
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async

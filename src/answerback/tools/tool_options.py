@@ -17,14 +17,13 @@ from ..errors import ToolError
 if TYPE_CHECKING:
     from ..metadata.meta_types import SecurityScheme
 
+    class PolicyPart(Protocol):
+        """A Limit, Breaker or Retry of `answerback.resilience`, which belongs to a higher layer."""
 
-class PolicyPart(Protocol):
-    """A Limit, Breaker or Retry of `answerback.resilience`, which belongs to a higher layer."""
+        option: ClassVar[str]
 
-    option: ClassVar[str]
-
-    def policy_for(self, settings: ToolSettings) -> Any:
-        """The policy of a tool with these options."""
+        def policy_for(self, settings: ToolSettings) -> Any:
+            """The policy of a tool with these options."""
 
 
 class CommonOptions(TypedDict, total=False):
