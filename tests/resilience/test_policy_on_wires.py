@@ -223,6 +223,21 @@ def test_middleware_sees_one_call_whatever_the_attempts() -> None:
     assert seen == ["work"]
 
 
+def test_a_limit_counts_a_call_once_if_there_is_middleware() -> None:
+    async def pass_on(call: Invocation, next: Next) -> Any:
+        return await next(call)
+
+    app = App("app", middleware=[pass_on])
+
+    @app.tool(limit=Limit("2/min", clock=ManualClock()))
+    def work() -> str:
+        return "done"
+
+    replies = [asyncio.run(app.call("work")) for _ in range(3)]
+
+    assert [each.ok for each in replies] == [True, True, False]
+
+
 def test_an_app_that_includes_the_tool_shares_its_breaker() -> None:
     clock = ManualClock()
     inner, outer = App("inner"), App("outer")
