@@ -21,6 +21,10 @@ STATE = {
     "records/writer.py: _WRITERS",
     # The thread pools: a forked child resets them, because it has none of their threads.
     "calls/thread_pool.py: _POOLS",
+    # The state of each service that has a breaker, as long as a breaker refers to it.
+    "resilience/breaker.py: _SERVICES",
+    # A context variable with the clocks of the call that runs.
+    "stopped_clocks.py: RUNNING",
     # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
     # The table of error codes, to which `App(codes=…)` adds: an error is looked up without its app.

@@ -399,6 +399,8 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
 
         add_gates(made, requires, app.limits.gates)
         app.has_gates = True
+    if entry.policy is not None:
+        app.checks.setdefault("breakers", entry.policy.check_of(app.tools))
     if app.runs_plain and (entry.around or any(each.observers for each in entry.path)):
         raise ValueError(
             f"{entry.path[-1].name!r} has middleware or observers; "

@@ -153,9 +153,11 @@ class Context(Generic[StateT]):
         the code before the question runs twice. *key* names the question there.
         """
         from .elicitation import Form
+        from .stopped_clocks import clocks_stopped
 
         asked = Form(message, form, key=key)
-        return await asked.ask(self._call.peer)
+        with clocks_stopped():
+            return await asked.ask(self._call.peer)
 
     async def sample(
         self,
@@ -172,14 +174,20 @@ class Context(Generic[StateT]):
             "maxTokens": max_tokens,
         }
         params |= more if system is None else {"systemPrompt": system, **more}
-        result = await self._call.peer.ask(Question("sampling/createMessage", params, key))
+        from .stopped_clocks import clocks_stopped
+
+        with clocks_stopped():
+            result = await self._call.peer.ask(Question("sampling/createMessage", params, key))
         content = result.get("content")
         text = content.get("text", "") if isinstance(content, dict) else ""
         return Sample(text, content, result.get("model", ""), result.get("stopReason"))
 
     async def roots(self, *, key: str | None = None) -> list[Root]:
         """The folders and URIs that the client lets the tool work in."""
-        result = await self._call.peer.ask(Question("roots/list", {}, key))
+        from .stopped_clocks import clocks_stopped
+
+        with clocks_stopped():
+            result = await self._call.peer.ask(Question("roots/list", {}, key))
         return msgspec.convert(result.get("roots", []), list[Root])
 
     def close_stream(self) -> None:

@@ -132,7 +132,8 @@ class ToolError(AnswerbackError):
     """A failure with a message for the caller.
 
     `code` may be any UPPER_SNAKE name, given here or as an attribute of a subclass. A code
-    that is not in `CODES` has the status of the class below that was raised.
+    that is not in `CODES` has the status of the class below that was raised. `retry_after` are
+    the seconds after which the caller should come back; they are sent among the details.
     """
 
     kind: ClassVar[str] = UNKNOWN_ERROR
@@ -141,6 +142,11 @@ class ToolError(AnswerbackError):
     details: Any = None
     retryable: bool | None = None
     hint: str | None = None
+    retry_after: float | None = None
+    may_have_run: bool | None = None
+    """False if it is certain that nothing was done; the code decides if it is None."""
+    thread_goes_on: bool = False
+    """Whether a plain function timed out, which goes on in its thread."""
 
     def __init__(
         self,
@@ -150,6 +156,7 @@ class ToolError(AnswerbackError):
         *,
         retryable: bool | None = None,
         hint: str | None = None,
+        retry_after: float | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -157,6 +164,8 @@ class ToolError(AnswerbackError):
         self.details = details
         self.retryable = retryable
         self.hint = hint
+        if retry_after is not None:
+            self.retry_after = retry_after
 
 
 class InvalidInput(ToolError):

@@ -344,6 +344,8 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
 
         add_gates(entry, requires, registry.limits.gates)
         registry.has_gates = True
+    if entry.policy is not None:
+        registry.checks.setdefault("breakers", entry.policy.check_of(registry.tools))
     if registry.composition is None:
         table.own[name] = entry
     else:

@@ -61,7 +61,10 @@ class Error(msgspec.Struct, frozen=True, omit_defaults=True):
         message: Any = argument if is_chained else exc.message or str(exc) or exc.code
         # Every error without a kind has that of UNKNOWN_ERROR.
         kind = exc.kind if exc.kind not in (exc.code, UNKNOWN_ERROR) else None
-        return cls(exc.code, message, exc.details, exc.retryable, exc.hint, kind)
+        details = exc.details
+        if exc.retry_after is not None and (details is None or isinstance(details, dict)):
+            details = {"retry_after": exc.retry_after, **(details or {})}
+        return cls(exc.code, message, details, exc.retryable, exc.hint, kind)
 
     @property
     def row(self) -> Code:

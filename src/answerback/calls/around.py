@@ -72,6 +72,9 @@ class Invocation:
         kwargs = dict(self.arguments)
         if (parameter := self._tool.signature.context) is not None:
             kwargs[parameter] = self._own_context()
+        policy = self._tool.policy
+        if policy is not None:
+            return policy.run(run, self._tool, kwargs, self._call)
         return run(self._tool, kwargs, self._call)
 
 

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Mapping
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from ..context import Context
 from ..errors import (
     INVALID_ARGUMENTS,
     INVALID_JSON,
@@ -22,18 +26,28 @@ from ..reply import Error
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
 from .reply_check import checked_error
 
+if TYPE_CHECKING:
+    from .call import Call
+
+Story: TypeAlias = Callable[[], Mapping[str, Any]]
+"""Makes the fields of a log record; most errors are not logged and do not need them."""
+
 SHOW_EXCEPTION = "(the exception itself)"
 """As the masked text of a contract, this very object shows the exception: `serve --debug`."""
 
 
-def error_for(exc: BaseException, name: str, masked: str) -> Error:
-    """The error to send when the tool *name* raised *exc*; *masked* replaces a hidden message."""
+def error_for(exc: BaseException, name: str, masked: str, story: Story | None = None) -> Error:
+    """The error to send when the tool *name* raised *exc*; *masked* replaces a hidden message.
+
+    *story* returns further fields for the log record, such as the wire and the attempts.
+    """
+    story = story or dict
     try:
-        error = _error_for_caller(exc, name)
+        error = _error_for_caller(exc, name, story)
     # The properties of an author's exception are the author's code, and may raise too.
     except Exception as worse:  # noqa: BLE001 -- this is the place that handles all of them
         error, exc = None, worse
-    return error or _masked(exc, name, masked)
+    return error or _masked(exc, name, masked, story)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -82,7 +96,7 @@ def invalid_arguments(exc: InvalidArguments) -> Error:
     return Error(INVALID_ARGUMENTS, f"Invalid arguments: {exc}", details)
 
 
-def _error_for_caller(exc: BaseException, name: str) -> Error | None:
+def _error_for_caller(exc: BaseException, name: str, story: Story) -> Error | None:
     match exc:
         case ToolError():
             return checked_error(Error.of(exc), name)
@@ -91,26 +105,29 @@ def _error_for_caller(exc: BaseException, name: str) -> Error | None:
         case InvalidJson():
             return Error(INVALID_JSON, "Invalid JSON body", hint=str(exc))
         case InvalidOutput():
-            return _invalid_output(exc, name)
+            return _invalid_output(exc, name, story)
         case _:
             return None
 
 
-def _invalid_output(exc: InvalidOutput, name: str) -> Error:
+def _invalid_output(exc: InvalidOutput, name: str, story: Story) -> Error:
     reference = os.urandom(6).hex()
+    fields = {"tool": name, "code": INVALID_OUTPUT, "reference": reference, **story()}
+    event = f"returned a value that cannot be sent, reference {reference}: {exc}"
     # Our own traceback says nothing; the author's exception behind it does.
-    _log(name, f"returned a value that cannot be sent, reference {reference}: {exc}", exc.__cause__)
+    _log(event, exc.__cause__, fields)
     message = f"Invalid output: {exc.for_caller()} (reference {reference})"
     return Error(INVALID_OUTPUT, message, {"reference": reference})
 
 
-def _masked(exc: BaseException, name: str, masked: str) -> Error:
+def _masked(exc: BaseException, name: str, masked: str, story: Story) -> Error:
     reference = os.urandom(6).hex()
     advice = "the caller sees a masked text; raise ToolError(...) to show a message"
     if masked is SHOW_EXCEPTION:
         advice = "the caller sees its text because of --debug"
         masked = _description(exc)
-    _log(name, f"failed, reference {reference}; {advice}", exc)
+    fields = {"tool": name, "code": TOOL_EXECUTION_ERROR, "reference": reference, **story()}
+    _log(f"failed, reference {reference}; {advice}", exc, fields)
     message = f"{masked} (reference {reference})"
     return Error(TOOL_EXECUTION_ERROR, message, {"reference": reference})
 
@@ -126,10 +143,37 @@ def _description(exc: BaseException) -> str:
     return f"{text}, in {frames[-1].name} at {frames[-1].filename}:{frames[-1].lineno}"
 
 
-def _log(name: str, event: str, exc: BaseException | None) -> None:
+def _log(event: str, exc: BaseException | None, fields: Mapping[str, Any]) -> None:
+    """Log the event; the log record has each of *fields* as an attribute."""
     import logging
 
-    logging.getLogger("answerback").error("tool %r %s", name, event, exc_info=exc)
+    log = logging.getLogger("answerback").error
+    log("tool %r %s", fields["tool"], event, exc_info=exc, extra=fields)
+
+
+def story_of(call: Call, began: float) -> dict[str, Any]:
+    """The fields of the log record about a call that failed; *began* is by `perf_counter`."""
+    story: dict[str, Any] = {
+        "wire": call.wire,
+        "caller": call.caller,
+        "seconds": round(perf_counter() - began, 6),
+        "user": _user_digest(call),
+    }
+    if (trial := call.trial) is not None:
+        story |= {"attempts": trial.attempts, "breaker": trial.breaker}
+    return story
+
+
+def _user_digest(call: Call) -> str:
+    """The digest of the user, which does not show who it is; empty without one."""
+    from ..authentication import User
+
+    try:
+        user = Context(call).user
+    # The middleware of another framework may have a user that raises.
+    except Exception:  # noqa: BLE001 -- a failed call must be logged whatever the user is
+        return ""
+    return user.key.hex() if isinstance(user, User) else ""
 
 
 def log_internal_error(where: str, exc: BaseException | None = None) -> None:

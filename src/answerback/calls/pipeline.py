@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
+from time import perf_counter
 from types import CoroutineType
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ from ..reply import Reply, failure
 from ..tools.tool import Tool
 from ..types.describe import similar_names
 from .call import Call, Handler, Outcome
-from .failures import error_for, must_propagate
+from .failures import error_for, must_propagate, story_of
 from .reply_check import reply_to
 from .runners import LARGE_ARGUMENTS, LargeDecoder, Runner, decode_in_place
 
@@ -37,22 +38,24 @@ def pipeline(
     running: set[Call] = set()
     max_in_place = _max_in_place(decode_large)
     decode_slowly = partial(_decode_slowly, run, decode_large)
+    run_slowly = partial(_run_slowly, run)
 
     async def handle(call: Call) -> Outcome:
         tool = call.tool = tools.get(call.name)
         if tool is None or len(running) >= max_calls:
             return _refusal(call, tools, max_calls)
         running.add(call)
+        began = perf_counter()
         try:
             raw = call.arguments
-            is_slow = len(raw) > max_in_place or tool.gates is not None
+            is_slow = len(raw) > max_in_place or tool.special
             kwargs = await decode_slowly(call, tool) if is_slow else tool.arguments.decode(raw)
             signature = tool.signature
             if signature.context is not None:
                 kwargs[signature.context] = Context(call)
             if signature.questions:
                 kwargs |= await _ask_user(tool, call)
-            value = run(tool, kwargs, call)
+            value = run_slowly(tool, kwargs, call) if is_slow else run(tool, kwargs, call)
             if isinstance(value, CoroutineType):
                 value = await value
             reply = reply_to(tool, value)
@@ -66,7 +69,7 @@ def pipeline(
             call.cancelled = True
             if must_propagate(exc, call.wire):
                 raise
-            return _failed(exc, call, tools, contract.masked)
+            return _failed(exc, call, tools, contract.masked, began)
         finally:
             running.discard(call)
 
@@ -87,7 +90,16 @@ async def _decode_slowly(
     return await decode_behind_gates(call, tool, run, decode)
 
 
-def _failed(exc: BaseException, call: Call, tools: Mapping[str, Tool], masked: str) -> Reply[Any]:
+def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+    """Run a tool that may have a policy; middleware is around the policy, and runs it itself."""
+    if tool.policy is None or tool.around:
+        return run(tool, kwargs, call)
+    return tool.policy.run(run, tool, kwargs, call)
+
+
+def _failed(
+    exc: BaseException, call: Call, tools: Mapping[str, Tool], masked: str, began: float
+) -> Reply[Any]:
     """The reply to a call that raised *exc*."""
     if call.tool is not None and call.tool.gates is not None:
         from .gating import RefusedByGate
@@ -96,7 +108,7 @@ def _failed(exc: BaseException, call: Call, tools: Mapping[str, Tool], masked: s
             # None hides the tool.
             call.tool = None if exc.reply is None else call.tool
             return exc.reply or _unknown_tool(call, tools)
-    return Reply(error=error_for(exc, call.name, masked))
+    return Reply(error=error_for(exc, call.name, masked, partial(story_of, call, began)))
 
 
 async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:

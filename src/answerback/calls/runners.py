@@ -51,12 +51,21 @@ def run_in_new_loop(steps: Coroutine[Any, Any, Any], call: Call) -> Any:
 
 
 async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
-    """Await *steps* for as long as the tool may take; raises TimedOut."""
+    """Await *steps* for as long as the tool may take; raises TimedOut.
+
+    The clock stops while the user is asked.
+    """
     import asyncio
+
+    from ..stopped_clocks import RUNNING, TimeoutClock
 
     try:
         async with asyncio.timeout(tool.timeout) as clock:
-            return await steps
+            token = RUNNING.set((*RUNNING.get(), TimeoutClock(clock)))
+            try:
+                return await steps
+            finally:
+                RUNNING.reset(token)
     except TimeoutError:
         if not clock.expired():
             raise  # The tool itself raised it.
@@ -104,7 +113,9 @@ def timed_out(tool: Tool) -> TimedOut:
 
         message = "%s %r took longer than %g seconds; its thread goes on without a caller"
         logging.getLogger("answerback").warning(message, tool.noun, tool.name, tool.timeout)
-    return TimedOut(f"The {tool.noun} took longer than {tool.timeout:g} seconds")
+    error = TimedOut(f"The {tool.noun} took longer than {tool.timeout:g} seconds")
+    error.thread_goes_on = not tool.is_async
+    return error
 
 
 def all_busy(threads: int, seconds: float) -> Unavailable:

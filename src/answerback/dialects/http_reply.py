@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -13,6 +14,8 @@ ERROR_CODE = "X-Error-Code"
 """The header with an error's code."""
 ERROR_HINT = "X-Error-Hint"
 """The header with an error's hint, which the body of the rest dialect has no member for."""
+RETRY_AFTER = "Retry-After"
+"""The header with the seconds after which the caller should come back."""
 _MAX_HINT = 500
 _TOKEN = frozenset("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -36,8 +39,18 @@ def json_reply(reply: Reply[Any], body: bytes, media_type: str = JSON) -> HttpRe
     """Add the reply's status and error header to *body*; both are the same in all dialects."""
     if reply.error is None:
         return HttpReply(200, body, media_type)
-    code = (ERROR_CODE, header_token(reply.error.code))
-    return HttpReply(reply.error.row.status, body, media_type, (code,))
+    headers: tuple[tuple[str, str], ...] = ((ERROR_CODE, header_token(reply.error.code)),)
+    if (seconds := _retry_after(reply.error.details)) is not None:
+        headers += ((RETRY_AFTER, seconds),)
+    return HttpReply(reply.error.row.status, body, media_type, headers)
+
+
+def _retry_after(details: Any) -> str | None:
+    """Return the seconds in the details of an error, as the header has them: a whole number."""
+    found = details.get("retry_after") if isinstance(details, dict) else None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < 1e9:
+        return None
+    return str(ceil(found))
 
 
 def header_token(text: str) -> str:

@@ -52,6 +52,57 @@ _REST_DESCRIPTION = (
 )
 
 
+_RETRY_AFTER: Schema = {
+    "type": "number",
+    "minimum": 0,
+    "description": "The seconds after which the same call may be made again",
+}
+_REFERENCE: Schema = {
+    "type": "string",
+    "description": "The log of the server has the whole error under it",
+}
+_PROBLEMS: Schema = {
+    "type": "array",
+    "description": "One entry for each argument that is wrong",
+    "items": {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "message": {"type": "string"}},
+        "required": ["path", "message"],
+    },
+}
+_QUESTIONS: Schema = {
+    "type": "array",
+    "description": "The requests of MCP that a client would be sent",
+    "items": {
+        "type": "object",
+        "properties": {"method": {"type": "string"}, "params": {"type": "object"}},
+        "required": ["method", "params"],
+    },
+}
+_LIMIT: Schema = {"type": "string", "description": "The limit, such as 10/s"}
+DETAILS: dict[str, Schema] = {
+    "INVALID_ARGUMENTS": {"problems": _PROBLEMS},
+    "RATE_LIMITED": {"limit": _LIMIT, "retry_after": _RETRY_AFTER},
+    "UNAVAILABLE": {"retry_after": _RETRY_AFTER},
+    "TIMED_OUT": {"retry_after": _RETRY_AFTER},
+    "INPUT_REQUIRED": {"questions": _QUESTIONS},
+    "TOOL_EXECUTION_ERROR": {"reference": _REFERENCE},
+    "INVALID_OUTPUT": {"reference": _REFERENCE},
+}
+"""The members of an error's details by its code. An author's own error may have others."""
+
+
+def _details_by_code() -> list[Schema]:
+    """Return conditions that give `details` its schema, depending on `code`."""
+    return [
+        {
+            "if": {"properties": {"code": {"const": code}}, "required": ["code"]},
+            "then": {"properties": {"details": {"properties": members}}},
+        }
+        for code, members in DETAILS.items()
+    ]
+
+
 def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
     """Return the schemas of all wire types by name; *ref_template* is how one refers to another."""
     _, rendered = schemas(_TYPES, ref_template)
@@ -67,6 +118,8 @@ def wire_schemas(ref_template: str = "#/$defs/{name}") -> dict[str, Schema]:
     # generators of OpenAPI clients refuse the schema `false`, which means the same as this one.
     found["Envelope"]["properties"]["error"] = {"not": {}}
     found["Problem"]["properties"]["type"]["format"] = "uri-reference"
+    for name in ("Failure", "Problem"):
+        found[name]["allOf"] = _details_by_code()
     return found
 
 

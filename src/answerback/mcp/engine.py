@@ -39,7 +39,7 @@ from .jsonrpc import (
 )
 from .listing import LISTS, list_page
 from .mcp_peer import McpPeer
-from .params import Complete, GetPrompt, ReadResource, Retry, ToolCall
+from .params import Complete, GetPrompt, ReadResource, RetriedRequest, ToolCall
 from .server_info import ServerInfo
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ class Engine:
 
     def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
         """Give the peer the answers that its client sent, now and with earlier requests."""
-        retry = read_params(raw, Retry)
+        retry = read_params(raw, RetriedRequest)
         if retry.responses or retry.state is not None:
             # Imported here, because only a question needs signed state.
             from .input_required import recall

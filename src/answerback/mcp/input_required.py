@@ -15,7 +15,7 @@ from ..peer import NeedsInput
 from ..signing import Signer
 from .jsonrpc import INVALID_PARAMS, MISSING_CAPABILITY, RpcError
 from .mcp_peer import McpPeer
-from .params import Retry
+from .params import RetriedRequest
 from .session import missing_capability
 
 _PURPOSE = b"round"
@@ -33,7 +33,7 @@ class _State(msgspec.Struct, array_like=True):
 _states = msgspec.msgpack.Decoder(_State)
 
 
-def recall(peer: McpPeer, retry: Retry, request: bytes, signer: Signer) -> None:
+def recall(peer: McpPeer, retry: RetriedRequest, request: bytes, signer: Signer) -> None:
     """Give the peer the answers that its client sent, now and with earlier requests."""
     before = {} if retry.state is None else _verified(retry.state, request, signer)
     peer.answers = before | retry.responses

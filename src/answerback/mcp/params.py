@@ -33,14 +33,14 @@ class Common(msgspec.Struct, kw_only=True):
     meta: Meta | msgspec.UnsetType = msgspec.field(default=msgspec.UNSET, name="_meta")
 
 
-class Retry(Common, kw_only=True):
+class RetriedRequest(Common, kw_only=True):
     """In the stateless era a client repeats its request, with its user's answers."""
 
     responses: dict[str, dict[str, Any]] = msgspec.field(default={}, name="inputResponses")
     state: str | None = msgspec.field(default=None, name="requestState")
 
 
-class ToolCall(Retry, kw_only=True):
+class ToolCall(RetriedRequest, kw_only=True):
     """`tools/call`."""
 
     name: str

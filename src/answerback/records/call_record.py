@@ -52,6 +52,8 @@ class CallRecord(msgspec.Struct, gc=False):
     trace: str = ""
     tool: Tool | None = None
     """The tool that was called, if there is one."""
+    attempts: int = 0
+    breaker: str = ""
     findings: Any = None
     """The findings of the rules, or None if the rules have not run yet."""
 
@@ -80,6 +82,9 @@ def make_call_record(
         http = peer.http
     else:
         http = call.request
+    if (trial := call.trial) is not None:
+        record.attempts = trial.attempts
+        record.breaker = trial.breaker
     if http is not None:
         record.user = _user_digest(http)
     if isinstance(outcome, Reply):
@@ -148,6 +153,8 @@ def make_event(record: CallRecord, findings: Sequence[Any], kept: dict[str, Any]
         code=record.code,
         findings=issues,
         reference=_reference(record.reply) if record.code else "",
+        attempts=record.attempts,
+        breaker=record.breaker,
         digest=digest(record.arguments),
         trace=record.trace,
         **kept,

@@ -56,6 +56,10 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     """True if the rules did not run: the queue was filling up, or a rule raised an exception."""
     reference: str = ""
     """The reference in a masked error message; the log has the traceback under it."""
+    attempts: int = 0
+    """How often the function was started, if the tool has `limit=`, `breaker=` or `retry=`."""
+    breaker: str = ""
+    """The state of the tool's breaker after the call: closed, open or half-open."""
     digest: str = ""
     """A hash of the arguments, independent of white space and of the order of members."""
     trace: str = ""

@@ -134,6 +134,7 @@ def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) 
     own = tool.settings.requires if tool.gates is None else tool.gates.given
     given = (*before, *own)
     tool.gates = Gates(given, tool, timeout) if given else None
+    tool.special = bool(given) or tool.policy is not None
 
 
 def checked_gates(given: Any) -> tuple[Callable[..., Any], ...]:

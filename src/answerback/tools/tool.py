@@ -22,7 +22,7 @@ from .signature import (
     read_signature,
     source_of,
 )
-from .tool_options import ToolSettings, resolve_options
+from .tool_options import ToolSettings, first_part, resolve_options
 
 if TYPE_CHECKING:
     from .docstrings import Docstring
@@ -46,6 +46,10 @@ class Tool:
     """The options that the tool or its app gave; an app that includes it decides the others."""
     gates: Any = None
     """What a caller must pass before the function runs; None without gates."""
+    policy: Any = None
+    """Its limits, breaker and retries; None without them."""
+    special = False
+    """Whether it has gates or a policy, which calls of other tools need not look for."""
     is_widget = False
     """Whether it is the page of tools, which is served whatever tags select those."""
     noun = "tool"
@@ -62,6 +66,9 @@ class Tool:
         self.title = settings.title
         self.security_schemes = read_security_schemes(settings, self.noun)
         self.timeout = settings.timeout
+        if settings.limit or settings.breaker or settings.retry:
+            self.policy = first_part(settings).policy_for(settings)
+            self.special = True
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async
         # A function that `wrap` made always returns a finished reply, so this is not logged.

@@ -7,7 +7,7 @@ if a value can be wrong, a row of `_CHECKS`. Options of resources alone are in `
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict
 
 import msgspec
 
@@ -16,6 +16,14 @@ from ..errors import ToolError
 
 if TYPE_CHECKING:
     from ..metadata.meta_types import SecurityScheme
+
+    class PolicyPart(Protocol):
+        """A Limit, Breaker or Retry of `answerback.resilience`, which belongs to a higher layer."""
+
+        option: ClassVar[str]
+
+        def policy_for(self, settings: ToolSettings) -> Any:
+            """The policy of a tool with these options."""
 
 
 class CommonOptions(TypedDict, total=False):
@@ -44,7 +52,13 @@ class ToolOptions(CommonOptions, total=False):
     inline: bool
     """Run a plain `def` in place, not in a thread; for quick functions that never block."""
     timeout: float | None
-    """The seconds that a call may take."""
+    """The seconds that a call may take; with `retry=`, that each attempt may take."""
+    retry: PolicyPart | None
+    """Tries again what failed: Retry(attempts=3)."""
+    breaker: PolicyPart | None
+    """Stops calling a service that fails: Breaker("weather-api")."""
+    limit: PolicyPart | Sequence[PolicyPart] | None
+    """Refuses calls that are too many: Limit("10/s", per="user")."""
     lenient: bool
     """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
     returns: Literal["reply", "value"]
@@ -84,6 +98,9 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     input_schema: dict[str, Any] | None = None
     inline: bool = False
     timeout: float | None = None
+    retry: Any = None
+    breaker: Any = None
+    limit: Any = None
     lenient: bool = True
     returns: Literal["reply", "value"] = "reply"
     structured: bool = True
@@ -160,6 +177,22 @@ def _are_gates(value: Any) -> bool:
     return bool(checked_gates(value)) or value in ([], ())
 
 
+def _is_part(value: Any, option: str) -> bool:
+    return getattr(value, "option", None) == option and hasattr(value, "policy_for")
+
+
+def _are_limits(value: Any) -> bool:
+    return _is_part(value, "limit") or _are_all(value, lambda one: _is_part(one, "limit"))
+
+
+def first_part(settings: ToolSettings) -> Any:
+    """The first of the limits, the breaker and the retry that a tool has; None without one."""
+    limit = settings.limit
+    if isinstance(limit, list | tuple):
+        limit = limit[0] if limit else None
+    return limit or settings.breaker or settings.retry
+
+
 def _is_duration(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
@@ -214,6 +247,9 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         lambda value: _are_all(value, _is_error_class),
     ),
     "timeout": ("a number of seconds greater than 0", _is_duration),
+    "retry": ("a Retry of answerback.resilience", lambda value: _is_part(value, "retry")),
+    "breaker": ("a Breaker of answerback.resilience", lambda value: _is_part(value, "breaker")),
+    "limit": ("a Limit of answerback.resilience, or a list of them", _are_limits),
     "returns": ("'reply' or 'value'", lambda value: value in ("reply", "value")),
     "structured": ("True or False", lambda value: isinstance(value, bool)),
     "widget": ("the name of a widget, such as 'accounts'", _is_text),

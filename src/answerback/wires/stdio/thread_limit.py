@@ -75,10 +75,11 @@ def _run_with_timeout(
 
     try:
         value = call_in_spare_thread(tool, work, began + seconds - monotonic())
-    except TimedOut:
-        # The function may still run, and then its thread is lost.
-        call.cancelled = True
-        limit.wake()
+    except TimedOut as error:
+        # The function still runs, and its thread is lost; unless the function raised this itself.
+        if error.thread_goes_on:
+            call.cancelled = True
+            limit.wake()
         raise
     return run_async(with_timeout(tool, value), call) if isinstance(value, CoroutineType) else value
 

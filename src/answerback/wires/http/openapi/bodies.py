@@ -81,7 +81,9 @@ def _with_data(name: str, member: str, data: Schema | None) -> Schema:
 
 def _error_in_meta(shared: dict[str, Schema]) -> Schema:
     """The error in `_meta`; its message is omitted if it equals the text of the result."""
-    return object_schema(shared[FAILURE]["properties"], required=["code"])
+    failure = shared[FAILURE]
+    schema = object_schema(failure["properties"], required=["code"])
+    return {**schema, "allOf": failure["allOf"]}
 
 
 def _with_required(schema: Schema, members: Schema) -> Schema:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ....dialects.http_reply import ERROR_CODE, ERROR_HINT, JSON
+from ....dialects.http_reply import ERROR_CODE, ERROR_HINT, JSON, RETRY_AFTER
 from ....dialects.rest import FORM
 from ....gates.schemes import needs_login, scopes_of
 from ....types.json_text import ENCODER
@@ -32,6 +32,10 @@ HEADERS = {
     "ErrorHint": {
         "description": "What to do about it; other characters than ASCII are written as %XX",
         "schema": {"type": "string"},
+    },
+    "RetryAfter": {
+        "description": "The seconds after which the same call may be made again",
+        "schema": {"type": "integer", "minimum": 0},
     },
 }
 TAGS = [
@@ -102,7 +106,7 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
 def shared_responses(media: MediaTypes) -> dict[str, Schema]:
     """The error responses that tools share, by name."""
     return {
-        f"Error{status}": _error_response(description, media)
+        f"Error{status}": _with_retry_after(status, _error_response(description, media))
         for status, description in DESCRIPTIONS.items()
         if status not in _INLINE_STATUSES
     }
@@ -114,7 +118,8 @@ def _responses(tool: Tool, data: Schema | None, media: MediaTypes) -> Schema:
         if tool.contract.always_200 and status not in _BEFORE_THE_CALL:
             continue
         if status in _INLINE_STATUSES or description != DESCRIPTIONS.get(status):
-            responses[str(status)] = _error_response(description, media)
+            response = _with_retry_after(status, _error_response(description, media))
+            responses[str(status)] = response
         else:
             responses[str(status)] = {"$ref": f"{RESPONSES}Error{status}"}
     return responses
@@ -153,6 +158,14 @@ def _page(operation_id: str, summary: str, schema: Schema, media: MediaTypes) ->
 def _error_response(description: str, media: MediaTypes) -> Schema:
     content = {name: {"schema": error_schema(dialect)} for name, dialect in media.error.items()}
     return {"description": description, "headers": _ERROR_HEADERS, "content": content}
+
+
+def _with_retry_after(status: int, response: Schema) -> Schema:
+    """The response, with the header that limits and breakers send."""
+    if status not in (429, 503):
+        return response
+    header = {RETRY_AFTER: {"$ref": "#/components/headers/RetryAfter"}}
+    return {**response, "headers": {**response["headers"], **header}}
 
 
 def _request(tool: Tool, arguments: Schema) -> Schema:

@@ -60,6 +60,7 @@ def _statuses_in_options(tool: Tool) -> set[int]:
     codes = {
         "UNAVAILABLE": True,
         "TIMED_OUT": tool.timeout is not None,
+        "RATE_LIMITED": tool.policy is not None and bool(tool.policy.limits),
         INPUT_REQUIRED: bool(tool.signature.questions),
     }
     return {CODES[code].status for code, possible in codes.items() if possible}

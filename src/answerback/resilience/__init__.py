@@ -1,0 +1,8 @@
+"""Retries, circuit breakers and limits: options of a tool, and decorators of any function."""
+
+from .breaker import Breaker, BreakerStore
+from .clock import Clock
+from .limit import Limit, LimitStore
+from .retry import Retry
+
+__all__ = ["Breaker", "BreakerStore", "Clock", "Limit", "LimitStore", "Retry"]

@@ -1,0 +1,195 @@
+"""Breaker: stops the calls of a service that fails, and lets one probe find out when it is back."""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+from weakref import WeakValueDictionary
+
+from .clock import REAL_CLOCK, Clock
+from .policy import Part, unavailable
+
+State = Literal["closed", "open", "half-open"]
+
+
+class BreakerStore(Protocol):
+    """The state of a service. One that several machines share has the same methods.
+
+    They are called for each call, from any thread, and must not block.
+    """
+
+    @property
+    def state(self) -> State: ...
+
+    @property
+    def trips(self) -> int:
+        """How often it has opened."""
+
+    def enter(self) -> int | None:
+        """The ticket of a call that may go on; None if it is refused."""
+
+    def leave(self, ticket: int, failed: bool | None) -> bool:
+        """A call ended; None if that says nothing about the service. True if it opened now."""
+
+    def seconds_left(self) -> float:
+        """The seconds until the next probe is let through."""
+
+
+class ServiceState:
+    """Counts the failures of a service in a row. Any thread may use it.
+
+    A ticket is the number of the period, of which each change of the state begins a new one. The
+    result of a call that began in an earlier period says nothing about the present one.
+    """
+
+    def __init__(self, failures: int, reset: float, now: Callable[[], float]) -> None:
+        self.failures = failures
+        self.reset = reset
+        self.trips = 0
+        self._now = now
+        self._lock = allocate_lock()
+        self._count = 0
+        self._period = 0
+        self._is_open = False
+        self._probe_at = 0.0
+        """When the next probe may begin; while one runs, when it is given up."""
+
+    @property
+    def state(self) -> State:
+        if not self._is_open:
+            return "closed"
+        return "open" if self._now() < self._probe_at else "half-open"
+
+    def holds(self, ticket: int) -> bool:
+        """Whether nothing has changed since the call with this ticket began."""
+        return ticket == self._period
+
+    def seconds_left(self) -> float:
+        return max(0.0, self._probe_at - self._now()) if self._is_open else 0.0
+
+    def enter(self) -> int | None:
+        if not self._is_open:
+            return self._period
+        with self._lock:
+            if not self._is_open:
+                return self._period
+            now = self._now()
+            if now < self._probe_at:
+                return None
+            # Other calls are refused while the probe runs. One that never ends is given up.
+            self._probe_at = now + self.reset
+            self._period += 1
+            return self._period
+
+    def leave(self, ticket: int, failed: bool | None) -> bool:
+        if failed is False and not self._count and not self._is_open:
+            return False
+        with self._lock:
+            if ticket != self._period:
+                return False
+            if failed is None:
+                if self._is_open:
+                    # The probe found nothing out: the next call is the probe.
+                    self._probe_at = self._now()
+                return False
+            if not failed:
+                self._period += self._is_open
+                self._count, self._is_open = 0, False
+                return False
+            self._count += 1
+            if not self._is_open and self._count < self.failures:
+                return False
+            self._is_open = True
+            self._period += 1
+            self.trips += 1
+            self._probe_at = self._now() + self.reset
+            return True
+
+
+_SERVICES: WeakValueDictionary[str, ServiceState] = WeakValueDictionary()
+"""The state of each service by name, so that all breakers with that name share it."""
+
+
+class Breaker(Part):
+    """Refuses calls for *reset* seconds after *failures* failures of the service in a row.
+
+    All breakers with the same *service* are one. Connection errors, time-outs and errors with a
+    status from 500 on count, and the exceptions in *counts*.
+    """
+
+    option = "breaker"
+
+    def __init__(
+        self,
+        service: str,
+        *,
+        failures: int = 3,
+        reset: float = 30.0,
+        counts: type[Exception] | tuple[type[Exception], ...] = (),
+        store: BreakerStore | None = None,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        if not service:
+            raise ValueError(f"service={service!r} should be a name, such as 'weather-api'")
+        if failures < 1 or reset <= 0:
+            raise ValueError("failures is a number from 1 on, and reset a number of seconds")
+        self.service = service
+        self.reset = reset
+        self.counts = counts
+        self.clock = clock
+        self.store: BreakerStore = store or _shared_state(service, failures, reset, clock)
+
+    def __repr__(self) -> str:
+        return f"Breaker({self.service!r}, {self.state})"
+
+    @property
+    def state(self) -> State:
+        """closed, open, or half-open if the next call is the probe."""
+        return self.store.state
+
+    def enter(self) -> int:
+        """Let a call through; raises Unavailable while the service is not to be called."""
+        ticket = self.store.enter()
+        if ticket is None:
+            raise unavailable(self.store.seconds_left())
+        return ticket
+
+    def leave(self, ticket: int, failed: bool | None) -> bool:
+        """A call ended; returns whether the breaker opened now."""
+        if failed is False and self.store.state == "closed":
+            return self.store.leave(ticket, failed)
+        before = self.store.state
+        opened = self.store.leave(ticket, failed)
+        if opened:
+            _log("opened", "warning", self.service, self.reset)
+        elif failed is False and before != self.store.state:
+            _log("closed", "info", self.service, self.reset)
+        return opened
+
+
+def _shared_state(service: str, failures: int, reset: float, clock: Clock) -> ServiceState:
+    found = _SERVICES.get(service)
+    if found is None:
+        found = _SERVICES[service] = ServiceState(failures, reset, clock.now)
+    elif (found.failures, found.reset) != (failures, reset):
+        raise ValueError(
+            f"there is a Breaker({service!r}) with failures={found.failures} and "
+            f"reset={found.reset:g}; use that one, or give the same numbers"
+        )
+    return found
+
+
+_MESSAGES = {
+    "opened": "breaker %r is open: the service failed; its calls are refused for %g seconds",
+    "closed": "breaker %r is closed: the service answers again",
+}
+
+
+def _log(event: str, level: str, service: str, seconds: float) -> None:
+    import logging
+
+    arguments: tuple[Any, ...] = (service, seconds) if event == "opened" else (service,)
+    fields = {"service": service, "breaker": event}
+    number = logging.getLevelNamesMapping()[level.upper()]
+    logging.getLogger("answerback").log(number, _MESSAGES[event], *arguments, extra=fields)

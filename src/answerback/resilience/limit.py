@@ -1,0 +1,191 @@
+"""Limit: how many calls are let through, of each user or of all; further ones are refused."""
+
+from __future__ import annotations
+
+import re
+from _thread import allocate_lock
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from ..authentication import User
+from .clock import REAL_CLOCK, Clock
+from .policy import Part, rate_limited
+
+if TYPE_CHECKING:
+    from ..context import Context
+
+Per: TypeAlias = "Literal['all', 'user', 'client', 'address'] | Callable[[Any], Hashable]"
+
+_RATE = re.compile(r"\s*(\d+)\s*/\s*(\d*)\s*([a-z]+)\s*")
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 1),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 60),
+    **dict.fromkeys(("h", "hour", "hours"), 3600),
+    **dict.fromkeys(("d", "day", "days"), 86_400),
+}
+_MAX_KEYS = 100_000
+
+
+class LimitStore(Protocol):
+    """Counts the calls of each key. One that several machines share has the same methods.
+
+    They are called for each call, from any thread, and must not block.
+    """
+
+    def take(self, key: Hashable) -> float:
+        """Count a call. Returns 0, or the seconds after which a refused call may come back."""
+
+    def give_back(self, key: Hashable) -> None:
+        """The call was counted and did not run, because another limit refused it."""
+
+
+class Buckets:
+    """A bucket of *count* tokens for each key, which is full again after *seconds*.
+
+    Of each key one number is kept: when its bucket is full again. The keys are in two generations,
+    and the older one is forgotten when the younger one has half of *max_keys*. So the memory is
+    bounded, and a key that is used is not forgotten.
+    """
+
+    def __init__(
+        self, count: int, seconds: float, now: Callable[[], float], max_keys: int = _MAX_KEYS
+    ) -> None:
+        self._each = seconds / count
+        self._seconds = seconds
+        self._now = now
+        self._half = max(1, max_keys // 2)
+        self._young: dict[Hashable, float] = {}
+        self._old: dict[Hashable, float] = {}
+        self._lock = allocate_lock()
+
+    def take(self, key: Hashable) -> float:
+        with self._lock:
+            now = self._now()
+            full_at = self._young.get(key)
+            if full_at is None:
+                full_at = self._old.get(key, now)
+            full_at = max(full_at, now) + self._each
+            over = full_at - now - self._seconds
+            # Sums of floats: a thousandth of a token must not refuse the last call.
+            if over > self._each / 1000:
+                return over
+            self._young[key] = full_at
+            if len(self._young) >= self._half:
+                self._old, self._young = self._young, {}
+            return 0.0
+
+    def give_back(self, key: Hashable) -> None:
+        with self._lock:
+            for generation in (self._young, self._old):
+                if key in generation:
+                    generation[key] -= self._each
+                    return
+
+    def __len__(self) -> int:
+        return len(self._young) + len(self._old)
+
+
+class Limit(Part):
+    """Lets through "10/s", "100/min", "5/10s" or "1000/day", and *concurrent* calls at a time.
+
+    *per* is "all", "user", "client" (the program or the API key), "address", or a function of the
+    context that returns the key to count by. Without a user the address counts. A Limit that is
+    given to several tools counts the calls of all of them.
+    """
+
+    option = "limit"
+
+    def __init__(
+        self,
+        rate: str | None = None,
+        *,
+        per: Per = "all",
+        concurrent: int | None = None,
+        store: LimitStore | None = None,
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        if rate is None and concurrent is None:
+            raise TypeError("a Limit needs a rate, such as '10/s', or concurrent=…")
+        if concurrent is not None and concurrent < 1:
+            raise ValueError(f"concurrent={concurrent!r} should be a number from 1 on")
+        if per not in ("all", "user", "client", "address") and not callable(per):
+            raise ValueError(
+                f"per={per!r} should be 'all', 'user', 'client', 'address' or a function of ctx"
+            )
+        self.rate = rate
+        self.per: Per = per
+        self.concurrent = concurrent
+        self._buckets: LimitStore | None = None
+        if rate is not None:
+            count, seconds = _read_rate(rate)
+            self._buckets = store or Buckets(count, seconds, clock.now)
+        self._running: dict[Hashable, int] = {}
+        self._lock = allocate_lock()
+
+    def __repr__(self) -> str:
+        return f"Limit({self.rate!r}, per={self.per!r}, concurrent={self.concurrent})"
+
+    def key(self, ctx: Context[Any]) -> Hashable:
+        """The key that the call is counted by."""
+        per = self.per
+        if per == "all":
+            return None
+        if callable(per):
+            return per(ctx)
+        user = None if per == "address" else ctx.user
+        return _address(ctx) if user is None else _user_key(user, per)
+
+    def enter(self, key: Hashable) -> None:
+        """Count a call; raises RateLimited."""
+        if self.concurrent is not None:
+            with self._lock:
+                running = self._running.get(key, 0)
+                if running >= self.concurrent:
+                    raise rate_limited(f"{self.concurrent} at a time", 1.0)
+                self._running[key] = running + 1
+        if self._buckets is not None:
+            wait = self._buckets.take(key)
+            if wait > 0:
+                self.leave(key)
+                raise rate_limited(str(self.rate), wait)
+
+    def leave(self, key: Hashable) -> None:
+        """A call that was counted ended."""
+        if self.concurrent is not None:
+            with self._lock:
+                running = self._running[key] - 1
+                if running:
+                    self._running[key] = running
+                else:
+                    del self._running[key]
+
+    def give_back(self, key: Hashable) -> None:
+        """A call that was counted did not run."""
+        self.leave(key)
+        if self._buckets is not None:
+            self._buckets.give_back(key)
+
+
+def _read_rate(rate: str) -> tuple[int, float]:
+    found = _RATE.fullmatch(rate)
+    unit = _UNITS.get(found[3]) if found else None
+    if found is None or unit is None or int(found[1]) < 1:
+        raise ValueError(f"rate={rate!r} should be like '10/s', '100/min', '5/10s' or '1000/day'")
+    return int(found[1]), float(int(found[2] or 1) * unit)
+
+
+def _address(ctx: Context[Any]) -> Hashable:
+    return ctx.request.address
+
+
+def _user_key(user: Any, per: Any) -> Hashable:
+    if isinstance(user, User):
+        return user.client or user.key if per == "client" else user.key
+    for name in ("key", "id", "identity", "username"):
+        found = user if isinstance(user, str) else getattr(user, name, None)
+        if isinstance(found, str | bytes | int):
+            return found
+    raise TypeError(
+        f"a Limit cannot tell users of the class {type(user).__name__} apart; "
+        "give a function: per=lambda ctx: ctx.user.name"
+    )

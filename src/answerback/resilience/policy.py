@@ -1,0 +1,163 @@
+"""Policy: the limits, the breaker and the retries of a tool or function, in their one order.
+
+The limits come first, then the breaker, then the attempts. Each attempt has the time-out of the
+tool, and the deadline of the retry is for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial, wraps
+from math import ceil
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from ..errors import RateLimited, Unavailable
+from ..registry import HealthState
+from .running import is_on_loop, run_async, run_sync
+from .trial import Trial
+
+if TYPE_CHECKING:
+    from ..calls.call import Call
+    from ..calls.runners import Runner
+    from ..tools.tool import Tool
+    from ..tools.tool_options import ToolSettings
+    from .breaker import Breaker
+    from .limit import Limit
+    from .retry import Retry
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def unavailable(seconds: float) -> Unavailable:
+    """The refusal of an open breaker."""
+    after = max(1, ceil(seconds))
+    error = Unavailable(
+        "Service temporarily unavailable",
+        details={"retry_after": after},
+        retryable=True,
+        hint=f"try again {_in(after)}",
+    )
+    error.may_have_run = False
+    return error
+
+
+def rate_limited(limit: str, seconds: float) -> RateLimited:
+    """The refusal of a limit."""
+    after = max(1, ceil(seconds))
+    error = RateLimited(
+        f"Too many calls: the limit is {limit}",
+        details={"limit": limit, "retry_after": after},
+        retryable=True,
+        hint=f"try again {_in(after)}",
+    )
+    error.may_have_run = False
+    return error
+
+
+def _in(seconds: int) -> str:
+    return "in 1 second" if seconds == 1 else f"in {seconds} seconds"
+
+
+class Part:
+    """A Limit, Breaker or Retry: an option of a tool, and a decorator of a function."""
+
+    option: ClassVar[str]
+    """The name of the option that takes it."""
+
+    def policy_for(self, settings: ToolSettings) -> Policy:
+        """The policy of a tool with these options, of which this is one."""
+        limits = settings.limit
+        return Policy(
+            limits=tuple(limits) if isinstance(limits, list | tuple) else (limits,) * bool(limits),
+            breaker=settings.breaker,
+            retry=settings.retry,
+            may_repeat=bool(settings.idempotent or settings.read_only),
+        )
+
+    def __call__(self, fn: F) -> F:
+        """Decorate a function, sync or async. A function with `Retry` must be able to run twice."""
+        policy = _policy_of_function(self)
+
+        async def call_async(*args: Any, **kwargs: Any) -> Any:
+            return await run_async(Trial(policy), lambda left: fn(*args, **kwargs))
+
+        def call_sync(*args: Any, **kwargs: Any) -> Any:
+            return run_sync(Trial(policy), lambda left: fn(*args, **kwargs))
+
+        decorated: Any = wraps(fn)(call_async if _is_async(fn) else call_sync)
+        return decorated  # type: ignore[no-any-return]  # it has the signature of the function
+
+    def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function once under this: `breaker.call(fetch, city)`."""
+        return self(fn)(*args, **kwargs)
+
+
+def _is_async(fn: Callable[..., Any]) -> bool:
+    from inspect import iscoroutinefunction
+
+    return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 -- the method is needed, to see whether it is async
+
+
+def _policy_of_function(part: Any) -> Policy:
+    if part.option == "limit" and part.per != "all":
+        raise TypeError(f"per={part.per!r} needs a call with a user; give it to @app.tool(limit=…)")
+    limits = (part,) if part.option == "limit" else ()
+    breaker = part if part.option == "breaker" else None
+    retry = part if part.option == "retry" else None
+    return Policy(limits=limits, breaker=breaker, retry=retry, may_repeat=True)
+
+
+class Policy:
+    """The parts together. A tool has one; a client may make one for its requests."""
+
+    __slots__ = ("breaker", "limits", "may_repeat", "retry")
+
+    def __init__(
+        self,
+        *,
+        limits: tuple[Limit, ...] = (),
+        breaker: Breaker | None = None,
+        retry: Retry | None = None,
+        may_repeat: bool = False,
+    ) -> None:
+        self.limits = limits
+        self.breaker = breaker
+        self.retry = retry
+        self.may_repeat = may_repeat
+        """Whether an attempt may be repeated that may have taken effect."""
+
+    def run(self, run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+        """Run a tool by *run*; returns its value, or a coroutine if there is an event loop."""
+        signature = tool.signature
+        can_ask = signature.context is not None or bool(signature.dependencies)
+        trial = call.trial = Trial(self, call, can_ask)
+        attempt = partial(_attempt, run, tool, kwargs, call)
+        return run_async(trial, attempt) if is_on_loop() else run_sync(trial, attempt)
+
+    def check_of(self, tools: Mapping[str, Tool]) -> Callable[[], HealthState | None]:
+        """The health check of the breakers of *tools*. An open one does not stop other tools."""
+
+        def check() -> HealthState | None:
+            policies = [tool.policy for tool in tools.values() if tool.policy is not None]
+            breakers = {each.breaker.service: each.breaker for each in policies if each.breaker}
+            if not breakers:
+                return None
+            details: dict[str, bool | int | str] = {
+                name: each.state for name, each in sorted(breakers.items())
+            }
+            details["trips"] = sum(each.store.trips for each in breakers.values())
+            return HealthState(details=details)
+
+        return check
+
+
+def _attempt(
+    run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call, left: float | None
+) -> Any:
+    """One attempt of a tool, which ends when the deadline of the call does."""
+    if left is not None and (tool.timeout is None or left < tool.timeout):
+        from copy import copy
+
+        tool = copy(tool)
+        tool.timeout = left
+    return run(tool, kwargs, call)

@@ -1,0 +1,69 @@
+"""Retry: how often a failed attempt is made again, and how long to wait before it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import random
+
+from .clock import REAL_CLOCK, Clock
+from .policy import Part
+from .service_failure import ServiceFailure
+
+
+def backoff_with_jitter(attempt: int) -> float:
+    """The seconds to wait after attempt number *attempt*, which is 0 for the first."""
+    seconds: float = 2**attempt + random()
+    return seconds
+
+
+class Retry(Part):
+    """Makes up to *attempts* attempts, and waits longer after each; the last error is raised.
+
+    Connection errors, time-outs and errors that are `retryable` are tried again, and the classes in
+    *on* as well. A service that asks for a longer wait gets it, up to *max_wait* seconds; if it
+    asks for more, its error is raised at once. *deadline* is for all attempts and waits together.
+    """
+
+    option = "retry"
+
+    def __init__(
+        self,
+        attempts: int = 3,
+        *,
+        wait: Callable[[int], float] = backoff_with_jitter,
+        max_wait: float = 60.0,
+        deadline: float | None = None,
+        on: type[Exception] | tuple[type[Exception], ...] = (),
+        clock: Clock = REAL_CLOCK,
+    ) -> None:
+        if attempts < 1:
+            raise ValueError(f"attempts={attempts!r} should be a number from 1 on")
+        if not callable(wait):
+            raise TypeError(f"wait={wait!r} should be a function of the attempt's number, from 0")
+        if max_wait <= 0 or (deadline is not None and deadline <= 0):
+            raise ValueError("max_wait and deadline are seconds, greater than 0")
+        self.attempts = attempts
+        self.wait = wait
+        self.max_wait = max_wait
+        self.deadline = deadline
+        self.on = on
+        self.clock = clock
+
+    def __repr__(self) -> str:
+        return f"Retry(attempts={self.attempts})"
+
+    def wait_after(
+        self, attempt: int, exc: BaseException | None, failure: ServiceFailure, may_repeat: bool
+    ) -> float | None:
+        """The seconds to wait after the failed *attempt*, from 0; None if it was the last."""
+        if attempt + 1 >= self.attempts or (failure.may_have_run and not may_repeat):
+            return None
+        is_wanted = exc is not None and isinstance(exc, self.on)
+        if is_wanted and getattr(exc, "retryable", None) is False:
+            return None
+        if not (failure.transient or is_wanted):
+            return None
+        asked = failure.retry_after or 0.0
+        if asked > self.max_wait:
+            return None
+        return max(asked, min(self.wait(attempt), self.max_wait))

@@ -1,0 +1,127 @@
+"""Trial: one call under a policy, with its attempts; the log and the records show it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+from ..context import Context
+from ..errors import ToolError
+from .clock import REAL_CLOCK, Clock, Stopwatch
+from .service_failure import ServiceFailure
+
+if TYPE_CHECKING:
+    from ..calls.call import Call
+    from .limit import Limit
+    from .policy import Policy
+
+
+class Trial:
+    """The attempts, the breaker's ticket and the counted limits of one call."""
+
+    __slots__ = (
+        "_can_ask",
+        "_entered",
+        "_failed",
+        "_policy",
+        "_ticket",
+        "attempts",
+        "call",
+        "watch",
+    )
+
+    def __init__(self, policy: Policy, call: Call | None = None, can_ask: bool = True) -> None:
+        self._policy = policy
+        self._can_ask = can_ask
+        self._entered: list[tuple[Limit, Hashable]] = []
+        self._ticket: int | None = None
+        self._failed: bool | None = None
+        self.attempts = 0
+        """How often the function was started."""
+        self.call = call
+        self.watch: Stopwatch | None = None
+
+    @property
+    def clock(self) -> Clock:
+        retry = self._policy.retry
+        return REAL_CLOCK if retry is None else retry.clock
+
+    @property
+    def breaker(self) -> str:
+        """The state of the breaker now; empty without one."""
+        breaker = self._policy.breaker
+        return "" if breaker is None else breaker.state
+
+    def begin(self) -> None:
+        """Pass the limits and the breaker; raises RateLimited or Unavailable."""
+        policy = self._policy
+        try:
+            for limit in policy.limits:
+                key = None if limit.per == "all" else limit.key(self._context())
+                limit.enter(key)
+                self._entered.append((limit, key))
+            if policy.breaker is not None:
+                self._ticket = policy.breaker.enter()
+        except BaseException:
+            for limit, key in self._entered:
+                limit.give_back(key)
+            self._entered.clear()
+            raise
+        retry = policy.retry
+        # Without a deadline the clock only counts questions, which most functions cannot ask.
+        if retry is not None and (self._can_ask or retry.deadline is not None):
+            self.watch = Stopwatch(retry.clock.now)
+
+    def _context(self) -> Context[Any]:
+        assert self.call is not None
+        return Context(self.call)
+
+    def seconds_left(self) -> float | None:
+        """The seconds until the deadline; None without one."""
+        retry = self._policy.retry
+        if retry is None or retry.deadline is None or self.watch is None:
+            return None
+        return max(0.0, retry.deadline - self.watch.seconds())
+
+    def succeeded(self) -> None:
+        self._failed = False
+
+    def wait_after(self, exc: BaseException | None, failure: ServiceFailure) -> float | None:
+        """The seconds to wait before the next attempt; None if there is none."""
+        policy = self._policy
+        breaker, retry = policy.breaker, policy.retry
+        counts = breaker is not None and exc is not None and isinstance(exc, breaker.counts)
+        # A refusal says nothing about the service, and neither does a mistake of the caller.
+        self._failed = True if failure.of_service or counts else None
+        if retry is None or self._was_asked():
+            return None
+        wait = retry.wait_after(self.attempts - 1, exc, failure, policy.may_repeat)
+        left = self.seconds_left()
+        if wait is None or (left is not None and wait >= left):
+            return None
+        # Other calls may have opened it meanwhile; the probe of this call is its own.
+        return None if breaker is not None and not self._holds(breaker.store) else wait
+
+    def _holds(self, store: Any) -> bool:
+        holds = getattr(store, "holds", None)
+        return holds is None or self._ticket is None or bool(holds(self._ticket))
+
+    def _was_asked(self) -> bool:
+        """Whether the user has answered a question: another attempt would ask it again."""
+        return self.watch is not None and self.watch.questions > 0
+
+    def check_cancelled(self) -> None:
+        """Raise if the client no longer waits: then there is no other attempt."""
+        if self.call is not None and self._context().cancelled:
+            raise ToolError("The call was cancelled", code="CANCELLED")
+
+    def end(self) -> None:
+        """The call ended, and the breaker and the limits are told."""
+        if self._ticket is not None:
+            breaker = self._policy.breaker
+            assert breaker is not None
+            breaker.leave(self._ticket, self._failed)
+            self._ticket = None
+        for limit, key in self._entered:
+            limit.leave(key)
+        self._entered.clear()

@@ -1,0 +1,67 @@
+"""Stops time-outs and deadlines while the user or the client's model is asked a question.
+
+The code that measures time puts its clock into a context variable; the code that asks stops all of
+the clocks there. It is imported by calls that have a time-out and by calls that ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol
+
+
+class StoppableClock(Protocol):
+    """A clock that measures how long a call or an attempt takes."""
+
+    def stop(self) -> None:
+        """A question is sent; several may be open at a time."""
+
+    def go_on(self) -> None:
+        """A question was answered, or nobody waits for the answer any more."""
+
+
+RUNNING: ContextVar[tuple[StoppableClock, ...]] = ContextVar("running_clocks", default=())
+
+
+@contextmanager
+def clocks_stopped() -> Iterator[None]:
+    """Stop the clocks of the call meanwhile: `with clocks_stopped(): await peer.ask(…)`."""
+    clocks = RUNNING.get()
+    for clock in clocks:
+        clock.stop()
+    try:
+        yield
+    finally:
+        for clock in clocks:
+            clock.go_on()
+
+
+class TimeoutClock:
+    """Stops an `asyncio.Timeout`."""
+
+    __slots__ = ("_left", "_open", "_timeout")
+
+    def __init__(self, timeout: Any) -> None:
+        self._timeout = timeout
+        self._open = 0
+        self._left = 0.0
+
+    def stop(self) -> None:
+        if self._open == 0 and (when := self._timeout.when()) is not None:
+            self._left = when - _loop_time()
+            self._timeout.reschedule(None)
+        self._open += 1
+
+    def go_on(self) -> None:
+        self._open -= 1
+        # One that has expired cannot be set again.
+        if self._open == 0 and not self._timeout.expired():
+            self._timeout.reschedule(_loop_time() + self._left)
+
+
+def _loop_time() -> float:
+    import asyncio
+
+    return asyncio.get_running_loop().time()

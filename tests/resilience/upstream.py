@@ -1,0 +1,77 @@
+"""A small HTTP server that misbehaves as its path says; a process of its own.
+
+Each request is appended to the file that is its argument, so that the count outlives the process.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+
+class Handler(BaseHTTPRequestHandler):
+    log = Path(sys.argv[1] if len(sys.argv) > 1 else os.devnull)
+
+    def do_POST(self) -> None:
+        with self.log.open("a") as file:
+            file.write(f"{self.path}\n")
+        count = self.log.read_text().split().count(self.path)
+        mode = self.path.strip("/").partition("-")[0]
+        getattr(self, mode)(count)
+
+    def fails(self, count: int) -> None:
+        """Two failures, then an answer."""
+        self.answer(200 if count > 2 else 503)
+
+    def always(self, count: int) -> None:
+        """Nothing but failures."""
+        self.answer(500)
+
+    def hangs(self, count: int) -> None:
+        """No answer, for longer than any test waits."""
+        time.sleep(20)
+
+    def slow(self, count: int) -> None:
+        time.sleep(0.2)
+        self.answer(200)
+
+    def dies(self, count: int) -> None:
+        """The process ends in the middle of the first call."""
+        if count == 1:
+            os._exit(1)
+        self.answer(200)
+
+    def half(self, count: int) -> None:
+        """The first answer is shorter than announced."""
+        self.answer(200, missing=100 if count == 1 else 0)
+
+    def floods(self, count: int) -> None:
+        """An answer without an end."""
+        self.send_response(200)
+        self.end_headers()
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            self.wfile.write(b"x" * 10_000)
+            time.sleep(0.001)
+
+    def answer(self, status: int, missing: int = 0) -> None:
+        body = b'{"ok": true}'
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body) + missing))
+        self.end_headers()
+        self.wfile.write(body)
+        self.close_connection = True
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+if __name__ == "__main__":
+    server = ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler)
+    server.daemon_threads = True
+    sys.stdout.write(f"{server.server_port}\n")
+    sys.stdout.flush()
+    server.serve_forever()
