@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .app import App
     from .calls.around import Invocation, Next, Observation
+    from .client.connecting import connect
     from .content import Annotations, Audio, Embedded, Icon, Image, Link, Text
     from .context import Context
     from .contract import Contract
@@ -70,6 +71,7 @@ _HOME = {
     "Unauthenticated": "errors",
     "Unavailable": "errors",
     "audit": "records",
+    "connect": "client.connecting",
     "failure": "reply",
     "register_type": "types.codecs",
     "success": "reply",
@@ -112,6 +114,7 @@ __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are n
     "Unauthenticated",
     "Unavailable",
     "audit",
+    "connect",
     "failure",
     "register_type",
     "success",

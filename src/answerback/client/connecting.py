@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, ove
 import msgspec
 
 from ..peer import Level, Log
-from ..registry import Change
+from ..registry import Change, Registry
 from .link import LinkPlan
 from .many_servers import ManyServers
 from .remote_server import RemoteServer
@@ -21,11 +21,10 @@ from .user_handlers import ElicitationRequest, Roots, UserHandlers
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..app import App
     from .blocking import BlockingServer
     from .transports.http_requests import ClientAuth
 
-S = TypeVar("S", RemoteServer, ManyServers)
+S = TypeVar("S", bound="RemoteServer | ManyServers")
 
 _HANDLERS = frozenset(UserHandlers.__struct_fields__)
 
@@ -114,7 +113,7 @@ def connect(
 ) -> Connecting[ManyServers]: ...
 @overload
 def connect(
-    target: str | Sequence[str] | App, **options: Unpack[ConnectOptions]
+    target: str | Sequence[str] | Registry, **options: Unpack[ConnectOptions]
 ) -> Connecting[RemoteServer]: ...
 @overload
 def connect(

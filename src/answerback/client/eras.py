@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 import msgspec
 
-from .. import __version__
 from ..dialects.mcp import SERVER_INFO
 from ..mcp.params import PREFIX
 from ..versions import STATEFUL, V2026_07_28, Version
 from .mirrored_headers import encode_value
 
-CLIENT_INFO = {"name": "answerback", "version": __version__}
+CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
 NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 """The parameter that the header `Mcp-Name` repeats, by method."""
 

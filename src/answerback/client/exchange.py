@@ -87,8 +87,8 @@ class Exchange:
         headers: Mapping[str, str] = options.headers
         if self._transport.has_headers:
             headers = {**self.era.headers(method, params), **headers}
-        outgoing = Outgoing(request_frame(id, method, sent), id, method, headers)
-        answer = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
+        outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
         waiting = self._waiting[id] = _Waiting(answer, method, options.progress)
         try:
             async with asyncio.timeout(options.timeout) as clock:
@@ -213,7 +213,7 @@ class Exchange:
         try:
             params = msgspec.json.decode(message.params, type=dict[str, Any])
             self._notified(message.method, params)
-        except Exception:  # noqa: BLE001 -- a user's handler must not end the connection
+        except Exception:
             _LOGGER.exception("a notification could not be handled")
 
     def _notified(self, method: str, params: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
@@ -34,9 +35,7 @@ class Incoming(msgspec.Struct):
 
     @property
     def is_response(self) -> bool:
-        return self.method is None and (
-            self.result is not msgspec.UNSET or self.error is not None
-        )
+        return self.method is None and (self.result is not msgspec.UNSET or self.error is not None)
 
 
 class Outgoing(msgspec.Struct):
@@ -46,6 +45,8 @@ class Outgoing(msgspec.Struct):
     id: Id | None = None
     method: str = ""
     headers: Mapping[str, str] = {}
+    answer: asyncio.Future[msgspec.Raw] | None = None
+    """The result of a request; it may arrive over another stream than that of the request."""
 
 
 Receive: TypeAlias = Callable[[bytes], Id | None]
@@ -62,8 +63,9 @@ class Transport(Protocol):
     has_headers: bool
     """True if the headers of a message are sent."""
 
-    hears_changes: bool
-    """True if notifications that belong to no request arrive, in the stateful era."""
+    @property
+    def hears_changes(self) -> bool:
+        """True if notifications that belong to no request arrive, in the stateful era."""
 
     async def open(self, receive: Receive, lost: Lost) -> None:
         """Open the connection; raises ConnectError."""

@@ -234,7 +234,7 @@ class ServerLink:
         exchange.era = StatelessEra(handlers.capabilities, handlers.log_level)
         options = RequestOptions(timeout=None if must else _PROBE_SECONDS)
         try:
-            raw = await exchange.request("server/discover", {}, options)
+            raw = await _discover_twice(exchange, options)
             result = msgspec.json.decode(raw, type=dict[str, Any])
         except RpcError as error:
             if must or (error.code == UNSUPPORTED_VERSION and not _names_stateful(error.data)):
@@ -320,9 +320,7 @@ async def _with_answers(
         except RpcError as error:
             text = f"the server asks {question['method']}, and there is no answer: {error}"
             details = {"questions": questions}
-            raise NoAnswer(
-                text, code=INPUT_REQUIRED, may_have_run=False, details=details
-            ) from None
+            raise NoAnswer(text, code=INPUT_REQUIRED, may_have_run=False, details=details) from None
     if not questions:
         await asyncio.sleep(min(0.05 * 2**round, 0.25))
     again = {name: value for name, value in params.items() if name != "requestState"}
@@ -333,6 +331,17 @@ async def _with_answers(
     if "requestState" in result:
         again["requestState"] = result["requestState"]
     return again
+
+
+async def _discover_twice(exchange: Exchange, options: RequestOptions) -> msgspec.Raw:
+    """Ask again if the server refuses a version that it names as supported."""
+    try:
+        return await exchange.request("server/discover", {}, options)
+    except RpcError as error:
+        supported = error.data.get("supported") if isinstance(error.data, dict) else None
+        if error.code != UNSUPPORTED_VERSION or V2026_07_28.name not in (supported or ()):
+            raise
+    return await exchange.request("server/discover", {}, options)
 
 
 def _names_stateful(data: Any) -> bool:

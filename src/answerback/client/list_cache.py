@@ -47,5 +47,6 @@ class ListCache:
 def seconds_of(result: dict[str, Any]) -> float:
     """How long the server lets a stateless result be kept."""
     found = result.get("ttlMs")
-    is_number = isinstance(found, int | float) and not isinstance(found, bool)
-    return max(0.0, found / 1000) if is_number else 0.0
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return 0.0
+    return max(0.0, found / 1000)

@@ -107,9 +107,7 @@ class RemoteServer:
         if given := {**(arguments or {}), **named}:
             params["arguments"] = given
         try:
-            return Prompt.read(
-                await self._lists.link.request("prompts/get", params, self._options)
-            )
+            return Prompt.read(await self._lists.link.request("prompts/get", params, self._options))
         except (NoAnswer, RpcError) as error:
             raise raised_error(error) from None
         except MalformedReply as exc:

@@ -54,9 +54,7 @@ class KnownTool:
         self.paths = header_paths(tool.input_schema)
         self._check: SchemaCheck | None = None
 
-    def checked(
-        self, reply: Reply[Any], result: dict[str, Any], *, strict: bool
-    ) -> Reply[Any]:
+    def checked(self, reply: Reply[Any], result: dict[str, Any], *, strict: bool) -> Reply[Any]:
         """The reply, with findings if its data breaks the output schema; a failure if *strict*."""
         if self.tool.output_schema is None or reply.error is not None:
             return reply

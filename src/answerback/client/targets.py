@@ -16,10 +16,9 @@ from ..registry import Registry
 from .frames import Transport
 
 if TYPE_CHECKING:
-    from ..app import App
     from .transports.http_requests import ClientAuth
 
-Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | App"
+Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | Registry"
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
 _GROUPS = ("mcpServers", "servers", "context_servers", "mcp")
@@ -62,7 +61,7 @@ def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
         return _read_file(Path(target))
     if isinstance(target, str):
         return _read_text(target)
-    if isinstance(target, Sequence) and target and all(isinstance(each, str) for each in target):
+    if target and all(isinstance(each, str) for each in target):
         return ServerEntry(command=tuple(target))
     raise BadTarget(f"connect({target!r}) should get a command, a URL, an App or a dict")
 

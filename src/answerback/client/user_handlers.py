@@ -80,7 +80,7 @@ async def _run(handler: Callable[..., Any], *arguments: Any) -> Any:
         return await found if inspect.isawaitable(found) else found
     except RpcError:
         raise
-    except Exception as exc:  # noqa: BLE001 -- the server gets an error response instead
+    except Exception as exc:
         import logging
 
         logging.getLogger("answerback.client").exception("a handler failed")

@@ -78,11 +78,11 @@ class HttpRequests:
             finally:
                 await response.aclose()
         except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol) as exc:
-            text = f"cannot connect to {url or self.url}: {exc or type(exc).__name__}"
+            text = f"cannot connect to {url or self.url}: {_reason(exc)}"
             raise ConnectionLost(text, may_have_run=False) from None
         except (httpx2.HTTPError, httpx2.InvalidURL) as exc:
             what = "the response broke off" if began else "the connection broke"
-            raise ConnectionLost(f"{what}: {exc or type(exc).__name__}") from None
+            raise ConnectionLost(f"{what}: {_reason(exc)}") from None
 
     async def identity(self) -> str:
         """The credentials that the next request will have, for caches."""
@@ -112,6 +112,10 @@ class HttpRequests:
             else:
                 return response
         raise NoAnswer("the server refused every login", code="UNAUTHENTICATED", may_have_run=False)
+
+
+def _reason(exc: Exception) -> str:
+    return str(exc) or type(exc).__name__
 
 
 async def _challenge(response: Any) -> Challenge:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
+from ...calls.handlers import Handlers, handlers_on_loop
 from ...mcp.engine import Engine
 from ...mcp.jsonrpc import (
     METHOD_NOT_FOUND,
@@ -31,13 +32,10 @@ from ...mcp.params import CancelledParams, Id, ReadResource, SetLevel
 from ...mcp.server_info import ServerInfo
 from ...mcp.session import ClientCapabilities, Session, require_meta, unsupported_version
 from ...mcp.subscriptions import Subscription, change_frame, subscribed_uri
-from ...registry import Change
+from ...registry import Change, Registry
 from ...signing import Signer, signer_from_environment
 from ...versions import LATEST_STATEFUL, STATELESS
 from ..frames import Lost, Outgoing, Receive
-
-if TYPE_CHECKING:
-    from ...app import App
 
 _EMPTY = b"{}"
 
@@ -61,7 +59,7 @@ class InMemory:
     has_headers = False
     hears_changes = True
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: Registry) -> None:
         self._app = app
         self._running: dict[Id, tuple[McpPeer, asyncio.Task[None]]] = {}
         self._questions: dict[Id, asyncio.Future[msgspec.Raw]] = {}
@@ -72,10 +70,10 @@ class InMemory:
     async def open(self, receive: Receive, lost: Lost) -> None:
         self._receive = receive
         self._loop = asyncio.get_running_loop()
-        self._engine = Engine(self._app, self._app.handlers, self._sign)
+        self._engine = Engine(self._app, _handlers(self._app), self._sign)
         lifespan = self._app.lifespan
-        if lifespan is None or not lifespan.is_started:
-            await self._stack.enter_async_context(self._app.running())
+        if lifespan is not None and not lifespan.is_started:
+            await self._stack.enter_async_context(lifespan())
 
     async def send(self, outgoing: Outgoing) -> None:
         message = parse(outgoing.frame)
@@ -139,7 +137,9 @@ class InMemory:
         meta = meta_of(request)
         stateless = is_stateless(meta)
         if request.method in self._session.methods and not stateless:
-            self.deliver(result_frame(request.id, self._session.methods[request.method](request.params)))
+            self.deliver(
+                result_frame(request.id, self._session.methods[request.method](request.params))
+            )
             return
         peer = self._stateless_peer(request, meta) if stateless else self._stateful_peer(request)
         peer.transport = self
@@ -208,7 +208,7 @@ class InMemory:
 class _MemorySession:
     """The session of a stateful client in memory."""
 
-    def __init__(self, transport: InMemory, app: App) -> None:
+    def __init__(self, transport: InMemory, app: Registry) -> None:
         self.state: Session | None = None
         self._transport = transport
         self._app = app
@@ -250,6 +250,12 @@ class _MemorySession:
         else:
             uris.discard(read_params(raw, ReadResource).uri)
         return _EMPTY
+
+
+def _handlers(app: Registry) -> Handlers:
+    """The handlers that an App keeps, so that connections share its threads."""
+    kept: Handlers | None = getattr(app, "handlers", None)
+    return kept or handlers_on_loop(app)
 
 
 async def _nothing() -> None:

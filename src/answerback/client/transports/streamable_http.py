@@ -59,8 +59,8 @@ class StreamableHttp:
             if outgoing.method == "initialize":
                 self._session = response.headers.get(_SESSION)
             answered = await self._take(response, outgoing)
-        if answered is not None:
-            await self._resume(answered, outgoing)
+        if answered is not None and outgoing.answer is not None:
+            await self._resume_until(outgoing.answer, answered, outgoing)
 
     def listen(self) -> None:
         if self._listening is None and self._session is not None:
@@ -118,6 +118,7 @@ class StreamableHttp:
 
     async def _take_events(self, response: Any, id: Id | None, state: _StreamState) -> bool:
         """Receive the events; True when the response to the request *id* was among them."""
+        is_answered = False
         try:
             async for event in event_stream(response):
                 if event.id:
@@ -127,18 +128,29 @@ class StreamableHttp:
                     state.retry = event.retry / 1000
                 if event.data and event.event == "message":
                     found = self._receive(event.data.encode())
-                    if found is not None and found == id:
-                        return True
+                    is_answered = is_answered or (id is not None and found == id)
+                if is_answered:
+                    return True
         except NoAnswer:
             if not state.last_id:
                 raise
         return False
 
+    async def _resume_until(
+        self, answer: asyncio.Future[Any], state: _StreamState, outgoing: Outgoing
+    ) -> None:
+        """Resume the stream, unless the result arrives over another stream meanwhile."""
+        resuming = asyncio.get_running_loop().create_task(self._resume(state, outgoing))
+        try:
+            await asyncio.wait({answer, resuming}, return_when=asyncio.FIRST_COMPLETED)
+            if resuming.done():
+                resuming.result()
+        finally:
+            resuming.cancel()
+
     async def _resume(self, state: _StreamState, outgoing: Outgoing) -> None:
         """Ask for the rest of a stream by the id of its last event."""
         while True:
-            if outgoing.id is None:
-                return
             if not state.last_id or state.attempts >= _RESUMES:
                 raise ConnectionLost("the stream of the response ended before the result")
             state.attempts += 1
