@@ -12,7 +12,7 @@ import subprocess
 from contextlib import suppress
 
 _SHELL = "/bin/sh"
-_SCRIPT = 'read -r group || exit 0; read -r word || kill -KILL -- "-$group"'
+_SCRIPT = 'read -r group || exit 0; read -r word || kill -s KILL -- "-$group"'
 
 
 class ChildWatch:
