@@ -13,6 +13,26 @@ from tests.conftest import load_app, serving
 SERVED = Path(__file__).parent / "served_app.py"
 STDIO = [sys.executable, str(SERVED), "mcp"]
 
+_STUB = """
+import json, sys
+schema = {"type": "object", "properties": {"degrees": {"type": "number"}}, "required": ["degrees"]}
+tool = {"name": "weather", "inputSchema": {"type": "object"}, "outputSchema": schema}
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    common = {"resultType": "complete", "ttlMs": 60000, "cacheScope": "private"}
+    result = {
+        "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
+        "tools/list": {"tools": [tool, {"no name": 1}]},
+        "tools/call": {"content": [], "structuredContent": {"degrees": "warm"}},
+    }[asked["method"]]
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": {**result, **common}}))
+    sys.stdout.flush()
+"""
+STUB = [sys.executable, "-I", "-S", "-c", _STUB]
+"""A small server that starts at once; the data of its tool breaks the output schema."""
+
 
 @pytest.fixture(scope="session")
 def served_url() -> Iterator[str]:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from .connecting import connect
 from .faults import ConnectError
-from .listed import Prompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
+from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .remote_server import RemoteServer
 from .user_handlers import ElicitationRequest
 
 __all__ = [
     "ConnectError",
     "ElicitationRequest",
-    "Prompt",
+    "FilledPrompt",
     "RemotePrompt",
     "RemoteResource",
     "RemoteServer",

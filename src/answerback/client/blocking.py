@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from ..reply import Reply
-from .listed import Prompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
+from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .user_handlers import OnProgress
 
 T = TypeVar("T")
@@ -31,6 +31,12 @@ class BlockingServer:
     @property
     def info(self) -> Any:
         return self._server.info
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why servers of several could not be used last, by their names."""
+        found: dict[str, str] = getattr(self._server, "failures", {})
+        return found
 
     def tools(self) -> list[RemoteTool]:
         found: list[RemoteTool] = self._loop.run(self._server.tools())
@@ -60,8 +66,8 @@ class BlockingServer:
 
     def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
-    ) -> Prompt:
-        found: Prompt = self._loop.run(self._server.prompt(name, arguments, **named))
+    ) -> FilledPrompt:
+        found: FilledPrompt = self._loop.run(self._server.prompt(name, arguments, **named))
         return found
 
     def complete(

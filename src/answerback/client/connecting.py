@@ -12,8 +12,8 @@ import msgspec
 
 from ..peer import Level, Log
 from ..registry import Change, Registry
-from .link import LinkPlan
 from .many_servers import ManyServers
+from .opening import LinkPlan
 from .remote_server import RemoteServer
 from .targets import BadTarget, ServerEntry, Target, make_transports, read_target
 from .user_handlers import ElicitationRequest, Roots, UserHandlers

@@ -116,7 +116,8 @@ class Exchange:
     def receive(self, frame: bytes) -> Id | None:
         """Take a frame of the server; returns the id if it is a response."""
         if is_batch(frame):
-            return self._receive_batch(frame)
+            found = [self.receive(each) for each in _batch(frame)]
+            return next((id for id in found if id is not None), None)
         message = decode_frame(frame)
         if message is None:
             _LOGGER.warning("the server sent a line that is no message: %.200r", frame)
@@ -144,15 +145,6 @@ class Exchange:
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=1)
         await self._transport.close()
-
-    def _receive_batch(self, frame: bytes) -> Id | None:
-        found = None
-        try:
-            for each in parse_batch(frame):
-                found = self.receive(each) or found
-        except RpcError:
-            _LOGGER.warning("the server sent a malformed batch")
-        return found
 
     def _receive_response(self, message: Incoming) -> Id | None:
         id = message.id
@@ -257,3 +249,11 @@ class Exchange:
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(error)
+
+
+def _batch(frame: bytes) -> list[bytes]:
+    try:
+        return parse_batch(frame)
+    except RpcError:
+        _LOGGER.warning("the server sent a malformed batch")
+        return []

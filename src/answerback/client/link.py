@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from typing import Any, TypeAlias
 
 import msgspec
 
 from ..errors import INPUT_REQUIRED
-from ..mcp.jsonrpc import UNSUPPORTED_VERSION, RpcError
+from ..mcp.jsonrpc import RpcError
 from ..registry import Change
-from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, VERSIONS
-from .eras import CLIENT_INFO, ServerFacts, StatefulEra, StatelessEra
+from ..versions import LATEST_STATEFUL, VERSIONS
+from .eras import ServerFacts
 from .exchange import NO_OPTIONS, Exchange, RequestOptions
 from .faults import (
     TIMED_OUT,
@@ -24,28 +23,12 @@ from .faults import (
     SessionLost,
 )
 from .frames import Transport
-from .user_handlers import UserHandlers
+from .opening import LinkPlan, agree, initialize
 
-_PROBE_SECONDS = 5.0
-"""Seconds to wait for `server/discover`; older servers may not answer it at all."""
 _ROUNDS = 10
 """How often a server may ask for input before it gives a result."""
 
 MayRepeat: TypeAlias = Callable[[], Awaitable[bool]]
-
-
-class LinkPlan(msgspec.Struct, frozen=True, kw_only=True):
-    """How to reach a server, and how to talk to it."""
-
-    label: str
-    """The server's name in messages."""
-    transports: tuple[Callable[[], Transport], ...]
-    """Makes transports, to be tried one after the other."""
-    handlers: UserHandlers = UserHandlers()
-    version: str | None = None
-    """The version of MCP; by default the newest that the server speaks."""
-    timeout: float | None = 60.0
-    connect_timeout: float = 30.0
 
 
 async def always() -> bool:
@@ -138,7 +121,7 @@ class ServerLink:
         exchange = self._exchange
         if exchange is None or exchange.lost is not None:
             exchange = await self._open_within(options.timeout)
-        return await self._answered(exchange, method, params, options)
+        return await _answered(exchange, method, params, options)
 
     async def _open_within(self, seconds: float | None) -> Exchange:
         try:
@@ -185,40 +168,25 @@ class ServerLink:
         raise ConnectError(f"cannot connect to {self.plan.label}")
 
     def _cannot_connect(self, reason: Exception) -> ConnectError:
-        return ConnectError(f"cannot connect to {self.plan.label}: {reason}")
+        said = str(reason)
+        text = said if self.plan.label in said else f"cannot connect to {self.plan.label}: {said}"
+        return ConnectError(text)
 
     async def _open_with(self, make: Callable[[], Transport]) -> Exchange:
         exchange = await self._start(make)
-        wanted = self.plan.version
-        if wanted is None or wanted in STATELESS:
-            try:
-                facts = await self._discover(exchange, must=wanted is not None)
-            except ConnectionLost as lost:
-                if not lost.may_have_run or wanted is not None:
-                    raise
-                # Some older servers end when the first message is not `initialize`.
-                exchange = await self._start(make)
-                facts = None
-            if facts is None:
-                facts = await self._initialize_or_discover(exchange)
-        else:
-            facts = await self._initialize(exchange)
+        assert self._transport is not None
+        try:
+            facts = await agree(exchange, self._transport, self.plan)
+        except ConnectionLost as lost:
+            if not lost.may_have_run or self.plan.version is not None:
+                raise
+            # Some older servers end when the first message is not `initialize`.
+            exchange = await self._start(make)
+            facts = await initialize(exchange, self._transport, self.plan)
         self.facts = facts
         if self.after_open is not None:
             await self.after_open(exchange)
         return exchange
-
-    async def _initialize_or_discover(self, exchange: Exchange) -> ServerFacts:
-        """Ask again if the server turns out to be stateless, and was only slow to start."""
-        try:
-            return await self._initialize(exchange)
-        except RpcError as error:
-            if error.code != UNSUPPORTED_VERSION:
-                raise
-        facts = await self._discover(exchange, must=True)
-        if facts is None:
-            raise NoAnswer("the server speaks no version that is known", may_have_run=False)
-        return facts
 
     async def _start(self, make: Callable[[], Transport]) -> Exchange:
         await self._drop()
@@ -228,84 +196,25 @@ class ServerLink:
         await exchange.open()
         return exchange
 
-    async def _discover(self, exchange: Exchange, *, must: bool) -> ServerFacts | None:
-        """Ask a stateless server about itself; None if the server is of the stateful era."""
-        handlers = self.plan.handlers
-        exchange.era = StatelessEra(handlers.capabilities, handlers.log_level)
-        options = RequestOptions(timeout=None if must else _PROBE_SECONDS)
+
+async def _answered(
+    exchange: Exchange,
+    method: str,
+    params: Mapping[str, Any],
+    options: RequestOptions,
+) -> dict[str, Any]:
+    """The result; while the server asks for input, the user's handlers are asked."""
+    for round in range(_ROUNDS):
+        raw = await exchange.request(method, params, options)
         try:
-            raw = await _discover_twice(exchange, options)
             result = msgspec.json.decode(raw, type=dict[str, Any])
-        except RpcError as error:
-            if must or (error.code == UNSUPPORTED_VERSION and not _names_stateful(error.data)):
-                raise
-            return None
         except msgspec.DecodeError:
-            return None
-        except NoAnswer as exc:
-            is_legacy = exc.code == TIMED_OUT or (
-                isinstance(exc, HttpRefused) and 400 <= exc.status < 500
-            )
-            if must or not is_legacy or getattr(exc, "status", 0) in (401, 403):
-                raise
-            return None
-        supported = result.get("supportedVersions")
-        if not isinstance(supported, list) or V2026_07_28.name not in supported:
-            return None
-        return ServerFacts.of_discover(result, V2026_07_28)
-
-    async def _initialize(self, exchange: Exchange) -> ServerFacts:
-        exchange.era = StatefulEra()
-        wanted = self.plan.version
-        params = {
-            "protocolVersion": LATEST_STATEFUL.name if wanted is None else wanted,
-            "capabilities": self.plan.handlers.capabilities,
-            "clientInfo": CLIENT_INFO,
-        }
-        result = await self._initialize_result(exchange, params)
-        facts = ServerFacts.of_initialize(result)
-        if facts is None:
-            found = result.get("protocolVersion")
-            text = f"the server speaks version {found!r}; known are {', '.join(STATEFUL)}"
-            raise NoAnswer(text, may_have_run=False)
-        exchange.era = StatefulEra(facts.version)
-        await exchange.notify("notifications/initialized")
-        assert self._transport is not None
-        self._transport.listen()
-        level = self.plan.handlers.log_level
-        if level is not None and facts.offers("logging"):
-            with suppress(RpcError):
-                await exchange.request("logging/setLevel", {"level": level})
-        return facts
-
-    async def _initialize_result(
-        self, exchange: Exchange, params: dict[str, Any]
-    ) -> dict[str, Any]:
-        raw = await exchange.request("initialize", params)
-        try:
-            return msgspec.json.decode(raw, type=dict[str, Any])
-        except msgspec.DecodeError:
-            raise NoAnswer("the result of initialize is not an object") from None
-
-    async def _answered(
-        self,
-        exchange: Exchange,
-        method: str,
-        params: Mapping[str, Any],
-        options: RequestOptions,
-    ) -> dict[str, Any]:
-        """The result; while the server asks for input, the user's handlers are asked."""
-        for round in range(_ROUNDS):
-            raw = await exchange.request(method, params, options)
-            try:
-                result = msgspec.json.decode(raw, type=dict[str, Any])
-            except msgspec.DecodeError:
-                raise NoAnswer(f"the result of {method} is not an object") from None
-            if result.get("resultType") != "input_required":
-                return result
-            params = await _with_answers(exchange, params, result, round)
-        text = f"the server asked for input more than {_ROUNDS} times"
-        raise NoAnswer(text, code=INPUT_REQUIRED)
+            raise NoAnswer(f"the result of {method} is not an object") from None
+        if result.get("resultType") != "input_required":
+            return result
+        params = await _with_answers(exchange, params, result, round)
+    text = f"the server asked for input more than {_ROUNDS} times"
+    raise NoAnswer(text, code=INPUT_REQUIRED)
 
 
 async def _with_answers(
@@ -331,20 +240,3 @@ async def _with_answers(
     if "requestState" in result:
         again["requestState"] = result["requestState"]
     return again
-
-
-async def _discover_twice(exchange: Exchange, options: RequestOptions) -> msgspec.Raw:
-    """Ask again if the server refuses a version that it names as supported."""
-    try:
-        return await exchange.request("server/discover", {}, options)
-    except RpcError as error:
-        supported = error.data.get("supported") if isinstance(error.data, dict) else None
-        if error.code != UNSUPPORTED_VERSION or V2026_07_28.name not in (supported or ()):
-            raise
-    return await exchange.request("server/discover", {}, options)
-
-
-def _names_stateful(data: Any) -> bool:
-    """Whether the server names a version of the stateful era, or none at all."""
-    supported = data.get("supported") if isinstance(data, dict) else None
-    return not isinstance(supported, list) or any(each in STATEFUL for each in supported)

@@ -75,14 +75,14 @@ class PromptMessage(msgspec.Struct, frozen=True):
     content: Block
 
 
-class Prompt(msgspec.Struct, frozen=True):
+class FilledPrompt(msgspec.Struct, frozen=True):
     """The messages of a prompt, with its arguments filled in."""
 
     messages: tuple[PromptMessage, ...]
     description: str = ""
 
     @classmethod
-    def read(cls, result: dict[str, Any]) -> Prompt:
+    def read(cls, result: dict[str, Any]) -> FilledPrompt:
         """Read the result of `prompts/get`; raises MalformedReply."""
         found = result.get("messages")
         messages = [each for each in found or () if isinstance(each, dict)]

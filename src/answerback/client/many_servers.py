@@ -12,7 +12,7 @@ import msgspec
 from ..errors import TOOL_NOT_FOUND, ToolError
 from ..reply import Reply, failure
 from .faults import ConnectError
-from .listed import Prompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
+from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .remote_server import RemoteServer
 from .user_handlers import OnProgress
 
@@ -81,7 +81,7 @@ class ManyServers:
 
     async def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
-    ) -> Prompt:
+    ) -> FilledPrompt:
         found = self._find(name)
         if found is None:
             raise ToolError(f"no server for {name!r}", "NOT_FOUND")

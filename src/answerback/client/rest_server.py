@@ -21,7 +21,15 @@ from ..reply import Reply, failure
 from ..versions import LATEST_STATEFUL
 from .eras import ServerFacts
 from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
-from .listed import Prompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool, read_entries
+from .frames import decode_frame
+from .listed import (
+    FilledPrompt,
+    RemotePrompt,
+    RemoteResource,
+    RemoteTemplate,
+    RemoteTool,
+    read_entries,
+)
 from .results import INVALID_RESPONSE, tool_reply
 from .targets import ServerEntry
 from .user_handlers import OnProgress
@@ -106,7 +114,7 @@ class RestServer:
 
     async def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
-    ) -> Prompt:
+    ) -> FilledPrompt:
         raise ToolError(_ABSENT, "NOT_FOUND")
 
     def options(
@@ -169,11 +177,13 @@ def _reply(answer: HttpReply) -> Reply[Any]:
     except ValueError:
         found = None
     if isinstance(found, dict) and found.get("jsonrpc") == "2.0":
-        error = found.get("error")
-        if isinstance(error, dict):
-            return failure(str(error.get("message")), details={"rpc_code": error.get("code")})
+        message = decode_frame(answer.body)
+        if message is not None and message.error is not None:
+            return failed_reply(message.error.as_exception())
         return tool_reply(found.get("result"))
-    dialect = finished_dialect(found) if isinstance(found, dict) else None
+    # A text under `error` is how plain REST writes a failure; the status tells the rest.
+    is_plain = not isinstance(found, dict) or isinstance(found.get("error"), str)
+    dialect = None if is_plain else finished_dialect(found)
     try:
         return read(answer, dialect or "rest")
     except MalformedReply as exc:

@@ -8,7 +8,8 @@ from typing import Any
 from ..mcp.jsonrpc import RpcError
 from .exchange import Exchange, RequestOptions
 from .faults import NoAnswer, raised_error
-from .link import LinkPlan, ServerLink
+from .link import ServerLink
+from .opening import LinkPlan
 
 _AGAIN_SECONDS = 1.0
 """Seconds until a subscription that broke off is opened again."""

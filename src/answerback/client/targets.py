@@ -69,7 +69,7 @@ def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
 def _read_text(text: str) -> ServerEntry | dict[str, ServerEntry]:
     if _URL.match(text):
         return ServerEntry(url=text)
-    if text.endswith((".json", ".jsonc")) and os.path.isfile(text):
+    if text.endswith((".json", ".jsonc")) and (os.path.isfile(text) or " " not in text):
         return _read_file(Path(text))
     if text.endswith(".py") and os.path.isfile(text):
         import sys
@@ -93,12 +93,16 @@ def _read_file(path: Path) -> ServerEntry | dict[str, ServerEntry]:
     return read_config(found)
 
 
-_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/|,(?=\s*[}\]])', re.DOTALL)
+_STRING = r'("(?:[^"\\]|\\.)*")'
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])")
 
 
 def _without_comments(text: str) -> str:
     """JSON with comments and trailing commas, as VS Code allows them, made plain JSON."""
-    return _COMMENT.sub(lambda found: found[1] or "", text)
+    for left_out in (_COMMENT, _LAST_COMMA):
+        text = left_out.sub(lambda found: found[1] or "", text)
+    return text
 
 
 def read_config(config: Mapping[str, Any]) -> ServerEntry | dict[str, ServerEntry]:

@@ -20,7 +20,7 @@ _LOGINS = 3
 """How often a request is sent again after the server asked for credentials."""
 
 
-class Challenge(msgspec.Struct, frozen=True):
+class AuthChallenge(msgspec.Struct, frozen=True):
     """A response with the status 401 or 403: the server wants other credentials."""
 
     url: str
@@ -35,7 +35,7 @@ class ClientAuth(Protocol):
     async def headers(self) -> Mapping[str, str]:
         """The headers of the next request."""
 
-    async def challenged(self, challenge: Challenge) -> Mapping[str, str]:
+    async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
         """The headers with which the refused request is sent again; raises if there are none."""
 
 
@@ -118,12 +118,12 @@ def _reason(exc: Exception) -> str:
     return str(exc) or type(exc).__name__
 
 
-async def _challenge(response: Any) -> Challenge:
+async def _challenge(response: Any) -> AuthChallenge:
     try:
         body = await response.aread()
     finally:
         await response.aclose()
-    return Challenge(str(response.url), response.status_code, dict(response.headers), body)
+    return AuthChallenge(str(response.url), response.status_code, dict(response.headers), body)
 
 
 def _moved_to(response: Any) -> str | None:
