@@ -43,9 +43,12 @@ def served_url() -> Iterator[str]:
 @pytest.fixture(params=["memory", "stdio", "http"])
 def target(request: pytest.FixtureRequest, served_url: str) -> Any:
     """The same app over each transport."""
-    return {"memory": lambda: load_app(SERVED), "stdio": lambda: STDIO, "http": lambda: served_url}[
-        request.param
-    ]()
+    match request.param:
+        case "memory":
+            return load_app(SERVED)
+        case "stdio":
+            return STDIO
+    return served_url
 
 
 @pytest.fixture(params=["2025-11-25", "2026-07-28"])

@@ -19,7 +19,7 @@ from tests.client.conftest import SERVED
 from tests.conftest import serving
 from tests.mcp.official_tools import MODULES, node_command
 
-from answerback import connect
+from answerback import Text, connect
 
 SDK = """
 from mcp.server.mcpserver import MCPServer
@@ -147,7 +147,7 @@ def test_the_old_http_and_sse_is_spoken_where_the_server_has_nothing_else(
         Handler.streams.put(None)  # type: ignore[arg-type] # ends the stream
 
     assert version == "2024-11-05"
-    assert reply.content[0].text == "greet"
+    assert reply.content == (Text("greet"),)
 
 
 def test_plain_rest_is_called_and_listed() -> None:
@@ -196,7 +196,7 @@ def test_plain_rest_finds_the_form_of_request_that_a_server_takes(page: str) -> 
         replies = [server.call("weather", city="Oslo") for _ in range(2)]
         tools = server.tools()
 
-    assert [reply.content[0].text for reply in replies] == ["sunny", "sunny"]
+    assert [reply.content for reply in replies] == [(Text("sunny"),), (Text("sunny"),)]
     assert tools == []
 
 

@@ -76,7 +76,7 @@ class Transport(Protocol):
         On HTTP this returns when the response of a request was received.
         """
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """Receive the messages that belong to no request, in the stateful era."""
 
     async def identity(self) -> str:

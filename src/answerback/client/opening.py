@@ -113,7 +113,7 @@ async def initialize(exchange: Exchange, transport: Transport, plan: LinkPlan) -
         raise NoAnswer(text, may_have_run=False)
     exchange.era = StatefulEra(facts.version)
     await exchange.notify("notifications/initialized")
-    transport.listen()
+    await transport.listen()
     level = plan.handlers.log_level
     if level is not None and facts.offers("logging"):
         with suppress(RpcError):

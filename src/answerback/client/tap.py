@@ -84,8 +84,8 @@ class _Tapped:
         self._watch("sent", outgoing.frame)
         await self._transport.send(outgoing)
 
-    def listen(self) -> None:
-        self._transport.listen()
+    async def listen(self) -> None:
+        await self._transport.listen()
 
     async def identity(self) -> str:
         return await self._transport.identity()
@@ -129,7 +129,7 @@ class Replay:
         self._used.add(place)
         self._answer(place, asked)
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """Nothing comes that was not asked for."""
 
     async def identity(self) -> str:

@@ -65,7 +65,7 @@ class ChildProcess:
         child.write(outgoing.frame)
         await child.writable.wait()
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """All messages come over the one pipe."""
 
     async def identity(self) -> str:

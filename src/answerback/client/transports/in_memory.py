@@ -87,7 +87,7 @@ class InMemory:
         elif isinstance(message, Notification):
             self._notified(message)
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """Changes are sent from `initialize` on."""
 
     async def identity(self) -> str:

@@ -40,7 +40,7 @@ class OldSse:
             if response.status_code >= 300:
                 raise HttpRefused(response.status_code, body[:1000].decode(errors="replace"))
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
         """All messages come over the one stream."""
 
     async def identity(self) -> str:

@@ -16,6 +16,8 @@ _RETRY_SECONDS = 1.0
 """Seconds to wait before a stream is resumed, unless the server names a time."""
 _RESUMES = 5
 """How often a stream is resumed without a new event."""
+_OPEN_SECONDS = 0.5
+"""Seconds to wait for the stream of the session; some servers send its headers late."""
 _ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
@@ -39,7 +41,11 @@ class StreamableHttp:
         self._session: str | None = None
         self._version: dict[str, str] = {}
         self._listening: asyncio.Task[None] | None = None
-        self.hears_changes = False
+        self._opened = asyncio.Event()
+
+    @property
+    def hears_changes(self) -> bool:
+        return self._opened.is_set()
 
     async def open(self, receive: Receive, lost: Lost) -> None:
         self._receive = receive
@@ -62,9 +68,17 @@ class StreamableHttp:
         if answered is not None and outgoing.answer is not None:
             await self._resume_until(outgoing.answer, answered, outgoing)
 
-    def listen(self) -> None:
+    async def listen(self) -> None:
+        """Open the stream, and wait a moment until it is open, so that no notification is missed."""
         if self._listening is None and self._session is not None:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
+            opened = asyncio.get_running_loop().create_task(self._opened.wait())
+            await asyncio.wait(
+                {opened, self._listening},
+                timeout=_OPEN_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            opened.cancel()
 
     async def identity(self) -> str:
         return await self._http.identity()
@@ -171,7 +185,8 @@ class StreamableHttp:
         async with self._http.stream("GET", headers) as response:
             if response.status_code >= 300 or not is_event_stream(response):
                 raise HttpRefused(response.status_code)
-            self.hears_changes = self.hears_changes or outgoing_id is None
+            if outgoing_id is None:
+                self._opened.set()
             return await self._take_events(response, outgoing_id, state)
 
     async def _listen(self) -> None:
