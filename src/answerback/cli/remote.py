@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..content import Block, Text
 from ..contract import STANDARD, Dialect
 from ..dialects import shape_of, write
 from ..reply import Reply, failure
@@ -166,7 +167,8 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
     written = write(reply, dialect or "rest", shape_of(reply), STANDARD)
     if reply.error is None:
         if out.is_terminal and dialect is None:
-            write_stdout(out, f"{reply_text(reply, shape_of(reply))}\n".encode())
+            shown = _without_doubled_text(reply)
+            write_stdout(out, f"{reply_text(shown, shape_of(shown))}\n".encode())
         elif written.media_type.endswith("json"):
             write_json(out, written.body)
         else:
@@ -178,3 +180,18 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
         members = {**msgspec.json.decode(written.body), "code": reply.error.code}
         write_stderr(printable_json(msgspec.json.encode(members).decode()))
     return reply.error.row.exit
+
+
+def _without_doubled_text(reply: Reply[Any]) -> Reply[Any]:
+    """The reply without texts that are the JSON of its data, which is shown more readably."""
+    if reply.data is msgspec.UNSET:
+        return reply
+    kept = [each for each in reply.content if not _is_json_of(each, reply.data)]
+    return msgspec.structs.replace(reply, content=tuple(kept))
+
+
+def _is_json_of(block: Block, data: Any) -> bool:
+    try:
+        return isinstance(block, Text) and bool(msgspec.json.decode(block.text) == data)
+    except ValueError:
+        return False
