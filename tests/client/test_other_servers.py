@@ -6,16 +6,13 @@ import asyncio
 import json
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from queue import Queue
 from typing import Any
 
 import pytest
-from tests.client.conftest import SERVED
+from tests.client.conftest import SERVED, http_server
 from tests.conftest import serving
 from tests.mcp.official_tools import MODULES, node_command
 
@@ -118,20 +115,6 @@ class OldSseServer(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing is logged."""
-
-
-@contextmanager
-def http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads = True
-        server.block_on_close = False
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
 
 
 @pytest.mark.parametrize("options", [{}, {"transport": "sse"}], ids=["found out", "named"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
@@ -98,7 +98,7 @@ class HttpRequests:
         self, method: str, headers: Mapping[str, str], body: bytes | None, url: str
     ) -> Any:
         if self._auth is not None:
-            self.credentials = await self._auth.headers()
+            self.credentials = await _credentials(self._auth.headers())
         for _ in range(_LOGINS):
             request = self._client.build_request(
                 method, url, content=body, headers={**headers, **self.credentials}
@@ -108,10 +108,20 @@ class HttpRequests:
                 await response.aclose()
                 url = self.url = moved
             elif response.status_code in (401, 403) and self._auth is not None:
-                self.credentials = await self._auth.challenged(await _challenge(response))
+                challenge = await _challenge(response)
+                self.credentials = await _credentials(self._auth.challenged(challenge))
             else:
                 return response
         raise NoAnswer("the server refused every login", code="UNAUTHENTICATED", may_have_run=False)
+
+
+async def _credentials(asked: Awaitable[Mapping[str, str]]) -> Mapping[str, str]:
+    """The headers from the user's `auth`; an exception in there ends one request."""
+    try:
+        return await asked
+    except Exception as exc:
+        text = f"the login failed: {_reason(exc)}"
+        raise NoAnswer(text, code="UNAUTHENTICATED", may_have_run=False) from exc
 
 
 def _reason(exc: Exception) -> str:

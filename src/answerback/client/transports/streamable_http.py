@@ -69,7 +69,7 @@ class StreamableHttp:
             await self._resume_until(outgoing.answer, answered, outgoing)
 
     async def listen(self) -> None:
-        """Open the stream, and wait a moment until it is open, so that no notification is missed."""
+        """Open the stream, and wait a moment until it is open, so that nothing is missed."""
         if self._listening is None and self._session is not None:
             self._listening = asyncio.get_running_loop().create_task(self._listen())
             opened = asyncio.get_running_loop().create_task(self._opened.wait())
