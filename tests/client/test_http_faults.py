@@ -146,7 +146,7 @@ def test_a_stream_that_breaks_off_is_resumed_by_the_id_of_its_last_event() -> No
         server.send_body(200, b"id: e7\nretry: 10\ndata:\n\n", "text/event-stream")
 
     class Handler(faulty(begin)):  # type: ignore[misc] # a class that is made for this test
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802 -- the name that http.server calls
             resumed.append(self.headers.get("last-event-id", ""))
             if not resumed[-1]:
                 self.send_body(405)
@@ -184,7 +184,7 @@ class Login:
 
 def protected(token: str) -> type[Faulty]:
     class Handler(faulty(lose_session)):  # type: ignore[misc] # a class that is made for this test
-        def do_POST(self) -> None:
+        def do_POST(self) -> None:  # noqa: N802 -- the name that http.server calls
             if self.headers.get("authorization") == f"Bearer {token}":
                 super().do_POST()
                 return
