@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from tests.client.conftest import http_server
@@ -22,7 +22,7 @@ class Faulty(BaseHTTPRequestHandler):
 
     calls: list[str]
     sessions: list[str]
-    answer: Callable[[Faulty, dict[str, Any]], None]
+    answer: ClassVar[Callable[[Faulty, dict[str, Any]], None]]
 
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
