@@ -23,7 +23,7 @@ from .faults import (
     SessionLost,
 )
 from .frames import Transport
-from .opening import LinkPlan, agree, initialize
+from .opening import LinkPlan, agree, initialize_or_discover
 
 _ROUNDS = 10
 """How often a server may ask for input before it gives a result."""
@@ -182,7 +182,7 @@ class ServerLink:
                 raise
             # Some older servers end when the first message is not `initialize`.
             exchange = await self._start(make)
-            facts = await initialize(exchange, self._transport, self.plan)
+            facts = await initialize_or_discover(exchange, self._transport, self.plan)
         self.facts = facts
         if self.after_open is not None:
             await self.after_open(exchange)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..mcp.jsonrpc import UNSUPPORTED_VERSION, RpcError
+from ..mcp.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
 from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28
 from .eras import CLIENT_INFO, ServerFacts, StatefulEra, StatelessEra
 from .exchange import Exchange, RequestOptions
@@ -40,17 +40,17 @@ async def agree(exchange: Exchange, transport: Transport, plan: LinkPlan) -> Ser
     if wanted is not None and wanted not in STATELESS:
         return await initialize(exchange, transport, plan)
     facts = await _discover(exchange, plan, must=wanted is not None)
-    return facts or await _initialize_or_discover(exchange, transport, plan)
+    return facts or await initialize_or_discover(exchange, transport, plan)
 
 
-async def _initialize_or_discover(
+async def initialize_or_discover(
     exchange: Exchange, transport: Transport, plan: LinkPlan
 ) -> ServerFacts:
     """Ask again if the server turns out to be stateless, and was only slow to start."""
     try:
         return await initialize(exchange, transport, plan)
     except RpcError as error:
-        if error.code != UNSUPPORTED_VERSION:
+        if error.code not in (UNSUPPORTED_VERSION, METHOD_NOT_FOUND):
             raise
     facts = await _discover(exchange, plan, must=True)
     if facts is None:
@@ -110,7 +110,7 @@ async def initialize(exchange: Exchange, transport: Transport, plan: LinkPlan) -
     if facts is None:
         found = result.get("protocolVersion")
         text = f"the server speaks version {found!r}; known are {', '.join(STATEFUL)}"
-        raise NoAnswer(text, may_have_run=False)
+        raise RpcError(UNSUPPORTED_VERSION, text)
     exchange.era = StatefulEra(facts.version)
     await exchange.notify("notifications/initialized")
     await transport.listen()

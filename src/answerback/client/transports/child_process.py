@@ -136,6 +136,8 @@ class _Child(asyncio.SubprocessProtocol):
             self._report = asyncio.get_running_loop().create_task(self._tell_loss())
 
     def process_exited(self) -> None:
+        # At once, because later the number of the group may belong to other processes.
+        self._watch.close()
         self._exited.set()
 
     async def _tell_loss(self) -> None:

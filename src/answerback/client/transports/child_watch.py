@@ -47,16 +47,16 @@ class ChildWatch:
         """Kill what is left of the group, and end the shell."""
         if os.name == "posix":
             self.end_group(signal.SIGKILL)
+        has_begun, self._group = self._group is not None, None
         shell, self._shell = self._shell, None
         if shell is None or shell.stdin is None:
             return
         with suppress(OSError):
-            shell.stdin.write(b"0\ndone\n" if self._group is None else b"done\n")
+            shell.stdin.write(b"done\n" if has_begun else b"0\ndone\n")
         with suppress(OSError):
             shell.stdin.close()
         # The shell ends at once, because both of its lines are there.
         shell.wait()
-        self._group = None
 
     def _write(self, line: bytes) -> None:
         if self._shell is not None and self._shell.stdin is not None:
