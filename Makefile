@@ -9,7 +9,7 @@ CALLS ?= 200000
 SECONDS ?= 300
 CASES ?= 110000
 
-.PHONY: help setup run test conformance check demo bench fuzz attack soak clients apps ported clean
+.PHONY: help setup run test conformance clientconformance hygiene check demo bench fuzz attack soak clients apps ported clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,6 +42,12 @@ test: setup  ## run the tests
 
 conformance: setup  ## run the official MCP suite against examples/conformance.py
 	$(BIN)/python -m tests.mcp.conformance
+
+clientconformance: setup  ## run the official MCP suite against our client
+	$(BIN)/python -m tests.client
+
+hygiene: $(READY)  ## connect a thousand times, kill half of the servers, and count what is left
+	ANSWERBACK_CONNECTS=1000 $(BIN)/python -m pytest -n 0 -q tests/client/test_faults.py -k leave_no_child
 
 check: $(READY)  ## run the linters and the type checker
 	$(BIN)/ruff check .

@@ -46,12 +46,14 @@ MORE = {"Ask", "Declined", "Depends", "Header", "Icon", "Limits", "Message"} | {
 AROUND = {"Invocation", "Next", "Observation"}
 # The types of the metadata that hosts read.
 META = {"ResourceMeta", "ResultMeta", "ToolMeta"}
+# The client.
+CLIENT = {"connect"}
 # The origins that a widget may use.
 WIDGETS = {"CSP"}
 
 
 def test_the_public_names_are_those_of_the_design() -> None:
-    assert set(answerback.__all__) == DESIGNED | MORE | AROUND | META | WIDGETS
+    assert set(answerback.__all__) == DESIGNED | MORE | AROUND | META | WIDGETS | CLIENT
 
 
 def test_no_public_name_is_also_the_name_of_a_module() -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .app import App
     from .calls.around import Invocation, Next, Observation
+    from .client.connecting import connect
     from .content import Annotations, Audio, Embedded, Icon, Image, Link, Text
     from .context import Context
     from .contract import Contract
@@ -71,6 +72,7 @@ _HOME = {
     "Unauthenticated": "errors",
     "Unavailable": "errors",
     "audit": "records",
+    "connect": "client.connecting",
     "failure": "reply",
     "read": "reading",
     "register_type": "types.codecs",
@@ -114,6 +116,7 @@ __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are n
     "Unauthenticated",
     "Unavailable",
     "audit",
+    "connect",
     "failure",
     "read",
     "register_type",

@@ -19,6 +19,7 @@ from .call_arguments import read_arguments
 from .program import (
     Program,
     add_tag_options,
+    is_remote,
     printable,
     printable_json,
     write_json,
@@ -52,6 +53,10 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         _parser(program).error("name the file of the tool first, such as calculator.py")
     # Before the author's module is loaded: it may print and read as well.
     out, stdin = take_stdout(), take_stdin()
+    if program.app is None and is_remote(target):
+        from .remote import call_remote
+
+        return call_remote(target or "", words, options, out, stdin)
     app = _load(program, target, words, options)
     if not words or ("=" in words[0] and words[0] not in app.tools):
         return _print_tools(app)

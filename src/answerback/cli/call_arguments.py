@@ -42,7 +42,7 @@ def read_arguments(
     whole = b"{}"
     if json_option is not None:
         # Windows puts a byte order mark at the start of text files.
-        whole = _read_content(json_option, stdin).removeprefix(codecs.BOM_UTF8)
+        whole = read_content(json_option, stdin).removeprefix(codecs.BOM_UTF8)
         if error := _json_error(whole):
             from_file = json_option == "-" or json_option.startswith("@")
             source = f"--json {json_option}" if from_file else "--json"
@@ -98,10 +98,10 @@ def _read_value(text: str, stdin: int) -> str | bytes:
     """The value itself, or the content of the file or of stdin that it names."""
     if text.startswith("@@"):
         return text[1:]
-    return _read_content(text, stdin) if text == "-" or text.startswith("@") else text
+    return read_content(text, stdin) if text == "-" or text.startswith("@") else text
 
 
-def _read_content(text: str, stdin: int) -> bytes:
+def read_content(text: str, stdin: int) -> bytes:
     """The bytes of stdin for `-`, of a file for `@file`, else of the text itself."""
     if text == "-":
         return _read_bytes(stdin, "stdin")

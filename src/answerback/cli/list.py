@@ -9,6 +9,7 @@ from ..wires.standard_streams import take_stdout
 from .program import (
     Program,
     add_tag_options,
+    is_remote,
     printable,
     require_widgets,
     write_json,
@@ -29,6 +30,10 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     add_tag_options(parser)
     options = parser.parse_args(arguments)
     out = take_stdout()
+    if program.app is None and is_remote(options.target):
+        from .remote import list_remote
+
+        return list_remote(options.target, out, as_json=options.json)
     app = require_widgets(program.load_tagged(options.target, options))
     if options.json:
         write_json(out, _as_json(app))

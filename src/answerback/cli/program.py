@@ -133,6 +133,18 @@ class Program:
         return app
 
 
+def is_remote(target: str | None) -> bool:
+    """Whether the target is a server: a URL, a command of several words, or a host's file.
+
+    The file or the module of an App is none.
+    """
+    if not target:
+        return False
+    if target.endswith((".json", ".jsonc")) or target.lower().startswith(("http://", "https://")):
+        return True
+    return " " in target.strip() and not os.path.exists(target)
+
+
 def require_widgets(app: App) -> App:
     """Return the app; raises CannotLoad if a tool names a widget that its app does not have."""
     if any(tool.settings.widget for tool in app.tools.values()):
@@ -160,7 +172,9 @@ def program_name(started: str) -> str:
 
 _TARGET_HELP = """\
 TARGET is the file or module of the App: calculator.py, dir/calculator.py:app or
-package.module:app. Without a name after the colon it is the only App in there."""
+package.module:app. Without a name after the colon it is the only App in there.
+For call and list it may also be any MCP server: a URL, a command such as
+"npx -y server", or the mcp.json of a host."""
 
 
 def add_tag_options(parser: ArgumentParser) -> None:

@@ -1,0 +1,197 @@
+"""`call` and `list` with a server as the target: a command, a URL, or a host's `mcp.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..content import Block, Text
+from ..contract import STANDARD, Dialect
+from ..dialects import shape_of, write
+from ..reply import Reply, failure
+from ..wires.standard_streams import Stdout
+from .call_arguments import UnreadableArgument, read_content
+from .program import printable, printable_json, write_json, write_stderr, write_stdout
+
+if TYPE_CHECKING:
+    from ..client.blocking import BlockingServer
+    from ..client.listed import RemoteTool
+
+_MAX_COLUMN = 40
+
+
+def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, stdin: int) -> int:
+    """Call a tool of a server, and print its reply as `call` does."""
+    from ..client.connecting import connect
+
+    with connect(target, **_handlers(stdin)) as server:
+        tools = {tool.name: tool for tool in server.tools()}
+        if not words or ("=" in words[0] and words[0] not in tools):
+            write_stderr(f"error: name the tool to call\n\n{_table(tools.values())}")
+            return 2
+        name, *pairs = words
+        if options.help and name in tools:
+            write_stdout(out, f"{printable(_help(tools[name]))}\n".encode())
+            return 0
+        arguments = _arguments(tools.get(name), pairs, options.json, stdin)
+        reply = arguments if isinstance(arguments, Reply) else server.call(name, arguments)
+        _note_failures(server)
+    return _print(reply, options.dialect, out)
+
+
+def list_remote(target: str, out: Stdout, *, as_json: bool) -> int:
+    """List the tools of a server."""
+    from ..client.connecting import connect
+
+    with connect(target) as server:
+        tools = server.tools()
+        _note_failures(server)
+    if as_json:
+        members = [_without_empty(msgspec.to_builtins(tool)) for tool in tools]
+        write_json(out, msgspec.json.format(msgspec.json.encode(members), indent=2))
+    else:
+        write_stdout(out, f"{printable(_table(tools))}\n".encode())
+    return 0
+
+
+def _without_empty(members: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _handlers(stdin: int) -> dict[str, Any]:
+    """At a terminal the user can answer the server's questions."""
+    from ..client.user_handlers import ElicitationRequest
+    from ..peer import NeedsInput, Question
+    from .terminal_peer import TerminalPeer
+
+    peer = TerminalPeer(stdin)
+    if not peer.can.elicit:
+        return {}
+
+    async def elicit(request: ElicitationRequest) -> Any:
+        params = {"message": request.message, "requestedSchema": request.schema}
+        try:
+            return await peer.ask(Question("elicitation/create", params))
+        except NeedsInput:
+            return None
+
+    return {"elicit": elicit, "elicit_url": False}
+
+
+def _note_failures(server: BlockingServer) -> None:
+    for text in server.failures.values():
+        write_stderr(f"note: {text}")
+
+
+def _table(tools: Any) -> str:
+    rows = [(_usage(tool), (tool.description or "").strip().partition("\n")[0]) for tool in tools]
+    if not rows:
+        return "the server has no tools"
+    width = max((len(usage) for usage, _ in rows if len(usage) <= _MAX_COLUMN), default=4)
+    return "\n".join(
+        f"{usage:{width}}  {text}".rstrip()
+        if len(usage) <= width
+        else f"{usage}\n{'':{width}}  {text}"
+        for usage, text in rows
+    )
+
+
+def _fields(tool: RemoteTool) -> dict[str, Any]:
+    schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
+    found = schema.get("properties")
+    return found if isinstance(found, dict) else {}
+
+
+def _usage(tool: RemoteTool) -> str:
+    schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
+    required = schema.get("required") or ()
+    words = [
+        f"{name}={_type_word(field)}" if name in required else f"[{name}={_type_word(field)}]"
+        for name, field in _fields(tool).items()
+    ]
+    return " ".join([tool.name, *words])
+
+
+def _type_word(field: Any) -> str:
+    kind = field.get("type") if isinstance(field, dict) else None
+    return str(kind).upper() if isinstance(kind, str) else "VALUE"
+
+
+def _help(tool: RemoteTool) -> str:
+    schema = msgspec.json.format(msgspec.json.encode(tool.input_schema), indent=2).decode()
+    return "\n\n".join(each for each in (_usage(tool), tool.description, schema) if each)
+
+
+def _arguments(
+    tool: RemoteTool | None, pairs: Sequence[str], given: str | None, stdin: int
+) -> dict[str, Any] | Reply[Any]:
+    """The arguments; a value is read as JSON where the schema allows more than a string."""
+    found: dict[str, Any] = {}
+    if given is not None:
+        try:
+            found = msgspec.json.decode(read_content(given, stdin), type=dict[str, Any])
+        except msgspec.DecodeError as exc:
+            return failure(f"--json is not a JSON object: {exc}", "INVALID_JSON")
+    fields = {} if tool is None else _fields(tool)
+    for word in pairs:
+        name, equals, text = word.partition("=")
+        if not equals or not name:
+            raise UnreadableArgument(f"{word!r} is not name=value")
+        if text.startswith("@@"):
+            text = text[1:]
+        elif text == "-" or text.startswith("@"):
+            text = read_content(text, stdin).decode(errors="replace")
+        found[name] = _value(text, fields.get(name))
+    return found
+
+
+def _value(text: str, field: Any) -> Any:
+    kind = field.get("type") if isinstance(field, dict) else None
+    if kind == "string":
+        return text
+    if kind == "boolean" and text.lower() in ("yes", "no", "on", "off"):
+        return text.lower() in ("yes", "on")
+    try:
+        return msgspec.json.decode(text)
+    except ValueError:
+        pass
+    return text.split(",") if kind == "array" else text
+
+
+def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
+    from .readable_reply import error_text, reply_text
+    from .terminal_peer import stderr_is_terminal
+
+    written = write(reply, dialect or "rest", shape_of(reply), STANDARD)
+    if reply.error is None:
+        if out.is_terminal and dialect is None:
+            shown = _without_doubled_text(reply)
+            write_stdout(out, f"{reply_text(shown, shape_of(shown))}\n".encode())
+        elif written.media_type.endswith("json"):
+            write_json(out, written.body)
+        else:
+            write_stdout(out, written.body)
+        return 0
+    if dialect is None and stderr_is_terminal():
+        write_stderr(error_text(reply.error))
+    else:
+        members = {**msgspec.json.decode(written.body), "code": reply.error.code}
+        write_stderr(printable_json(msgspec.json.encode(members).decode()))
+    return reply.error.row.exit
+
+
+def _without_doubled_text(reply: Reply[Any]) -> Reply[Any]:
+    """The reply without texts that are the JSON of its data, which is shown more readably."""
+    if reply.data is msgspec.UNSET:
+        return reply
+    kept = [each for each in reply.content if not _is_json_of(each, reply.data)]
+    return msgspec.structs.replace(reply, content=tuple(kept))
+
+
+def _is_json_of(block: Block, data: Any) -> bool:
+    try:
+        return isinstance(block, Text) and bool(msgspec.json.decode(block.text) == data)
+    except ValueError:
+        return False

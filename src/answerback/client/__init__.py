@@ -1,0 +1,24 @@
+"""The client: `connect` opens a connection to a server, or to several, and calls its tools.
+
+stdio and memory need nothing but msgspec; HTTP needs the extra `client`.
+"""
+
+from __future__ import annotations
+
+from .connecting import connect
+from .faults import ConnectError
+from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
+from .remote_server import RemoteServer
+from .user_handlers import ElicitationRequest
+
+__all__ = [
+    "ConnectError",
+    "ElicitationRequest",
+    "FilledPrompt",
+    "RemotePrompt",
+    "RemoteResource",
+    "RemoteServer",
+    "RemoteTemplate",
+    "RemoteTool",
+    "connect",
+]

@@ -1,0 +1,191 @@
+"""`connect`: opens a connection to a server or to several, with async or without."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, overload
+
+import msgspec
+
+from ..peer import Level, Log
+from ..registry import Change, Registry
+from .many_servers import ManyServers
+from .opening import LinkPlan
+from .remote_server import RemoteServer
+from .targets import BadTarget, ServerEntry, Target, make_transports, read_target
+from .user_handlers import ElicitationRequest, Roots, UserHandlers
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .blocking import BlockingServer
+    from .transports.http_requests import ClientAuth
+
+S = TypeVar("S", bound="RemoteServer | ManyServers")
+
+_HANDLERS = frozenset(UserHandlers.__struct_fields__)
+
+
+class ConnectOptions(TypedDict, total=False):
+    """The options of `connect`."""
+
+    version: str
+    """The version of MCP, such as "2025-11-25"; by default the newest that the server speaks."""
+    timeout: float | None
+    """Seconds that a request may take; 60 by default."""
+    connect_timeout: float
+    """Seconds until the connection must be open; 30 by default."""
+    transport: Literal["http", "sse", "rest"]
+    """How to talk to a URL; by default Streamable HTTP, then the old HTTP+SSE."""
+    headers: Mapping[str, str]
+    """HTTP headers of every request."""
+    auth: ClientAuth
+    """Gives the requests their credentials, and answers the statuses 401 and 403."""
+    env: Mapping[str, str]
+    """Environment variables of the child process, besides those of this process."""
+    cwd: str
+    """The folder in which the child process starts."""
+    output_schema: Literal["finding", "error"]
+    """Data that breaks the tool's output schema is a finding in the meta of the reply, or an
+    error; a finding by default."""
+    tap: str | os.PathLike[str] | Callable[[str, bytes], object]
+    """A file for all messages, or a function that gets the direction and each message."""
+    elicit: Callable[[ElicitationRequest], Any]
+    """Answers a question to the user: with a dict, True, None to decline, or "cancel"."""
+    elicit_url: bool
+    """False if `elicit` cannot send its user to a page."""
+    sample: Callable[[dict[str, Any]], Any]
+    """Answers a request for a model's text, with a string or with MCP's result."""
+    roots: Roots
+    """The folders that the server may work in, or a function that returns them."""
+    on_log: Callable[[Log], object]
+    log_level: Level
+    on_change: Callable[[Change], object]
+    """Is told of changes to lists, and of changes to the resources that are subscribed to."""
+    on_notification: Callable[[str, dict[str, Any]], object]
+    """Gets the method and the parameters of every notification."""
+
+
+class Connecting(Generic[S]):
+    """A connection that is about to be opened: `async with` or `with` opens and closes it."""
+
+    def __init__(self, make: Callable[[], S]) -> None:
+        self._make = make
+        self._server: S | None = None
+        self._blocking: BlockingServer | None = None
+
+    async def __aenter__(self) -> S:
+        server = self._server = self._make()
+        await server.open()
+        return server
+
+    async def __aexit__(self, *exc: object) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            await server.close()
+
+    def __enter__(self) -> BlockingServer:
+        from .blocking import BlockingServer
+
+        self._blocking = BlockingServer(self._make)
+        return self._blocking
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        blocking, self._blocking = self._blocking, None
+        if blocking is not None:
+            blocking.close()
+
+    def __await__(self) -> Any:
+        raise TypeError("write `async with connect(...) as server:`, not `await connect(...)`")
+
+
+@overload
+def connect(
+    target: Mapping[str, Any] | os.PathLike[str], **options: Unpack[ConnectOptions]
+) -> Connecting[ManyServers]: ...
+@overload
+def connect(
+    target: str | Sequence[str] | Registry, **options: Unpack[ConnectOptions]
+) -> Connecting[RemoteServer]: ...
+@overload
+def connect(
+    *, replay: str | os.PathLike[str], **options: Unpack[ConnectOptions]
+) -> Connecting[RemoteServer]: ...
+def connect(
+    target: Target | None = None, *, replay: str | os.PathLike[str] | None = None, **options: Any
+) -> Connecting[Any]:
+    """Connect to a server: `async with connect("python server.py") as server:`, or `with`.
+
+    *target* is a command, as a string or a list, a URL, an App of this process, or the dict or
+    file of a host with `mcpServers`, whose servers are connected to together. `ConnectOptions`
+    lists the options. *replay* is a file that `tap` wrote, in place of a server.
+    """
+    unknown = options.keys() - ConnectOptions.__annotations__.keys()
+    if unknown:
+        raise TypeError(f"connect() has no option {', '.join(sorted(unknown))}")
+    if replay is not None:
+        return Connecting(lambda: _replayed(Path(replay), options))
+    if target is None:
+        raise TypeError("connect() needs a target or replay=…")
+    found = read_target(target)
+    if isinstance(found, ServerEntry):
+        entry = _with_options(found, options)
+        return Connecting(lambda: _server(entry, options))
+    if "transport" in options or "env" in options or "cwd" in options:
+        raise BadTarget("transport, env and cwd belong to one server, not to several")
+    return Connecting(
+        lambda: ManyServers({name: _server(each, options, name) for name, each in found.items()})
+    )
+
+
+def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry:
+    return msgspec.structs.replace(
+        entry,
+        env={**entry.env, **options.get("env", {})},
+        cwd=options.get("cwd", entry.cwd),
+        headers={**entry.headers, **options.get("headers", {})},
+        transport=options.get("transport", entry.transport),
+    )
+
+
+def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> Any:
+    label = f"{name} ({entry.label})" if name else entry.label
+    if entry.transport == "rest":
+        from .rest_server import RestServer
+
+        return RestServer(entry, options.get("auth"), options.get("timeout", 60.0))
+    makers = make_transports(entry, options.get("auth"))
+    if "tap" in options:
+        from .tap import tapped
+
+        makers = tapped(makers, options["tap"])
+    return _remote(label, makers, options)
+
+
+def _replayed(path: Path, options: Mapping[str, Any]) -> RemoteServer:
+    from .tap import Replay
+
+    return _remote(str(path), (lambda: Replay(path),), options)
+
+
+def _remote(label: str, makers: Any, options: Mapping[str, Any]) -> RemoteServer:
+    handlers = {name: value for name, value in options.items() if name in _HANDLERS}
+    if "on_log" in handlers:
+        handlers.setdefault("log_level", "info")
+    plan = LinkPlan(
+        label=label,
+        transports=makers,
+        handlers=UserHandlers(**handlers),
+        version=options.get("version"),
+        timeout=options.get("timeout", 60.0),
+        connect_timeout=options.get("connect_timeout", 30.0),
+    )
+    return RemoteServer(plan, strict=options.get("output_schema") == "error")

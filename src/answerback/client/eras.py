@@ -1,0 +1,125 @@
+"""The two eras of MCP on the client's side: opening a connection, `_meta` and headers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import msgspec
+
+from ..dialects.mcp import SERVER_INFO
+from ..mcp.params import PREFIX
+from ..versions import STATEFUL, V2026_07_28, Version
+from .mirrored_headers import encode_value
+
+CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
+NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+"""The parameter that the header `Mcp-Name` repeats, by method."""
+
+
+class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The things that a server told about itself when the connection was opened."""
+
+    version: Version
+    capabilities: dict[str, Any] = {}
+    info: dict[str, Any] = {}
+    instructions: str = ""
+
+    @classmethod
+    def of_initialize(cls, result: Mapping[str, Any]) -> ServerFacts | None:
+        """None if the server answered with a version that is not known."""
+        version = STATEFUL.get(str(result.get("protocolVersion")))
+        if version is None:
+            return None
+        info = result.get("serverInfo")
+        return cls._of(version, result, info)
+
+    @classmethod
+    def of_discover(cls, result: Mapping[str, Any], version: Version) -> ServerFacts:
+        meta = result.get("_meta")
+        info = meta.get(SERVER_INFO) if isinstance(meta, dict) else None
+        return cls._of(version, result, info or result.get("serverInfo"))
+
+    @classmethod
+    def _of(cls, version: Version, result: Mapping[str, Any], info: Any) -> ServerFacts:
+        capabilities = result.get("capabilities")
+        return cls(
+            version=version,
+            capabilities=capabilities if isinstance(capabilities, dict) else {},
+            info=info if isinstance(info, dict) else {},
+            instructions=str(result.get("instructions") or ""),
+        )
+
+    def offers(self, *path: str) -> bool:
+        """Whether the server declared a capability, such as `tools`, `listChanged`."""
+        found: Any = self.capabilities
+        for name in path:
+            if not isinstance(found, dict) or name not in found:
+                return False
+            found = found[name]
+        return found is not False
+
+
+class Era(Protocol):
+    """Completes the parameters and headers of each request."""
+
+    stateless: bool
+
+    def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
+        """The parameters as they are sent; *token* asks for progress."""
+
+    def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        """The HTTP headers of a request."""
+
+
+def _with_meta(params: Mapping[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    given = params.get("_meta") or {}
+    return {**params, "_meta": {**given, **more}}
+
+
+class StatefulEra:
+    """2024-11-05 to 2025-11-25: the version was agreed on at `initialize`."""
+
+    stateless = False
+
+    def __init__(self, version: Version | None = None) -> None:
+        self._headers = {} if version is None else {"MCP-Protocol-Version": version.name}
+
+    def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
+        return dict(params) if token is None else _with_meta(params, {"progressToken": token})
+
+    def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        return self._headers
+
+
+class StatelessEra:
+    """2026-07-28: each request names its version and the client's capabilities."""
+
+    stateless = True
+
+    def __init__(
+        self,
+        capabilities: dict[str, Any],
+        log_level: str | None = None,
+        version: Version = V2026_07_28,
+    ) -> None:
+        self._version = version.name
+        self._meta: dict[str, Any] = {
+            PREFIX + "protocolVersion": version.name,
+            PREFIX + "clientCapabilities": capabilities,
+            PREFIX + "clientInfo": CLIENT_INFO,
+        }
+        if log_level is not None:
+            self._meta[PREFIX + "logLevel"] = log_level
+
+    def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
+        more = self._meta if token is None else {**self._meta, "progressToken": token}
+        return _with_meta(params, more)
+
+    def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
+        found = {"MCP-Protocol-Version": self._version, "Mcp-Method": method}
+        name = params.get(NAMED_BY.get(method, ""))
+        if isinstance(name, str):
+            found["Mcp-Name"] = encode_value(name)
+        return found

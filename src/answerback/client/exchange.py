@@ -1,0 +1,259 @@
+"""Exchange: requests and their responses over one transport, and the server's own requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping
+from typing import Any
+
+import msgspec
+
+from ..mcp.jsonrpc import (
+    RpcError,
+    error_frame,
+    is_batch,
+    notification_frame,
+    parse_batch,
+    request_frame,
+    result_frame,
+)
+from ..mcp.params import Id
+from ..peer import Log, Progress
+from ..registry import Change
+from .eras import Era, StatefulEra
+from .faults import TIMED_OUT, ConnectionLost, NoAnswer
+from .frames import Incoming, Outgoing, Transport, decode_frame
+from .user_handlers import OnProgress, UserHandlers
+
+_LOGGER = logging.getLogger("answerback.client")
+_CHANGES = {
+    "notifications/tools/list_changed": "tools",
+    "notifications/resources/list_changed": "resources",
+    "notifications/prompts/list_changed": "prompts",
+    "notifications/resources/updated": "resource",
+}
+
+
+class RequestOptions(msgspec.Struct, frozen=True):
+    """How one request is sent."""
+
+    timeout: float | None = None
+    progress: OnProgress | None = None
+    headers: Mapping[str, str] = {}
+
+
+NO_OPTIONS = RequestOptions()
+
+
+class _Waiting(msgspec.Struct):
+    """A request that waits for its response."""
+
+    answer: asyncio.Future[msgspec.Raw]
+    method: str
+    progress: OnProgress | None
+    clock: asyncio.Timeout | None = None
+
+
+class Exchange:
+    """Sends requests over a transport and gives each its response.
+
+    *on_change* is told of changes to lists and resources.
+    """
+
+    def __init__(self, transport: Transport, handlers: UserHandlers, on_change: Any) -> None:
+        self.era: Era = StatefulEra()
+        self._transport = transport
+        self._handlers = handlers
+        self._on_change = on_change
+        self._last_id = 0
+        self._waiting: dict[Id, _Waiting] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._answering: dict[Id, asyncio.Task[None]] = {}
+        self.lost: Exception | None = None
+        """The reason why the connection broke."""
+
+    async def open(self) -> None:
+        await self._transport.open(self.receive, self._connection_lost)
+
+    async def request(
+        self, method: str, params: Mapping[str, Any], options: RequestOptions = NO_OPTIONS
+    ) -> msgspec.Raw:
+        """The result of a request; raises RpcError or NoAnswer."""
+        if self.lost is not None:
+            raise ConnectionLost(str(self.lost), may_have_run=False)
+        self._last_id = id = self._last_id + 1
+        sent = self.era.params(params, id if options.progress else None)
+        headers: Mapping[str, str] = options.headers
+        if self._transport.has_headers:
+            headers = {**self.era.headers(method, params), **headers}
+        answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
+        outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
+        waiting = self._waiting[id] = _Waiting(answer, method, options.progress)
+        try:
+            async with asyncio.timeout(options.timeout) as clock:
+                waiting.clock = clock
+                await self._transport.send(outgoing)
+                return await answer
+        except TimeoutError:
+            self._cancel_request(id, method, "time-out")
+            text = f"the server did not answer {method} within {options.timeout:g} seconds"
+            raise NoAnswer(text, code=TIMED_OUT) from None
+        except asyncio.CancelledError:
+            self._cancel_request(id, method, "cancelled")
+            raise
+        finally:
+            del self._waiting[id]
+            if answer.done() and not answer.cancelled():
+                answer.exception()
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
+        headers = self.era.headers(method, {})
+        await self._transport.send(
+            Outgoing(notification_frame(method, params or {}), None, method, headers)
+        )
+
+    def receive(self, frame: bytes) -> Id | None:
+        """Take a frame of the server; returns the id if it is a response."""
+        if is_batch(frame):
+            found = [self.receive(each) for each in _batch(frame)]
+            return next((id for id in found if id is not None), None)
+        message = decode_frame(frame)
+        if message is None:
+            _LOGGER.warning("the server sent a line that is no message: %.200r", frame)
+            return None
+        if message.is_response:
+            return self._receive_response(message)
+        if message.method is not None and message.id is not None:
+            self._receive_request(message)
+        elif message.method is not None:
+            self._receive_notification(message)
+        return None
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run *work* beside the requests; it ends at the latest when the connection is closed."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def close(self) -> None:
+        # Cancellations that are being sent get a moment; everything else ends now.
+        self._connection_lost(ConnectionLost("the connection was closed"))
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks), timeout=1)
+        await self._transport.close()
+
+    def _receive_response(self, message: Incoming) -> Id | None:
+        id = message.id
+        waiting = None if id is None else self._waiting.get(id)
+        if waiting is None and id is None and len(self._waiting) == 1:
+            # The server could not read the id; it can only mean the one request.
+            waiting = next(iter(self._waiting.values()))
+        if waiting is not None and not waiting.answer.done():
+            if message.error is not None:
+                waiting.answer.set_exception(message.error.as_exception())
+            elif message.result is not msgspec.UNSET:
+                waiting.answer.set_result(message.result)
+        return id
+
+    def _receive_request(self, message: Incoming) -> None:
+        assert message.id is not None
+        self._answering[message.id] = self.spawn(self._answer(message))
+
+    async def _answer(self, message: Incoming) -> None:
+        id, method = message.id, message.method
+        assert id is not None
+        assert method is not None
+        try:
+            params = msgspec.json.decode(message.params, type=dict[str, Any])
+            result = await self.ask_user(method, params)
+            frame = result_frame(id, msgspec.json.encode(result))
+        except RpcError as error:
+            frame = error_frame(id, error)
+        except msgspec.DecodeError as exc:
+            frame = error_frame(id, RpcError(-32602, f"Invalid params: {exc}"))
+        finally:
+            self._answering.pop(id, None)
+        try:
+            headers = self.era.headers("", {})
+            await self._transport.send(Outgoing(frame, None, "", headers))
+        except NoAnswer as exc:
+            _LOGGER.warning("an answer to %s was not sent: %s", method, exc)
+
+    async def ask_user(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The answer of the user's handler. Time-outs stop meanwhile; raises RpcError."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        paused = {id: clock for id, each in self._waiting.items() if (clock := each.clock)}
+        until = {id: clock.when() for id, clock in paused.items()}
+        for id, clock in paused.items():
+            if until[id] is not None and not clock.expired():
+                clock.reschedule(None)
+        try:
+            return await self._handlers.answer(method, params)
+        finally:
+            for id, clock in paused.items():
+                when = until[id]
+                if id in self._waiting and when is not None and not clock.expired():
+                    clock.reschedule(when + loop.time() - began)
+
+    def _receive_notification(self, message: Incoming) -> None:
+        assert message.method is not None
+        try:
+            params = msgspec.json.decode(message.params, type=dict[str, Any])
+            self._notified(message.method, params)
+        except Exception:
+            _LOGGER.exception("a notification could not be handled")
+
+    def _notified(self, method: str, params: dict[str, Any]) -> None:
+        if method == "notifications/progress":
+            waiting = self._waiting.get(params.get("progressToken", ""))
+            if waiting is not None and waiting.progress is not None:
+                waiting.progress(
+                    Progress(params["progress"], params.get("total"), params.get("message"))
+                )
+        elif method == "notifications/message" and self._handlers.on_log is not None:
+            level = params.get("level", "info")
+            self._handlers.on_log(Log(level, params.get("data"), params.get("logger")))
+        elif method == "notifications/cancelled":
+            task = self._answering.get(params.get("requestId", ""))
+            if task is not None:
+                task.cancel()
+        elif method in _CHANGES:
+            kind: Any = _CHANGES[method]
+            self._on_change(Change(kind, params.get("uri") if kind == "resource" else None))
+        if self._handlers.on_notification is not None:
+            self._handlers.on_notification(method, params)
+
+    def _cancel_request(self, id: Id, method: str, reason: str) -> None:
+        is_cancelled_by_closing = self.era.stateless and self._transport.closes_to_cancel
+        if self.lost is not None or is_cancelled_by_closing or method == "initialize":
+            return
+
+        async def send() -> None:
+            params = {"requestId": id, "reason": reason}
+            try:
+                async with asyncio.timeout(1):
+                    await self.notify("notifications/cancelled", params)
+            except (NoAnswer, TimeoutError):
+                pass  # The connection is slow or broken, and the next request will tell.
+
+        self.spawn(send())
+
+    def _connection_lost(self, error: Exception) -> None:
+        if self.lost is None:
+            self.lost = error
+        for waiting in self._waiting.values():
+            if not waiting.answer.done():
+                waiting.answer.set_exception(error)
+
+
+def _batch(frame: bytes) -> list[bytes]:
+    try:
+        return parse_batch(frame)
+    except RpcError:
+        _LOGGER.warning("the server sent a malformed batch")
+        return []

@@ -1,0 +1,109 @@
+"""The failures of a connection, and the replies and errors that users get for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..errors import (
+    INPUT_REQUIRED,
+    INVALID_ARGUMENTS,
+    TOOL_NOT_FOUND,
+    UNKNOWN_ERROR,
+    AnswerbackError,
+    ToolError,
+)
+from ..mcp.jsonrpc import (
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    RESOURCE_NOT_FOUND,
+    URL_ELICITATION_REQUIRED,
+    RpcError,
+)
+from ..reply import Reply, failure
+
+UNAVAILABLE = "UNAVAILABLE"
+TIMED_OUT = "TIMED_OUT"
+
+_CODES = {
+    INVALID_PARAMS: INVALID_ARGUMENTS,
+    METHOD_NOT_FOUND: "NOT_FOUND",
+    RESOURCE_NOT_FOUND: "NOT_FOUND",
+    URL_ELICITATION_REQUIRED: INPUT_REQUIRED,
+}
+
+
+class ConnectError(AnswerbackError):
+    """No connection to the server could be opened."""
+
+    code = UNAVAILABLE
+
+
+class NoAnswer(Exception):
+    """A request got no answer; *may_have_run* tells whether the server may have acted on it."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str = UNAVAILABLE,
+        may_have_run: bool = True,
+        details: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code
+        self.may_have_run = may_have_run
+        self.details = {"may_have_run": may_have_run, **(details or {})}
+
+
+class ConnectionLost(NoAnswer):
+    """The connection broke: the child process ended, or the HTTP connection was closed."""
+
+
+class SessionLost(ConnectionLost):
+    """The server no longer knows the session; it did not act on the request."""
+
+
+class HttpRefused(NoAnswer):
+    """The server answered with an HTTP status and without a message of MCP."""
+
+    def __init__(self, status: int, text: str = "") -> None:
+        excerpt = " ".join(text.split())[:200]
+        message = f"the server answered with HTTP status {status}"
+        super().__init__(
+            f"{message}: {excerpt}" if excerpt else message,
+            code=_code_for_refusal(status),
+            # A gateway sends a 5xx after the server may have begun.
+            may_have_run=status >= 500,
+            details={"status": status},
+        )
+        self.status = status
+
+
+def _code_for_refusal(status: int) -> str:
+    return {401: "UNAUTHENTICATED", 403: "FORBIDDEN", 429: "RATE_LIMITED"}.get(status, UNAVAILABLE)
+
+
+def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
+    """The reply for a call that got no result."""
+    if isinstance(error, NoAnswer):
+        return failure(error.message, error.code, error.details)
+    return failure(error.message, code_for(error), details_of(error))
+
+
+def raised_error(error: NoAnswer | RpcError) -> ToolError:
+    """The exception for a list, a prompt or a completion that got no result."""
+    if isinstance(error, NoAnswer):
+        return ToolError(error.message, error.code, error.details)
+    return ToolError(error.message, code_for(error), details_of(error))
+
+
+def code_for(error: RpcError) -> str:
+    if error.code == INVALID_PARAMS and "unknown tool" in error.message.lower():
+        return TOOL_NOT_FOUND
+    return _CODES.get(error.code, UNKNOWN_ERROR)
+
+
+def details_of(error: RpcError) -> dict[str, Any]:
+    details = {"rpc_code": error.code}
+    return details if error.data is None else {**details, "data": error.data}

@@ -1,0 +1,97 @@
+"""The messages between a client and a server, and the interface of a transport."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from ..mcp.jsonrpc import NO_PARAMS, RpcError
+from ..mcp.params import Id
+
+MAX_FRAME = 64 * 1024 * 1024
+"""The largest message that is read from a server."""
+
+
+class ErrorBody(msgspec.Struct):
+    code: int = -32603
+    message: str = ""
+    data: Any = None
+
+    def as_exception(self) -> RpcError:
+        return RpcError(self.code, self.message or f"error {self.code}", self.data)
+
+
+class Incoming(msgspec.Struct):
+    """A message of the server: a response, a request or a notification."""
+
+    id: Id | None = None
+    method: str | None = None
+    params: msgspec.Raw = NO_PARAMS
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: ErrorBody | None = None
+
+    @property
+    def is_response(self) -> bool:
+        return self.method is None and (self.result is not msgspec.UNSET or self.error is not None)
+
+
+class Outgoing(msgspec.Struct):
+    """A message to the server; *id* is set for a request, whose response is waited for."""
+
+    frame: bytes
+    id: Id | None = None
+    method: str = ""
+    headers: Mapping[str, str] = {}
+    answer: asyncio.Future[msgspec.Raw] | None = None
+    """The result of a request; it may arrive over another stream than that of the request."""
+
+
+Receive: TypeAlias = Callable[[bytes], Id | None]
+"""Takes a frame of the server; returns the id if the frame is a response."""
+Lost: TypeAlias = Callable[[Exception], None]
+"""Is told that the connection broke."""
+
+
+class Transport(Protocol):
+    """Carries frames between this process and one server."""
+
+    closes_to_cancel: bool
+    """True if closing the stream of a response cancels a stateless request."""
+    has_headers: bool
+    """True if the headers of a message are sent."""
+
+    @property
+    def hears_changes(self) -> bool:
+        """True if notifications that belong to no request arrive, in the stateful era."""
+
+    async def open(self, receive: Receive, lost: Lost) -> None:
+        """Open the connection; raises ConnectError."""
+
+    async def send(self, outgoing: Outgoing) -> None:
+        """Send a message; raises NoAnswer.
+
+        On HTTP this returns when the response of a request was received.
+        """
+
+    async def listen(self) -> None:
+        """Receive the messages that belong to no request, in the stateful era."""
+
+    async def identity(self) -> str:
+        """The credentials of the requests; answers for other credentials are not shared."""
+
+    async def close(self) -> None:
+        """Close the connection; never raises, and may be called twice."""
+
+
+_decoder = msgspec.json.Decoder(Incoming)
+
+
+def decode_frame(frame: bytes) -> Incoming | None:
+    """The message in *frame*; None if it is not a message of JSON-RPC."""
+    try:
+        return _decoder.decode(frame)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,242 @@
+"""ServerLink: the connection to one server. It chooses the era, and opens a lost session again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from ..errors import INPUT_REQUIRED
+from ..mcp.jsonrpc import RpcError
+from ..registry import Change
+from ..versions import LATEST_STATEFUL, VERSIONS
+from .eras import ServerFacts
+from .exchange import NO_OPTIONS, Exchange, RequestOptions
+from .faults import (
+    TIMED_OUT,
+    ConnectError,
+    ConnectionLost,
+    HttpRefused,
+    NoAnswer,
+    SessionLost,
+)
+from .frames import Transport
+from .opening import LinkPlan, agree, initialize_or_discover
+
+_ROUNDS = 10
+"""How often a server may ask for input before it gives a result."""
+
+MayRepeat: TypeAlias = Callable[[], Awaitable[bool]]
+
+
+async def always() -> bool:
+    return True
+
+
+class ServerLink:
+    """Sends requests, and opens the connection again when it is lost."""
+
+    def __init__(self, plan: LinkPlan, on_change: Callable[[Change], None]) -> None:
+        if plan.version is not None and plan.version not in VERSIONS:
+            known = ", ".join(VERSIONS)
+            raise ValueError(f"version={plan.version!r} should be one of {known}")
+        self.plan = plan
+        self.facts = ServerFacts(version=LATEST_STATEFUL)
+        self._on_change = on_change
+        self._exchange: Exchange | None = None
+        self._transport: Transport | None = None
+        self._make: Callable[[], Transport] | None = None
+        self._opening = asyncio.Lock()
+        self._closed = False
+        self.after_open: Callable[[Exchange], Awaitable[None]] | None = None
+
+    async def open(self) -> Exchange:
+        """The exchange with the server, opened if there is none; raises ConnectError."""
+        async with self._opening:
+            exchange = self._exchange
+            if self._closed:
+                raise ConnectError(f"the connection to {self.plan.label} was closed")
+            if exchange is not None and exchange.lost is None:
+                return exchange
+            await self._drop()
+            try:
+                async with asyncio.timeout(self.plan.connect_timeout):
+                    return await self._open_any()
+            except TimeoutError:
+                await self._drop()
+                seconds = self.plan.connect_timeout
+                text = f"{self.plan.label} did not answer within {seconds:g} seconds"
+                raise ConnectError(text) from None
+            except BaseException:
+                await self._drop()
+                raise
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._drop()
+
+    async def identity(self) -> str:
+        return "" if self._transport is None else await self._transport.identity()
+
+    @property
+    def hears_changes(self) -> bool:
+        return self._transport is not None and self._transport.hears_changes
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any],
+        options: RequestOptions = NO_OPTIONS,
+        may_repeat: MayRepeat = always,
+    ) -> dict[str, Any]:
+        """The result; raises RpcError or NoAnswer.
+
+        If the connection is lost, the request is sent again once, if that is safe.
+        """
+        loop = asyncio.get_running_loop()
+        until = None if options.timeout is None else loop.time() + options.timeout
+        try:
+            return await self._request_once(method, params, options)
+        except ConnectionLost as lost:
+            if self._closed:
+                raise
+            try:
+                async with asyncio.timeout_at(until):
+                    if isinstance(lost, SessionLost):
+                        await self._forget_session()
+                    is_safe = await self._opens() and await may_repeat()
+                if not is_safe:
+                    raise lost
+            except (NoAnswer, TimeoutError):
+                raise lost from None
+        left = None if until is None else max(0.0, until - loop.time())
+        again = msgspec.structs.replace(options, timeout=left)
+        return await self._request_once(method, params, again)
+
+    async def _request_once(
+        self, method: str, params: Mapping[str, Any], options: RequestOptions
+    ) -> dict[str, Any]:
+        exchange = self._exchange
+        if exchange is None or exchange.lost is not None:
+            exchange = await self._open_within(options.timeout)
+        return await _answered(exchange, method, params, options)
+
+    async def _open_within(self, seconds: float | None) -> Exchange:
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.open()
+        except ConnectError as exc:
+            raise NoAnswer(str(exc), may_have_run=False) from None
+        except TimeoutError:
+            text = f"{self.plan.label} could not be reached in time"
+            raise NoAnswer(text, code=TIMED_OUT, may_have_run=False) from None
+
+    async def _opens(self) -> bool:
+        try:
+            await self.open()
+        except ConnectError:
+            return False
+        return True
+
+    async def _forget_session(self) -> None:
+        exchange = self._exchange
+        if exchange is not None and exchange.lost is None:
+            exchange.lost = SessionLost("the session was lost", may_have_run=False)
+
+    async def _drop(self) -> None:
+        exchange, self._exchange = self._exchange, None
+        self._transport = None
+        if exchange is not None:
+            await exchange.close()
+
+    async def _open_any(self) -> Exchange:
+        """Try the transports in their order; the one that worked is used from then on."""
+        makers = self.plan.transports if self._make is None else (self._make,)
+        for make in makers:
+            try:
+                exchange = await self._open_with(make)
+            except HttpRefused as exc:
+                if exc.status not in (400, 404, 405, 406, 415) or make is makers[-1]:
+                    raise self._cannot_connect(exc) from None
+            except (NoAnswer, RpcError) as exc:
+                raise self._cannot_connect(exc) from None
+            else:
+                self._make = make
+                return exchange
+        raise ConnectError(f"cannot connect to {self.plan.label}")
+
+    def _cannot_connect(self, reason: Exception) -> ConnectError:
+        said = str(reason)
+        text = said if self.plan.label in said else f"cannot connect to {self.plan.label}: {said}"
+        return ConnectError(text)
+
+    async def _open_with(self, make: Callable[[], Transport]) -> Exchange:
+        exchange = await self._start(make)
+        assert self._transport is not None
+        try:
+            facts = await agree(exchange, self._transport, self.plan)
+        except ConnectionLost as lost:
+            if not lost.may_have_run or self.plan.version is not None:
+                raise
+            # Some older servers end when the first message is not `initialize`.
+            exchange = await self._start(make)
+            facts = await initialize_or_discover(exchange, self._transport, self.plan)
+        self.facts = facts
+        if self.after_open is not None:
+            await self.after_open(exchange)
+        return exchange
+
+    async def _start(self, make: Callable[[], Transport]) -> Exchange:
+        await self._drop()
+        transport = make()
+        exchange = Exchange(transport, self.plan.handlers, self._on_change)
+        self._exchange, self._transport = exchange, transport
+        await exchange.open()
+        return exchange
+
+
+async def _answered(
+    exchange: Exchange,
+    method: str,
+    params: Mapping[str, Any],
+    options: RequestOptions,
+) -> dict[str, Any]:
+    """The result; while the server asks for input, the user's handlers are asked."""
+    for round in range(_ROUNDS):
+        raw = await exchange.request(method, params, options)
+        try:
+            result = msgspec.json.decode(raw, type=dict[str, Any])
+        except msgspec.DecodeError:
+            raise NoAnswer(f"the result of {method} is not an object") from None
+        if result.get("resultType") != "input_required":
+            return result
+        params = await _with_answers(exchange, params, result, round)
+    text = f"the server asked for input more than {_ROUNDS} times"
+    raise NoAnswer(text, code=INPUT_REQUIRED)
+
+
+async def _with_answers(
+    exchange: Exchange, params: Mapping[str, Any], result: dict[str, Any], round: int
+) -> dict[str, Any]:
+    """The parameters of the next request, with the answers to the server's questions."""
+    questions = result.get("inputRequests") or {}
+    answers = {}
+    for key, question in questions.items():
+        try:
+            answers[key] = await exchange.ask_user(question["method"], question.get("params") or {})
+        except RpcError as error:
+            text = f"the server asks {question['method']}, and there is no answer: {error}"
+            details = {"questions": questions}
+            raise NoAnswer(text, code=INPUT_REQUIRED, may_have_run=False, details=details) from None
+    if not questions:
+        await asyncio.sleep(min(0.05 * 2**round, 0.25))
+    again = {name: value for name, value in params.items() if name != "requestState"}
+    if answers:
+        again["inputResponses"] = answers
+    else:
+        again.pop("inputResponses", None)
+    if "requestState" in result:
+        again["requestState"] = result["requestState"]
+    return again

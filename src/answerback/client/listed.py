@@ -1,0 +1,108 @@
+"""The entries of a server's lists: tools, resources, templates and prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..content import Block
+from ..dialects.mcp_blocks import read_block
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+
+class RemoteTool(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A tool of a server, as the server describes it."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    input_schema: Any = {}
+    output_schema: Any = None
+    annotations: Any = None
+    icons: Any = None
+    meta: Any = msgspec.field(default=None, name="_meta")
+
+    @property
+    def is_safe_to_repeat(self) -> bool:
+        """Whether the server says that a second call does no harm."""
+        hints = self.annotations if isinstance(self.annotations, dict) else {}
+        return hints.get("readOnlyHint") is True or hints.get("idempotentHint") is True
+
+
+class RemoteResource(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A resource of a server."""
+
+    uri: str
+    name: str = ""
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    size: Any = None
+    annotations: Any = None
+    icons: Any = None
+    meta: Any = msgspec.field(default=None, name="_meta")
+
+
+class RemoteTemplate(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A template for the URIs of resources."""
+
+    uri_template: str
+    name: str = ""
+    title: str | None = None
+    description: str | None = None
+    mime_type: str | None = None
+    annotations: Any = None
+    icons: Any = None
+    meta: Any = msgspec.field(default=None, name="_meta")
+
+
+class RemotePrompt(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A prompt of a server, and its arguments."""
+
+    name: str
+    title: str | None = None
+    description: str | None = None
+    arguments: Any = ()
+    icons: Any = None
+    meta: Any = msgspec.field(default=None, name="_meta")
+
+
+class PromptMessage(msgspec.Struct, frozen=True):
+    role: str
+    content: Block
+
+
+class FilledPrompt(msgspec.Struct, frozen=True):
+    """The messages of a prompt, with its arguments filled in."""
+
+    messages: tuple[PromptMessage, ...]
+    description: str = ""
+
+    @classmethod
+    def read(cls, result: dict[str, Any]) -> FilledPrompt:
+        """Read the result of `prompts/get`; raises MalformedReply."""
+        found = result.get("messages")
+        messages = [each for each in found or () if isinstance(each, dict)]
+        return cls(
+            tuple(
+                PromptMessage(str(each.get("role")), read_block(each.get("content")))
+                for each in messages
+            ),
+            str(result.get("description") or ""),
+        )
+
+
+def read_entries(found: Iterable[Any], kind: type[T]) -> list[T]:
+    """The entries of a list; those that are malformed are left out."""
+    entries = []
+    for each in found:
+        try:
+            entries.append(msgspec.convert(each, kind))
+        except msgspec.ValidationError:
+            import logging
+
+            logging.getLogger("answerback.client").warning("malformed entry: %.200r", each)
+    return entries

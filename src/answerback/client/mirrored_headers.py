@@ -1,0 +1,103 @@
+"""`x-mcp-header`: arguments of a tool that are repeated in HTTP headers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+MARK = "x-mcp-header"
+HeaderPaths: TypeAlias = dict[tuple[str, ...], str]
+"""The name of a header, by the path of the argument that it repeats."""
+
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_PLAIN = re.compile(r"[\x20-\x7e]*")
+_ENCODED = re.compile(r"=\?base64\?.*\?=")
+_TYPES = frozenset({"string", "integer", "boolean"})
+# The keywords of JSON Schema that contain schemas. Values such as `default` and `enum` are data.
+_ONE = frozenset(
+    {"items", "contains", "unevaluatedItems", "additionalProperties", "propertyNames"}
+    | {"unevaluatedProperties", "not", "if", "then", "else", "contentSchema"}
+)
+_SEVERAL = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
+_NAMED = frozenset({"patternProperties", "dependentSchemas", "$defs", "definitions"})
+
+
+class BadAnnotation(ValueError):
+    """A tool's `x-mcp-header` breaks a rule of MCP; clients must leave out such a tool."""
+
+
+def header_paths(schema: Any) -> HeaderPaths:
+    """The headers that a call of a tool with this input schema sends; raises BadAnnotation."""
+    found: HeaderPaths = {}
+    seen: set[str] = set()
+    for path, part in _schemas(schema):
+        if MARK not in part:
+            continue
+        name = part[MARK]
+        if not path:
+            raise BadAnnotation(f"{MARK} stands where no property of the arguments is")
+        if not isinstance(name, str) or not _TOKEN.fullmatch(name):
+            raise BadAnnotation(f"{MARK} {name!r} is not the name of a header")
+        if not isinstance(part.get("type"), str) or part["type"] not in _TYPES:
+            raise BadAnnotation(f"{MARK} {name!r} is on a property of type {part.get('type')!r}")
+        if name.lower() in seen:
+            raise BadAnnotation(f"{MARK} {name!r} is used twice")
+        seen.add(name.lower())
+        found[path] = name
+    return found
+
+
+def param_headers(paths: HeaderPaths, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """The headers `Mcp-Param-*` of a call; an absent or null argument has none."""
+    headers = {}
+    for path, name in paths.items():
+        value = _value_at(arguments, path)
+        if isinstance(value, bool):
+            headers[f"Mcp-Param-{name}"] = "true" if value else "false"
+        elif isinstance(value, str | int | float):
+            headers[f"Mcp-Param-{name}"] = encode_value(str(value))
+    return headers
+
+
+def encode_value(value: str) -> str:
+    """The value of a header; in base64 if a header could not carry it as it is."""
+    if _PLAIN.fullmatch(value) and value == value.strip() and not _ENCODED.fullmatch(value):
+        return value
+    from base64 import b64encode
+
+    return f"=?base64?{b64encode(value.encode()).decode()}?="
+
+
+def _value_at(arguments: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        if not isinstance(arguments, Mapping):
+            return None
+        arguments = arguments.get(name)
+    return arguments
+
+
+def _schemas(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
+    """Every schema in *root*, with its path if only `properties` lead to it. No `$ref` is read."""
+    waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
+    while waiting:
+        path, part = waiting.pop()
+        if not isinstance(part, dict):
+            continue
+        yield path, part
+        for keyword, value in part.items():
+            waiting.extend(_within(path, keyword, value))
+
+
+def _within(
+    path: tuple[str, ...] | None, keyword: str, value: Any
+) -> Iterator[tuple[tuple[str, ...] | None, Any]]:
+    if keyword == "properties" and isinstance(value, dict):
+        for name, part in value.items():
+            yield (None if path is None else (*path, name)), part
+    elif keyword in _ONE:
+        yield None, value
+    elif keyword in _SEVERAL and isinstance(value, list):
+        yield from ((None, part) for part in value)
+    elif keyword in _NAMED and isinstance(value, dict):
+        yield from ((None, part) for part in value.values())

@@ -1,0 +1,191 @@
+"""The lists of a server: they are kept as long as the server allows it, and name its tools."""
+
+from __future__ import annotations
+
+from functools import partial
+from time import monotonic
+from typing import Any, TypeVar
+
+import msgspec
+
+from ..errors import ToolError
+from ..mcp.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, RpcError
+from ..registry import Change
+from .exchange import RequestOptions
+from .faults import NoAnswer, raised_error
+from .link import ServerLink
+from .listed import RemoteTool, read_entries
+from .mirrored_headers import BadAnnotation, param_headers
+from .opening import LinkPlan
+from .results import KnownTool
+from .subscribing import Subscribed
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_MAX_PAGES = 1000
+_METHODS = {
+    "tools": ("tools/list", "tools"),
+    "resources": ("resources/list", "resources"),
+    "templates": ("resources/templates/list", "resourceTemplates"),
+    "prompts": ("prompts/list", "prompts"),
+}
+MAX_SECONDS = 24 * 3600.0
+
+
+class _Entry(msgspec.Struct):
+    identity: str
+    until: float
+    value: Any
+
+
+class ListCache:
+    """The lists of one connection, by kind. Other credentials do not see them."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, _Entry] = {}
+
+    def get(self, kind: str, identity: str) -> Any:
+        """The list, or None if it is not there, too old, or of other credentials."""
+        entry = self._entries.get(kind)
+        if entry is None or entry.identity != identity or monotonic() >= entry.until:
+            return None
+        return entry.value
+
+    def keep(self, kind: str, identity: str, value: Any, seconds: float) -> None:
+        if seconds > 0:
+            until = monotonic() + min(seconds, MAX_SECONDS)
+            self._entries[kind] = _Entry(identity, until, value)
+
+    def drop(self, kind: str) -> None:
+        """Forget a list that has changed."""
+        self._entries.pop(kind, None)
+        if kind == "resources":
+            self._entries.pop("templates", None)
+
+    def clear(self) -> None:
+        self._entries.clear()
+
+
+def seconds_of(result: dict[str, Any]) -> float:
+    """How long the server lets a stateless result be kept."""
+    found = result.get("ttlMs")
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        return 0.0
+    return max(0.0, found / 1000)
+
+
+class ServerLists:
+    """The server's lists, and the tools that are known from them."""
+
+    def __init__(self, plan: LinkPlan) -> None:
+        self.link = ServerLink(plan, self._changed)
+        self.subscribed = Subscribed(self.link, plan)
+        self.known: dict[str, KnownTool] = {}
+        self._cache = ListCache()
+        self._on_change = plan.handlers.on_change
+
+    async def entries(self, kind: str, type: type[T], options: RequestOptions) -> list[T]:
+        """The whole list, from the cache if the server allows it; raises ToolError."""
+        identity = await self.link.identity()
+        cached: list[T] | None = self._cache.get(kind, identity)
+        if cached is not None:
+            return list(cached)
+        try:
+            found, seconds = await self._fetch(kind, options)
+        except RpcError as error:
+            if error.code == METHOD_NOT_FOUND:
+                return []
+            raise raised_error(error) from None
+        except NoAnswer as error:
+            raise raised_error(error) from None
+        entries = read_entries(found, type)
+        self._cache.keep(kind, await self.link.identity(), entries, seconds)
+        return list(entries)
+
+    async def tools(self, options: RequestOptions) -> dict[str, KnownTool]:
+        """The tools by name; those that a client must not call are left out."""
+        entries = await self.entries("tools", RemoteTool, options)
+        if [known.tool for known in self.known.values()] != entries:
+            self.known = dict(_known(entries))
+        return self.known
+
+    async def known_tool(self, name: str, options: RequestOptions) -> KnownTool | None:
+        """The tool, from the last list if it is there; None if the list cannot be read."""
+        if name not in self.known:
+            try:
+                await self.tools(options)
+            except ToolError:
+                return None
+        return self.known.get(name)
+
+    async def call(
+        self, name: str, arguments: dict[str, Any], options: RequestOptions
+    ) -> dict[str, Any]:
+        """The result of `tools/call`; raises RpcError or NoAnswer."""
+        params = {"name": name, "arguments": arguments}
+        may_repeat = partial(self.is_safe_to_repeat, name, options)
+        try:
+            return await self.link.request(
+                "tools/call", params, self._with_headers(name, arguments, options), may_repeat
+            )
+        except RpcError as error:
+            if error.code != HEADER_MISMATCH or name in self.known:
+                raise
+        # The tool's entry in the list names arguments that are repeated in headers.
+        await self.known_tool(name, options)
+        return await self.link.request(
+            "tools/call", params, self._with_headers(name, arguments, options), may_repeat
+        )
+
+    async def is_safe_to_repeat(self, name: str, options: RequestOptions) -> bool:
+        known = await self.known_tool(name, options)
+        return known is not None and known.tool.is_safe_to_repeat
+
+    def _with_headers(
+        self, name: str, arguments: dict[str, Any], options: RequestOptions
+    ) -> RequestOptions:
+        known = self.known.get(name)
+        if known is None or not known.paths or not self.link.facts.version.stateless:
+            return options
+        headers = param_headers(known.paths, arguments)
+        return msgspec.structs.replace(options, headers=headers)
+
+    async def _fetch(self, kind: str, options: RequestOptions) -> tuple[list[Any], float]:
+        method, member = _METHODS[kind]
+        found: list[Any] = []
+        seconds: list[float] = []
+        params: dict[str, Any] = {}
+        for _ in range(_MAX_PAGES):
+            result = await self.link.request(method, params, RequestOptions(options.timeout))
+            page = result.get(member)
+            found += page if isinstance(page, list) else []
+            seconds.append(seconds_of(result))
+            cursor = result.get("nextCursor")
+            if cursor is None or params.get("cursor") == cursor:
+                break
+            params = {"cursor": cursor}
+        facts = self.link.facts
+        if facts.version.stateless:
+            return found, min(seconds)
+        family = "resources" if kind == "templates" else kind
+        is_told = self.link.hears_changes and facts.offers(family, "listChanged")
+        return found, float("inf") if is_told else 0.0
+
+    def _changed(self, change: Change) -> None:
+        if change.kind != "resource":
+            self._cache.drop(change.kind)
+        if self._on_change is not None:
+            self._on_change(change)
+
+
+def _known(entries: list[RemoteTool]) -> list[tuple[str, KnownTool]]:
+    found = []
+    for tool in entries:
+        try:
+            found.append((tool.name, KnownTool(tool)))
+        except BadAnnotation as exc:
+            import logging
+
+            logger = logging.getLogger("answerback.client")
+            logger.warning("the tool %r is left out: %s", tool.name, exc)
+    return found

@@ -1,0 +1,205 @@
+"""Reads the target of `connect`: a command, a URL, an App, a file of a host, or a dict."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from ..errors import AnswerbackError
+from ..registry import Registry
+from .frames import Transport
+
+if TYPE_CHECKING:
+    from .transports.http_requests import ClientAuth
+
+Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | Registry"
+_URL = re.compile(r"https?://", re.IGNORECASE)
+_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
+_GROUPS = ("mcpServers", "servers", "context_servers", "mcp")
+"""The members of hosts' files that hold servers by name."""
+
+
+class BadTarget(AnswerbackError, ValueError):
+    """The target of `connect` cannot be understood."""
+
+    code = "BAD_TARGET"
+
+
+class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
+    """One server of a host's file; either a command or a URL."""
+
+    command: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    cwd: str | None = None
+    url: str = ""
+    headers: dict[str, str] = {}
+    transport: str = ""
+    """"http", "sse" or "rest"; by default that is found out."""
+    app: Any = None
+    timeout: float | None = None
+
+    @property
+    def label(self) -> str:
+        if self.app is not None:
+            return str(self.app.name)
+        return self.url or shlex.join(self.command)
+
+
+def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
+    """One server, or several by name; raises BadTarget."""
+    if isinstance(target, Registry):
+        return ServerEntry(app=target)
+    if isinstance(target, Mapping):
+        return read_config(target)
+    if isinstance(target, os.PathLike):
+        return _read_file(Path(target))
+    if isinstance(target, str):
+        return _read_text(target)
+    if target and all(isinstance(each, str) for each in target):
+        return ServerEntry(command=tuple(target))
+    raise BadTarget(f"connect({target!r}) should get a command, a URL, an App or a dict")
+
+
+def _read_text(text: str) -> ServerEntry | dict[str, ServerEntry]:
+    if _URL.match(text):
+        return ServerEntry(url=text)
+    if text.endswith((".json", ".jsonc")) and (os.path.isfile(text) or " " not in text):
+        return _read_file(Path(text))
+    if text.endswith(".py") and os.path.isfile(text):
+        import sys
+
+        return ServerEntry(command=(sys.executable, text))
+    words = shlex.split(text, posix=os.name == "posix")
+    if not words:
+        raise BadTarget("connect('') should get a command or a URL")
+    return ServerEntry(command=tuple(words))
+
+
+def _read_file(path: Path) -> ServerEntry | dict[str, ServerEntry]:
+    try:
+        found = msgspec.json.decode(_without_comments(path.read_text(encoding="utf-8-sig")))
+    except OSError as exc:
+        raise BadTarget(f"cannot read {path}: {exc.strerror}") from None
+    except ValueError as exc:
+        raise BadTarget(f"{path} is not JSON: {exc}") from None
+    if not isinstance(found, dict):
+        raise BadTarget(f"{path} should hold an object with mcpServers")
+    return read_config(found)
+
+
+_STRING = r'("(?:[^"\\]|\\.)*")'
+_COMMENT = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(_STRING + r"|,(?=\s*[}\]])")
+
+
+def _without_comments(text: str) -> str:
+    """JSON with comments and trailing commas, as VS Code allows them, made plain JSON."""
+    for left_out in (_COMMENT, _LAST_COMMA):
+        text = left_out.sub(lambda found: found[1] or "", text)
+    return text
+
+
+def read_config(config: Mapping[str, Any]) -> ServerEntry | dict[str, ServerEntry]:
+    """The servers of a host's file; a dict with a command or a URL is one server."""
+    for group in _GROUPS:
+        found = config.get(group)
+        if not isinstance(found, Mapping):
+            continue
+        if isinstance(found.get("servers"), Mapping):
+            found = found["servers"]
+        named = {str(name): entry for name, entry in found.items() if _is_enabled(entry)}
+        return {name: _read_entry(entry, name) for name, entry in named.items()}
+    if "command" in config or _url_of(config):
+        return _read_entry(config, "the server")
+    known = ", ".join(_GROUPS[:2])
+    raise BadTarget(f"a dict for connect should have {known}, command or url")
+
+
+def _is_enabled(entry: Any) -> bool:
+    if not isinstance(entry, Mapping):
+        return True
+    return not entry.get("disabled") and entry.get("enabled", True) is not False
+
+
+def _url_of(entry: Mapping[str, Any]) -> str:
+    return next((str(entry[key]) for key in ("url", "serverUrl", "httpUrl") if entry.get(key)), "")
+
+
+def _read_entry(entry: Any, name: str) -> ServerEntry:
+    if isinstance(entry, Registry):
+        return ServerEntry(app=entry)
+    if not isinstance(entry, Mapping):
+        raise BadTarget(f"{name} should be an object with command or url, not {entry!r}")
+    try:
+        filled = _filled(dict(entry))
+    except KeyError as exc:
+        raise BadTarget(f"{name} needs the environment variable {exc.args[0]}") from None
+    command = filled.get("command") or ()
+    words = [command] if isinstance(command, str) else list(command)
+    words += filled.get("args") or ()
+    env = filled.get("env") or filled.get("environment") or {}
+    kind = str(filled.get("transport") or filled.get("type") or "").lower()
+    if not words and not _url_of(filled):
+        raise BadTarget(f"{name} should have command or url")
+    try:
+        return msgspec.convert(
+            {
+                "command": [str(word) for word in words],
+                "env": {str(key): str(value) for key, value in env.items()},
+                "cwd": filled.get("cwd"),
+                "url": _url_of(filled),
+                "headers": filled.get("headers") or {},
+                "transport": kind if kind in ("sse", "rest") else "",
+            },
+            ServerEntry,
+        )
+    except msgspec.ValidationError as exc:
+        raise BadTarget(f"{name} is malformed: {exc}") from None
+
+
+def _filled(value: Any) -> Any:
+    """The value with `${NAME}` replaced by environment variables; raises KeyError."""
+    if isinstance(value, str):
+        return _VARIABLE.sub(_variable, value)
+    if isinstance(value, Mapping):
+        return {key: _filled(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_filled(each) for each in value]
+    return value
+
+
+def _variable(found: re.Match[str]) -> str:
+    name, default = found[1], found[2]
+    return os.environ[name] if default is None else os.environ.get(name, default)
+
+
+def make_transports(
+    entry: ServerEntry, auth: ClientAuth | None
+) -> tuple[Callable[[], Transport], ...]:
+    """The functions that make the transports to a server, in the order in which to try them."""
+    if entry.app is not None:
+        from .transports.in_memory import InMemory
+
+        return (lambda: InMemory(entry.app),)
+    if not entry.url:
+        from .transports.child_process import ChildProcess
+
+        return (lambda: ChildProcess(entry.command, entry.env, entry.cwd),)
+    from .transports.http_requests import HttpRequests
+    from .transports.old_sse import OldSse
+    from .transports.streamable_http import StreamableHttp
+
+    def http() -> HttpRequests:
+        return HttpRequests(entry.url, entry.headers, auth)
+
+    makers: tuple[Callable[[], Transport], ...] = (
+        lambda: StreamableHttp(http()),
+        lambda: OldSse(http()),
+    )
+    return makers[1:] if entry.transport == "sse" else makers

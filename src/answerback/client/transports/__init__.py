@@ -1,0 +1,1 @@
+"""Transports: each carries frames between this process and one server."""

@@ -1,0 +1,201 @@
+"""MCP over the stdin and stdout of a child process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, cast
+
+from ..faults import ConnectError, ConnectionLost
+from ..frames import MAX_FRAME, Lost, Outgoing, Receive
+from .child_watch import ChildWatch
+
+_GRACE = 2.0
+"""Seconds that a server gets to end by itself after the end of its stdin."""
+_TERM_GRACE = 1.0
+_LAST_WORDS = 4000
+"""Characters of stderr that are kept for an error message."""
+_EXIT_SECONDS = 1.0
+"""Seconds to wait for the exit status of a child whose stdout was closed."""
+
+
+class ChildProcess:
+    """The transport to a server that this process starts; it has its own process group."""
+
+    closes_to_cancel = False
+    has_headers = False
+    hears_changes = True
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
+    ) -> None:
+        self._command = list(command)
+        self._env = None if not env else {**os.environ, **env}
+        self._cwd = cwd
+        self._child: _Child | None = None
+
+    async def open(self, receive: Receive, lost: Lost) -> None:
+        watch = ChildWatch()
+        loop = asyncio.get_running_loop()
+        options: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
+        child = _Child(receive, lost, watch)
+        try:
+            await loop.subprocess_exec(
+                lambda: child, *self._command, env=self._env, cwd=self._cwd, **options
+            )
+        except BaseException as exc:
+            watch.close()
+            if not isinstance(exc, OSError | ValueError):
+                raise
+            command = " ".join(self._command)
+            raise ConnectError(f"cannot start {command!r}: {exc}") from None
+        self._child = child
+
+    async def send(self, outgoing: Outgoing) -> None:
+        child = self._child
+        if child is None or child.is_lost:
+            text = "the server process is not running" if child is None else child.last_words()
+            raise ConnectionLost(text, may_have_run=False)
+        child.write(outgoing.frame)
+        await child.writable.wait()
+
+    async def listen(self) -> None:
+        """All messages come over the one pipe."""
+
+    async def identity(self) -> str:
+        return ""
+
+    async def close(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            await child.close()
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._child is None else self._child.pid
+
+
+class _Child(asyncio.SubprocessProtocol):
+    """Reads the lines of the child, and keeps the end of its stderr."""
+
+    def __init__(self, receive: Receive, lost: Lost, watch: ChildWatch) -> None:
+        self._receive = receive
+        self._lost = lost
+        self._watch = watch
+        self._buffer = bytearray()
+        self._searched = 0
+        self._stderr = b""
+        self._exited = asyncio.Event()
+        self.writable = asyncio.Event()
+        self.writable.set()
+        self.is_lost = False
+        self._report: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._process = cast("asyncio.SubprocessTransport", transport)
+        self.pid = self._process.get_pid()
+        self._watch.begin(self.pid)
+        self._stdin = cast("asyncio.WriteTransport", self._process.get_pipe_transport(0))
+
+    def write(self, frame: bytes) -> None:
+        self._stdin.write(frame + b"\n")
+
+    def pause_writing(self) -> None:
+        self.writable.clear()
+
+    def resume_writing(self) -> None:
+        self.writable.set()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd == 2:
+            self._stderr = (self._stderr + data)[-_LAST_WORDS:]
+            return
+        self._buffer += data
+        while (end := self._buffer.find(b"\n", self._searched)) >= 0:
+            line = bytes(self._buffer[:end])
+            del self._buffer[: end + 1]
+            self._searched = 0
+            if line.strip():
+                self._receive(line)
+        self._searched = len(self._buffer)
+        if self._searched > MAX_FRAME:
+            self._buffer.clear()
+            self._searched = 0
+            self._lose("the server sent a message that is too large")
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        if fd == 0:
+            self.writable.set()
+        if fd in (0, 1) and self._report is None and not self.is_lost:
+            self._report = asyncio.get_running_loop().create_task(self._tell_loss())
+
+    def process_exited(self) -> None:
+        # At once, because later the number of the group may belong to other processes.
+        self._watch.close()
+        self._exited.set()
+
+    async def _tell_loss(self) -> None:
+        """Wait a moment for the exit status and the last lines of stderr, then report."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_EXIT_SECONDS):
+                await self._exited.wait()
+        self._lose(self.last_words())
+
+    def _lose(self, text: str) -> None:
+        if not self.is_lost:
+            self.is_lost = True
+            words = self._stderr.decode(errors="replace").strip()
+            details = {"stderr": words} if words else {}
+            self._lost(ConnectionLost(text, details=details))
+
+    def last_words(self) -> str:
+        """The exit status of the child and the end of its stderr."""
+        status = self._process.get_returncode()
+        if status is None:
+            text = "the server process closed its stdin or stdout"
+        elif status < 0:
+            text = f"the server process was ended by signal {_signal_name(-status)}"
+        else:
+            text = f"the server process ended with exit status {status}"
+        words = self._stderr.decode(errors="replace").strip()
+        return f"{text}; its last words: {words[-1000:]}" if words else text
+
+    async def close(self) -> None:
+        """Close stdin, wait, then end the whole process group, more firmly each time."""
+        self.is_lost = True
+        if self._report is not None:
+            self._report.cancel()
+        try:
+            self._stdin.close()
+            if not await self._exits_within(_GRACE):
+                self._watch.end_group(signal.SIGTERM)
+                await self._exits_within(_TERM_GRACE)
+        finally:
+            # Also kills descendants that the child left behind.
+            self._watch.close()
+            if not self._exited.is_set():
+                with suppress(ProcessLookupError):
+                    self._process.kill()
+            try:
+                await self._exits_within(_TERM_GRACE)
+            finally:
+                self._process.close()
+
+    async def _exits_within(self, seconds: float) -> bool:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._exited.wait()
+        return self._exited.is_set()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)

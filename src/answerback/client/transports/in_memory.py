@@ -1,0 +1,262 @@
+"""MCP within this process, to an App: the test client of its tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+import msgspec
+
+from ...calls.handlers import Handlers, handlers_on_loop
+from ...mcp.engine import Engine
+from ...mcp.jsonrpc import (
+    METHOD_NOT_FOUND,
+    Notification,
+    Params,
+    Request,
+    Response,
+    RpcError,
+    error_frame,
+    is_stateless,
+    joined,
+    meta_of,
+    parse,
+    read_params,
+    request_frame,
+    result_frame,
+)
+from ...mcp.mcp_peer import McpPeer
+from ...mcp.params import CancelledParams, Id, ReadResource, SetLevel
+from ...mcp.server_info import ServerInfo
+from ...mcp.session import ClientCapabilities, Session, require_meta, unsupported_version
+from ...mcp.subscriptions import Subscription, change_frame, subscribed_uri
+from ...registry import Change, Registry
+from ...signing import Signer, signer_from_environment
+from ...versions import LATEST_STATEFUL, STATELESS
+from ..frames import Lost, Outgoing, Receive
+
+_EMPTY = b"{}"
+
+
+class MemoryPeer(McpPeer):
+    """The peer of a request in memory; frames go straight to the client."""
+
+    transport: InMemory
+
+    def send(self, frame: bytes) -> None:
+        self.transport.deliver(frame)
+
+    async def send_request(self, method: str, params: Any) -> msgspec.Raw:
+        return await self.transport.ask_client(method, params)
+
+
+class InMemory:
+    """The transport to an App in this process; it starts and stops the lifespan of the App."""
+
+    closes_to_cancel = False
+    has_headers = False
+    hears_changes = True
+
+    def __init__(self, app: Registry) -> None:
+        self._app = app
+        self._running: dict[Id, tuple[McpPeer, asyncio.Task[None]]] = {}
+        self._questions: dict[Id, asyncio.Future[msgspec.Raw]] = {}
+        self._stack = AsyncExitStack()
+        self._signer: Signer | None = None
+        self._session = _MemorySession(self, app)
+
+    async def open(self, receive: Receive, lost: Lost) -> None:
+        self._receive = receive
+        self._loop = asyncio.get_running_loop()
+        self._engine = Engine(self._app, _handlers(self._app), self._sign)
+        lifespan = self._app.lifespan
+        if lifespan is not None and not lifespan.is_started:
+            await self._stack.enter_async_context(lifespan())
+
+    async def send(self, outgoing: Outgoing) -> None:
+        message = parse(outgoing.frame)
+        if isinstance(message, Request):
+            try:
+                self._begin(message, outgoing.frame)
+            except RpcError as error:
+                self.deliver(error_frame(message.id, error))
+        elif isinstance(message, Response):
+            self._resolve(message)
+        elif isinstance(message, Notification):
+            self._notified(message)
+
+    async def listen(self) -> None:
+        """Changes are sent from `initialize` on."""
+
+    async def identity(self) -> str:
+        return ""
+
+    async def close(self) -> None:
+        for peer, task in list(self._running.values()):
+            peer.cancel()
+            task.cancel()
+        tasks = [task for _, task in self._running.values()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=1)
+        self._session.close()
+        await self._stack.aclose()
+
+    def deliver(self, frame: bytes) -> None:
+        """Give the client a frame; any thread may call this."""
+        try:
+            is_here = asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            is_here = False
+        if is_here:
+            self._receive(frame)
+        else:
+            self._loop.call_soon_threadsafe(self._receive, frame)
+
+    async def ask_client(self, method: str, params: Any) -> msgspec.Raw:
+        """Send a request of the server to the client; raises Declined."""
+        answer: asyncio.Future[msgspec.Raw] = self._loop.create_future()
+        id = f"ask-{len(self._questions) + 1}-{method}"
+        self._questions[id] = answer
+        self.deliver(request_frame(id, method, params))
+        if asyncio.get_running_loop() is self._loop:
+            return await answer
+
+        async def wait() -> msgspec.Raw:
+            return await answer
+
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(wait(), self._loop))
+
+    def _sign(self) -> Signer:
+        if self._signer is None:
+            self._signer = signer_from_environment()[0]
+        return self._signer
+
+    def _begin(self, request: Request, text: bytes) -> None:
+        meta = meta_of(request)
+        stateless = is_stateless(meta)
+        if request.method in self._session.methods and not stateless:
+            self.deliver(
+                result_frame(request.id, self._session.methods[request.method](request.params))
+            )
+            return
+        peer = self._stateless_peer(request, meta) if stateless else self._stateful_peer(request)
+        peer.transport = self
+        peer.text = text
+        if meta is not None:
+            peer.progress_token = meta.token
+        if request.method == "subscriptions/listen" and stateless:
+            subscription = Subscription(self._app, request.id, request.params, self.deliver)
+            peer.on_cancel = subscription.end
+            self._stack.callback(subscription.end)
+            task = self._loop.create_task(_nothing())
+        else:
+            task = self._loop.create_task(self._respond(request, peer))
+        self._running[request.id] = (peer, task)
+
+    async def _respond(self, request: Request, peer: McpPeer) -> None:
+        try:
+            frame = joined(await self._engine.respond(request, peer))
+            if not peer.cancelled:
+                self.deliver(frame)
+        finally:
+            self._running.pop(request.id, None)
+
+    def _stateless_peer(self, request: Request, found: Any) -> MemoryPeer:
+        meta, client = require_meta(found)
+        version = STATELESS.get(str(meta.version))
+        if version is None:
+            raise unsupported_version(meta)
+        if request.method in self._session.methods:
+            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
+        peer = MemoryPeer(request.id, version, client)
+        peer.level = meta.level
+        return peer
+
+    def _stateful_peer(self, request: Request) -> MemoryPeer:
+        session = self._session.state
+        if session is None:
+            return MemoryPeer(request.id, LATEST_STATEFUL, ClientCapabilities())
+        peer = MemoryPeer(request.id, session.version, session.client)
+        peer.level = session.level
+        peer.session = session
+        return peer
+
+    def _resolve(self, response: Response) -> None:
+        answer = self._questions.pop(response.id, None)
+        if answer is None or answer.done():
+            return
+        if response.result is None:
+            from ...elicitation import Declined
+
+            answer.set_exception(Declined("The client refused"))
+        else:
+            answer.set_result(response.result)
+
+    def _notified(self, message: Notification) -> None:
+        if message.method != "notifications/cancelled":
+            return
+        id = read_params(message.params, CancelledParams).id
+        found = None if id is None else self._running.pop(id, None)
+        if found is not None:
+            peer, task = found
+            peer.cancel()
+            task.cancel()
+
+
+class _MemorySession:
+    """The session of a stateful client in memory."""
+
+    def __init__(self, transport: InMemory, app: Registry) -> None:
+        self.state: Session | None = None
+        self._transport = transport
+        self._app = app
+        self._unsubscribe: Callable[[], None] = lambda: None
+        self.methods: dict[str, Callable[[Params], bytes]] = {
+            "initialize": self._initialize,
+            "ping": lambda _: _EMPTY,
+            "logging/setLevel": self._set_level,
+            "resources/subscribe": lambda raw: self._subscribe(raw, wanted=True),
+            "resources/unsubscribe": lambda raw: self._subscribe(raw, wanted=False),
+        }
+
+    def close(self) -> None:
+        self._unsubscribe()
+
+    def _initialize(self, raw: Params) -> bytes:
+        self.state, result = ServerInfo(self._app).initialize(raw)
+        self._unsubscribe()
+        self._unsubscribe = self._app.changes.subscribe(self._on_change)
+        return result
+
+    def _on_change(self, change: Change) -> None:
+        session = self.state
+        if session is None:
+            return
+        if change.kind != "resource" or change.uri in session.subscriptions:
+            self._transport.deliver(change_frame(change))
+
+    def _set_level(self, raw: Params) -> bytes:
+        level = read_params(raw, SetLevel).level
+        if self.state is not None:
+            self.state.level = level
+        return _EMPTY
+
+    def _subscribe(self, raw: Params, *, wanted: bool) -> bytes:
+        uris = set() if self.state is None else self.state.subscriptions
+        if wanted:
+            uris.add(subscribed_uri(self._app, raw, uris))
+        else:
+            uris.discard(read_params(raw, ReadResource).uri)
+        return _EMPTY
+
+
+def _handlers(app: Registry) -> Handlers:
+    """The handlers that an App keeps, so that connections share its threads."""
+    kept: Handlers | None = getattr(app, "handlers", None)
+    return kept or handlers_on_loop(app)
+
+
+async def _nothing() -> None:
+    """A subscription has no work of its own."""

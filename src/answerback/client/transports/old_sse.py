@@ -1,0 +1,84 @@
+"""The old transport HTTP+SSE of 2024-11-05: one event stream, and a URL for messages."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from ..faults import ConnectionLost, HttpRefused, NoAnswer
+from ..frames import Lost, Outgoing, Receive
+from .http_requests import HttpRequests, event_stream, is_event_stream
+
+
+class OldSse:
+    """The transport to a server that sends all its messages over one event stream."""
+
+    closes_to_cancel = False
+    has_headers = True
+    hears_changes = True
+
+    def __init__(self, http: HttpRequests) -> None:
+        self._http = http
+        self._stream: asyncio.Task[None] | None = None
+
+    async def open(self, receive: Receive, lost: Lost) -> None:
+        self._receive = receive
+        self._lost = lost
+        self._http.open()
+        self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._stream = asyncio.get_running_loop().create_task(self._read())
+        await asyncio.shield(self._endpoint)
+
+    async def send(self, outgoing: Outgoing) -> None:
+        if self._stream is None or self._stream.done():
+            raise ConnectionLost("the event stream of the server has ended", may_have_run=False)
+        headers = {"content-type": "application/json", **outgoing.headers}
+        url = await asyncio.shield(self._endpoint)
+        async with self._http.stream("POST", headers, outgoing.frame, url) as response:
+            body = await response.aread()
+            if response.status_code >= 300:
+                raise HttpRefused(response.status_code, body[:1000].decode(errors="replace"))
+
+    async def listen(self) -> None:
+        """All messages come over the one stream."""
+
+    async def identity(self) -> str:
+        return await self._http.identity()
+
+    async def close(self) -> None:
+        if self._stream is not None:
+            self._stream.cancel()
+            await asyncio.wait([self._stream])
+            self._stream = None
+        await self._http.close()
+
+    async def _read(self) -> None:
+        try:
+            async with self._http.stream("GET", {"accept": "text/event-stream"}) as response:
+                if response.status_code >= 300 or not is_event_stream(response):
+                    raise HttpRefused(response.status_code)
+                async for event in event_stream(response):
+                    self._take(event)
+            self._end(ConnectionLost("the event stream of the server has ended"))
+        except NoAnswer as error:
+            self._end(error)
+        except asyncio.CancelledError:
+            self._end(ConnectionLost("the connection was closed"))
+            raise
+
+    def _take(self, event: Any) -> None:
+        if event.event != "endpoint":
+            self._receive(event.data.encode())
+            return
+        url = urljoin(self._http.url, event.data)
+        # Credentials must not be sent to another server.
+        if urlsplit(url)[:2] == urlsplit(self._http.url)[:2] and not self._endpoint.done():
+            self._endpoint.set_result(url)
+
+    def _end(self, error: NoAnswer) -> None:
+        if not self._endpoint.done():
+            self._endpoint.set_exception(error)
+            self._endpoint.exception()
+        else:
+            self._lost(error)

@@ -1,0 +1,204 @@
+"""MCP over Streamable HTTP: JSON and event streams, sessions, and streams that are resumed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from ...mcp.params import Id
+from ..faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
+from ..frames import Lost, Outgoing, Receive, decode_frame
+from .http_requests import HttpRequests, event_stream, is_event_stream
+
+_SESSION = "mcp-session-id"
+_RETRY_SECONDS = 1.0
+"""Seconds to wait before a stream is resumed, unless the server names a time."""
+_RESUMES = 5
+"""How often a stream is resumed without a new event."""
+_OPEN_SECONDS = 0.5
+"""Seconds to wait for the stream of the session; some servers send its headers late."""
+_ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
+
+
+class _StreamState:
+    """Where an event stream is to be resumed."""
+
+    def __init__(self) -> None:
+        self.last_id = ""
+        self.retry = _RETRY_SECONDS
+        self.attempts = 0
+
+
+class StreamableHttp:
+    """The transport to one endpoint; each request is a POST with a response of its own."""
+
+    closes_to_cancel = True
+    has_headers = True
+
+    def __init__(self, http: HttpRequests) -> None:
+        self._http = http
+        self._session: str | None = None
+        self._version: dict[str, str] = {}
+        self._listening: asyncio.Task[None] | None = None
+        self._opened = asyncio.Event()
+
+    @property
+    def hears_changes(self) -> bool:
+        return self._opened.is_set()
+
+    async def open(self, receive: Receive, lost: Lost) -> None:
+        self._receive = receive
+        self._http.open()
+
+    async def send(self, outgoing: Outgoing) -> None:
+        if outgoing.method == "initialize":
+            self._session = None
+            self._version = {}
+        elif "MCP-Protocol-Version" in outgoing.headers:
+            self._version = {"MCP-Protocol-Version": outgoing.headers["MCP-Protocol-Version"]}
+        session = self._session
+        headers = {**_ACCEPT, **outgoing.headers, **self._session_header()}
+        async with self._http.stream("POST", headers, outgoing.frame) as response:
+            if response.status_code == 404 and session is not None:
+                raise SessionLost("the server no longer knows the session", may_have_run=False)
+            if outgoing.method == "initialize":
+                self._session = response.headers.get(_SESSION)
+            answered = await self._take(response, outgoing)
+        if answered is not None and outgoing.answer is not None:
+            await self._resume_until(outgoing.answer, answered, outgoing)
+
+    async def listen(self) -> None:
+        """Open the stream, and wait a moment until it is open, so that nothing is missed."""
+        if self._listening is None and self._session is not None:
+            self._listening = asyncio.get_running_loop().create_task(self._listen())
+            opened = asyncio.get_running_loop().create_task(self._opened.wait())
+            await asyncio.wait(
+                {opened, self._listening},
+                timeout=_OPEN_SECONDS,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            opened.cancel()
+
+    async def identity(self) -> str:
+        return await self._http.identity()
+
+    async def close(self) -> None:
+        if self._listening is not None:
+            self._listening.cancel()
+            await asyncio.wait([self._listening])
+        if self._session is not None:
+            try:
+                async with asyncio.timeout(1):
+                    headers = {**self._version, **self._session_header()}
+                    async with self._http.stream("DELETE", headers):
+                        pass
+            except (NoAnswer, TimeoutError):
+                pass  # The server ends sessions by itself in the end.
+            self._session = None
+        await self._http.close()
+
+    def _session_header(self) -> Mapping[str, str]:
+        return {} if self._session is None else {_SESSION: self._session}
+
+    async def _take(self, response: Any, outgoing: Outgoing) -> _StreamState | None:
+        """Receive the response; returns where to resume a stream that ended too early."""
+        status = response.status_code
+        if status >= 300:
+            await self._take_refusal(response, outgoing)
+            return None
+        if is_event_stream(response):
+            state = _StreamState()
+            if await self._take_events(response, outgoing.id, state):
+                return None
+            return state
+        body = await response.aread()
+        if outgoing.id is None:
+            return None
+        if not body.strip() or self._receive(body) is None:
+            raise ConnectionLost(f"the response (HTTP status {status}) has no result in it")
+        return None
+
+    async def _take_refusal(self, response: Any, outgoing: Outgoing) -> None:
+        """An error of JSON-RPC is received as such; any other body is an HttpRefused."""
+        body = await response.aread()
+        message = decode_frame(body)
+        if outgoing.id is not None and message is not None and message.error is not None:
+            if message.id == outgoing.id:
+                self._receive(body)
+                return
+            raise message.error.as_exception()
+        raise HttpRefused(response.status_code, body[:1000].decode(errors="replace"))
+
+    async def _take_events(self, response: Any, id: Id | None, state: _StreamState) -> bool:
+        """Receive the events; True when the response to the request *id* was among them."""
+        is_answered = False
+        try:
+            async for event in event_stream(response):
+                if event.id:
+                    state.last_id = event.id
+                    state.attempts = 0
+                if event.retry is not None:
+                    state.retry = event.retry / 1000
+                if event.data and event.event == "message":
+                    found = self._receive(event.data.encode())
+                    is_answered = is_answered or (id is not None and found == id)
+                if is_answered:
+                    return True
+        except NoAnswer:
+            if not state.last_id:
+                raise
+        return False
+
+    async def _resume_until(
+        self, answer: asyncio.Future[Any], state: _StreamState, outgoing: Outgoing
+    ) -> None:
+        """Resume the stream, unless the result arrives over another stream meanwhile."""
+        resuming = asyncio.get_running_loop().create_task(self._resume(state, outgoing))
+        try:
+            await asyncio.wait({answer, resuming}, return_when=asyncio.FIRST_COMPLETED)
+            if resuming.done():
+                resuming.result()
+        finally:
+            resuming.cancel()
+
+    async def _resume(self, state: _StreamState, outgoing: Outgoing) -> None:
+        """Ask for the rest of a stream by the id of its last event."""
+        while True:
+            if not state.last_id or state.attempts >= _RESUMES:
+                raise ConnectionLost("the stream of the response ended before the result")
+            state.attempts += 1
+            await asyncio.sleep(state.retry)
+            try:
+                if await self._get(state, outgoing.id):
+                    return
+            except HttpRefused as exc:
+                text = f"the stream of the response cannot be resumed: {exc}"
+                raise ConnectionLost(text) from None
+            except NoAnswer:
+                continue
+
+    async def _get(self, state: _StreamState, outgoing_id: Id | None) -> bool:
+        headers = {"accept": "text/event-stream", **self._version, **self._session_header()}
+        if state.last_id:
+            headers["last-event-id"] = state.last_id
+        async with self._http.stream("GET", headers) as response:
+            if response.status_code >= 300 or not is_event_stream(response):
+                raise HttpRefused(response.status_code)
+            if outgoing_id is None:
+                self._opened.set()
+            return await self._take_events(response, outgoing_id, state)
+
+    async def _listen(self) -> None:
+        """Receive what belongs to no request; ends if the server has no such stream."""
+        state = _StreamState()
+        while state.attempts <= _RESUMES:
+            state.attempts += 1
+            try:
+                await self._get(state, None)
+                state.attempts = 0
+            except HttpRefused:
+                return
+            except NoAnswer:
+                pass
+            await asyncio.sleep(state.retry)

@@ -1,0 +1,145 @@
+"""The functions of the user that answer a server's questions and receive its notifications."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import msgspec
+
+from ..mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
+from ..peer import Level, Log, Progress
+from ..registry import Change
+
+OnProgress: TypeAlias = Callable[[Progress], object]
+Roots: TypeAlias = Sequence[str | Path] | Callable[[], Any]
+
+
+class ElicitationRequest(msgspec.Struct, frozen=True):
+    """A question of the server to the user: a form, or a page to visit (`url`)."""
+
+    message: str
+    mode: str = "form"
+    schema: dict[str, Any] = {}
+    """The JSON Schema of the answer to a form."""
+    url: str = ""
+    id: str = ""
+    """The id of a page's visit; the server tells later that it is completed."""
+
+
+class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
+    """The handlers that `connect` was given; what has none is not declared to the server."""
+
+    elicit: Callable[[ElicitationRequest], Any] | None = None
+    elicit_url: bool = True
+    """Whether `elicit` also takes pages to visit."""
+    sample: Callable[[dict[str, Any]], Any] | None = None
+    roots: Roots | None = None
+    on_log: Callable[[Log], object] | None = None
+    log_level: Level | None = None
+    on_change: Callable[[Change], object] | None = None
+    on_notification: Callable[[str, dict[str, Any]], object] | None = None
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """The capabilities that the client declares."""
+        found: dict[str, Any] = {}
+        if self.elicit is not None:
+            found["elicitation"] = {"form": {}, "url": {}} if self.elicit_url else {"form": {}}
+        if self.sample is not None:
+            found["sampling"] = {}
+        if self.roots is not None:
+            found["roots"] = {}
+        return found
+
+    async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        """The result of a request of the server; raises RpcError."""
+        match method:
+            case "ping":
+                return {}
+            case "elicitation/create" if self.elicit is not None:
+                return await _elicited(self.elicit, params)
+            case "sampling/createMessage" if self.sample is not None:
+                return _sampled(await _run(self.sample, params))
+            case "roots/list" if self.roots is not None:
+                given = await _run(self.roots) if callable(self.roots) else self.roots
+                return {"roots": [_root(each) for each in given]}
+        raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
+
+
+async def _run(handler: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a handler; a plain function runs in a thread, because it may wait for a user."""
+    import asyncio
+
+    try:
+        if inspect.iscoroutinefunction(handler):
+            return await handler(*arguments)
+        found = await asyncio.to_thread(handler, *arguments)
+        return await found if inspect.isawaitable(found) else found
+    except RpcError:
+        raise
+    except Exception as exc:
+        import logging
+
+        logging.getLogger("answerback.client").exception("a handler failed")
+        raise RpcError(INTERNAL_ERROR, f"the handler failed: {type(exc).__name__}") from exc
+
+
+async def _elicited(handler: Callable[..., Any], params: dict[str, Any]) -> dict[str, Any]:
+    try:
+        request = ElicitationRequest(
+            message=str(params.get("message", "")),
+            mode=params.get("mode", "form"),
+            schema=params.get("requestedSchema") or {},
+            url=params.get("url", ""),
+            id=params.get("elicitationId", ""),
+        )
+        given = await _run(handler, request)
+    except TypeError as exc:
+        raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None
+    answer = _as_answer(given)
+    if request.mode == "form" and answer["action"] == "accept":
+        answer["content"] = _with_defaults(request.schema, answer.get("content") or {})
+    return answer
+
+
+def _as_answer(given: Any) -> dict[str, Any]:
+    """A dict accepts with this content, True accepts, None and False decline."""
+    if given is None or given is False:
+        return {"action": "decline"}
+    if given is True:
+        return {"action": "accept"}
+    if given in ("accept", "decline", "cancel"):
+        return {"action": given}
+    if isinstance(given, Mapping):
+        if given.get("action") in ("accept", "decline", "cancel"):
+            return dict(given)
+        return {"action": "accept", "content": dict(given)}
+    content: Any = msgspec.to_builtins(given)
+    return {"action": "accept", "content": content}
+
+
+def _with_defaults(schema: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+    fields = schema.get("properties") or {}
+    defaults = {
+        name: field["default"]
+        for name, field in fields.items()
+        if isinstance(field, dict) and "default" in field
+    }
+    return defaults | content
+
+
+def _sampled(given: Any) -> dict[str, Any]:
+    if isinstance(given, str):
+        content = {"type": "text", "text": given}
+        return {"role": "assistant", "content": content, "model": "unknown"}
+    return dict(given)
+
+
+def _root(given: Any) -> dict[str, Any]:
+    if isinstance(given, Mapping):
+        return dict(given)
+    text = str(given)
+    return {"uri": text if "://" in text else Path(text).absolute().as_uri()}

@@ -1,0 +1,136 @@
+"""Several servers at once, and the files of hosts that name them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.client.conftest import SERVED, STDIO, STUB
+
+from answerback import App, connect
+from answerback.client import ConnectError
+
+ENTRY = {"command": STDIO[0], "args": STDIO[1:]}
+
+
+QUICK = {"command": STUB[0], "args": STUB[1:]}
+
+
+def add_one(x: int) -> int:
+    return x + 1
+
+
+def calculator(name: str) -> App:
+    app = App(name)
+    app.add_tool(add_one, name="next")
+    return app
+
+
+def test_tools_have_the_prefix_of_their_server_and_each_server_fails_alone() -> None:
+    config = {"mcpServers": {"one": ENTRY, "broken": {"command": "no-such-program"}}}
+
+    async def run() -> tuple[list[str], Any, Any, dict[str, str]]:
+        async with connect(config) as servers:
+            names = [tool.name for tool in await servers.tools()]
+            added = await servers.call("one_add", x=1, y=2)
+            return names, added, await servers.call("broken_add", x=1), servers.failures
+
+    names, added, broken, failures = asyncio.run(run())
+
+    assert names[0] == "one_add"
+    assert added.data == {"result": 3}
+    assert broken.error.code == "UNAVAILABLE"
+    assert broken.error.details["may_have_run"] is False
+    assert list(failures) == ["broken"]
+
+
+def test_the_longest_prefix_chooses_the_server_and_an_unknown_one_is_told() -> None:
+    config = {"mcpServers": {"a": calculator("a"), "a_b": calculator("a_b")}}
+
+    with connect(config) as servers:
+        found = servers.call("a_b_next", x=1)
+        unknown = servers.call("c_next", x=1)
+
+    assert found.ok, found.error
+    assert unknown.error is not None
+    assert unknown.error.code == "TOOL_NOT_FOUND"
+
+
+def test_servers_that_all_fail_are_an_error() -> None:
+    config = {"mcpServers": {"broken": {"command": "no-such-program"}}}
+
+    with pytest.raises(ConnectError, match="broken: cannot start"), connect(config):
+        pass
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"mcpServers": {"one": QUICK}}),
+        json.dumps({"servers": {"one": {"type": "stdio", **QUICK}}}),
+        json.dumps({"mcp": {"servers": {"one": QUICK}}}),
+        json.dumps({"mcp": {"one": {"type": "local", "command": STUB}}}),
+        json.dumps({"context_servers": {"one": QUICK}}),
+        json.dumps({"mcpServers": {"one": QUICK, "off": {"command": "x", "disabled": True}}}),
+        '{ // a comment\n "mcpServers": {"one": ' + json.dumps(QUICK) + ",}, /* more */ }",
+        json.dumps({"mcpServers": {"one": {**QUICK, "command": "${SERVED_PYTHON}"}}}),
+    ],
+)
+def test_the_file_of_every_host_is_read(
+    text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SERVED_PYTHON", sys.executable)
+    file = tmp_path / "mcp.json"
+    file.write_text(text)
+
+    with connect(file) as servers:
+        reply = servers.call("one_weather")
+
+    assert reply.data == {"degrees": "warm"}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "should hold an object"),
+        ("{}", "should have mcpServers"),
+        ('{"mcpServers": {"one": {}}}', "one should have command or url"),
+        ('{"mcpServers": {"one": {"command": "${NOT_SET_AT_ALL}"}}}', "NOT_SET_AT_ALL"),
+    ],
+)
+def test_a_file_that_cannot_be_used_tells_why(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(text)
+
+    with pytest.raises(ValueError, match=said):
+        connect(file)
+
+
+def test_the_command_line_calls_and_lists_any_server(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"one": ENTRY}}))
+    command = f"{sys.executable} {SERVED} mcp"
+
+    statuses = [
+        run_command("call", str(file), "one_add", "x=1", "y=2"),
+        run_command("list", command),
+        run_command("call", command, "missing"),
+    ]
+
+    out, err = capfd.readouterr()
+    assert statuses == [0, 0, 66]
+    assert '{"result":3}' in out
+    assert "add x=INTEGER y=INTEGER" in out
+    assert '"code":"NOT_FOUND"' in err
+
+
+def run_command(*arguments: str) -> int:
+    return subprocess.run([sys.executable, "-m", "answerback", *arguments], timeout=30).returncode

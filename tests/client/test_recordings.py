@@ -1,0 +1,154 @@
+"""Taps and replays, caches of lists, and the check of output schemas."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.client.conftest import SERVED, STUB
+from tests.conftest import load_app
+
+from answerback import App, connect
+from answerback.client import ConnectError
+from answerback.client.server_lists import ListCache
+from answerback.peer import Progress
+
+
+def test_a_tap_sees_every_message_and_its_file_replays(target: Any, tmp_path: Path) -> None:
+    file = tmp_path / "tap.jsonl"
+
+    async def use(**options: Any) -> list[Any]:
+        steps: list[Progress] = []
+        async with connect(**options, elicit=lambda _: {"value": "Ada"}) as server:
+            return [
+                [tool.name for tool in await server.tools()],
+                await server.call("add", x=1, y=2),
+                (await server.options(progress=steps.append).call("steps")).content,
+                await server.call("missing"),
+                [step.progress for step in steps],
+            ]
+
+    recorded = asyncio.run(use(target=target, tap=file))
+    replayed = asyncio.run(use(replay=file))
+
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    assert {line["direction"] for line in lines} == {"sent", "received"}
+    assert replayed[0] == recorded[0]
+    assert replayed[1].data == recorded[1].data == {"result": 3}
+    assert replayed[2] == recorded[2]
+    assert replayed[3].error == recorded[3].error
+    assert replayed[4] == recorded[4] == [1, 2]
+
+
+def test_a_call_that_is_not_in_the_recording_is_a_failed_reply(tmp_path: Path) -> None:
+    file = tmp_path / "tap.jsonl"
+    app = load_app(SERVED)
+    with connect(app, tap=file) as server:
+        server.call("add", x=1, y=2)
+
+    with connect(replay=file) as server:
+        reply = server.call("add", x=1, y=3)
+
+    assert reply.error is not None
+    assert "is not in" in reply.error.message
+
+
+def test_a_recording_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConnectError, match="cannot replay"), connect(replay=tmp_path / "none"):
+        pass
+
+
+def test_a_tap_can_be_a_function() -> None:
+    seen: list[tuple[str, bytes]] = []
+
+    with connect(load_app(SERVED), tap=lambda *frame: seen.append(frame)) as server:
+        server.call("add", x=1, y=2)
+
+    assert seen[0][0] == "sent"
+    assert b"server/discover" in seen[0][1]
+    assert seen[-1][0] == "received"
+
+
+def sent_methods(seen: list[tuple[str, bytes]]) -> list[str]:
+    return [json.loads(frame)["method"] for direction, frame in seen if direction == "sent"]
+
+
+def test_a_list_is_kept_until_the_server_tells_that_it_changed() -> None:
+    app = load_app(SERVED)
+    seen: list[tuple[str, bytes]] = []
+
+    with connect(app, version="2025-11-25", tap=lambda *frame: seen.append(frame)) as server:
+        before = [server.tools(), server.tools()]
+        server.call("grow")
+        after = server.tools()
+
+    assert sent_methods(seen).count("tools/list") == 2
+    assert len(before[0]) == len(before[1]) == len(after) - 1
+
+
+def test_a_stateless_list_without_a_time_to_live_is_not_kept() -> None:
+    seen: list[tuple[str, bytes]] = []
+
+    with connect(load_app(SERVED), tap=lambda *frame: seen.append(frame)) as server:
+        server.tools()
+        server.tools()
+
+    assert sent_methods(seen).count("tools/list") == 2
+
+
+def test_a_list_is_not_shared_across_tokens_and_not_kept_beyond_its_time() -> None:
+    cache = ListCache()
+
+    cache.keep("tools", "token A", ["add"], 60)
+    cache.keep("prompts", "token A", ["review"], 0)
+
+    assert cache.get("tools", "token A") == ["add"]
+    assert cache.get("tools", "token B") is None
+    assert cache.get("prompts", "token A") is None
+
+
+def test_data_that_breaks_the_output_schema_is_a_finding_or_an_error() -> None:
+    with connect(STUB) as server:
+        found = server.call("weather")
+    with connect(STUB, output_schema="error") as server:
+        refused = server.call("weather")
+
+    assert found.ok
+    assert found.data == {"degrees": "warm"}
+    assert "/degrees" in found.meta["answerback/findings"][0]
+    assert refused.error is not None
+    assert refused.error.code == "INVALID_OUTPUT"
+
+
+def test_a_stateless_list_is_kept_for_its_time_to_live() -> None:
+    seen: list[tuple[str, bytes]] = []
+
+    with connect(STUB, tap=lambda *frame: seen.append(frame)) as server:
+        lists = [server.tools(), server.tools()]
+
+    assert [len(each) for each in lists] == [1, 1]
+    assert sent_methods(seen).count("tools/list") == 1
+
+
+def test_the_lifespan_of_an_app_runs_while_it_is_connected_to() -> None:
+    from collections.abc import Iterator
+    from contextlib import contextmanager
+
+    states: list[str] = []
+
+    @contextmanager
+    def lifespan(_: App) -> Iterator[None]:
+        states.append("open")
+        yield
+        states.append("closed")
+
+    app = App("living", lifespan=lifespan)
+
+    with connect(app):
+        during = list(states)
+
+    assert during == ["open"]
+    assert states == ["open", "closed"]
