@@ -173,7 +173,7 @@ def _wanted(strict: Strict, entries: list[ToolEntry]) -> set[str]:
 def _converted(
     entry: ToolEntry, rules: ProviderRules, limits: StrictLimits, *, strict: bool
 ) -> tuple[Converted, bool, str | None]:
-    """Return the converted tool, whether it is strict, and the reason if it should be and is not."""
+    """Return the converted tool, whether it is strict, and why it is not if it was asked for."""
     reason = None
     if strict and rules.strict is not None:
         try:

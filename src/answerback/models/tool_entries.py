@@ -9,8 +9,8 @@ import msgspec
 
 from ..registry import Registry
 
-_SCHEMA_NAMES = ("inputSchema", "input_schema", "parameters")
-"""The member with the schema of the arguments: of MCP, of its SDKs, and of FastMCP's tools."""
+_SCHEMA_NAMES = ("input_schema", "inputSchema", "parameters")
+"""The member with the schema of the arguments: of SDK 2, of MCP and SDK 1, of FastMCP's tools."""
 
 
 class ToolEntry(msgspec.Struct, frozen=True):
