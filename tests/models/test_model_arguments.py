@@ -159,6 +159,7 @@ def test_any_arguments_of_a_strict_tool_come_back_equal(
 
     decoded = kit.arguments("t", sent)
 
+    assert is_valid(decoded, schema)
     assert with_defaults(decoded, schema) == with_defaults(wanted, schema)
     assert sent == before
 

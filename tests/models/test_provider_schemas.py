@@ -148,6 +148,10 @@ def test_any_schema_becomes_one_that_follows_the_rules(case: str, how: str) -> N
     assert given == before
 
 
+TEXT = {"type": "string"}
+PAIRS = {"type": "array", "items": of({"key": TEXT, "value": TEXT}, "key", "value")}
+
+
 def strict_report(schema: dict[str, Any], **more: Any) -> Any:
     return to_openai([tool(schema)], strict=True, **more).report.tools[0]
 
@@ -167,6 +171,10 @@ def strict_report(schema: dict[str, Any], **more: Any) -> Any:
             "arguments.a: may be null or left out, and strict mode has null for both",
         ),
         (of({"a": {"type": "string", "not": {"const": "b"}}}), "arguments.a: uses not"),
+        (
+            of({"a": {"anyOf": [PAIRS, {"type": "object", "additionalProperties": TEXT}]}}),
+            "arguments.a: has alternatives that cannot be told apart",
+        ),
     ],
 )
 def test_a_tool_that_would_lose_arguments_is_not_strict_and_the_report_says_why(

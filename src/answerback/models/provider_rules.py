@@ -48,7 +48,6 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
     tuples: bool = True
     """`prefixItems` is taken; otherwise a tuple is an object with the members item0, item1…"""
     recursion: bool = True
-    ref_siblings: bool = True
     max_min_items: int | None = None
     """The largest `minItems`; None for any."""
     properties: NameRule | None = None
@@ -101,7 +100,6 @@ _OPENAI_STRICT = SchemaRules(
     closed=True,
     one_of=False,
     tuples=False,
-    ref_siblings=False,
 )
 _ANTHROPIC_STRICT = SchemaRules(
     strict=True,
@@ -111,7 +109,6 @@ _ANTHROPIC_STRICT = SchemaRules(
     one_of=False,
     tuples=False,
     recursion=False,
-    ref_siblings=False,
     max_min_items=1,
     properties=NameRule(r"a-zA-Z0-9_.\-", 64),
 )
@@ -164,7 +161,6 @@ GEMINI = ProviderRules(
         formats=frozenset({"date-time", "date", "time"}),
         one_of=False,
         const=False,
-        ref_siblings=False,
         properties=NameRule("a-zA-Z0-9_", 64, first="a-zA-Z_"),
     ),
     images=frozenset({"image/png", "image/jpeg", "image/webp"}),

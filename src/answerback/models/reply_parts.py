@@ -12,6 +12,7 @@ from ..dialects.common import encoded_data
 from ..dialects.contract_text import DONE
 from ..dialects.mcp import read
 from ..reply import Error, Reply
+from ..types.json_text import ENCODER
 from .provider_rules import ProviderRules
 
 
@@ -49,7 +50,7 @@ def parts_for(result: Any, rules: ProviderRules) -> ReplyParts:
     images = tuple(each for each in content if _is_taken_image(each, rules))
     documents = tuple(each for each in content if _is_taken_document(each, rules))
     if reply.error is not None:
-        texts = [error_text(reply.error), *_texts(content, rules)[1:]]
+        texts = _with_error(reply.error, _texts(content, rules))
         return ReplyParts("\n".join(texts), images, documents, failed=True)
     texts = _texts(content, rules)
     if reply.data is msgspec.UNSET:
@@ -62,14 +63,15 @@ def parts_for(result: Any, rules: ProviderRules) -> ReplyParts:
     return ReplyParts("\n".join([*texts, own]), images, documents, data=only_data)
 
 
-def error_text(error: Error) -> str:
-    """Return the message of an error, with the details and the hint, which help a model."""
-    lines = [error.message]
-    if error.details is not None:
-        lines.append(f"Details: {msgspec.json.encode(error.details).decode()}")
-    if error.hint:
-        lines.append(f"Hint: {error.hint}")
-    return "\n".join(lines)
+def _with_error(error: Error, texts: list[str]) -> list[str]:
+    """Return the texts of a failure with what they lack: its message, its details and its hint."""
+    if not any(str(error.message) in text for text in texts):
+        texts = [str(error.message), *texts]
+    if error.details is not None and not any(_says(text, error.details) for text in texts):
+        texts = [*texts, f"Details: {ENCODER.encode(error.details).decode()}"]
+    if error.hint and not any(error.hint in text for text in texts):
+        texts = [*texts, f"Hint: {error.hint}"]
+    return texts
 
 
 def _texts(content: list[Block], rules: ProviderRules) -> list[str]:

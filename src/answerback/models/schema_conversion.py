@@ -116,7 +116,8 @@ def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, 
         return _node(state, {**target, **rest}, path)
     name = _definition(state, pointer, target)
     ref: dict[str, Any] = {"$ref": f"#/$defs/{name}"}
-    if rest and not state.rules.ref_siblings:
+    if rest:
+        # No provider takes keywords beside a reference.
         ref = {**annotated(state, rest, path), "anyOf": [ref]}
     return ref, RefPlan(name)
 
