@@ -126,8 +126,8 @@ def as_strict_model(value: Any, schema: dict[str, Any]) -> Any:
 def with_defaults(value: Any, schema: dict[str, Any]) -> Any:
     """The value with null and the default put in: a tool takes both for a property left out."""
     if "anyOf" in schema:
-        branch = next((each for each in schema["anyOf"] if is_valid(value, each)), {})
-        return with_defaults(value, branch) if branch else value
+        branch = next((each for each in schema["anyOf"] if is_valid(value, each)), None)
+        return value if branch is None else with_defaults(value, branch)
     if "prefixItems" in schema:
         pairs = zip(value, schema["prefixItems"], strict=False)
         return [with_defaults(each, inner) for each, inner in pairs]

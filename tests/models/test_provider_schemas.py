@@ -87,7 +87,7 @@ NODE = {
     "required": ["value"],
     "additionalProperties": False,
 }
-SCHEMAS = {
+SCHEMAS: dict[str, dict[str, Any]] = {
     "no schema": {},
     "an object alone": {"type": "object"},
     "a root reference": {"$ref": "#/$defs/Node", "$defs": {"Node": NODE}},
@@ -203,6 +203,16 @@ def test_the_report_lists_each_change_by_its_path() -> None:
         "arguments: further properties cannot be sent",
         'arguments.n: the description says (minLength: 2, default: "ab")',
     )
+
+
+def test_the_description_beside_a_reference_is_kept() -> None:
+    kit = to_openai([tool(SCHEMAS["a reference with a description"])], strict=True)
+
+    node = kit.tools[0]["function"]["parameters"]["properties"]["node"]
+    assert node == {
+        "description": "The first.",
+        "anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}],
+    }
 
 
 def test_strict_mode_can_be_asked_for_by_name() -> None:
