@@ -17,7 +17,7 @@ from urllib.request import Request, urlopen
 
 from answerback import App, Reply, ToolError, failure
 from answerback.models import ModelTools, to_openai
-from stand_in_model import serving
+from stand_in_model import serving  # type: ignore[import-not-found]  # beside this file
 
 MAX_TURNS = 10
 

@@ -97,7 +97,7 @@ def test_a_model_that_gets_a_call_wrong_is_told_so_and_can_try_again() -> None:
 
     assert done.stdout == "It is cloudy.\n"
     results = [each["content"] for each in requests[-1]["messages"] if each["role"] == "tool"]
-    assert results[0] == "Error: Unknown tool: wether\nHint: the tools are weather"
+    assert results[0] == "Error: Unknown tool: wether\nHint: the tools are weather, cities"
     assert results[1].startswith("Error: the arguments are not JSON")
     assert json.loads(results[2])["conditions"] == "Cloudy"
     assert requests[0]["tools"][0]["function"]["strict"] is True

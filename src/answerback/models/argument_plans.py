@@ -27,7 +27,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-class Member(msgspec.Struct, frozen=True):
+class MemberPlan(msgspec.Struct, frozen=True):
     """A property: its name in the tool's schema, and whether null means that it is left out."""
 
     name: str
@@ -36,7 +36,7 @@ class Member(msgspec.Struct, frozen=True):
 
 
 class ObjectPlan(msgspec.Struct, frozen=True):
-    members: dict[str, Member]
+    members: dict[str, MemberPlan]
 
 
 class MapPlan(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ class Decoder(msgspec.Struct, frozen=True):
     def _members(self, value: dict[str, Any], plan: ObjectPlan) -> dict[str, Any]:
         decoded = {}
         for key, each in value.items():
-            member = plan.members.get(key) or Member(key)
+            member = plan.members.get(key) or MemberPlan(key)
             if each is None and member.null_is_absent:
                 continue
             decoded[member.name] = self._decode(each, member.plan)

@@ -19,7 +19,7 @@ from .argument_plans import (
     ArrayPlan,
     Decoder,
     MapPlan,
-    Member,
+    MemberPlan,
     ObjectPlan,
     Plan,
     RefPlan,
@@ -66,7 +66,7 @@ def _with_all_keywords(state: Conversion) -> Converted:
     for name, new in names.items():
         if new != name:
             state.changed(ROOT, f"{name!r} is called {new!r}")
-            members[new] = Member(name)
+            members[new] = MemberPlan(name)
     schema["properties"] = {names[name]: each for name, each in schema["properties"].items()}
     if "required" in schema:
         schema["required"] = [names.get(name, name) for name in schema["required"]]
@@ -195,7 +195,7 @@ def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any
         state.cannot(path, "takes further properties beside those it names")
     out = annotated(state, schema, path) | {"type": "object"}
     names = fitting_names(properties, state.rules.properties)
-    members: dict[str, Member] = {}
+    members: dict[str, MemberPlan] = {}
     out["properties"] = {}
     for name, each in properties.items():
         where = f"{path}.{name}"
@@ -205,14 +205,14 @@ def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any
         if optional and state.rules.all_required:
             absent = _null_is_absent(state, each, where)
             converted = converted if allows_null(each, state.document) else or_null(converted)
-        members[names[name]] = Member(name, None if state.is_plain(plan) else plan, absent)
+        members[names[name]] = MemberPlan(name, None if state.is_plain(plan) else plan, absent)
         out["properties"][names[name]] = converted
     out["required"] = _required(state, schema, names, path)
     if more is False or state.rules.closed:
         out["additionalProperties"] = False
     elif more is not None:
         out["additionalProperties"] = _node(state, more, path)[0] or True
-    changed = {key: each for key, each in members.items() if each != Member(key)}
+    changed = {key: each for key, each in members.items() if each != MemberPlan(key)}
     return out, ObjectPlan(changed) if changed else None
 
 
