@@ -91,9 +91,7 @@ def link() -> list[TextContent | ResourceLink]:
 
 @server.tool()
 def embedded() -> EmbeddedResource:
-    contents = TextResourceContents(
-        uri="file:///sky.txt", text=parts.TEXT, mime_type="text/plain"
-    )
+    contents = TextResourceContents(uri="file:///sky.txt", text=parts.TEXT, mime_type="text/plain")
     return EmbeddedResource(type="resource", resource=contents)
 
 

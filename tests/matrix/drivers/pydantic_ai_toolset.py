@@ -10,7 +10,8 @@ from seen import COMMAND, ERROR, as_text, report
 
 
 async def main() -> None:
-    async with MCPToolset(StdioTransport(COMMAND[0], COMMAND[1:])) as toolset:
+    transport = StdioTransport(COMMAND[0], COMMAND[1:])
+    async with MCPToolset(transport, init_timeout=60, read_timeout=60) as toolset:
 
         async def see(tool: str) -> str:
             try:
