@@ -270,3 +270,30 @@ def test_a_tool_that_only_a_widget_may_call_is_left_out_with_a_warning() -> None
 
     assert [each["function"]["name"] for each in kit.tools] == ["shown"]
     assert kit.report.warnings == ("'hidden' is left out: only a widget may call it",)
+
+
+LOOP = {"A": {"$ref": "#/$defs/A"}, "B": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "object"}]}}
+WIDE: dict[str, Any] = {
+    f"D{at}": of({name: {"$ref": f"#/$defs/D{at + 1}", "description": name} for name in "ab"})
+    for at in range(30)
+} | {"D30": {"type": "string"}}
+SELF = {"N": {"type": "object", "anyOf": [{"$ref": "#/$defs/N"}, of({"a": {"type": "string"}})]}}
+HOSTILE = {
+    "a definition that is itself": of({"x": {"$ref": "#/$defs/B"}}, "x", **{"$defs": LOOP}),
+    "a definition that doubles with each level": of(
+        {"x": {"$ref": "#/$defs/D0"}}, "x", **{"$defs": WIDE}
+    ),
+    "alternatives that contain themselves": of({"x": {"$ref": "#/$defs/N"}}, **{"$defs": SELF}),
+    "a definition that refers to nowhere": of(
+        {"x": {"$ref": "#/$defs/M"}}, **{"$defs": {"M": of({"y": {"$ref": "#/$defs/Gone"}})}}
+    ),
+}
+
+
+@every_conversion
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_schema_is_converted_in_bounded_time(case: str, how: str) -> None:
+    kit = CONVERSIONS[how]([tool(HOSTILE[case])])
+
+    assert faults(kit) == []
+    assert kit.arguments("t", {"x": {"a": {}}}) == {"x": {"a": {}}}

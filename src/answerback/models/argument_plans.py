@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ..errors import INVALID_ARGUMENTS, InvalidInput
+from .schema_facts import target
 
 KEY, VALUE = "key", "value"
 """The members of a pair; a map is a list of pairs where a provider takes no maps."""
@@ -89,8 +90,8 @@ class Decoder(msgspec.Struct, frozen=True):
         match plan:
             case None:
                 return value
-            case RefPlan(name):
-                return self._decode(value, self.plans[name])
+            case RefPlan():
+                return self._decode(value, self._target(plan))
             case ObjectPlan() if isinstance(value, dict):
                 return self._members(value, plan)
             case MapPlan(inner) if isinstance(value, dict):
@@ -104,6 +105,14 @@ class Decoder(msgspec.Struct, frozen=True):
             case UnionPlan(branches):
                 return self._chosen(value, branches)
         return value
+
+    def _target(self, plan: Plan) -> Plan:
+        for _ in range(len(self.plans) + 1):
+            if not isinstance(plan, RefPlan):
+                return plan
+            plan = self.plans[plan.name]
+        # The definition is nothing but a reference to itself.
+        return None
 
     def _members(self, value: dict[str, Any], plan: ObjectPlan) -> dict[str, Any]:
         decoded = {}
@@ -151,9 +160,7 @@ def item_name(at: int) -> str:
 
 def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any]) -> bool:
     """Return whether *value* has the types and members of a converted schema."""
-    if "$ref" in schema:
-        schema = defs.get(schema["$ref"].rpartition("/")[2], {})
-        return fits(value, schema, defs)
+    schema = target(schema, defs)
     if "anyOf" in schema and not any(fits(value, each, defs) for each in schema["anyOf"]):
         return False
     if not has_type(value, schema.get("type")):

@@ -33,13 +33,12 @@ from .schema_facts import (
     CONTAINERS,
     Schema,
     allows_null,
-    is_recursive,
     merged,
     told_apart,
     type_of_value,
     types_of,
 )
-from .schema_keywords import ROOT, Conversion, annotated, mixes_null, or_null
+from .schema_keywords import ROOT, Conversion, SchemaRefused, annotated, mixes_null, or_null
 
 _DRAFT = frozenset({"$schema", "$id", "$comment", "$anchor"})
 
@@ -54,8 +53,14 @@ class Converted(msgspec.Struct, frozen=True):
 
 def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
     """Convert the schema of arguments; in a strict mode it raises SchemaRefused."""
-    state = Conversion(schema, rules)
-    return _with_all_keywords(state) if rules.keywords is None else _within_keywords(state)
+    try:
+        state = Conversion(schema, rules)
+        return _with_all_keywords(state) if rules.keywords is None else _within_keywords(state)
+    except (SchemaRefused, RecursionError) as exc:
+        why = f"{ROOT}: the schema is too deep" if isinstance(exc, RecursionError) else str(exc)
+        if rules.strict:
+            raise SchemaRefused(why) from None
+        return Converted({"type": "object", "properties": {}}, Decoder(), (why,))
 
 
 def _with_all_keywords(state: Conversion) -> Converted:
@@ -83,6 +88,7 @@ def _within_keywords(state: Conversion) -> Converted:
 
 def _node(state: Conversion, schema: Any, path: str) -> tuple[dict[str, Any], Plan]:
     """Return the converted schema of a value, and its plan."""
+    state.count(path)
     if schema is True or not isinstance(schema, Mapping):
         schema = {}
     if isinstance(schema.get("$ref"), str):
@@ -109,7 +115,7 @@ def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, 
     pointer = schema["$ref"]
     target = state.resolve(pointer, path)
     rest = {key: each for key, each in schema.items() if key != "$ref" and key not in _DRAFT}
-    recursive = bool(target) and is_recursive(state.document, pointer)
+    recursive = bool(target) and state.is_recursive(pointer)
     if recursive and not state.rules.recursion:
         state.cannot(path, f"refers to {pointer!r}, which contains itself")
     if not recursive and (rest or not target):

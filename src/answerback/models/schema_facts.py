@@ -18,11 +18,23 @@ def resolve(root: Schema, pointer: str) -> Schema:
     """Return the schema that a `$ref` within the document points to; raises LookupError."""
     if not pointer.startswith("#"):
         raise LookupError(pointer)
+    if "%" in pointer:
+        from urllib.parse import unquote
+
+        pointer = unquote(pointer)
     found: Any = root
     for part in pointer[1:].split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
         found = found[int(key)] if isinstance(found, list) else found[key]
     return found if isinstance(found, Mapping) else {}
+
+
+def _found(root: Schema, pointer: str) -> Schema:
+    """Return the schema at *pointer*, or an empty one if there is none."""
+    try:
+        return resolve(root, pointer)
+    except (LookupError, TypeError, ValueError):
+        return {}
 
 
 def inner_schemas(schema: Any) -> Iterator[Any]:
@@ -39,14 +51,14 @@ def inner_schemas(schema: Any) -> Iterator[Any]:
 def is_recursive(root: Schema, pointer: str) -> bool:
     """Return whether the definition at *pointer* refers to itself, through others or not."""
     seen: set[str] = set()
-    waiting = _refs(resolve(root, pointer))
+    waiting = _refs(_found(root, pointer))
     while waiting:
         each = waiting.pop()
         if each == pointer:
             return True
         if each not in seen:
             seen.add(each)
-            waiting += _refs(resolve(root, each))
+            waiting += _refs(_found(root, each))
     return False
 
 
@@ -91,7 +103,7 @@ def allows_null(schema: Any, root: Schema, seen: frozenset[str] = frozenset()) -
     if not isinstance(schema, Mapping):
         return False
     if isinstance(pointer := schema.get("$ref"), str):
-        return pointer not in seen and allows_null(resolve(root, pointer), root, seen | {pointer})
+        return pointer not in seen and allows_null(_found(root, pointer), root, seen | {pointer})
     if branches := schema.get("anyOf") or schema.get("oneOf"):
         return any(allows_null(each, root, seen) for each in branches)
     if schema.get("nullable") is True:
@@ -149,7 +161,7 @@ def alternatives_merged(base: Schema, branches: Sequence[Schema]) -> dict[str, A
 
 def told_apart(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool:
     """Return whether no value fits both of two converted schemas."""
-    one, other = _target(one, defs), _target(other, defs)
+    one, other = target(one, defs), target(other, defs)
     if depth == 0:
         return False
     for first, second in ((one, other), (other, one)):
@@ -164,10 +176,13 @@ def told_apart(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool
     return types == others == {"object"} and _objects_told_apart(one, other, defs, depth)
 
 
-def _target(schema: Schema, defs: Schema) -> Schema:
-    while "$ref" in schema:
+def target(schema: Schema, defs: Schema) -> Schema:
+    """Follow `$ref` to a definition; one that leads back to itself takes any value."""
+    for _ in range(len(defs) + 1):
+        if "$ref" not in schema:
+            return schema
         schema = defs.get(schema["$ref"].rpartition("/")[2], {})
-    return schema
+    return {}
 
 
 def _wide_types(schema: Schema) -> set[str]:

@@ -15,6 +15,7 @@ from .schema_facts import (
     CONTAINERS,
     Schema,
     alternatives_merged,
+    is_recursive,
     merged,
     resolve,
     type_of_value,
@@ -32,6 +33,7 @@ _NO_FORM = frozenset(
 )
 """Constraints that no provider takes, and that a few words do not explain."""
 _LOOK_AROUND = re.compile(r"\(\?[=!<]|\\[1-9bB]")
+MAX_NODES = 10_000
 ROOT = "arguments"
 """The path of the root in reports."""
 
@@ -45,23 +47,34 @@ class Conversion:
 
     def __init__(self, schema: Schema, rules: SchemaRules) -> None:
         self.rules = rules
-        self.changes: list[str] = []
+        self.changes: dict[str, None] = {}
         self.defs: dict[str, Any] = {}
         self.plans: dict[str, Plan] = {}
         self.def_names: dict[str, str] = {}
+        self.nodes = 0
+        self._recursive: dict[str, bool] = {}
         self.document = schema
         self.root = self._root_object(schema)
 
     def changed(self, path: str, what: str) -> None:
-        line = f"{path}: {what}"
-        if line not in self.changes:
-            self.changes.append(line)
+        self.changes[f"{path}: {what}"] = None
 
     def cannot(self, path: str, why: str) -> None:
         """Refuse the schema in a strict mode; otherwise report what is no longer said."""
         if self.rules.strict:
             raise SchemaRefused(f"{path}: {why}")
         self.changed(path, why + ", which is left out")
+
+    def count(self, path: str) -> None:
+        """Count a schema; definitions within definitions can make a small document very large."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise SchemaRefused(f"{path}: the schema is too large once its definitions are put in")
+
+    def is_recursive(self, pointer: str) -> bool:
+        if pointer not in self._recursive:
+            self._recursive[pointer] = is_recursive(self.document, pointer)
+        return self._recursive[pointer]
 
     def resolve(self, pointer: str, path: str) -> Schema:
         try:
