@@ -58,9 +58,9 @@ def failed() -> str:
 
 @server.tool()
 def failed_with_details() -> CallToolResult:
-    content = [TextContent(type="text", text=parts.MESSAGE)]
+    text = TextContent(type="text", text=parts.MESSAGE)
     details = {"near": [parts.DETAIL], "hint": parts.HINT}
-    return CallToolResult(content=content, structured_content=details, is_error=True)
+    return CallToolResult(content=[text], structured_content=details, is_error=True)
 
 
 @server.tool()
@@ -108,8 +108,8 @@ def large() -> list[dict[str, str]]:
 @server.tool()
 def widget() -> CallToolResult:
     meta: dict[str, Any] = {"example.com/page": parts.META}
-    content = [TextContent(type="text", text=str(WEATHER))]
-    return CallToolResult(content=content, structured_content=WEATHER, _meta=meta)
+    text = TextContent(type="text", text=str(WEATHER))
+    return CallToolResult(content=[text], structured_content=WEATHER, _meta=meta)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from tests.matrix import parts
 from answerback import App, Audio, Embedded, Image, Link, NotFound, Reply, Text, success
 
 app = App("matrix")
-WEATHER = {"city": "Oslo", parts.DATA: 78}
+WEATHER: dict[str, str | int] = {"city": "Oslo", parts.DATA: 78}
 
 
 @app.tool

@@ -23,7 +23,7 @@ PNG = bytes.fromhex(
     "1f15c4890000000d49444154789c6360606060000000050001a5f645400000000049454e44ae426082"
 )
 WAV = b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00\x40\x1f\x00\x00"
-ERROR = "ERROR"
+ERROR = "FLAG:failed"
 """The mark of a failure: a driver writes it if the framework tells the model of a failure."""
 
 

@@ -3,7 +3,7 @@
 import asyncio
 
 from llama_index.tools.mcp import BasicMCPClient, McpToolSpec
-from seen import COMMAND, report
+from seen import COMMAND, ERROR, report
 
 
 async def main() -> None:
@@ -12,7 +12,9 @@ async def main() -> None:
     tools = {tool.metadata.name: tool for tool in found}
 
     async def see(tool: str) -> str:
-        return (await tools[tool].acall()).content
+        text = (await tools[tool].acall()).content
+        # The text is the result as Python writes it, with its flag.
+        return (ERROR if "isError=True" in text or "is_error=True" in text else "") + text
 
     await report(see)
 

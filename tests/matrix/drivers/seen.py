@@ -8,7 +8,7 @@ from typing import Any
 
 COMMAND: list[str] = json.loads(os.environ["MATRIX_COMMAND"])
 TOOLS: list[str] = json.loads(os.environ["MATRIX_TOOLS"])
-ERROR = "ERROR "
+ERROR = "FLAG:failed "
 
 
 def as_text(value: Any) -> str:
