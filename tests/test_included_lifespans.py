@@ -214,3 +214,38 @@ def test_middleware_of_an_app_without_a_lifespan_has_no_state() -> None:
 
     assert reply.data == "state of billing"
     assert seen == [None]
+
+
+def test_a_gate_sees_the_state_of_its_own_app() -> None:
+    seen: list[tuple[str, Any]] = []
+
+    def gated(name: str) -> App:
+        @contextmanager
+        def lifespan() -> Iterator[str]:
+            yield f"state of {name}"
+
+        def note(ctx: Context) -> None:
+            seen.append((name, ctx.state))
+
+        async def note_on_loop(ctx: Context) -> None:
+            seen.append((name, ctx.state))
+
+        return App(name, lifespan=lifespan, requires=[note, note_on_loop])
+
+    def own(ctx: Context) -> None:
+        seen.append(("own", ctx.state))
+
+    shop, office, billing = map(gated, ("shop", "office", "billing"))
+
+    @billing.tool(requires=[own])
+    def pay() -> str:
+        return "paid"
+
+    office.include(billing)
+    shop.include(office)
+
+    reply = asyncio.run(shop.call("pay"))
+
+    assert reply.data == "paid"
+    names = [name for name in ("shop", "office", "billing") for _ in range(2)]
+    assert seen == [*((name, f"state of {name}") for name in names), ("own", "state of billing")]

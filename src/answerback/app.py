@@ -264,6 +264,7 @@ class App(Registry):
             origins=tuple(origins),
             trusted_proxies=tuple(trusted_proxies),
         )
+        atexit.unregister(_remind_to_run)
         application = asgi(self, self.handlers, options)
         warn_of_several_workers(has_secret=not application.key_is_temporary)
         return application
@@ -280,6 +281,8 @@ class App(Registry):
 
 def _remind_to_run() -> None:
     """At the end of a program that was given a command and did not call `app.run()`."""
+    if "argparse" in sys.modules:
+        return  # The program reads its arguments itself.
     main = vars(sys.modules["__main__"])
     names = [name for name, value in main.items() if isinstance(value, App)]
     if names:

@@ -89,6 +89,9 @@ class Credentials(msgspec.Struct, frozen=True):
     headers: Sequence[tuple[bytes, bytes]]
     """The names are in lower case; a name may be there several times."""
 
+    def __repr__(self) -> str:
+        return f"<Credentials {self.method} {self.path}>"
+
 
 class Authenticator(Protocol):
     """Authenticates HTTP requests; `OAuth` and `ApiKeys` are two.

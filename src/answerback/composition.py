@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from _thread import RLock
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -201,6 +201,7 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
         is_first = all(each is not other for each, _ in mine.included)
         if is_first and other.lifespan is not None:
             _require_unserved(mine, other)
+        _check_auth_where_served(mine, other)
         mine.included.append((other, prefix))
         mine.change(mine.included.pop)
         if is_first:
@@ -210,6 +211,35 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
     for kind in _LISTED:
         if theirs.merged[kind].served:
             app.changes.publish(Change(kind))
+
+
+def _check_auth_where_served(composition: Composition, other: Registry) -> None:
+    """Check `auth=` of the apps that were served already; the others are checked when they are."""
+    if composition.app.is_served:
+        check_auth(composition.app, other.apps())
+    for each in composition._including():
+        _check_auth_where_served(each, other)
+
+
+def check_auth(app: Registry, included: Iterable[Registry]) -> None:
+    """Raise ValueError if *app* would serve tools to callers whom their own app refuses.
+
+    The app that is served authenticates all requests, as its own `auth=` says.
+    """
+    for each in included:
+        if each.auth is None or each is app:
+            continue
+        if app.auth is None:
+            raise ValueError(
+                f"{each.name!r} has auth=, and {app.name!r}, which includes it, has none: "
+                f"give auth= to {app.name!r}"
+            )
+        if app.auth.anonymous and not each.auth.anonymous:
+            raise ValueError(
+                f"{each.name!r} requires a token, and {app.name!r}, which includes it, does not: "
+                f"give auth= of {app.name!r} anonymous=False, or requires=[login()] to "
+                f"{each.name!r} and anonymous=True to its auth="
+            )
 
 
 def _require_unserved(composition: Composition, other: Registry) -> None:

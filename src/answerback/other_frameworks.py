@@ -26,6 +26,10 @@ _OPTIONS = {
     "json_response": "HTTP clients choose; nothing is to be set",
     "token_verifier": "write auth=OAuth(issuer=…, url=…) of answerback.auth",
     "auth_server_provider": "write auth=OAuth(issuer=…, url=…) of answerback.auth",
+    # `auth` is an option of an app; FastMCP has it on tools too.
+    "auth": "write requires=[login(), scope('admin')] of answerback.gates",
+    "scopes": "write requires=[scope('admin')] of answerback.gates",
+    "app": "write widget='NAME', and app.widget('NAME', path='NAME.html')",
 }
 _CONTEXT = {
     **{

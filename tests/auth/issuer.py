@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import SSLContext
 from typing import Any
 
 from joserfc import jwk, jws
@@ -122,10 +123,14 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def running_issuer() -> Iterator[Issuer]:
+def running_issuer(
+    base: str = "http://127.0.0.1", tls: SSLContext | None = None
+) -> Iterator[Issuer]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
-    issuer = Issuer(f"http://127.0.0.1:{server.server_port}")
+    if tls is not None:
+        server.socket = tls.wrap_socket(server.socket, server_side=True)
+    issuer = Issuer(f"{base}:{server.server_port}")
     server.RequestHandlerClass = type("_Bound", (_Handler,), {"issuer": issuer})
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()

@@ -161,3 +161,12 @@ def test_a_tool_does_not_see_the_key_in_the_headers(path: str, headers: dict[str
 
     assert "blue" in reply.text
     assert KEY not in reply.text
+
+
+def test_a_refused_key_is_logged_without_the_key(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "answerback.auth")
+
+    keys_caller().send("POST", "/functions/who", {"X-API-Key": KEY[::-1]}, json={})
+
+    assert "credentials were refused: the key is unknown" in caplog.text
+    assert KEY[::-1] not in caplog.text

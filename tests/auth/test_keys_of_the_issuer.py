@@ -101,6 +101,18 @@ def test_a_key_that_the_issuer_removed_is_noticed_by_tokens_seen_before(issuer: 
     assert 'error="invalid_token"' in reply.headers["www-authenticate"]
 
 
+def test_tokens_seen_before_do_not_outlive_keys_that_cannot_be_fetched(
+    issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(key_set, "MAX_STALE", 0.2)
+    caller = oauth_caller(issuer, refresh=0.0)
+    token = issuer.token()
+    assert caller.call(token).status_code == 200
+    issuer.status = 500
+
+    assert caller.call_until(token, 503).headers["retry-after"] == "5"
+
+
 def break_status(issuer: Issuer) -> None:
     issuer.status = 500
 

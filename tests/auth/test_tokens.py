@@ -218,3 +218,15 @@ def test_an_algorithm_that_the_author_left_out_is_refused(issuer: Issuer) -> Non
 
     assert caller.call(issuer.token()).status_code == 200
     assert caller.call(issuer.token(rsa_key())).status_code == 401
+
+
+@pytest.mark.parametrize("audience", ["api://tools", ["api://tools", "api://old"]])
+def test_the_author_can_name_another_audience_than_the_url(
+    issuer: Issuer, audience: str | list[str]
+) -> None:
+    caller = oauth_caller(issuer, audience=audience)
+
+    assert caller.call(issuer.token(aud="api://tools")).status_code == 200
+    assert caller.call(issuer.token()).status_code == 401
+    document = caller.send("GET", "/.well-known/oauth-protected-resource").json()
+    assert document["resource"] == URL

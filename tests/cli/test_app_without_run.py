@@ -54,3 +54,21 @@ def test_a_program_that_runs_its_app_says_nothing(tmp_path: Path) -> None:
     program.write_text(PROGRAM + "app.run()\n")
 
     assert run(program, "list").stderr == ""
+
+
+MOUNTED = """
+app.asgi()
+"""
+OWN_ARGUMENTS = """
+import argparse
+
+argparse.ArgumentParser().parse_args(["--help"])
+"""
+
+
+@pytest.mark.parametrize("more", [MOUNTED, OWN_ARGUMENTS])
+def test_a_program_that_serves_its_app_by_itself_is_left_alone(tmp_path: Path, more: str) -> None:
+    program = tmp_path / "shop.py"
+    program.write_text(PROGRAM + more)
+
+    assert run(program, "serve").stderr == ""

@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, Any
 from uuid import UUID
 
@@ -267,6 +268,16 @@ def test_an_async_gate_that_takes_too_long_refuses_the_call() -> None:
     assert time.monotonic() - began < 5
 
 
+def test_an_async_gate_that_takes_too_long_and_ignores_its_cancellation_refuses_the_call() -> None:
+    async def hang(ctx: Context) -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+
+    reply = call(app_with(hang, limits=Limits(gates=0.05)), "orders", customer=CUSTOMER)
+
+    assert reply.error.code == "TIMED_OUT"
+
+
 def test_a_plain_gate_that_takes_too_long_refuses_the_call() -> None:
     released = threading.Event()
 
@@ -379,3 +390,18 @@ def test_the_error_of_a_gate_never_breaks_the_output_schema_of_a_typed_tool() ->
     assert written["isError"] is True
     assert "structuredContent" not in written
     assert written["_meta"]["answerback/refusal"]["code"] == "LOGIN_REQUIRED"
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("auth", r"write requires=\[login\(\), scope\('admin'\)\] of answerback.gates"),
+        ("scopes", r"write requires=\[scope\('admin'\)\] of answerback.gates"),
+        ("app", r"write widget='NAME', and app.widget\('NAME', path='NAME.html'\)"),
+    ],
+)
+def test_an_option_of_another_framework_says_what_to_write(option: str, message: str) -> None:
+    wrong: Any = {option: ["admin"]}
+
+    with pytest.raises(TypeError, match=message):
+        App("bank").tool(**wrong)(lambda: 1)

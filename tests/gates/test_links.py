@@ -1,4 +1,4 @@
-"""Links that lead a user on: a token for one user, for some time, for one use."""
+"""Links in refusals: a token for one user, for some time, for one use."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.gates.named_users import gated_app, post, rpc
 from answerback import App, Context
 from answerback.auth import ApiKeys
 from answerback.authentication import User
-from answerback.gates import LinkRefused, Redeemed, UsedFiles, linked, subscription
+from answerback.gates import LinkRefused, Redeemed, Refusal, UsedFiles, linked, subscription
 from answerback.gates import links as links_module
 from answerback.gates.used_tokens import UnsafeDirectory
 from answerback.signing import Signer
@@ -278,6 +278,37 @@ def test_in_the_stateless_era_the_client_is_asked_to_open_the_page_once(
         assert "inputRequests" not in str(second)
 
 
+def test_in_the_stateless_era_each_plan_is_a_question_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ANSWERBACK_SECRET", "a secret for this test alone")
+    app, plans = gated_app(), set[str]()
+
+    def has(plan: str) -> Any:
+        return subscription(plan, check=lambda ctx: plan in plans, url=PAGE, feature="exports")
+
+    @app.tool(requires=[has("pro"), has("team")])
+    def export() -> str:
+        return "exported"
+
+    call: dict[str, Any] = {"name": "export", "arguments": {}, "capabilities": URL_MODE}
+    messages = []
+    for plan in ("pro", "team"):
+        result = rpc(app, "tools/call", "anna", era="2026-07-28", **call).json()["result"]
+        ((key, question),) = result["inputRequests"].items()
+        messages.append(question["params"]["message"])
+        plans.add(plan)
+        answers = call.get("inputResponses", {}) | {key: {"action": "accept"}}
+        call |= {"requestState": result["requestState"], "inputResponses": answers}
+    last = rpc(app, "tools/call", "anna", era="2026-07-28", **call).json()["result"]
+
+    assert messages == [
+        f"You have no active subscription {plan!r}. Subscribe to use exports"
+        for plan in ("pro", "team")
+    ]
+    assert last["structuredContent"] == {"result": "exported"}
+
+
 def test_a_client_without_url_mode_is_not_asked(tmp_path: Path) -> None:
     form: dict[str, Any] = {"elicitation": {"form": {}}}
 
@@ -351,3 +382,23 @@ def test_a_token_of_one_worker_is_redeemed_once_over_all_workers(tmp_path: Path)
             found.append([each.json()["result"] for each in uses])
 
     assert found == [["SUBSCRIPTION_REQUIRED", "refused", "refused"]] * 4
+
+
+@pytest.mark.parametrize("message", ["Sign the contract", f"Sign the contract: {PAGE}"])
+def test_the_text_of_an_authors_refusal_has_its_link_once(message: str) -> None:
+    app = gated_app()
+
+    def has_signed(ctx: Context) -> None:
+        raise Refusal(message, "CONTRACT_MISSING", url=PAGE)
+
+    @app.tool(requires=[has_signed])
+    def export() -> str:
+        return "exported"
+
+    call: dict[str, Any] = {"name": "export", "arguments": {}, "capabilities": URL_MODE}
+    read = rpc(app, "tools/call", "anna", name="export", arguments={}).json()["result"]
+    asked = rpc(app, "tools/call", "anna", era="2026-07-28", **call).json()["result"]
+
+    assert read["content"][0]["text"] == f"Sign the contract: {PAGE}"
+    ((_, question),) = asked["inputRequests"].items()
+    assert question["params"]["message"] == "Sign the contract"

@@ -335,6 +335,27 @@ def test_a_batch_with_one_challenge_is_refused_whole_and_nothing_runs() -> None:
     assert app.ran == []  # type: ignore[attr-defined]  # see bank
 
 
+def test_a_batch_is_refused_whole_if_a_subscription_needs_a_login() -> None:
+    app, ran = gated_app(), []
+
+    @app.tool
+    def free() -> None:
+        ran.append("free")
+
+    @app.tool(requires=[subscription("pro", check=lambda ctx: True)])
+    def paid() -> None:
+        ran.append("paid")
+
+    calls = [request("tools/call", n, name=name) for n, name in enumerate(("free", "paid"), 1)]
+    stranger = batch(app, "", *calls)
+    ran_for_stranger = list(ran)
+    user = batch(app, "anna", *calls)
+
+    assert (stranger.status_code, ran_for_stranger) == (401, [])
+    assert stranger.headers["www-authenticate"].startswith("Bearer ")
+    assert (user.status_code, ran) == (200, ["free", "paid"])
+
+
 def test_a_batch_of_chatgpt_gets_the_challenge_in_the_result_of_its_request() -> None:
     response = batch(
         bank(),

@@ -156,3 +156,11 @@ def test_a_written_reply_breaks_no_rule_about_shape(dialect: Dialect, case: Case
 )
 def test_a_pointer_leads_into_the_reply(reply: Reply[Any], rule: str, pointer: str) -> None:
     assert [(each.rule, each.pointer) for each in findings_in(reply)] == [(rule, pointer)]
+
+
+def test_a_hint_that_shows_internals_is_found_as_in_the_reply_that_is_sent() -> None:
+    reply = failure(
+        "The database is down", hint="PostgreSQL refused localhost:5432 with user 'admin'"
+    )
+
+    assert rules_in(findings_in(reply)) == rules_in(validate(reply, "mcp")) == {"AB506"}

@@ -211,6 +211,12 @@ class Login:
     url = "https://example.com/mcp"
     anonymous = True
 
+    async def authenticate(self, credentials):
+        return None
+
+    def www_authenticate(self, challenge):
+        return "Bearer"
+
 app = App("bank", auth=Login())
 app.run()
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -116,3 +116,24 @@ def test_a_path_that_cannot_be_a_page_is_refused(path: str, reason: str) -> None
 def test_a_forgotten_path_is_explained() -> None:
     with pytest.raises(TypeError, match=r"@app.route takes a path"):
         App("shop").route(show)  # type: ignore[arg-type]  # as an author might write it
+
+
+@pytest.mark.parametrize(("size", "status"), [(1000, 200), (1001, 413)])
+def test_a_body_that_is_too_large_is_not_given_to_a_page(size: int, status: int) -> None:
+    """It comes in two chunks, of which each is small enough."""
+    app = App("shop")
+
+    @app.route("/upload", methods=["POST"])
+    async def upload(request: Request) -> Response:
+        return PlainTextResponse(str(len(await request.body())))
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b"x" * 500
+        yield b"x" * (size - 500)
+
+    async def send() -> httpx.Response:
+        transport = httpx.ASGITransport(app.asgi(hosts=["test"], max_body=1000))
+        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+            return await client.post("/upload", content=chunks())
+
+    assert asyncio.run(send()).status_code == status

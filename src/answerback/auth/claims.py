@@ -149,7 +149,8 @@ def _scopes(claims: Mapping[str, Any]) -> frozenset[str]:
     """The scopes: a text with spaces between them, or a list; Entra and Okta call it `scp`."""
     found = claims.get("scope", claims.get("scp"))
     if isinstance(found, str):
-        return frozenset(found.split())
+        # Not split(), which takes other characters for spaces too.
+        return frozenset(found.split(" ")) - {""}
     if isinstance(found, list):
         return frozenset(each for each in found if isinstance(each, str))
     return frozenset()

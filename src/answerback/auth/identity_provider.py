@@ -37,10 +37,14 @@ class IdentityProvider:
         if self._metadata is None:
             self._metadata = await self._discover()
         url = self._metadata.get(name)
-        if not isinstance(url, str) or not is_secure(url):
+        if not isinstance(url, str) or not is_secure(url) or self._leads_here(url):
             self._metadata = None
             raise CannotAuthenticate(f"the metadata of the issuer has no usable {name}")
         return url
+
+    def _leads_here(self, url: str) -> bool:
+        """Whether an issuer elsewhere names a URL of this machine, which only we can reach."""
+        return is_loopback_url(url) and not is_loopback_url(self._issuer)
 
     def forget_metadata(self) -> None:
         """Read the metadata again at the next use."""
@@ -70,8 +74,10 @@ class IdentityProvider:
         raise failure
 
     async def _request(self, method: str, url: str, **options: Any) -> dict[str, Any]:
-        if self._tls is None and url.startswith("https:"):
-            self._tls = httpx2.create_ssl_context()
+        # A scheme may be in capitals.
+        if self._tls is None and urlsplit(url).scheme == "https":
+            # It reads hundreds of certificates.
+            self._tls = await asyncio.to_thread(httpx2.create_ssl_context)
         try:
             async with (
                 asyncio.timeout(TIMEOUT),

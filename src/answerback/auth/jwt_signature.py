@@ -93,7 +93,7 @@ def verified_claims(
     registry = _Registry(algorithms=[header.alg], strict_check_header=False)
     try:
         payload = jws.deserialize_compact(token, key.key, registry=registry).payload
-    except (JoseError, ValueError, TypeError, KeyError):
+    except (JoseError, ValueError, TypeError, KeyError, RecursionError):
         return None
     try:
         claims = msgspec.json.decode(payload)

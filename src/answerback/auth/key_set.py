@@ -29,7 +29,7 @@ class KeySet:
         self._seconds = seconds
         self._keys: list[VerificationKey] = []
         self.fresh_until = 0.0
-        self._stale_until = 0.0
+        self.stale_until = 0.0
         self._retry_at = 0.0
         self._failure = ""
         self._fetches_left = float(UNKNOWN_BURST)
@@ -44,9 +44,9 @@ class KeySet:
         Old keys are used while new ones are fetched.
         """
         now = monotonic()
-        if now >= self._stale_until:
+        if now >= self.stale_until:
             await self._refresh()
-            if monotonic() >= self._stale_until:
+            if monotonic() >= self.stale_until:
                 raise CannotAuthenticate(self._failure)
         elif now >= self.fresh_until:
             self.refresh_in_background()
@@ -106,7 +106,7 @@ class KeySet:
         removed = {key.thumbprint for key in self._keys} - {key.thumbprint for key in keys}
         self._keys = keys
         self.fresh_until = monotonic() + self._seconds
-        self._stale_until = self.fresh_until + MAX_STALE
+        self.stale_until = self.fresh_until + MAX_STALE
         if removed and self.on_change is not None:
             self.on_change()
 

@@ -130,11 +130,10 @@ class OAuth:
             return None
         digest = digest_of(token)
         user = self._seen.find(digest)
-        if user is None:
-            user, until = await self._checker.check(token)
+        if user is None or (self._check is not None and not self._check.trusts_seen_tokens()):
+            check = self._check or await self._load_check()
+            user, until = await check.check(token)
             self._seen.keep(digest, user, until)
-        elif self._check is not None:
-            self._check.refresh_keys()
         if self._proof is not None:
             await self._proof.check(credentials, token, user)
         if self.scopes and not user.scopes.issuperset(self.scopes):
@@ -152,25 +151,34 @@ class OAuth:
 
     def www_authenticate(self, challenge: Challenge) -> str:
         """The value of the `WWW-Authenticate` header for a challenge."""
-        if not challenge.scopes and self.scopes and challenge.status == 401:
-            challenge = msgspec.structs.replace(challenge, scopes=self.scopes)
+        if self.scopes and challenge.status != 400:
+            # Clients ask for exactly these scopes; without ours the new token would be refused.
+            needed = dict.fromkeys((*self.scopes, *challenge.scopes))
+            challenge = msgspec.structs.replace(challenge, scopes=tuple(needed))
         return challenge_header("Bearer", challenge, resource_metadata=self._metadata_url)
 
     def forget_tokens(self) -> None:
         """Check every token anew, such as after a token was revoked."""
         self._seen.clear()
 
-    @property
-    def _checker(self) -> TokenCheck:
-        if self._check is None:
-            # Imported with the first token: it needs cryptography and an HTTP client.
-            from .token_check import TokenCheck
+    async def _load_check(self) -> TokenCheck:
+        # Imported with the first token: it needs cryptography and an HTTP client. That takes
+        # 200 milliseconds, and other requests go on meanwhile.
+        import asyncio
 
-            self._check = TokenCheck(self._expected, self.options, self._seen.clear)
+        check_type = await asyncio.to_thread(_token_check)
+        if self._check is None:
+            self._check = check_type(self._expected, self.options, self._seen.clear)
         return self._check
 
     def __repr__(self) -> str:
         return f"<OAuth issuer={self.issuer!r} url={self.url!r}>"
+
+
+def _token_check() -> type[TokenCheck]:
+    from .token_check import TokenCheck
+
+    return TokenCheck
 
 
 def _check_names(options: OAuthOptions) -> None:

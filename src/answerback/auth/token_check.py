@@ -42,6 +42,7 @@ class TokenCheck:
         """
         if self._introspector is not None:
             claims = await self._introspector.claims(token)
+            refuse_other_kinds(claims, is_marked=False)
             user = check_claims(claims, self._expected, is_jwt=False)
             return user, time.time() + self._seconds
         header = read_header(token, self._algorithms)
@@ -49,10 +50,15 @@ class TokenCheck:
         refuse_other_kinds(claims, is_marked=header.is_access_token)
         return check_claims(claims, self._expected, is_jwt=True), _FOREVER
 
-    def refresh_keys(self) -> None:
-        """Fetch the keys in the background if they are old, so that a removed key is noticed."""
-        if self._introspector is None and monotonic() >= self._keys.fresh_until:
-            self._keys.refresh_in_background()
+    def trusts_seen_tokens(self) -> bool:
+        """Whether a token that was good before still is; False once the keys are too old.
+
+        Old keys are fetched in the background, so that a removed key is noticed.
+        """
+        if self._introspector is not None or monotonic() < self._keys.fresh_until:
+            return True
+        self._keys.refresh_in_background()
+        return monotonic() < self._keys.stale_until
 
     async def _signed_claims(self, token: bytes, header: JwtHeader) -> Mapping[str, Any]:
         keys = await self._keys.keys_for(header)

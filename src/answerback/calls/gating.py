@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Coroutine, Generator, Mapping, Sequence
+from time import monotonic
 from types import CoroutineType, coroutine
 from typing import Any, NoReturn
 
 import msgspec
 
 from ..authentication import Challenge
-from ..context import Context
+from ..context import Context, ContextOfApp
 from ..dialects.common import refusal_meta
 from ..errors import CODES, UNKNOWN_ERROR, Forbidden, ToolError
 from ..peer import NeedsInput
@@ -24,7 +25,7 @@ from ..tools.tool import Tool
 from .call import Call
 from .failures import error_for, must_propagate
 from .reply_check import checked_error, reply_to
-from .runners import LargeDecoder, Runner, with_timeout
+from .runners import LargeDecoder, Runner, timed_out, with_timeout
 
 _LOGIN = ("LOGIN_REQUIRED", "UNAUTHENTICATED")
 
@@ -51,6 +52,12 @@ class GateContext(Context):
         """A gate sends nothing to the client."""
 
     log = progress
+
+
+class GateContextOfApp(GateContext, ContextOfApp):
+    """The Context of a gate of an app that includes the tool's own: the state is that app's."""
+
+    __slots__ = ()
 
 
 async def decode_behind_gates(
@@ -107,6 +114,8 @@ async def _pass(
     gate: Gate, arguments: dict[str, Any], ctx: GateContext, call: Call, run: Runner
 ) -> None:
     """Return if the gate lets the call pass."""
+    if gate.app is not None:
+        ctx = GateContextOfApp(call, gate.app)
     try:
         if gate.inline:
             value = gate.fn(ctx, **arguments)
@@ -147,12 +156,17 @@ def _start(gate: Any, steps: Any) -> Any:
         waiting = steps.send(None)
     except StopIteration as stop:
         return stop.value
-    return with_timeout(gate, _go_on(steps, waiting))
+    return with_timeout(gate, _go_on(gate, steps, waiting))
 
 
-async def _go_on(steps: Coroutine[Any, Any, Any], waiting: Any) -> Any:
+async def _go_on(gate: Any, steps: Coroutine[Any, Any, Any], waiting: Any) -> Any:
     """Await a coroutine that has begun already and waits."""
-    return await _rest(steps, waiting)
+    began = monotonic()
+    value = await _rest(steps, waiting)
+    # It may have ignored its cancellation, and let the call pass.
+    if monotonic() - began >= gate.timeout:
+        raise timed_out(gate)
+    return value
 
 
 @coroutine
@@ -190,8 +204,9 @@ def _refusal(value: Any, gate: Gate, call: Call) -> Reply[Any]:
     elif isinstance(value, Reply) and value.error is not None:
         reply = reply_to(tool, value)
     else:
+        # The value itself may be secret.
         raise TypeError(
-            f"gate {gate.name!r} returned {value!r:.100}; "
+            f"gate {gate.name!r} returned {type(value).__name__}; "
             "return None to let the call pass, or raise an error to refuse it"
         )
     error = reply.error

@@ -60,7 +60,7 @@ async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
     except TimeoutError:
         if not clock.expired():
             raise  # The tool itself raised it.
-        raise _timed_out(tool) from None
+        raise timed_out(tool) from None
 
 
 def _run_in_spare_thread(
@@ -90,14 +90,15 @@ def call_in_spare_thread(tool: Tool, function: Callable[[], Any], seconds: float
     thread.start()
     thread.join(None if seconds is None else max(seconds, 0.0))
     if not outcome:
-        raise _timed_out(tool)
+        raise timed_out(tool)
     value, failure = outcome[0]
     if failure is not None:
         raise failure
     return value
 
 
-def _timed_out(tool: Tool) -> TimedOut:
+def timed_out(tool: Tool) -> TimedOut:
+    """The refusal of a call whose function took too long."""
     if not tool.is_async:
         import logging
 

@@ -19,7 +19,7 @@ DONE = "Operation completed successfully"
 """The text of a reply that has neither content nor data."""
 PREFIX = "Error: "
 """Starts the error text of a contract with `error_text="prefixed"`."""
-_HINT = "\nHint: "
+HINT_LINE = "\nHint: "
 _OWN_CODES = frozenset({UNKNOWN_ERROR, *(each.kind for each in ToolError.__subclasses__())})
 """The codes of the table that authors use; the other ones are for failures of the call itself."""
 
@@ -89,7 +89,7 @@ def _error_text(error: Error, contract: Contract) -> str:
     text = error_text(error, style)
     # The other styles are texts that a program may parse.
     has_hint = contract.hint_in_text and style in ("message", "prefixed")
-    return f"{text}{_HINT}{error.hint}" if has_hint and error.hint else text
+    return f"{text}{HINT_LINE}{error.hint}" if has_hint and error.hint else text
 
 
 def message_from_text(text: str, style: ErrorStyle) -> str:

@@ -20,6 +20,7 @@ _NOT_QUOTABLE = re.compile(r"[^ !#-\[\]-~]")
 
 def header_value(auth: Authenticator | None, challenge: Challenge) -> str:
     """The value of `WWW-Authenticate`; without `auth=` it names no place to log in."""
+    challenge = _quotable(challenge)
     if auth is not None:
         return auth.www_authenticate(challenge)
     parameters = {
@@ -27,7 +28,7 @@ def header_value(auth: Authenticator | None, challenge: Challenge) -> str:
         "error_description": challenge.description if challenge.error else "",
         "scope": " ".join(challenge.scopes),
     }
-    written = [f'{name}="{_quotable(text)}"' for name, text in parameters.items() if text]
+    written = [f'{name}="{text}"' for name, text in parameters.items() if text]
     return f"Bearer {', '.join(written)}" if written else "Bearer"
 
 
@@ -37,8 +38,28 @@ def in_result(auth: Authenticator | None, challenge: Challenge) -> dict[str, lis
         return {}
     if challenge.error is None:
         challenge = msgspec.structs.replace(challenge, error="insufficient_scope")
-    return {WWW_AUTHENTICATE: [auth.www_authenticate(challenge)]}
+    return {WWW_AUTHENTICATE: [auth.www_authenticate(_quotable(challenge))]}
 
 
-def _quotable(text: str) -> str:
+def url_value(url: str) -> str:
+    """A URL as the value of a header: what is not printable ASCII is percent-encoded."""
+    from urllib.parse import quote
+
+    return quote(url, safe="!#$%&'()*+,/:;=?@[]~|", errors="replace")
+
+
+def _quotable(challenge: Challenge) -> Challenge:
+    """The challenge with texts that can stand between quotation marks.
+
+    A gate may repeat what the client sent, and an authenticator of the author's own may write
+    the texts as they are.
+    """
+    return msgspec.structs.replace(
+        challenge,
+        description=_without_quotes(challenge.description),
+        scopes=tuple(map(_without_quotes, challenge.scopes)),
+    )
+
+
+def _without_quotes(text: str) -> str:
     return _NOT_QUOTABLE.sub(" ", text.replace('"', "'"))

@@ -1,4 +1,4 @@
-"""Links that lead a user on: each has a signed token for one user, which can be redeemed once."""
+"""Links in refusals: each has a signed token for one user, which can be redeemed once."""
 
 from __future__ import annotations
 

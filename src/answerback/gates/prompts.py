@@ -76,7 +76,7 @@ def _leading_on(text: str, code: str, feature: str | None, link: str | None) -> 
     if link is None:
         return Refusal(text, code, feature=feature)
     hint = "open the link, then try again"
-    return Refusal(f"{text}: {link}", code, hint=hint, url=link, feature=feature)
+    return Refusal(text, code, hint=hint, url=link, feature=feature)
 
 
 def _link(page: str, user: Any, purpose: Redeemed) -> str | None:

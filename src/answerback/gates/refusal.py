@@ -10,7 +10,8 @@ from ..errors import ToolError
 class Refusal(ToolError):
     """Refuses a call; with the code LOGIN_REQUIRED or SCOPE_REQUIRED the client can log in.
 
-    *url* is a page where the user can get what is missing, and *feature* the name of that.
+    *url* is a page where the user can get what is missing, and *feature* the name of that. The
+    message ends with the URL, for clients that show the text alone.
     *scopes* are those that the call needs; by default those of the tool's `scope` gates.
     """
 
@@ -27,6 +28,8 @@ class Refusal(ToolError):
         feature: str | None = None,
         scopes: tuple[str, ...] = (),
     ) -> None:
+        if url and url not in message:
+            message = f"{message}: {url}"
         super().__init__(message, code, details, hint=hint)
         self.url = url
         self.feature = feature

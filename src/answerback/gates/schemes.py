@@ -35,8 +35,10 @@ def security_schemes(tool: Tool) -> list[dict[str, Any]]:
 
 
 def scopes_of(tool: Tool) -> tuple[str, ...]:
-    """All the scopes that *tool* needs."""
-    return () if tool.gates is None else tool.gates.scopes
+    """All the scopes that *tool* needs: those of every token, and those of its gates."""
+    auth: Any = tool.path[0].auth if tool.path else None
+    own = () if tool.gates is None else tool.gates.scopes
+    return tuple(dict.fromkeys((*getattr(auth, "scopes", ()), *own)))
 
 
 def codes_of(gate: Any) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from ..dialects.common import REFUSAL
 from ..registry import Registry, completion_key
 from ..reply import Reply
 from ..tools.tool import Tool
+from .gated import referenced_entry
 from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ async def complete(
     argument = asked.argument.name
     if argument not in {parameter.name for parameter in referenced.signature.parameters}:
         raise RpcError(INVALID_PARAMS, f"Unknown argument: {argument}")
-    key = completion_key(asked.ref.name or asked.ref.uri or "", argument)
+    key = completion_key(asked.ref.target, argument)
     tool = registry.completions.get(key)
     if referenced.gates is not None:
         await _pass_gates(referenced, registry, handlers, peer)
@@ -83,14 +84,9 @@ def _raise(reply: Reply[Any], registry: Registry, call: Call, peer: McpPeer) -> 
 
 
 def _referenced(registry: Registry, asked: Complete, seen: Callable[[Tool], bool] | None) -> Tool:
-    ref = asked.ref
-    found: Tool | None
-    if ref.type == "ref/prompt":
-        found = registry.prompts.get(ref.name or "")
-    else:
-        found = registry.resources.get(ref.uri or "")
+    found = referenced_entry(registry, asked.ref)
     if found is None or not (seen is None or seen(found)):
-        raise RpcError(INVALID_PARAMS, f"Unknown reference: {ref.name or ref.uri}")
+        raise RpcError(INVALID_PARAMS, f"Unknown reference: {asked.ref.target}")
     return found
 
 

@@ -21,6 +21,7 @@ from ..types.describe import similar_names
 from ..types.problems import InvalidOutput
 from ..versions import Version
 from .completion import complete
+from .gated import find_resource
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -230,15 +231,10 @@ class Engine:
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 
     def _find_resource(self, uri: str, peer: McpPeer) -> tuple[Resource, bytes]:
-        exact = self._registry.resources.get(uri)
-        seen = _seen_by(self._registry, peer)
-        if exact is not None and not (seen is None or seen(exact)):
-            exact = None
-        for resource in [exact] if exact else self._registry.resources.values():
-            arguments = resource.arguments_for(uri)
-            if arguments is not None and (seen is None or seen(resource)):
-                return resource, arguments
-        raise _no_resource(uri, peer.version)
+        found = find_resource(self._registry, uri, _seen_by(self._registry, peer))
+        if found is None:
+            raise _no_resource(uri, peer.version)
+        return found
 
     async def _get_prompt(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, GetPrompt)

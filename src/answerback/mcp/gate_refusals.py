@@ -15,6 +15,13 @@ from ..calls.call import Call, Outcome
 from ..calls.gating import challenge_for
 from ..dialects.common import REFUSAL
 from ..gates.challenge import header_value, in_result
+from ..gates.prompts import (
+    LINK_REQUIRED,
+    LOGIN_REQUIRED,
+    SUBSCRIPTION_REQUIRED,
+    login_refusal,
+)
+from ..gates.schemes import codes_of
 from ..hosts import LOGS_IN_BY_RESULT, detect_host
 from ..peer import NeedsInput, Question
 from ..reply import Error, Reply
@@ -23,6 +30,7 @@ from .gated import entry_of
 from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, Request, RpcError
 
 if TYPE_CHECKING:
+    from ..gates.refusal import Refusal
     from ..registry import Registry
     from .mcp_peer import McpPeer
 
@@ -87,12 +95,22 @@ def batch_challenge(
     kind = "tool" if request.method == "tools/call" else ""
     if not _is_by_status(kind, registry, batch):
         return None
-    for gate in entry.gates.by_token:
-        if (refusal := gate.refuse_user(user)) is not None:
+    for gate in entry.gates.given:
+        if (refusal := _refuse_by_user(gate, user)) is not None:
             error = msgspec.structs.replace(Error.of(refusal), kind=None)
             challenge = challenge_for(error, entry.gates.scopes)
             return None if challenge is None else by_status(registry, error, challenge)
     return None
+
+
+def _refuse_by_user(gate: Any, user: Any) -> Refusal | None:
+    """The refusal of a gate that needs the user alone for it; None if it passes or needs more."""
+    if hasattr(gate, "refuse_user"):
+        found: Refusal | None = gate.refuse_user(user)
+        return found
+    # `subscription` and `linked` imply a login.
+    needs_login = user is None and LOGIN_REQUIRED in codes_of(gate)
+    return login_refusal() if needs_login else None
 
 
 def challenge_form(registry: Registry, peer: McpPeer) -> Literal["http", "result"]:
@@ -118,9 +136,12 @@ def _ask_to_open(reason: dict[str, Any], peer: McpPeer) -> NeedsInput | None:
     """
     url, message = reason["url"], reason["message"]
     # The client shows the link itself.
-    params = {"mode": "url", "message": message.removesuffix(f": {url}"), "url": url}
+    shown = message.removesuffix(f": {url}")
+    params = {"mode": "url", "message": shown, "url": url}
     if peer.version.stateless:
-        key = f"{reason['code']} {reason.get('feature', '')}"
+        # Our messages name the plan or the service; an author's may differ each time.
+        is_ours = reason["code"] in (SUBSCRIPTION_REQUIRED, LINK_REQUIRED)
+        key = f"{reason['code']} {shown if is_ours else reason.get('feature', '')}"
         if key in peer.answers:
             return None
         return NeedsInput({key: Question("elicitation/create", params, key)})

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..registry import completion_key
 from .jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Request, RpcError, read_params
-from .params import Complete, GetPrompt, ReadResource
+from .params import Complete, GetPrompt, ReadResource, Reference
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ..registry import Registry
+    from ..tools.resource import Resource
     from ..tools.tool import Tool
     from .mcp_peer import McpPeer
 
@@ -47,21 +48,43 @@ def entry_of(registry: Registry, request: Request, tool_name: str) -> Tool | Non
 
 def _completed(registry: Registry, asked: Complete) -> Tool | None:
     """The prompt or the resource whose argument is completed; else the completion itself."""
-    ref = asked.ref
-    owner: Tool | None = registry.prompts.get(ref.name or "")
-    owner = owner or registry.resources.get(ref.uri or "")
+    owner = referenced_entry(registry, asked.ref)
     if owner is not None and owner.gates is not None:
         return owner
-    key = completion_key(ref.name or ref.uri or "", asked.argument.name)
-    return registry.completions.get(key)
+    return registry.completions.get(completion_key(asked.ref.target, asked.argument.name))
 
 
-def _resource(registry: Registry, uri: str) -> Tool | None:
+def referenced_entry(registry: Registry, ref: Reference) -> Tool | None:
+    """The prompt or the resource that a reference names."""
+    found: Tool | None
+    if ref.type == "ref/prompt":
+        found = registry.prompts.get(ref.target)
+    else:
+        found = registry.resources.get(ref.target)
+    return found
+
+
+def _resource(
+    registry: Registry, uri: str, seen: Callable[[Tool], bool] | None = None
+) -> Resource | None:
+    found = find_resource(registry, uri, seen)
+    return None if found is None else found[0]
+
+
+def find_resource(
+    registry: Registry, uri: str, seen: Callable[[Tool], bool] | None
+) -> tuple[Resource, bytes] | None:
+    """The resource that serves *uri*, and its arguments.
+
+    *seen* tells of which resources the client may know; a template may serve the URI of another.
+    """
     exact = registry.resources.get(uri)
-    if exact is not None:
-        return exact
-    served = registry.resources.values()
-    return next((each for each in served if each.arguments_for(uri) is not None), None)
+    first = () if exact is None else (exact,)
+    for resource in (*first, *registry.resources.values()):
+        arguments = resource.arguments_for(uri)
+        if arguments is not None and (seen is None or seen(resource)):
+            return resource, arguments
+    return None
 
 
 def refuse_subscription(registry: Registry, uri: str, user: Any) -> RpcError | None:
@@ -70,12 +93,10 @@ def refuse_subscription(registry: Registry, uri: str, user: Any) -> RpcError | N
     Only the gates that look at the user alone can decide here. If there are others, nobody can
     subscribe.
     """
-    matching = [each for each in registry.resources.values() if each.arguments_for(uri) is not None]
-    shown = [each for each in matching if each.gates is None or not each.gates.hide_from(user)]
-    if matching and not shown:
+    resource = _resource(registry, uri, _is_visible_to_user(user))
+    if resource is None:
         return RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
-    resource = next((each for each in shown if each.uri == uri), next(iter(shown), None))
-    if resource is None or resource.gates is None:
+    if resource.gates is None:
         return None
     for gate in resource.gates.by_token:
         if (refusal := gate.refuse_user(user)) is not None:
@@ -86,10 +107,18 @@ def refuse_subscription(registry: Registry, uri: str, user: Any) -> RpcError | N
     return None
 
 
+def is_hidden_resource(registry: Registry, uri: str, user: Any) -> bool:
+    """Whether *uri* is that of a resource which is hidden from *user*; a template may serve it."""
+    exact = registry.resources.get(uri)
+    return exact is not None and not _is_visible_to_user(user)(exact)
+
+
 def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:
     """Tells of which entries the client of a request may know."""
-    user = peer.describe_request("mcp").user
+    return _is_visible_to_user(peer.describe_request("mcp").user)
 
+
+def _is_visible_to_user(user: Any) -> Callable[[Tool], bool]:
     def is_visible(entry: Tool) -> bool:
         return entry.gates is None or not entry.gates.hide_from(user)
 

@@ -77,6 +77,11 @@ class Reference(msgspec.Struct):
     name: str | None = None
     uri: str | None = None
 
+    @property
+    def target(self) -> str:
+        """The name of the prompt, or the URI of the resource; a client may send both."""
+        return (self.name if self.type == "ref/prompt" else self.uri) or ""
+
 
 class Argument(msgspec.Struct):
     name: str

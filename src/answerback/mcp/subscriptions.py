@@ -10,7 +10,7 @@ import msgspec
 
 from ..dialects.mcp import SERVER_INFO
 from ..registry import Change, Registry
-from .gated import refuse_subscription
+from .gated import is_hidden_resource, refuse_subscription
 from .jsonrpc import (
     INVALID_PARAMS,
     RESOURCE_NOT_FOUND,
@@ -24,7 +24,7 @@ from .params import PREFIX, Id, ReadResource
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
 MAX_SUBSCRIPTIONS = 1000
-"""The most resources that one session may subscribe to."""
+"""The most resources that one session, or one stateless subscription, may name."""
 _METHODS = {
     "tools": "notifications/tools/list_changed",
     "resources": "notifications/resources/list_changed",
@@ -66,6 +66,10 @@ class Subscription:
         self._id = id
         self._send = send
         self._filter = _supported(read_params(raw, Listen).notifications, registry, user)
+        self._silent = frozenset(
+            uri for uri in self._filter.uris if is_hidden_resource(registry, uri, user)
+        )
+        """The resources that only a template serves, as far as the client may know."""
         # Subscribe before the acknowledgement, so that no change is lost between the two.
         # A change that comes before it waits, because the acknowledgement must be first.
         self._early: list[bytes] | None = []
@@ -80,7 +84,7 @@ class Subscription:
             self._send(frame)
 
     def _on_change(self, change: Change) -> None:
-        if not self._filter.wants(change):
+        if not self._filter.wants(change) or change.uri in self._silent:
             return
         frame = change_frame(change, self._meta)
         if self._early is not None:
@@ -102,15 +106,18 @@ class Subscription:
 def subscribed_uri(
     registry: Registry, raw: Params, subscribed: AbstractSet[str], user: Any = None
 ) -> str:
-    """The URI that a stateful client subscribes to; raises RpcError if it may not."""
+    """The URI that a stateful client subscribes to; raises RpcError if it may not.
+
+    It is empty, as that of no resource, if the client must not learn that there is one.
+    """
     uri = read_params(raw, ReadResource).uri
     if registry.has_gates and (refused := refuse_subscription(registry, uri, user)) is not None:
         raise refused
-    if all(resource.arguments_for(uri) is None for resource in registry.resources.values()):
+    if not _is_served(registry, uri):
         raise RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
     if len(subscribed) >= MAX_SUBSCRIPTIONS and uri not in subscribed:
-        raise RpcError(INVALID_PARAMS, f"More than {MAX_SUBSCRIPTIONS} subscriptions")
-    return uri
+        raise _too_many()
+    return "" if registry.has_gates and is_hidden_resource(registry, uri, user) else uri
 
 
 def change_frame(change: Change, meta: dict[str, Any] | None = None) -> bytes:
@@ -121,14 +128,29 @@ def change_frame(change: Change, meta: dict[str, Any] | None = None) -> bytes:
 
 
 def _supported(asked: Filter, registry: Registry, user: Any) -> Filter:
-    """The part of a filter that the server can serve, which the acknowledgement states."""
+    """The part of a filter that the server can serve, which the acknowledgement states.
+
+    Neither a resource that is hidden from *user* nor an unknown one is in it.
+    """
+    if len(asked.uris) > MAX_SUBSCRIPTIONS:
+        raise _too_many()
     return Filter(
         tools=asked.tools,
         prompts=asked.prompts and bool(registry.prompts),
         resources=asked.resources and bool(registry.resources),
         uris=tuple(
             uri
-            for uri in (asked.uris if registry.resources else ())
-            if not registry.has_gates or refuse_subscription(registry, uri, user) is None
+            for uri in asked.uris
+            if _is_served(registry, uri)
+            and not (registry.has_gates and refuse_subscription(registry, uri, user))
         ),
     )
+
+
+def _is_served(registry: Registry, uri: str) -> bool:
+    served = registry.resources.values()
+    return any(resource.arguments_for(uri) is not None for resource in served)
+
+
+def _too_many() -> RpcError:
+    return RpcError(INVALID_PARAMS, f"More than {MAX_SUBSCRIPTIONS} subscriptions")

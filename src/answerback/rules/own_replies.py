@@ -21,6 +21,7 @@ import msgspec
 from ..content import Text
 from ..contract import STANDARD
 from ..dialects import shape_of
+from ..dialects.contract_text import HINT_LINE
 from ..reply import Error, Reply
 from ..shape import RESULT
 from .catalogue import RULE_BY_CHECK, Checks, plan_for
@@ -109,7 +110,9 @@ def _error_passes(error: Error) -> bool:
     text = _encode(error).decode()
     if len(text) > _MAX_LENGTH or may_hold_secrets(text):
         return False
-    return _passes(error.message, text, failed=True)
+    # The text of an MCP result has the hint too.
+    shown = f"{error.message}{HINT_LINE}{error.hint}" if error.hint else error.message
+    return _passes(shown, text, failed=True)
 
 
 def _passes(text: str, json_text: str, *, failed: bool = False, data: Any = _UNSET) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
+from itertools import zip_longest
 from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
@@ -27,8 +28,10 @@ class Gate:
     around: tuple[Any, ...] = ()
     noun = "gate"
 
-    def __init__(self, fn: Callable[..., Any], timeout: float) -> None:
+    def __init__(self, fn: Callable[..., Any], timeout: float, app: Any = None) -> None:
         self.fn = fn
+        self.app = app
+        """The app whose gate it is, if that app includes the tool's own; else None."""
         hints = _checked_hints(fn)
         self.name: str = getattr(fn, "__name__", type(fn).__name__)
         self.context, *parameters = hints
@@ -99,16 +102,19 @@ class Gates:
 
     @cached_property
     def _all(self) -> list[Gate]:
-        merged: list[Callable[..., Any]] = []
+        merged: list[Gate] = []
         has_scopes = False
-        for each in self.given:
+        tool = self._tool
+        including = () if tool.is_widget else tool.path[:-1]
+        apps = [app for app in including for _ in app.requires]
+        for each, app in zip_longest(self.given, apps):
             if not getattr(each, "scopes", ()):
-                merged.append(each)
+                merged.append(Gate(each, self._timeout, app))
             elif not has_scopes:
                 has_scopes = True
                 whole: Any = each
-                merged.append(whole.with_scopes(self.scopes))
-        return [Gate(each, self._timeout) for each in merged]
+                merged.append(Gate(whole.with_scopes(self.scopes), self._timeout, app))
+        return merged
 
     @cached_property
     def early(self) -> tuple[Gate, ...]:

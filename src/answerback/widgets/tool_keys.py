@@ -26,7 +26,9 @@ def with_widget_keys(options: ToolOptions) -> ToolOptions:
     Raises TypeError or ValueError if an option is wrong, or if `meta` has one of these keys.
     """
     check_options(options, ToolOptions)
-    made: ToolOptions = {**options, "meta": _merged(options.get("meta") or {}, _keys(options))}
+    made: ToolOptions = {**options}
+    if meta := _merged(options.get("meta") or {}, _keys(options)):
+        made["meta"] = meta
     if options.get("widget") is not None:
         read_only = bool(options.get("read_only"))
         defaults = {"read_only": False, "destructive": not read_only, "open_world": True}

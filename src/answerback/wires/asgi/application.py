@@ -260,7 +260,7 @@ class AsgiApp:
             return None
         from .own_pages import OwnPages
 
-        return OwnPages(self._registry, self._guard, self._routes)
+        return OwnPages(self._registry, self._guard, self._routes, self._max_body)
 
     @cached_property
     def _mcp(self) -> McpEndpoint:

@@ -10,6 +10,7 @@ from ...dialects.http_reply import JSON
 from ...registry import Registry
 from ...reply import Reply
 from ..http.authentication_step import AuthenticationStep, RefusedRequest, authentication_step
+from ..http.options import host_name
 from ..http.routes import Routes
 from .request import HttpRequest, Receive, Scope, Send
 
@@ -40,7 +41,8 @@ class Authenticated:
         """
         scope = request.scope
         if self._step.loopback_only:
-            refused = self._step.refuse_others(*_addresses(request))
+            named = _names(request) if self._step.has_post(request.path) else []
+            refused = self._step.refuse_others(*_addresses(request), *named)
             if refused is not None:
                 return self._routes.refuse(refused, request)
         if request.method == "POST" and isinstance(body, bytes):
@@ -76,6 +78,20 @@ def _addresses(request: HttpRequest) -> list[str]:
     headers = request.headers
     behind = [headers[name].decode("latin-1") for name in named if name in headers]
     return [end[0] if end else "" for end in ends] + behind
+
+
+def _names(request: HttpRequest) -> list[str]:
+    """The hosts that a request names; a proxy without a name of its own is an empty one.
+
+    A page of another host may have been allowed to call tools, and must not get a test token.
+    """
+    headers = request.headers
+    names = [
+        headers[name].decode("latin-1").lower().rpartition("://")[2]
+        for name in (b"host", b"origin", b"x-forwarded-host")
+        if name in headers
+    ]
+    return [*map(host_name, names), *([""] if b"via" in headers else [])]
 
 
 def authenticated(registry: Registry, routes: Routes) -> Authenticated | None:

@@ -8,7 +8,8 @@ from ...calls.failures import log_internal_error
 from ...errors import needs_extra
 from ...registry import Registry
 from ...reply import failure
-from .request import FAST_PATH, HttpRequest, Message, Receive, Scope, Send
+from ..http.refusals import too_large
+from .request import FAST_PATH, MAX_BODY_HINT, HttpRequest, Message, Receive, Scope, Send
 
 with needs_extra("serve"):
     from starlette.routing import Match, Route
@@ -18,10 +19,15 @@ if TYPE_CHECKING:
     from ..http.routes import Routes
 
 
+class _TooLarge(Exception):
+    """The body of a request is larger than the server allows."""
+
+
 class OwnPages:
     """The pages of an app and of those that it includes."""
 
-    def __init__(self, registry: Registry, guard: Guard, routes: Routes) -> None:
+    def __init__(self, registry: Registry, guard: Guard, routes: Routes, max_body: int) -> None:
+        self._max_body = max_body
         self._guard = guard
         self._routes = routes
         self._pages = [
@@ -53,6 +59,15 @@ class OwnPages:
 
     async def _run(self, page: Route, scope: Scope, receive: Receive, send: Send) -> None:
         has_begun = False
+        size = 0
+
+        async def limited() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._max_body:
+                raise _TooLarge
+            return message
 
         async def watched(message: Message) -> None:
             nonlocal has_begun
@@ -60,7 +75,12 @@ class OwnPages:
             await send(message)
 
         try:
-            await page.handle(scope, receive, watched)
+            await page.handle(scope, limited, watched)
+        except _TooLarge:
+            if not has_begun:
+                request = HttpRequest(scope, receive, send)
+                refused = too_large(self._max_body, MAX_BODY_HINT)
+                await request.respond_with(self._routes.refuse(refused, request))
         except Exception:
             log_internal_error(f"{scope['method']} {scope['path']}")
             if has_begun:

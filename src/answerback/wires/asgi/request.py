@@ -30,7 +30,7 @@ FAST_PATH = "answerback.fast_path"
 JSON_HEADERS: HeaderPairs = ((b"content-type", b"application/json"),)
 # A client that is still sending does not read yet, so this much of a refused body is read.
 _MAX_DISCARDED = 64 * 1024 * 1024
-_MAX_BODY_HINT = "send less, or start the server with a larger --max-body"
+MAX_BODY_HINT = "send less, or start the server with a larger --max-body"
 
 
 class FastPath(Protocol):
@@ -96,10 +96,10 @@ class HttpRequest:
     async def body(self, limit: int) -> bytes | Reply[Any]:
         """The body, or the reply that refuses it; raises ClientDisconnected."""
         if self._fast_path is not None and (body := self._fast_path.body()) is not None:
-            return body if len(body) <= limit else too_large(limit, _MAX_BODY_HINT)
+            return body if len(body) <= limit else too_large(limit, MAX_BODY_HINT)
         if b"expect" in self.headers and _declared_length(self.headers) > limit:
             # The client waits for "100 Continue", so it can read the refusal at once.
-            return too_large(limit, _MAX_BODY_HINT)
+            return too_large(limit, MAX_BODY_HINT)
         message = await self.receive()
         if message.get("more_body") or message["type"] != "http.request":
             return await _read_chunks(message, self.receive, limit)
@@ -109,7 +109,7 @@ class HttpRequest:
                 "The body that was announced did not arrive; send it without an Upgrade header",
                 code="INVALID_INPUT",
             )
-        return whole if len(whole) <= limit else too_large(limit, _MAX_BODY_HINT)
+        return whole if len(whole) <= limit else too_large(limit, MAX_BODY_HINT)
 
     async def respond(self, status: int, headers: HeaderPairs, body: Body) -> None:
         """Send the whole response; *headers* lack the length."""
@@ -175,9 +175,9 @@ async def _read_chunks(message: Message, receive: Receive, limit: int) -> bytes 
         if size <= limit:
             chunks.append(chunk)
         elif size > limit + _MAX_DISCARDED:
-            return too_large(limit, _MAX_BODY_HINT)
+            return too_large(limit, MAX_BODY_HINT)
         if not message.get("more_body"):
-            return b"".join(chunks) if size <= limit else too_large(limit, _MAX_BODY_HINT)
+            return b"".join(chunks) if size <= limit else too_large(limit, MAX_BODY_HINT)
         message = await receive()
 
 

@@ -14,6 +14,7 @@ from ...authentication import (
     Unauthorized,
     User,
 )
+from ...calls.failures import log_internal_error
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...errors import AnswerbackError
@@ -75,22 +76,29 @@ class AuthenticationStep:
         if credentials.path in PUBLIC:
             return None
         try:
-            user = await self._auth.authenticate(credentials)
+            user = _checked(await self._auth.authenticate(credentials))
         except Unauthorized as exc:
             return self._refusal(exc.challenge)
         except CannotAuthenticate:
             return _unavailable()
+        except Exception:  # noqa: BLE001 -- an author's authenticator ends one request only
+            log_internal_error("authentication")
+            return RefusedRequest(failure("Internal server error"), ())
         if user is None and not self._auth.anonymous:
             return self._refusal(_LOGIN)
         return user
 
+    def has_post(self, path: str) -> bool:
+        """Whether there is a page at *path* that is posted to."""
+        page = self._pages.get(path)
+        return page is not None and page.method == "POST"
+
     def answer_post(self, path: str, body: bytes) -> Reply[Any] | bytes | None:
         """The JSON of a page that is posted to, or the refusal; None if there is no such page."""
-        page = self._pages.get(path)
-        if page is None or page.method != "POST":
+        if not self.has_post(path):
             return None
         try:
-            return page.answer(body)
+            return self._pages[path].answer(body)
         except AnswerbackError as exc:
             return failure(str(exc), code=exc.code)
 
@@ -103,6 +111,8 @@ class AuthenticationStep:
 
     def _refusal(self, challenge: Challenge) -> RefusedRequest:
         header = ("WWW-Authenticate", self._auth.www_authenticate(challenge))
+        if challenge.error is not None:
+            _log_refusal(challenge)
         code = _CODES.get(challenge.error, "INVALID_TOKEN")
         message = challenge.description or "This needs a token"
         # A response to one client must not be stored for another.
@@ -110,6 +120,22 @@ class AuthenticationStep:
             failure(message[:1].upper() + message[1:], code=code),
             (header, ("Cache-Control", "no-store")),
         )
+
+
+def _checked(user: Any) -> User | None:
+    """The user; raises TypeError for another value, which a gate could take for a user."""
+    if user is None or isinstance(user, User):
+        return user
+    raise TypeError(
+        f"authenticate() returned {type(user).__name__}; return a User, or None without credentials"
+    )
+
+
+def _log_refusal(challenge: Challenge) -> None:
+    """The reason never contains a part of the token."""
+    import logging
+
+    logging.getLogger("answerback.auth").info("credentials were refused: %s", challenge.description)
 
 
 def _unavailable() -> RefusedRequest:
@@ -120,14 +146,10 @@ def _unavailable() -> RefusedRequest:
 def authentication_step(registry: Registry) -> AuthenticationStep | None:
     """The step of a registry; None if it serves everyone.
 
-    Raises ValueError if only an app that it includes authenticates: its tools would be open.
+    Raises ValueError if an app that it includes authenticates more strictly than it does.
     """
-    if registry.auth is not None:
-        return AuthenticationStep(registry.auth)
-    for each in registry.apps():
-        if each.auth is not None:
-            raise ValueError(
-                f"{each.name!r} has auth=, and {registry.name!r}, which includes it, has none: "
-                f"give auth= to {registry.name!r}"
-            )
-    return None
+    if registry.composition is not None:
+        from ...composition import check_auth
+
+        check_auth(registry, registry.apps())
+    return None if registry.auth is None else AuthenticationStep(registry.auth)

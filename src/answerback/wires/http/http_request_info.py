@@ -39,9 +39,12 @@ class AsgiRequestInfo(RequestInfo):
 
     @property
     def user(self) -> Any:
-        """The `user` that a middleware put into the scope, unless it says that it is anonymous."""
+        """The `user` that a middleware put into the scope, unless it says that it is anonymous.
+
+        An empty name and False are no users.
+        """
         user = self._source.get("user")
-        return user if getattr(user, "is_authenticated", True) else None
+        return user if user and getattr(user, "is_authenticated", True) else None
 
 
 class CgiRequestInfo(RequestInfo):

@@ -105,9 +105,10 @@ class Routes:
 
             challenge = call.challenge or Challenge(description=error.message)
             headers.append(("WWW-Authenticate", header_value(auth, challenge)))
-        if REFUSAL in reply.meta:
-            url = reply.meta[REFUSAL].get("url")
-            headers += [("X-Error-Url", url)] if url else []
+        if REFUSAL in reply.meta and (url := reply.meta[REFUSAL].get("url")):
+            from ...gates.challenge import url_value
+
+            headers.append(("X-Error-Url", url_value(url)))
         if not headers:
             return written
         headers.append(("Cache-Control", "no-store"))
