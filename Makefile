@@ -9,7 +9,7 @@ CALLS ?= 200000
 SECONDS ?= 300
 CASES ?= 110000
 
-.PHONY: help setup run test conformance clientconformance hygiene check demo bench fuzz attack soak clients apps ported clean
+.PHONY: help setup run test conformance clientconformance hygiene check demo bench fuzz attack soak clients apps matrix ported clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -72,6 +72,9 @@ clients: $(READY)  ## call one app with the clients of others, each in its own e
 
 apps: setup  ## show a widget in hosts of others, check its types, and make the pictures of docs/
 	$(BIN)/python -m tests.widgets
+
+matrix: $(READY)  ## show what a model sees of 15 replies through the frameworks of others; ONLY=NAME for one
+	$(BIN)/python -m tests.matrix $(if $(ONLY),--only "$(ONLY)",--write)
 
 ported: $(READY)  ## compare examples/ported with the published servers, call by call
 	$(BIN)/python -m tests.ported

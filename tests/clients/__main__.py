@@ -71,7 +71,7 @@ def _cell(client: Client, lines: list[str]) -> str:
 def _try(client: Client, url: str) -> dict[str, list[str]]:
     """What is wrong, by wire; nothing if all is well."""
     try:
-        folder = _install(client)
+        folder = install(client)
     except subprocess.SubprocessError as exc:
         output = getattr(exc, "stderr", None) or str(exc)
         last = "not installed: " + output.strip().splitlines()[-1][:300]
@@ -79,7 +79,7 @@ def _try(client: Client, url: str) -> dict[str, list[str]]:
     return {wire: _drive(client, folder, wire, url) for wire in client.wires}
 
 
-def _install(client: Client) -> Path:
+def install(client: Client) -> Path:
     """The folder of the client's environment, which is made if it is missing or out of date."""
     folder = ENVIRONMENTS / re.sub(r"[^\w.-]+", "-", client.name).strip("-")
     ready = folder / "ready.json"

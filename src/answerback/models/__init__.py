@@ -1,0 +1,93 @@
+"""Tools for language models: the formats of OpenAI, Anthropic and Gemini, there and back.
+
+kit = to_openai(app)
+kit.tools                                  # the JSON to send
+kit.name_of(call_name)                     # the tool that the model means
+kit.arguments(call_name, call_arguments)   # the arguments that the tool wants
+kit.messages([(call_id, reply)])           # what the model gets
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .provider_rules import ANTHROPIC, GEMINI, OPENAI, OPENAI_RESPONSES
+from .provider_tools import ConversionReport, ModelTools, Strict, ToolReport
+from .schema_conversion import Converted
+from .tool_entries import ToolEntry
+
+__all__ = [
+    "ConversionReport",
+    "ModelTools",
+    "ToolReport",
+    "to_anthropic",
+    "to_gemini",
+    "to_openai",
+    "to_openai_responses",
+]
+
+
+def to_openai(tools: Any, *, strict: Strict = False, functions: bool = False) -> ModelTools:
+    """Convert a set of tools for Chat Completions.
+
+    *tools* is an App, a list of MCP tools of any library, or the result of `tools/list`. *strict*
+    asks for strict schemas, of all tools or of those named, where nothing is lost. *functions*
+    writes the first form of the API, `functions` and the role "function".
+    """
+    write = _function if functions else _openai_tool
+    return ModelTools(tools, OPENAI, write, strict=strict, functions=functions)
+
+
+def to_openai_responses(tools: Any, *, strict: Strict = False) -> ModelTools:
+    """Convert a set of tools for OpenAI's Responses API; the arguments are those of `to_openai`."""
+    return ModelTools(tools, OPENAI_RESPONSES, _responses_tool, strict=strict)
+
+
+def to_anthropic(tools: Any, *, strict: Strict = False) -> ModelTools:
+    """Convert a set of tools for Anthropic's Messages API; the arguments are as in `to_openai`."""
+    return ModelTools(tools, ANTHROPIC, _anthropic_tool, strict=strict)
+
+
+def to_gemini(tools: Any) -> ModelTools:
+    """Convert a set of tools for the Gemini API: its function declarations.
+
+    Gemini has no strict tools; the mode VALIDATED of the request is the nearest.
+    """
+    return ModelTools(tools, GEMINI, _gemini_declaration)
+
+
+def _function(name: str, tool: ToolEntry, converted: Converted, strict: bool) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": name}
+    if tool.description:
+        function["description"] = tool.description
+    function["parameters"] = converted.schema
+    return function | {"strict": True} if strict else function
+
+
+def _openai_tool(name: str, tool: ToolEntry, converted: Converted, strict: bool) -> dict[str, Any]:
+    return {"type": "function", "function": _function(name, tool, converted, strict)}
+
+
+def _responses_tool(
+    name: str, tool: ToolEntry, converted: Converted, strict: bool
+) -> dict[str, Any]:
+    # Without the member the API makes the schema strict by itself.
+    return {"type": "function", **_function(name, tool, converted, strict), "strict": strict}
+
+
+def _anthropic_tool(
+    name: str, tool: ToolEntry, converted: Converted, strict: bool
+) -> dict[str, Any]:
+    members: dict[str, Any] = {"name": name}
+    if tool.description:
+        members["description"] = tool.description
+    members["input_schema"] = converted.schema
+    return members | {"strict": True} if strict else members
+
+
+def _gemini_declaration(
+    name: str, tool: ToolEntry, converted: Converted, strict: bool
+) -> dict[str, Any]:
+    # The API requires a description.
+    declaration = {"name": name, "description": tool.description or tool.name}
+    return declaration | {"parametersJsonSchema": converted.schema}

@@ -1,0 +1,201 @@
+"""Plans that turn the arguments of a model back into the arguments of the tool.
+
+The conversion of a schema makes a plan wherever the provider's form of a value is not the tool's.
+None is the plan of a value that stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from ..errors import INVALID_ARGUMENTS, InvalidInput
+from .schema_facts import target
+
+KEY, VALUE = "key", "value"
+"""The members of a pair; a map is a list of pairs where a provider takes no maps."""
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "object": (dict,),
+    "array": (list,),
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "null": (type(None),),
+}
+
+
+class MemberPlan(msgspec.Struct, frozen=True):
+    """A property: its name in the tool's schema, and whether null means that it is left out."""
+
+    name: str
+    plan: Plan = None
+    null_is_absent: bool = False
+
+
+class ObjectPlan(msgspec.Struct, frozen=True):
+    members: dict[str, MemberPlan]
+
+
+class MapPlan(msgspec.Struct, frozen=True):
+    """A map; *pairs* says that the model writes it as a list of pairs."""
+
+    plan: Plan = None
+    pairs: bool = True
+
+
+class ArrayPlan(msgspec.Struct, frozen=True):
+    items: Plan = None
+    prefix: tuple[Plan, ...] = ()
+
+
+class TuplePlan(msgspec.Struct, frozen=True):
+    """A tuple that the model writes as an object with the members item0, item1…"""
+
+    plans: tuple[Plan, ...]
+    required: int
+
+
+class UnionPlan(msgspec.Struct, frozen=True):
+    """Alternatives: the converted schema of each, by which one is chosen, and its plan."""
+
+    branches: tuple[tuple[dict[str, Any], Plan], ...]
+
+
+class RefPlan(msgspec.Struct, frozen=True):
+    name: str
+
+
+Plan: TypeAlias = ObjectPlan | MapPlan | ArrayPlan | TuplePlan | UnionPlan | RefPlan | None
+
+
+class Decoder(msgspec.Struct, frozen=True):
+    """Decodes the arguments of one tool; *plans* and *defs* are those of its definitions."""
+
+    plan: Plan = None
+    plans: dict[str, Plan] = {}
+    defs: dict[str, Any] = {}
+
+    def decode(self, value: Any) -> Any:
+        """Return the arguments that the tool wants. *value* is not changed.
+
+        A value that does not fit the schema stays as it is, for the tool to refuse it.
+        """
+        return self._decode(value, self.plan)
+
+    def _decode(self, value: Any, plan: Plan) -> Any:
+        match plan:
+            case None:
+                return value
+            case RefPlan():
+                return self._decode(value, self._target(plan))
+            case ObjectPlan() if isinstance(value, dict):
+                return self._members(value, plan)
+            case MapPlan(inner) if isinstance(value, dict):
+                return {key: self._decode(each, inner) for key, each in value.items()}
+            case MapPlan(pairs=True) if isinstance(value, list):
+                return self._pairs(value, plan)
+            case ArrayPlan() if isinstance(value, list):
+                return [self._decode(each, _plan_at(plan, at)) for at, each in enumerate(value)]
+            case TuplePlan() if isinstance(value, dict):
+                return self._tuple(value, plan)
+            case UnionPlan(branches):
+                return self._chosen(value, branches)
+        return value
+
+    def _target(self, plan: Plan) -> Plan:
+        for _ in range(len(self.plans) + 1):
+            if not isinstance(plan, RefPlan):
+                return plan
+            plan = self.plans[plan.name]
+        # The definition is nothing but a reference to itself.
+        return None
+
+    def _members(self, value: dict[str, Any], plan: ObjectPlan) -> dict[str, Any]:
+        decoded = {}
+        for key, each in value.items():
+            member = plan.members.get(key) or MemberPlan(key)
+            if each is None and member.null_is_absent:
+                continue
+            decoded[member.name] = self._decode(each, member.plan)
+        return decoded
+
+    def _pairs(self, value: list[Any], plan: MapPlan) -> Any:
+        decoded: dict[str, Any] = {}
+        for pair in value:
+            if not isinstance(pair, dict) or pair.keys() != {KEY, VALUE}:
+                return value
+            if pair[KEY] in decoded:
+                message = f"the key {pair[KEY]!r} is in the list twice"
+                raise InvalidInput(message, code=INVALID_ARGUMENTS)
+            decoded[pair[KEY]] = self._decode(pair[VALUE], plan.plan)
+        return decoded
+
+    def _tuple(self, value: dict[str, Any], plan: TuplePlan) -> Any:
+        names = [item_name(at) for at in range(len(plan.plans))]
+        given = [at for at, name in enumerate(names) if value.get(name) is not None]
+        count = max(plan.required, given[-1] + 1 if given else 0)
+        if any(name not in value for name in names[:count]):
+            return value
+        return [self._decode(value[names[at]], plan.plans[at]) for at in range(count)]
+
+    def _chosen(self, value: Any, branches: tuple[tuple[dict[str, Any], Plan], ...]) -> Any:
+        for schema, plan in branches:
+            if fits(value, schema, self.defs):
+                return self._decode(value, plan)
+        return value
+
+
+def _plan_at(plan: ArrayPlan, at: int) -> Plan:
+    return plan.prefix[at] if at < len(plan.prefix) else plan.items
+
+
+def item_name(at: int) -> str:
+    """The member of an object that stands for an item of a tuple."""
+    return f"item{at}"
+
+
+def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any]) -> bool:
+    """Return whether *value* has the types and members of a converted schema."""
+    schema = target(schema, defs)
+    if "anyOf" in schema and not any(fits(value, each, defs) for each in schema["anyOf"]):
+        return False
+    if not has_type(value, schema.get("type")):
+        return False
+    if "const" in schema and not _equal(schema["const"], value):
+        return False
+    if "enum" in schema and not any(_equal(each, value) for each in schema["enum"]):
+        return False
+    if isinstance(value, dict):
+        return _members_fit(value, schema, defs)
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
+        return all(fits(each, schema["items"], defs) for each in value)
+    return True
+
+
+def has_type(value: Any, types: Any) -> bool:
+    if types is None:
+        return True
+    if isinstance(types, list):
+        return any(has_type(value, each) for each in types)
+    if isinstance(value, bool):
+        return bool(types == "boolean")
+    if types == "integer" and isinstance(value, float):
+        return value.is_integer()
+    return isinstance(value, _TYPES.get(types, (object,)))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
+
+
+def _members_fit(value: dict[str, Any], schema: Mapping[str, Any], defs: Mapping[str, Any]) -> bool:
+    properties = schema.get("properties", {})
+    if any(name not in value for name in schema.get("required", ())):
+        return False
+    if schema.get("additionalProperties") is False and not value.keys() <= properties.keys():
+        return False
+    return all(fits(value[name], properties[name], defs) for name in value.keys() & properties)

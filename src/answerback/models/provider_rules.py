@@ -1,0 +1,168 @@
+"""The published limits of the model providers on tool definitions, as dated data.
+
+A limit that a provider changes is changed here, with its date and its source.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Provider: TypeAlias = Literal["openai", "openai_responses", "anthropic", "gemini"]
+
+_OPENAI_GUIDE = "developers.openai.com/api/docs/guides/structured-outputs"
+_CLAUDE_GUIDE = "platform.claude.com/docs/en/build-with-claude/structured-outputs"
+_ANNOTATIONS = frozenset({"title", "description"})
+
+
+class NameRule(msgspec.Struct, frozen=True):
+    """The names that a provider accepts: a class of characters, a length, a first character."""
+
+    characters: str
+    length: int
+    first: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """The rule as a regular expression for the whole name."""
+        return f"(?=[{self.first or self.characters}])[{self.characters}]{{1,{self.length}}}"
+
+
+class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of JSON Schema that a provider accepts in one mode."""
+
+    strict: bool = False
+    """The provider makes sure that arguments match; a schema that cannot be kept is refused."""
+    keywords: frozenset[str] | None = None
+    """The constraints that are kept; others are told in the description. None keeps all."""
+    formats: frozenset[str] | None = None
+    """The values of `format` that are kept; None keeps all."""
+    all_required: bool = False
+    """Each property is required, and one that may be left out takes null instead."""
+    closed: bool = False
+    """`additionalProperties` is false in each object, so that maps are lists of pairs."""
+    one_of: bool = True
+    const: bool = True
+    """`const` is taken, and `enum` may hold true, false and null."""
+    tuples: bool = True
+    """`prefixItems` is taken; otherwise a tuple is an object with the members item0, item1…"""
+    recursion: bool = True
+    max_min_items: int | None = None
+    """The largest `minItems`; None for any."""
+    properties: NameRule | None = None
+
+
+class SetLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """The limits of the strict tools: on each schema, and on all of a request together."""
+
+    tools: int | None = None
+    """The strict tools of a request."""
+    optional: int | None = None
+    """The properties of a request that are not required."""
+    unions: int | None = None
+    """The properties of a request with a union of types."""
+    members: int | None = None
+    """The properties of one schema."""
+    depth: int | None = None
+    characters: int | None = None
+    """The names of properties and definitions and the values of enum and const of one schema."""
+    enum_values: int | None = None
+    large_enum: tuple[int, int] | None = None
+    """An enum of strings with more values than the first has at most the second in characters."""
+
+
+class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
+    """All rules of one provider, the date on which they were read, and where."""
+
+    provider: Provider
+    read_on: str
+    sources: tuple[str, ...]
+    names: NameRule
+    plain: SchemaRules
+    strict: SchemaRules | None = None
+    limits: SetLimits = SetLimits()
+    max_tools: int | None = None
+    images: frozenset[str] = frozenset()
+    """The media types of images that the result of a tool, or the message after it, takes."""
+    documents: frozenset[str] = frozenset()
+
+
+_OPENAI_STRICT = SchemaRules(
+    strict=True,
+    keywords=_ANNOTATIONS
+    | {"pattern", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"}
+    | {"minItems", "maxItems"},
+    formats=frozenset(
+        {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
+    ),
+    all_required=True,
+    closed=True,
+    one_of=False,
+    tuples=False,
+)
+_ANTHROPIC_STRICT = SchemaRules(
+    strict=True,
+    keywords=_ANNOTATIONS | {"minItems"},
+    formats=_OPENAI_STRICT.formats and _OPENAI_STRICT.formats | {"uri"},
+    closed=True,
+    one_of=False,
+    tuples=False,
+    recursion=False,
+    max_min_items=1,
+    properties=NameRule(r"a-zA-Z0-9_.\-", 64),
+)
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_PDF = frozenset({"application/pdf"})
+
+OPENAI = ProviderRules(
+    provider="openai",
+    read_on="2026-11-16",
+    sources=(_OPENAI_GUIDE, "openai 3.49.0: types/shared_params/function_definition.py"),
+    names=NameRule(r"a-zA-Z0-9_\-", 64),
+    plain=SchemaRules(),
+    strict=_OPENAI_STRICT,
+    limits=SetLimits(
+        members=5000,
+        depth=10,
+        characters=120_000,
+        enum_values=1000,
+        large_enum=(250, 15_000),
+    ),
+    max_tools=128,
+    images=_IMAGES,
+    documents=_PDF,
+)
+OPENAI_RESPONSES = msgspec.structs.replace(
+    OPENAI,
+    provider="openai_responses",
+    sources=(_OPENAI_GUIDE, "openai 3.49.0: types/responses/function_tool_param.py"),
+)
+ANTHROPIC = ProviderRules(
+    provider="anthropic",
+    read_on="2026-11-16",
+    sources=(_CLAUDE_GUIDE, "anthropic 2.8.0: lib/_parse/_transform.py"),
+    # The reference says 128 characters and older pages say 64: the shorter one is always right.
+    names=NameRule(r"a-zA-Z0-9_\-", 64),
+    plain=SchemaRules(properties=NameRule(r"a-zA-Z0-9_.\-", 64)),
+    strict=_ANTHROPIC_STRICT,
+    limits=SetLimits(tools=20, optional=24, unions=16),
+    images=_IMAGES,
+    documents=_PDF,
+)
+GEMINI = ProviderRules(
+    provider="gemini",
+    read_on="2026-11-16",
+    sources=("google-genai 3.1.0: types.py, FunctionDeclaration and response_json_schema",),
+    # The Python types say 128 characters, the REST reference of Vertex AI says 64.
+    names=NameRule(r"a-zA-Z0-9_.\-", 64, first="a-zA-Z_"),
+    plain=SchemaRules(
+        keywords=_ANNOTATIONS | {"minItems", "maxItems", "minimum", "maximum"},
+        formats=frozenset({"date-time", "date", "time"}),
+        one_of=False,
+        const=False,
+        properties=NameRule("a-zA-Z0-9_", 64, first="a-zA-Z_"),
+    ),
+    images=frozenset({"image/png", "image/jpeg", "image/webp"}),
+    documents=_PDF,
+)

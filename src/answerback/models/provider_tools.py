@@ -1,0 +1,212 @@
+"""ModelTools: a set of tools in the form of one provider, and the way back from the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, TypeAlias
+
+import msgspec
+
+from ..errors import INVALID_ARGUMENTS, TOOL_NOT_FOUND, InvalidInput, NotFound
+from .argument_plans import Decoder
+from .provider_names import fitting_names
+from .provider_rules import Provider, ProviderRules
+from .reply_parts import parts_for
+from .result_messages import (
+    CallResult,
+    anthropic_block,
+    function_message,
+    gemini_part,
+    openai_media_message,
+    openai_message,
+    responses_item,
+)
+from .schema_conversion import Converted, convert_schema
+from .schema_keywords import SchemaRefused
+from .strict_limits import StrictLimits
+from .tool_entries import ToolEntry, read_tools
+
+Strict: TypeAlias = bool | Collection[str]
+
+
+class ToolReport(msgspec.Struct, frozen=True):
+    """The conversion of one tool: its names, whether it is strict, and what had to change."""
+
+    tool: str
+    name: str
+    """The name that the model sees."""
+    strict: bool
+    reason: str | None
+    """The reason why the tool is not strict although it was asked for."""
+    changes: tuple[str, ...] = ()
+
+
+class ConversionReport(msgspec.Struct, frozen=True):
+    """The conversion of all tools, by the rules that were read on a day; `str` prints it."""
+
+    provider: Provider
+    read_on: str
+    tools: tuple[ToolReport, ...]
+    warnings: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterable[str]:
+        yield f"{self.provider}, by the rules of {self.read_on}"
+        yield from (f"warning: {each}" for each in self.warnings)
+        for tool in self.tools:
+            name = tool.tool if tool.tool == tool.name else f"{tool.tool} as {tool.name}"
+            why = f": not strict, {tool.reason}" if tool.reason else ""
+            yield name + (": strict" if tool.strict else why)
+            yield from (f"  {each}" for each in tool.changes)
+
+
+class ModelTools:
+    """A set of tools in the form of one provider.
+
+    `tools` is the JSON to send. `name_of` and `arguments` turn a call of the model into a call of
+    the tool, and `messages` turns the replies into what the model gets. `report` says what had to
+    change.
+    """
+
+    def __init__(
+        self,
+        tools: Any,
+        rules: ProviderRules,
+        write: Callable[[str, ToolEntry, Converted, bool], dict[str, Any]],
+        *,
+        strict: Strict = False,
+        functions: bool = False,
+    ) -> None:
+        found = read_tools(tools)
+        entries = [each for each in found if each.for_model]
+        names = fitting_names([each.name for each in entries], rules.names)
+        self.rules = rules
+        self._functions = functions
+        self._tools = {new: name for name, new in names.items()}
+        self._decoders: dict[str, Decoder] = {}
+        self.tools: list[dict[str, Any]] = []
+        reports = []
+        limits = StrictLimits(rules.limits)
+        wanted = _wanted(strict, entries)
+        for entry in entries:
+            made, is_strict, reason = _converted(entry, rules, limits, strict=entry.name in wanted)
+            name = names[entry.name]
+            self._decoders[name] = made.decoder
+            self.tools.append(write(name, entry, made, is_strict))
+            reports.append(ToolReport(entry.name, name, is_strict, reason, made.changes))
+        warnings = tuple(_warnings(found, entries, rules))
+        self.report = ConversionReport(rules.provider, rules.read_on, tuple(reports), warnings)
+
+    def name_of(self, provider_name: str) -> str:
+        """Return the tool's own name; raises NotFound for a name that the model made up."""
+        if provider_name not in self._tools:
+            hint = f"the tools are {', '.join(self._tools)}"
+            raise NotFound(f"Unknown tool: {provider_name}", TOOL_NOT_FOUND, hint=hint)
+        return self._tools[provider_name]
+
+    def arguments(
+        self, provider_name: str, raw: str | bytes | Mapping[str, Any] | None
+    ) -> dict[str, Any]:
+        """Return the arguments that the tool wants, from those that the model sent.
+
+        *raw* is JSON text or an object. Raises InvalidInput if it is neither.
+        """
+        self.name_of(provider_name)
+        decoded = self._decoders[provider_name].decode(_object(raw))
+        return dict(decoded)
+
+    def message(self, call_id: str | None, reply: Any, *, name: str = "") -> dict[str, Any]:
+        """Return the result of one call: a message, an item, a block or a part.
+
+        *name* is the name in the model's call, which Gemini and the old `functions` need.
+        Images are in it where the provider takes them; in Chat Completions `messages` adds them.
+        """
+        return self._written(self._result(call_id, reply, name))
+
+    def messages(self, results: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
+        """Return all that follows the calls of one answer of the model.
+
+        Each of *results* is `(call_id, reply)` or `(call_id, reply, name)`.
+        """
+        found = [self._result(*each) for each in results]
+        written = [self._written(each) for each in found]
+        match self.rules.provider:
+            case "openai":
+                return [*written, *openai_media_message(found)]
+            case "anthropic":
+                return [{"role": "user", "content": written}] if written else []
+            case "gemini":
+                return [{"role": "user", "parts": written}] if written else []
+        return written
+
+    def _result(self, call_id: str | None, reply: Any, name: str = "") -> CallResult:
+        if not name and (self._functions or self.rules.provider == "gemini"):
+            raise TypeError(
+                "name= is missing: this provider finds the call of a result by its name"
+            )
+        return CallResult(call_id, name, parts_for(reply, self.rules))
+
+    def _written(self, result: CallResult) -> dict[str, Any]:
+        match self.rules.provider:
+            case "openai":
+                return function_message(result) if self._functions else openai_message(result)
+            case "openai_responses":
+                return responses_item(result)
+            case "anthropic":
+                return anthropic_block(result)
+            case "gemini":
+                return gemini_part(result)
+
+
+def _wanted(strict: Strict, entries: list[ToolEntry]) -> set[str]:
+    names = {each.name for each in entries}
+    if isinstance(strict, bool):
+        return names if strict else set()
+    wanted = {strict} if isinstance(strict, str) else set(strict)
+    if unknown := sorted(wanted - names):
+        raise ValueError(f"strict= names {unknown[0]!r}, which is not among the tools")
+    return wanted
+
+
+def _converted(
+    entry: ToolEntry, rules: ProviderRules, limits: StrictLimits, *, strict: bool
+) -> tuple[Converted, bool, str | None]:
+    """Return the converted tool, whether it is strict, and why it is not if it was asked for."""
+    reason = None
+    if strict and rules.strict is not None:
+        try:
+            made = convert_schema(entry.schema, rules.strict)
+            reason = limits.refusal(made.schema)
+        except SchemaRefused as exc:
+            reason = str(exc)
+        else:
+            if reason is None:
+                return made, True, None
+    return convert_schema(entry.schema, rules.plain), False, reason
+
+
+def _warnings(
+    found: list[ToolEntry], entries: list[ToolEntry], rules: ProviderRules
+) -> Iterable[str]:
+    for each in found:
+        if not each.for_model:
+            yield f"{each.name!r} is left out: only a widget may call it"
+    if rules.max_tools is not None and len(entries) > rules.max_tools:
+        yield f"{len(entries)} tools, and the provider takes {rules.max_tools} in a request"
+
+
+def _object(raw: str | bytes | Mapping[str, Any] | None) -> dict[str, Any]:
+    if isinstance(raw, str | bytes):
+        try:
+            # Models send no text at all for a tool without arguments.
+            raw = msgspec.json.decode(raw) if raw.strip() else {}
+        except (ValueError, RecursionError) as exc:
+            raise InvalidInput(f"the arguments are not JSON: {exc}", INVALID_ARGUMENTS) from None
+    if raw is None:
+        return {}
+    if not isinstance(raw, Mapping):
+        message = f"the arguments must be an object, not {type(raw).__name__}"
+        raise InvalidInput(message, INVALID_ARGUMENTS)
+    return dict(raw)

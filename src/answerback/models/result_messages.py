@@ -1,0 +1,131 @@
+"""The messages that bring the result of a tool back to a model, in the form of each provider."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ..content import Embedded, Image
+from .reply_parts import ReplyParts
+
+PREFIX = "Error: "
+"""The first word of a failure where a provider has no flag for it."""
+
+
+class CallResult(NamedTuple):
+    """The result of one call: the id and the name that the model sent, and the parts."""
+
+    call_id: str | None
+    name: str
+    parts: ReplyParts
+
+
+def openai_message(result: CallResult) -> dict[str, Any]:
+    """The message of a tool in Chat Completions, which is a text."""
+    text = _with_prefix(result.parts)
+    return {"role": "tool", "tool_call_id": result.call_id, "content": text}
+
+
+def function_message(result: CallResult) -> dict[str, Any]:
+    """The message of a function in the first form of Chat Completions."""
+    return {"role": "function", "name": result.name, "content": _with_prefix(result.parts)}
+
+
+def openai_media_message(results: Sequence[CallResult]) -> list[dict[str, Any]]:
+    """The message of the user with all images and documents; none if there are none.
+
+    It follows the messages of all calls: the provider refuses others between them.
+    """
+    content: list[dict[str, Any]] = []
+    for result in results:
+        images, documents = result.parts.images, result.parts.documents
+        if images or documents:
+            about = result.call_id or result.name
+            content.append({"type": "text", "text": f"From the result of the tool call {about}:"})
+        content += [
+            {"type": "image_url", "image_url": {"url": _image_url(each)}} for each in images
+        ]
+        content += [{"type": "file", "file": _file(each)} for each in documents]
+    return [{"role": "user", "content": content}] if content else []
+
+
+def responses_item(result: CallResult) -> dict[str, Any]:
+    """The item of a tool's result in the Responses API."""
+    parts = result.parts
+    text = _with_prefix(parts)
+    output: Any = text
+    if parts.images or parts.documents:
+        output = [
+            {"type": "input_text", "text": text},
+            *({"type": "input_image", "image_url": _image_url(each)} for each in parts.images),
+            *({"type": "input_file", **_file(each)} for each in parts.documents),
+        ]
+    return {"type": "function_call_output", "call_id": result.call_id, "output": output}
+
+
+def anthropic_block(result: CallResult) -> dict[str, Any]:
+    """The block of a tool's result in Anthropic's Messages API."""
+    parts = result.parts
+    content = [
+        {"type": "text", "text": parts.text},
+        *({"type": "image", "source": _anthropic_source(each)} for each in parts.images),
+        *(
+            {"type": "document", "source": _base64_source(each.mime, each.blob)}
+            for each in parts.documents
+        ),
+    ]
+    block = {"type": "tool_result", "tool_use_id": result.call_id, "content": content}
+    return block | {"is_error": True} if parts.failed else block
+
+
+def gemini_part(result: CallResult) -> dict[str, Any]:
+    """The part of a tool's result in the Gemini API."""
+    parts = result.parts
+    output = parts.text if parts.data is msgspec.UNSET else parts.data
+    response: dict[str, Any] = {
+        "name": result.name,
+        "response": {"error" if parts.failed else "output": output},
+    }
+    if result.call_id is not None:
+        response = {"id": result.call_id, **response}
+    media = [
+        *((each.mime, each.data) for each in parts.images),
+        *((each.mime, each.blob) for each in parts.documents),
+    ]
+    if media:
+        response["parts"] = [
+            {"inlineData": {"mimeType": mime, "data": _base64(data)}} for mime, data in media
+        ]
+    return {"functionResponse": response}
+
+
+def _with_prefix(parts: ReplyParts) -> str:
+    is_marked = not parts.failed or parts.text.startswith(PREFIX)
+    return parts.text if is_marked else PREFIX + parts.text
+
+
+def _image_url(image: Image) -> str:
+    return image.url or f"data:{image.mime};base64,{_base64(image.data)}"
+
+
+def _anthropic_source(image: Image) -> dict[str, Any]:
+    if image.url is not None:
+        return {"type": "url", "url": image.url}
+    return _base64_source(image.mime, image.data)
+
+
+def _base64_source(mime: str | None, data: bytes | None) -> dict[str, Any]:
+    return {"type": "base64", "media_type": mime, "data": _base64(data)}
+
+
+def _file(document: Embedded) -> dict[str, Any]:
+    name = document.uri.rpartition("/")[2] or "document"
+    data = f"data:{document.mime};base64,{_base64(document.blob)}"
+    return {"filename": name, "file_data": data}
+
+
+def _base64(data: bytes | None) -> str:
+    return b64encode(data or b"").decode()

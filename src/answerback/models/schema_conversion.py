@@ -1,0 +1,335 @@
+"""Converts the schema of a tool's arguments into the part of JSON Schema that a provider takes.
+
+Each conversion makes a new schema, a list of what had to change, and the decoder that turns the
+arguments of the model back.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import msgspec
+
+from .argument_plans import (
+    KEY,
+    VALUE,
+    ArrayPlan,
+    Decoder,
+    MapPlan,
+    MemberPlan,
+    ObjectPlan,
+    Plan,
+    RefPlan,
+    TuplePlan,
+    UnionPlan,
+    item_name,
+)
+from .provider_names import fitting_names
+from .provider_rules import SchemaRules
+from .schema_facts import (
+    CONTAINERS,
+    Schema,
+    allows_null,
+    merged,
+    told_apart,
+    type_of_value,
+    types_of,
+)
+from .schema_keywords import ROOT, Conversion, SchemaRefused, annotated, mixes_null, or_null
+
+_DRAFT = frozenset({"$schema", "$id", "$comment", "$anchor"})
+
+
+class Converted(msgspec.Struct, frozen=True):
+    """A schema to send, the decoder of arguments that follow it, and what had to change."""
+
+    schema: dict[str, Any]
+    decoder: Decoder
+    changes: tuple[str, ...] = ()
+
+
+def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
+    """Convert the schema of arguments; in a strict mode it raises SchemaRefused."""
+    try:
+        state = Conversion(schema, rules)
+        return _with_all_keywords(state) if rules.keywords is None else _within_keywords(state)
+    except (SchemaRefused, RecursionError) as exc:
+        why = f"{ROOT}: the schema is too deep" if isinstance(exc, RecursionError) else str(exc)
+        if rules.strict:
+            raise SchemaRefused(why) from None
+        return Converted({"type": "object", "properties": {}}, Decoder(), (why,))
+
+
+def _with_all_keywords(state: Conversion) -> Converted:
+    """Keep the schema but for its root, of which all providers want a plain object."""
+    schema = {key: deepcopy(each) for key, each in state.root.items() if key != "$schema"}
+    names = fitting_names(schema["properties"], state.rules.properties)
+    members = {}
+    for name, new in names.items():
+        if new != name:
+            state.changed(ROOT, f"{name!r} is called {new!r}")
+            members[new] = MemberPlan(name)
+    schema["properties"] = {names[name]: each for name, each in schema["properties"].items()}
+    if "required" in schema:
+        schema["required"] = [names.get(name, name) for name in schema["required"]]
+    plan = ObjectPlan(members) if members else None
+    return Converted(schema, Decoder(plan), tuple(state.changes))
+
+
+def _within_keywords(state: Conversion) -> Converted:
+    schema, plan = _object(state, state.root, ROOT)
+    if state.defs:
+        schema["$defs"] = state.defs
+    return Converted(schema, Decoder(plan, state.plans, state.defs), tuple(state.changes))
+
+
+def _node(state: Conversion, schema: Any, path: str) -> tuple[dict[str, Any], Plan]:
+    """Return the converted schema of a value, and its plan."""
+    state.count(path)
+    if schema is True or not isinstance(schema, Mapping):
+        schema = {}
+    if isinstance(schema.get("$ref"), str):
+        return _reference(state, schema, path)
+    schema = state.without_all_of(schema, path)
+    types = types_of(schema)
+    if schema.get("nullable") is True and types and "null" not in types:
+        schema["type"] = types = (*types, "null")
+    if branches := schema.get("anyOf") or schema.get("oneOf"):
+        return _union(state, schema, branches, path)
+    if len(types) > 1 and (CONTAINERS & set(types) or mixes_null(state, schema)):
+        return _union(state, schema, _by_type(schema, types), path)
+    if types == ("object",):
+        return _object(state, schema, path)
+    if types == ("array",):
+        return _array(state, schema, path)
+    if not types and state.rules.strict:
+        state.cannot(path, "takes a value of any type")
+    out = annotated(state, schema, path, types)
+    return (out | {"type": types[0] if len(types) == 1 else [*types]} if types else out), None
+
+
+def _reference(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any], Plan]:
+    pointer = schema["$ref"]
+    target = state.resolve(pointer, path)
+    rest = {key: each for key, each in schema.items() if key != "$ref" and key not in _DRAFT}
+    recursive = bool(target) and state.is_recursive(pointer)
+    if recursive and not state.rules.recursion:
+        state.cannot(path, f"refers to {pointer!r}, which contains itself")
+    if not recursive and (rest or not target):
+        return _node(state, {**target, **rest}, path)
+    name = _definition(state, pointer, target)
+    ref: dict[str, Any] = {"$ref": f"#/$defs/{name}"}
+    if rest:
+        # No provider takes keywords beside a reference.
+        ref = {**annotated(state, rest, path), "anyOf": [ref]}
+    return ref, RefPlan(name)
+
+
+def _definition(state: Conversion, pointer: str, target: Schema) -> str:
+    """Return the name of a definition; it is converted when it is first referred to."""
+    if pointer not in state.def_names:
+        wanted = re.sub(r"[^a-zA-Z0-9_.-]", "_", pointer.rpartition("/")[2]) or "root"
+        taken = set(state.def_names.values())
+        name = next(
+            each
+            for each in (wanted, *(f"{wanted}_{at}" for at in range(2, len(taken) + 3)))
+            if each not in taken
+        )
+        state.def_names[pointer] = name
+        state.defs[name], state.plans[name] = {}, None
+        converted, plan = _node(state, target, name)
+        state.defs[name].update(converted)
+        state.plans[name] = plan
+    return state.def_names[pointer]
+
+
+def _union(
+    state: Conversion, schema: Schema, branches: Sequence[Any], path: str
+) -> tuple[dict[str, Any], Plan]:
+    rest = {key: each for key, each in schema.items() if key not in ("anyOf", "oneOf")}
+    notes: dict[str, Any] = {
+        key: rest.pop(key) for key in ("title", "description", "default") if key in rest
+    }
+    found: list[tuple[dict[str, Any], Plan]] = []
+    for each in branches:
+        both = _with_base(state, rest, each, path)
+        converted = _node(state, both, path)
+        if converted not in found:
+            found.append(converted)
+    if "oneOf" in schema and not state.rules.one_of:
+        state.changed(path, "oneOf became anyOf")
+    out = annotated(state, notes, path)
+    if len(found) == 1 and "$ref" not in found[0][0]:
+        return {**found[0][0], **out}, found[0][1]
+    out["anyOf"] = [each for each, _ in found]
+    return out, _union_plan(state, found, path)
+
+
+def _with_base(state: Conversion, base: Schema, branch: Any, path: str) -> Any:
+    """Return an alternative with the keywords that stand beside all of them."""
+    base = {key: each for key, each in base.items() if key not in ("discriminator", "nullable")}
+    if not base or not isinstance(branch, Mapping):
+        return branch
+    if isinstance(pointer := branch.get("$ref"), str):
+        branch = state.resolve(pointer, path)
+    result = merged([branch, base])
+    if result is None:
+        state.cannot(path, "has keywords beside anyOf that cannot be put into each alternative")
+        return branch
+    return result
+
+
+def _union_plan(state: Conversion, found: Sequence[tuple[dict[str, Any], Plan]], path: str) -> Plan:
+    if all(state.is_plain(plan) for _, plan in found):
+        return None
+    for at, (one, plan) in enumerate(found):
+        for other, other_plan in found[:at]:
+            if plan != other_plan and not told_apart(one, other, state.defs):
+                state.cannot(path, "has alternatives that cannot be told apart")
+    return UnionPlan(tuple(found))
+
+
+def _object(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any], Plan]:
+    properties: Mapping[str, Any] = schema.get("properties") or {}
+    more = _further_properties(state, schema, path, is_root=path == ROOT)
+    if not properties and more is not False:
+        return _map(state, schema, more, path)
+    if more is not False and state.rules.closed:
+        state.cannot(path, "takes further properties beside those it names")
+    out = annotated(state, schema, path) | {"type": "object"}
+    names = fitting_names(properties, state.rules.properties)
+    members: dict[str, MemberPlan] = {}
+    out["properties"] = {}
+    for name, each in properties.items():
+        where = f"{path}.{name}"
+        converted, plan = _node(state, each, where)
+        optional = name not in schema.get("required", ())
+        absent = False
+        if optional and state.rules.all_required:
+            absent = _null_is_absent(state, each, where)
+            converted = converted if allows_null(each, state.document) else or_null(converted)
+        members[names[name]] = MemberPlan(name, None if state.is_plain(plan) else plan, absent)
+        out["properties"][names[name]] = converted
+    out["required"] = _required(state, schema, names, path)
+    if more is False or state.rules.closed:
+        out["additionalProperties"] = False
+    elif more is not None:
+        out["additionalProperties"] = _node(state, more, path)[0] or True
+    changed = {key: each for key, each in members.items() if each != MemberPlan(key)}
+    return out, ObjectPlan(changed) if changed else None
+
+
+def _further_properties(state: Conversion, schema: Schema, path: str, *, is_root: bool) -> Any:
+    """Return False for a closed object, the schema of its further members, or None for any."""
+    more = schema.get("additionalProperties", schema.get("unevaluatedProperties"))
+    if schema.get("patternProperties") and not (more is False and not schema.get("properties")):
+        state.cannot(path, "uses patternProperties beside other members")
+    if more is False:
+        return schema.get("patternProperties") is not None and None
+    if more is None and (schema.get("properties") or is_root) and state.rules.closed:
+        state.changed(path, "further properties cannot be sent")
+        return False
+    return None if more is True or more == {} else more
+
+
+def _null_is_absent(state: Conversion, schema: Any, path: str) -> bool:
+    """Return whether null stands for a property that is left out."""
+    if not allows_null(schema, state.document):
+        return True
+    if not isinstance(schema, Mapping) or "default" not in schema:
+        state.cannot(path, "may be null or left out, and strict mode has null for both")
+        return False
+    return schema["default"] is None
+
+
+def _required(state: Conversion, schema: Schema, names: Mapping[str, str], path: str) -> list[str]:
+    for name in schema.get("required", ()):
+        if name not in names:
+            state.cannot(path, f"requires {name!r}, which has no schema")
+    if state.rules.all_required:
+        return list(names.values())
+    return [names[name] for name in schema.get("required", ()) if name in names]
+
+
+def _map(state: Conversion, schema: Schema, more: Any, path: str) -> tuple[dict[str, Any], Plan]:
+    keys: Any = schema.get("propertyNames") or {"type": "string"}
+    patterns: Mapping[str, Any] = schema.get("patternProperties") or {}
+    if len(patterns) == 1:
+        [(pattern, more)] = patterns.items()
+        keys = {"type": "string", "pattern": pattern}
+    if more is None and state.rules.closed:
+        state.cannot(path, "takes an object with any members")
+    value, plan = _node(state, {} if more is None else more, f"{path}.*")
+    plan = None if state.is_plain(plan) else plan
+    if not state.rules.closed:
+        out = annotated(state, schema, path) | {"type": "object"}
+        if value:
+            out["additionalProperties"] = value
+        return out, None if plan is None else MapPlan(plan, pairs=False)
+    sizes = {"minProperties": "minItems", "maxProperties": "maxItems"}
+    listed = {sizes.get(key, key): each for key, each in schema.items()}
+    out = annotated(state, listed, path) | {"type": "array"}
+    out["items"] = {
+        "type": "object",
+        "properties": {KEY: _node(state, {"type": "string", **keys}, path)[0], VALUE: value},
+        "required": [KEY, VALUE],
+        "additionalProperties": False,
+    }
+    state.changed(path, "a map is sent as a list of pairs of key and value")
+    return out, MapPlan(plan)
+
+
+def _array(state: Conversion, schema: Schema, path: str) -> tuple[dict[str, Any], Plan]:
+    items = schema.get("items")
+    prefix = schema.get("prefixItems") or (items if isinstance(items, list) else None)
+    if prefix:
+        more = schema.get("additionalItems") if isinstance(items, list) else items
+        return _tuple(state, schema, prefix, more, path)
+    if state.rules.strict and (items is None or items is True or items == {}):
+        state.cannot(path, "takes items of any type")
+    out = annotated(state, schema, path) | {"type": "array"}
+    out["items"], plan = _node(state, items, f"{path}[]")
+    return out, None if state.is_plain(plan) else ArrayPlan(plan)
+
+
+def _tuple(
+    state: Conversion, schema: Schema, prefix: Sequence[Any], more: Any, path: str
+) -> tuple[dict[str, Any], Plan]:
+    found = [_node(state, each, f"{path}[{at}]") for at, each in enumerate(prefix)]
+    plans = tuple(None if state.is_plain(plan) else plan for _, plan in found)
+    if state.rules.tuples:
+        out = annotated(state, schema, path) | {"type": "array"}
+        out["prefixItems"] = [each for each, _ in found]
+        return out, ArrayPlan(None, plans) if any(plans) else None
+    count = len(prefix)
+    if more is not False and schema.get("maxItems", count + 1) > count:
+        state.cannot(path, "takes further items after those of a tuple")
+    required = min(schema.get("minItems", 0), count)
+    names = [item_name(at) for at in range(count)]
+    rest = {key: each for key, each in schema.items() if key not in ("minItems", "maxItems")}
+    out = annotated(state, rest, path) | {"type": "object"}
+    out["properties"] = {name: each for name, (each, _) in zip(names, found, strict=True)}
+    for at in range(required, count):
+        if allows_null(prefix[at], state.document):
+            state.cannot(f"{path}[{at}]", "may be null or left out")
+        out["properties"][names[at]] = or_null(found[at][0])
+    out["required"] = names
+    out["additionalProperties"] = False
+    state.changed(path, f"a tuple is sent as an object with the members {', '.join(names)}")
+    return out, TuplePlan(plans, required)
+
+
+def _by_type(schema: Schema, types: Sequence[str]) -> list[dict[str, Any]]:
+    """Return one alternative for each type of a schema with several."""
+    rest = {key: each for key, each in schema.items() if key not in ("type", "enum")}
+    rest = {key: each for key, each in rest.items() if key not in ("description", "title")}
+    branches = []
+    for each in types:
+        branch: dict[str, Any] = {"type": each} if each == "null" else {**rest, "type": each}
+        if each != "null" and "enum" in schema:
+            branch["enum"] = [value for value in schema["enum"] if type_of_value(value) == each]
+        branches.append(branch)
+    return branches

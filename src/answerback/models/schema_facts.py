@@ -1,0 +1,206 @@
+"""Facts about JSON Schemas that the conversion for a provider asks for; nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+
+Schema: TypeAlias = Mapping[str, Any]
+
+CONTAINERS = frozenset({"object", "array"})
+_OBJECT_WORDS = frozenset({"properties", "additionalProperties", "patternProperties", "required"})
+_ARRAY_WORDS = frozenset({"items", "prefixItems", "minItems", "maxItems"})
+
+
+def resolve(root: Schema, pointer: str) -> Schema:
+    """Return the schema that a `$ref` within the document points to; raises LookupError."""
+    if not pointer.startswith("#"):
+        raise LookupError(pointer)
+    if "%" in pointer:
+        from urllib.parse import unquote
+
+        pointer = unquote(pointer)
+    found: Any = root
+    for part in pointer[1:].split("/")[1:]:
+        key = part.replace("~1", "/").replace("~0", "~")
+        found = found[int(key)] if isinstance(found, list) else found[key]
+    return found if isinstance(found, Mapping) else {}
+
+
+def _found(root: Schema, pointer: str) -> Schema:
+    """Return the schema at *pointer*, or an empty one if there is none."""
+    try:
+        return resolve(root, pointer)
+    except (LookupError, TypeError, ValueError):
+        return {}
+
+
+def inner_schemas(schema: Any) -> Iterator[Any]:
+    """Yield all values below *schema*, itself included, that are objects."""
+    if isinstance(schema, Mapping):
+        yield schema
+        for value in schema.values():
+            yield from inner_schemas(value)
+    elif isinstance(schema, list | tuple):
+        for value in schema:
+            yield from inner_schemas(value)
+
+
+def is_recursive(root: Schema, pointer: str) -> bool:
+    """Return whether the definition at *pointer* refers to itself, through others or not."""
+    seen: set[str] = set()
+    waiting = _refs(_found(root, pointer))
+    while waiting:
+        each = waiting.pop()
+        if each == pointer:
+            return True
+        if each not in seen:
+            seen.add(each)
+            waiting += _refs(_found(root, each))
+    return False
+
+
+def _refs(schema: Schema) -> list[str]:
+    return [each["$ref"] for each in inner_schemas(schema) if isinstance(each.get("$ref"), str)]
+
+
+def types_of(schema: Schema) -> tuple[str, ...]:
+    """Return the types that a schema names or implies; none if it takes any value."""
+    types = schema.get("type")
+    if isinstance(types, str):
+        return (types,)
+    if isinstance(types, Sequence) and types:
+        return tuple(types)
+    if "const" in schema:
+        return (type_of_value(schema["const"]),)
+    if schema.get("enum"):
+        return tuple(dict.fromkeys(map(type_of_value, schema["enum"])))
+    if not _OBJECT_WORDS.isdisjoint(schema):
+        return ("object",)
+    return ("array",) if not _ARRAY_WORDS.isdisjoint(schema) else ()
+
+
+def type_of_value(value: Any) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+    return "object" if isinstance(value, Mapping) else "array"
+
+
+def allows_null(schema: Any, root: Schema, seen: frozenset[str] = frozenset()) -> bool:
+    if schema is True or schema == {}:
+        return True
+    if not isinstance(schema, Mapping):
+        return False
+    if isinstance(pointer := schema.get("$ref"), str):
+        return pointer not in seen and allows_null(_found(root, pointer), root, seen | {pointer})
+    if branches := schema.get("anyOf") or schema.get("oneOf"):
+        return any(allows_null(each, root, seen) for each in branches)
+    if schema.get("nullable") is True:
+        return True
+    types = types_of(schema)
+    if "enum" in schema and None not in schema["enum"]:
+        return False
+    return not types or "null" in types
+
+
+def merged(schemas: Sequence[Schema]) -> dict[str, Any] | None:
+    """Return one schema that means the same as all of *schemas* together; None if none is known."""
+    result: dict[str, Any] = {}
+    if sum(each.get("additionalProperties") is False for each in schemas) not in (0, len(schemas)):
+        own = [each for each in schemas if each.get("additionalProperties") is False]
+        others = {name for each in schemas for name in each.get("properties", {})}
+        if any(others - each.get("properties", {}).keys() for each in own):
+            return None
+    for schema in schemas:
+        for keyword, value in schema.items():
+            if keyword == "required":
+                result[keyword] = list(dict.fromkeys([*result.get(keyword, ()), *value]))
+            elif keyword in ("properties", "$defs", "definitions"):
+                both = result.get(keyword, {}).keys() & value.keys()
+                if any(result[keyword][name] != value[name] for name in both):
+                    return None
+                result[keyword] = {**result.get(keyword, {}), **value}
+            elif keyword in ("title", "description", "default", "examples"):
+                result.setdefault(keyword, value)
+            elif result.setdefault(keyword, value) != value:
+                return None
+    return result
+
+
+def alternatives_merged(base: Schema, branches: Sequence[Schema]) -> dict[str, Any]:
+    """Return one object schema that takes whatever one of the alternatives takes, and more."""
+    properties: dict[str, list[Any]] = {}
+    for schema in [base, *branches]:
+        for name, value in (schema.get("properties") or {}).items():
+            found = properties.setdefault(name, [])
+            if value not in found:
+                found.append(value)
+    common = set.intersection(*(set(each.get("required", ())) for each in branches))
+    required = [name for name in properties if name in common or name in base.get("required", ())]
+    result = {**base, "type": "object"}
+    result["properties"] = {
+        name: found[0] if len(found) == 1 else {"anyOf": found}
+        for name, found in properties.items()
+    }
+    result["required"] = required
+    if all(each.get("additionalProperties") is False for each in branches):
+        result["additionalProperties"] = False
+    return result
+
+
+def told_apart(one: Schema, other: Schema, defs: Schema, depth: int = 6) -> bool:
+    """Return whether no value fits both of two converted schemas."""
+    one, other = target(one, defs), target(other, defs)
+    if depth == 0:
+        return False
+    for first, second in ((one, other), (other, one)):
+        if "anyOf" in first:
+            return all(told_apart(each, second, defs, depth - 1) for each in first["anyOf"])
+    types, others = _wide_types(one), _wide_types(other)
+    if types and others and not types & others:
+        return True
+    values, other_values = _values(one), _values(other)
+    if values is not None and other_values is not None:
+        return not values & other_values
+    return types == others == {"object"} and _objects_told_apart(one, other, defs, depth)
+
+
+def target(schema: Schema, defs: Schema) -> Schema:
+    """Follow `$ref` to a definition; one that leads back to itself takes any value."""
+    for _ in range(len(defs) + 1):
+        if "$ref" not in schema:
+            return schema
+        schema = defs.get(schema["$ref"].rpartition("/")[2], {})
+    return {}
+
+
+def _wide_types(schema: Schema) -> set[str]:
+    return {"number" if each == "integer" else each for each in types_of(schema)}
+
+
+def _values(schema: Schema) -> set[bytes] | None:
+    if "const" in schema:
+        return {msgspec.json.encode(schema["const"])}
+    return {msgspec.json.encode(each) for each in schema["enum"]} if "enum" in schema else None
+
+
+def _objects_told_apart(one: Schema, other: Schema, defs: Schema, depth: int) -> bool:
+    members, others = one.get("properties", {}), other.get("properties", {})
+    required, also_required = set(one.get("required", ())), set(other.get("required", ()))
+    if other.get("additionalProperties") is False and required - others.keys():
+        return True
+    if one.get("additionalProperties") is False and also_required - members.keys():
+        return True
+    both = required & also_required & members.keys() & others.keys()
+    return any(told_apart(members[name], others[name], defs, depth - 1) for name in sorted(both))

@@ -1,0 +1,81 @@
+"""Reads sets of tools: an App, the result of `tools/list`, or objects and dicts of any library."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from ..registry import Registry
+
+_SCHEMA_NAMES = ("input_schema", "inputSchema", "parameters")
+"""The member with the schema of the arguments: of SDK 2, of MCP and SDK 1, of FastMCP's tools."""
+
+
+class ToolEntry(msgspec.Struct, frozen=True):
+    """A tool as a model is told about it."""
+
+    name: str
+    description: str
+    schema: Mapping[str, Any]
+    for_model: bool = True
+    """False if only a widget may call the tool."""
+
+
+def read_tools(tools: Any) -> list[ToolEntry]:
+    """Return the tools of an App, of a list, of a mapping by name or of a `tools/list` result.
+
+    Raises TypeError for something else, and ValueError if two tools have the same name.
+    """
+    entries = [_entry(each) for each in _listed(tools)]
+    names = [each.name for each in entries]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"two tools have the name {twice[0]!r}; give one of them a prefix")
+    return entries
+
+
+def _listed(tools: Any) -> Iterable[Any]:
+    if isinstance(tools, Registry):
+        from ..mcp.listing import tool_entry
+        from ..versions import LATEST_STATEFUL
+
+        return [tool_entry(each, LATEST_STATEFUL) for each in tools.tools.values()]
+    if isinstance(tools, Mapping):
+        if "name" in tools and not isinstance(tools["name"], Mapping):
+            raise TypeError("tools should be a list; this is one tool, so write [tool]")
+        listed = tools.get("tools")
+        return listed if isinstance(listed, list) else list(tools.values())
+    listed = getattr(tools, "tools", None)
+    if isinstance(listed, list | tuple):
+        return listed
+    if hasattr(tools, "__await__"):
+        raise TypeError("tools should be a list, and this must be awaited first: await …")
+    if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
+        raise TypeError(f"tools should be an App or a list of tools, not {type(tools).__name__}")
+    return tools
+
+
+def _entry(tool: Any) -> ToolEntry:
+    name = _member(tool, "name")
+    schema: Any = next((found for key in _SCHEMA_NAMES if (found := _member(tool, key))), {})
+    if not isinstance(name, str) or not isinstance(schema, Mapping):
+        raise TypeError(f"{tool!r:.200} is no tool: it has no name, or its schema is no object")
+    text = _member(tool, "description") or _member(tool, "title") or ""
+    return ToolEntry(name, text, schema, _is_for_model(tool))
+
+
+def _member(tool: Any, name: str) -> Any:
+    return tool.get(name) if isinstance(tool, Mapping) else getattr(tool, name, None)
+
+
+def _is_for_model(tool: Any) -> bool:
+    meta = _member(tool, "_meta") or _member(tool, "meta")
+    if not isinstance(meta, Mapping):
+        return True
+    ui = meta.get("ui")
+    visibility = ui.get("visibility") if isinstance(ui, Mapping) else None
+    if isinstance(visibility, list | tuple):
+        return "model" in visibility
+    return meta.get("openai/visibility") != "private"

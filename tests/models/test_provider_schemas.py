@@ -1,0 +1,299 @@
+"""The tools that are sent follow the published rules of each provider."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.models.provider_checkers import CHECKERS
+
+from answerback import App
+from answerback.models import (
+    ModelTools,
+    to_anthropic,
+    to_gemini,
+    to_openai,
+    to_openai_responses,
+)
+
+ROOT = Path(__file__).parent.parent.parent
+LISTS = sorted((Path(__file__).parent / "tool_lists").glob("*.json"))
+EXAMPLES = sorted(
+    path.stem for path in (ROOT / "examples").glob("*.py") if "app.run()" in path.read_text()
+)
+CONVERSIONS: dict[str, Callable[[Any], ModelTools]] = {
+    "openai": to_openai,
+    "openai strict": lambda tools: to_openai(tools, strict=True),
+    "responses strict": lambda tools: to_openai_responses(tools, strict=True),
+    "anthropic": to_anthropic,
+    "anthropic strict": lambda tools: to_anthropic(tools, strict=True),
+    "gemini": to_gemini,
+}
+
+every_conversion = pytest.mark.parametrize("how", CONVERSIONS)
+
+
+def faults(kit: ModelTools) -> list[str]:
+    return CHECKERS[kit.rules.provider](kit.tools)
+
+
+def tool(schema: dict[str, Any], name: str = "t") -> dict[str, Any]:
+    return {"name": name, "description": "A tool.", "inputSchema": schema}
+
+
+def of(properties: dict[str, Any], *required: str, **more: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "required": [*required], **more}
+
+
+@every_conversion
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_every_tool_of_the_examples_follows_the_rules(
+    name: str, how: str, example: Callable[[str], App]
+) -> None:
+    app = example(name)
+
+    kit = CONVERSIONS[how](app)
+
+    assert len(kit.tools) == len(app.tools)
+    assert faults(kit) == []
+
+
+@every_conversion
+@pytest.mark.parametrize("path", LISTS, ids=lambda path: path.stem)
+def test_every_tool_of_a_real_server_follows_the_rules(path: Path, how: str) -> None:
+    tools = json.loads(path.read_text())
+
+    kit = CONVERSIONS[how](tools)
+
+    assert len(kit.tools) == len(tools)
+    assert faults(kit) == []
+
+
+@every_conversion
+def test_every_tool_of_the_app_with_all_cases_follows_the_rules(how: str, everything: App) -> None:
+    kit = CONVERSIONS[how](everything)
+
+    assert len(kit.tools) == len(everything.tools)
+    assert faults(kit) == []
+
+
+NODE = {
+    "type": "object",
+    "properties": {"value": {"type": "integer"}, "next": {"$ref": "#/$defs/Node"}},
+    "required": ["value"],
+    "additionalProperties": False,
+}
+SCHEMAS: dict[str, dict[str, Any]] = {
+    "no schema": {},
+    "an object alone": {"type": "object"},
+    "a root reference": {"$ref": "#/$defs/Node", "$defs": {"Node": NODE}},
+    "recursion": of({"node": {"$ref": "#/$defs/Node"}}, "node", **{"$defs": {"Node": NODE}}),
+    "root alternatives": {
+        "oneOf": [of({"a": {"type": "string"}}, "a"), of({"b": {"type": "integer"}}, "b")]
+    },
+    "root parts": {"allOf": [of({"a": {"type": "string"}}, "a"), of({"b": {"type": "integer"}})]},
+    "alternatives": of({"x": {"oneOf": [{"type": "string"}, {"type": "integer"}]}}, "x"),
+    "a reference with a description": of(
+        {"node": {"$ref": "#/$defs/Node", "description": "The first."}}, **{"$defs": {"Node": NODE}}
+    ),
+    "old definitions": of({"e": {"$ref": "#/definitions/E"}}, definitions={"E": {"enum": ["a"]}}),
+    "formats": of(
+        {"u": {"type": "string", "format": "uri"}, "t": {"type": "string", "format": "x"}}
+    ),
+    "defaults": of({"n": {"type": "integer", "default": 5}}),
+    "nullable": of({"n": {"type": ["integer", "null"], "default": None}}),
+    "nullable of OpenAPI": of({"n": {"type": "integer", "nullable": True, "default": None}}),
+    "an optional object": of({"o": of({"a": {"type": "string"}})}),
+    "an empty object": of({"o": {"type": "object", "properties": {}}}),
+    "a map": of({"m": {"type": "object", "additionalProperties": {"type": "integer"}}}),
+    "a map by pattern": of(
+        {"m": {"type": "object", "patternProperties": {"^x": {}}, "additionalProperties": False}}
+    ),
+    "a tuple": of(
+        {"t": {"type": "array", "prefixItems": [{"type": "string"}], "items": False, "minItems": 1}}
+    ),
+    "an old tuple": of({"t": {"type": "array", "items": [{"type": "string"}, {"type": "null"}]}}),
+    "an array of anything": of({"a": {"type": "array"}}),
+    "patterns": of({"p": {"type": "string", "pattern": "(?=a)b"}, "q": {"pattern": "^a+$"}}),
+    "constants": of({"c": {"const": True}, "d": {"const": "a"}, "e": {"enum": ["a", None, 1]}}),
+    "objects in an enum": of({"e": {"enum": [{"a": 1}, "b"]}}),
+    "bounds": of({"n": {"type": "integer", "exclusiveMinimum": 0, "maximum": 9}}),
+    "several types": of({"v": {"type": ["string", "object", "array"], "minLength": 1}}),
+    "conditions": of({"a": {"type": "string"}}, "a", **{"if": {"required": ["a"]}, "then": {}}),
+    "names": of({"a b": {"type": "string"}, "a/b": {"type": "string"}, "9": {"type": "string"}}),
+    "required without a schema": of({"a": {"type": "string"}}, "a", "b"),
+    "a reference to nowhere": of({"x": {"$ref": "#/$defs/Gone"}}),
+    "a reference to the web": of({"x": {"$ref": "https://example.com/x.json"}}),
+    "properties with the names of keywords": of(
+        {"properties": {"type": "string"}, "enum": {"type": "string"}, "$ref": {"type": "string"}}
+    ),
+    "dialects": of({}, **{"$schema": "http://json-schema.org/draft-07/schema#", "x-own": 1}),
+    "boolean schemas": of({"a": True, "b": False}),
+}
+
+
+@every_conversion
+@pytest.mark.parametrize("case", SCHEMAS)
+def test_any_schema_becomes_one_that_follows_the_rules(case: str, how: str) -> None:
+    given = tool(SCHEMAS[case])
+    before = deepcopy(given)
+
+    kit = CONVERSIONS[how]([given])
+
+    assert faults(kit) == []
+    assert given == before
+
+
+TEXT = {"type": "string"}
+PAIRS = {"type": "array", "items": of({"key": TEXT, "value": TEXT}, "key", "value")}
+
+
+def strict_report(schema: dict[str, Any], **more: Any) -> Any:
+    return to_openai([tool(schema)], strict=True, **more).report.tools[0]
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        (of({"a": {}}), "arguments.a: takes a value of any type"),
+        (of({"a": {"type": "array"}}), "arguments.a: takes items of any type"),
+        (of({"a": {"type": "object"}}), "arguments.a: takes an object with any members"),
+        (
+            of({"a": {"type": "string"}}, additionalProperties=True),
+            "arguments: takes further properties beside those it names",
+        ),
+        (
+            of({"a": {"type": ["string", "null"]}}),
+            "arguments.a: may be null or left out, and strict mode has null for both",
+        ),
+        (of({"a": {"type": "string", "not": {"const": "b"}}}), "arguments.a: uses not"),
+        (
+            of({"a": {"anyOf": [PAIRS, {"type": "object", "additionalProperties": TEXT}]}}),
+            "arguments.a: has alternatives that cannot be told apart",
+        ),
+    ],
+)
+def test_a_tool_that_would_lose_arguments_is_not_strict_and_the_report_says_why(
+    schema: dict[str, Any], reason: str
+) -> None:
+    report = strict_report(schema)
+
+    assert not report.strict
+    assert report.reason == reason
+
+
+def test_a_tool_that_is_not_strict_keeps_its_schema() -> None:
+    schema = of({"a": {"description": "Anything."}}, "a")
+
+    kit = to_openai([tool(schema)], strict=True)
+
+    assert kit.tools[0]["function"]["parameters"] == schema
+    assert "strict" not in kit.tools[0]["function"]
+
+
+def test_the_report_lists_each_change_by_its_path() -> None:
+    report = strict_report(of({"n": {"type": "string", "minLength": 2, "default": "ab"}}))
+
+    assert report.strict
+    assert report.changes == (
+        "arguments: further properties cannot be sent",
+        'arguments.n: the description says (minLength: 2, default: "ab")',
+    )
+
+
+def test_the_description_beside_a_reference_is_kept() -> None:
+    kit = to_openai([tool(SCHEMAS["a reference with a description"])], strict=True)
+
+    node = kit.tools[0]["function"]["parameters"]["properties"]["node"]
+    assert node == {
+        "description": "The first.",
+        "anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}],
+    }
+
+
+def test_strict_mode_can_be_asked_for_by_name() -> None:
+    tools = [tool(of({}), "one"), tool(of({}), "two")]
+
+    kit = to_openai(tools, strict=["two"])
+
+    assert [each.strict for each in kit.report.tools] == [False, True]
+    with pytest.raises(ValueError, match="strict= names 'three', which is not among the tools"):
+        to_openai(tools, strict=["three"])
+
+
+def test_only_as_many_tools_are_strict_as_the_provider_takes_in_a_request() -> None:
+    tools = [tool(of({}), f"tool{number}") for number in range(25)]
+
+    reports = to_anthropic(tools, strict=True).report.tools
+
+    assert [each.strict for each in reports] == [True] * 20 + [False] * 5
+    assert reports[20].reason == "21 strict tools in a request, and the provider takes 20"
+
+
+def test_the_optional_properties_of_all_strict_tools_are_counted_together() -> None:
+    ten = of({f"p{number}": {"type": "string"} for number in range(10)})
+
+    reports = to_anthropic([tool(ten, name) for name in "abc"], strict=True).report.tools
+
+    assert [each.strict for each in reports] == [True, True, False]
+
+
+def test_a_deep_schema_is_not_strict() -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(11):
+        schema = of({"x": schema}, "x", additionalProperties=False)
+
+    report = strict_report(schema)
+
+    assert report.reason == "11 levels of objects in a schema, and the provider takes 10"
+
+
+def test_too_many_tools_for_a_request_are_a_warning() -> None:
+    kit = to_openai([tool(of({}), f"tool{number}") for number in range(129)])
+
+    assert kit.report.warnings == ("129 tools, and the provider takes 128 in a request",)
+
+
+def test_responses_says_of_each_tool_whether_it_is_strict() -> None:
+    """Without the member the API makes a schema strict by itself."""
+    assert to_openai_responses([tool(of({}))]).tools[0]["strict"] is False
+
+
+def test_a_tool_that_only_a_widget_may_call_is_left_out_with_a_warning() -> None:
+    hidden = tool(of({}), "hidden") | {"_meta": {"ui": {"visibility": ["app"]}}}
+
+    kit = to_openai([hidden, tool(of({}), "shown")])
+
+    assert [each["function"]["name"] for each in kit.tools] == ["shown"]
+    assert kit.report.warnings == ("'hidden' is left out: only a widget may call it",)
+
+
+LOOP = {"A": {"$ref": "#/$defs/A"}, "B": {"anyOf": [{"$ref": "#/$defs/A"}, {"type": "object"}]}}
+WIDE: dict[str, Any] = {
+    f"D{at}": of({name: {"$ref": f"#/$defs/D{at + 1}", "description": name} for name in "ab"})
+    for at in range(30)
+} | {"D30": {"type": "string"}}
+SELF = {"N": {"type": "object", "anyOf": [{"$ref": "#/$defs/N"}, of({"a": {"type": "string"}})]}}
+HOSTILE = {
+    "a definition that is itself": of({"x": {"$ref": "#/$defs/B"}}, "x", **{"$defs": LOOP}),
+    "a definition that doubles with each level": of(
+        {"x": {"$ref": "#/$defs/D0"}}, "x", **{"$defs": WIDE}
+    ),
+    "alternatives that contain themselves": of({"x": {"$ref": "#/$defs/N"}}, **{"$defs": SELF}),
+    "a definition that refers to nowhere": of(
+        {"x": {"$ref": "#/$defs/M"}}, **{"$defs": {"M": of({"y": {"$ref": "#/$defs/Gone"}})}}
+    ),
+}
+
+
+@every_conversion
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_schema_is_converted_in_bounded_time(case: str, how: str) -> None:
+    kit = CONVERSIONS[how]([tool(HOSTILE[case])])
+
+    assert faults(kit) == []
+    assert kit.arguments("t", {"x": {"a": {}}}) == {"x": {"a": {}}}

@@ -1,0 +1,200 @@
+"""The message of a tool's result, in the form of each provider."""
+
+from __future__ import annotations
+
+import asyncio
+from base64 import b64encode
+from typing import Any
+
+import mcp_types
+import pytest
+
+from answerback import (
+    Annotations,
+    App,
+    Audio,
+    Embedded,
+    Image,
+    Link,
+    Reply,
+    Text,
+    failure,
+    success,
+)
+from answerback.models import to_anthropic, to_gemini, to_openai, to_openai_responses
+
+TOOLS = [{"name": "t", "inputSchema": {}}]
+PNG = Image(b"png", "image/png")
+PNG_BASE64 = b64encode(b"png").decode()
+PNG_URL = f"data:image/png;base64,{PNG_BASE64}"
+PDF = Embedded("file:///a.pdf", blob=b"pdf", mime="application/pdf")
+PDF_BASE64 = b64encode(b"pdf").decode()
+FAILED = failure("no city Osl", "CITY_UNKNOWN", {"near": ["Oslo"]}, hint="try Oslo")
+FAILED_TEXT = 'no city Osl\nDetails: {"near":["Oslo"]}\nHint: try Oslo'
+
+
+def chat_text(reply: Any) -> str:
+    content = to_openai(TOOLS).message("1", reply)["content"]
+    assert isinstance(content, str)
+    return content
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        (success("Done."), "Done."),
+        (success(data={"a": 1}), '{"a":1}'),
+        (success(data="a text"), "a text"),
+        (success("Seven.", 7), "Seven.\n7"),
+        (success('{"result": 7}', 7), "7"),
+        (success('{\n  "a": 1\n}', {"a": 1}), '{"a":1}'),
+        (Reply(), "Operation completed successfully"),
+        (FAILED, "Error: " + FAILED_TEXT),
+        (failure("Error: gone"), "Error: gone"),
+        (success(content=[Link("https://x.org/r", "report")]), "report: https://x.org/r"),
+        (success(content=[Embedded("file:///a.txt", text="a")]), "file:///a.txt:\na"),
+        (success(content=[Audio(b"wav", "audio/wav")]), "[audio: audio/wav, 3 bytes, not shown]"),
+        (
+            success(content=[Image(b"svg", "image/svg+xml")]),
+            "[image: image/svg+xml, 3 bytes, not shown]",
+        ),
+        ("a plain text", "a plain text"),
+        ({"content": [{"type": "text", "text": "a"}], "structuredContent": {"b": 2}}, 'a\n{"b":2}'),
+        ({"content": [{"type": "text", "text": "gone"}], "isError": True}, "Error: gone"),
+    ],
+)
+def test_a_model_gets_the_text_and_the_data_of_a_reply_once(reply: Any, text: str) -> None:
+    assert chat_text(reply) == text
+
+
+def test_a_block_for_the_user_alone_is_not_shown_to_the_model() -> None:
+    secret = Text("for the user", Annotations(audience=("user",)))
+
+    assert chat_text(success("for both", content=[secret])) == "for both"
+
+
+def test_the_result_of_an_sdk_is_read() -> None:
+    block = mcp_types.TextContent(type="text", text="gone")
+    result = mcp_types.CallToolResult(content=[block], is_error=True)
+
+    assert chat_text(result) == "Error: gone"
+
+
+def test_chat_completions_has_a_text_for_each_call_and_then_one_message_with_the_images() -> None:
+    results = [("1", success("A map.", content=[PNG])), ("2", success(content=[PDF]))]
+
+    messages = to_openai(TOOLS).messages(results)
+
+    assert messages == [
+        {"role": "tool", "tool_call_id": "1", "content": "A map."},
+        {"role": "tool", "tool_call_id": "2", "content": "Operation completed successfully"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "From the result of the tool call 1:"},
+                {"type": "image_url", "image_url": {"url": PNG_URL}},
+                {"type": "text", "text": "From the result of the tool call 2:"},
+                {
+                    "type": "file",
+                    "file": {
+                        "filename": "a.pdf",
+                        "file_data": f"data:application/pdf;base64,{PDF_BASE64}",
+                    },
+                },
+            ],
+        },
+    ]
+
+
+def test_responses_has_the_images_in_the_output() -> None:
+    kit = to_openai_responses(TOOLS)
+
+    assert kit.messages([("1", success("A map.", content=[PNG])), ("2", FAILED)]) == [
+        {
+            "type": "function_call_output",
+            "call_id": "1",
+            "output": [
+                {"type": "input_text", "text": "A map."},
+                {"type": "input_image", "image_url": PNG_URL},
+            ],
+        },
+        {"type": "function_call_output", "call_id": "2", "output": "Error: " + FAILED_TEXT},
+    ]
+
+
+def test_anthropic_has_the_images_in_the_result_and_a_flag_for_failures() -> None:
+    kit = to_anthropic(TOOLS)
+    source = {"type": "base64", "media_type": "image/png", "data": PNG_BASE64}
+    document = {"type": "base64", "media_type": "application/pdf", "data": PDF_BASE64}
+
+    assert kit.messages([("1", success("A map.", content=[PNG, PDF])), ("2", FAILED)]) == [
+        {
+            "role": "user",
+            "content": [
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "1",
+                    "content": [
+                        {"type": "text", "text": "A map."},
+                        {"type": "image", "source": source},
+                        {"type": "document", "source": document},
+                    ],
+                },
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "2",
+                    "content": [{"type": "text", "text": FAILED_TEXT}],
+                    "is_error": True,
+                },
+            ],
+        }
+    ]
+
+
+def test_gemini_has_the_data_as_it_is_and_failures_under_a_key_of_their_own() -> None:
+    kit = to_gemini(TOOLS)
+    results = [
+        ("1", success(data={"a": 1}), "t"),
+        (None, success("A map.", content=[PNG]), "t"),
+        ("3", FAILED, "t"),
+    ]
+    image = {"inlineData": {"mimeType": "image/png", "data": PNG_BASE64}}
+
+    [message] = kit.messages(results)
+
+    assert message["role"] == "user"
+    assert [each["functionResponse"] for each in message["parts"]] == [
+        {"id": "1", "name": "t", "response": {"output": {"a": 1}}},
+        {"name": "t", "response": {"output": "A map."}, "parts": [image]},
+        {"id": "3", "name": "t", "response": {"error": FAILED_TEXT}},
+    ]
+
+
+def test_gemini_needs_the_name_of_the_call() -> None:
+    with pytest.raises(TypeError, match="name= is missing"):
+        to_gemini(TOOLS).message("1", success("a"))
+
+
+def test_an_image_on_the_web_is_sent_by_its_address_where_the_provider_fetches_it() -> None:
+    reply = success(content=[Image(url="https://x.org/a.png")])
+
+    [block] = to_anthropic(TOOLS).messages([("1", reply)])[0]["content"]
+    gemini = to_gemini(TOOLS).message("1", reply, name="t")["functionResponse"]
+
+    assert block["content"][1]["source"] == {"type": "url", "url": "https://x.org/a.png"}
+    assert gemini["response"] == {"output": "image: https://x.org/a.png"}
+
+
+def test_the_reply_of_an_app_is_a_result() -> None:
+    app = App("calculator")
+
+    @app.tool
+    def divide(x: int, y: int) -> tuple[int, int]:
+        """Divide with a remainder."""
+        return divmod(x, y)
+
+    kit = to_openai(app, strict=True)
+    arguments = kit.arguments("divide", '{"x": 17, "y": 5}')
+    reply = asyncio.run(app.call(kit.name_of("divide"), **arguments))
+
+    assert kit.message("1", reply)["content"] == "[3,2]"
