@@ -65,6 +65,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     user: TaskUser | None = None
     wire: str = "memory"
     """The wire that the call came by."""
+    protocol: str = ""
+    """The version of MCP; empty on other wires."""
     caller: str = ""
     """The client's address, for the records of calls."""
     can: Abilities = Abilities()
