@@ -64,6 +64,7 @@ class TaskService:
         self._runner.use_loop()
         keeper = AnswerKeeper(call.peer)
         peer, call.peer = call.peer, cast("Any", keeper)
+        call.stage = "admit"
         try:
             outcome = await self._admit(call)
         finally:

@@ -202,7 +202,7 @@ class TaskRunner:
             caller=task.caller,
             request=peer.http,
             user=user,
-            admitted=True,
+            stage="run",
         )
         claim: dict[str, Any] = {"worker": self.worker, "fence": task.fence}
         try:
