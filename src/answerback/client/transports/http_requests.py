@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import msgspec
 
 from ...errors import needs_extra
-from ..faults import ConnectionLost, NoAnswer
+from ...stopped_clocks import clocks_stopped
+from ..faults import ConnectionLost, LoginError, NoAnswer
 from ..frames import MAX_FRAME
 
 with needs_extra("client"):
@@ -27,6 +28,8 @@ class AuthChallenge(msgspec.Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes
+    sent: str = ""
+    """The header `Authorization` of the request that was refused."""
 
 
 class ClientAuth(Protocol):
@@ -48,6 +51,7 @@ class HttpRequests:
         self.url = url
         self._headers = dict(headers or {})
         self._auth = auth
+        self.has_auth = auth is not None
         self._client: Any = None
         self.credentials: Mapping[str, str] = {}
         """The headers with credentials that were sent last."""
@@ -109,7 +113,8 @@ class HttpRequests:
                 url = self.url = moved
             elif response.status_code in (401, 403) and self._auth is not None:
                 challenge = await _challenge(response)
-                self.credentials = await _credentials(self._auth.challenged(challenge))
+                with clocks_stopped():
+                    self.credentials = await _credentials(self._auth.challenged(challenge))
             else:
                 return response
         raise NoAnswer("the server refused every login", code="UNAUTHENTICATED", may_have_run=False)
@@ -119,6 +124,8 @@ async def _credentials(asked: Awaitable[Mapping[str, str]]) -> Mapping[str, str]
     """The headers from the user's `auth`; an exception in there ends one request."""
     try:
         return await asked
+    except LoginError as exc:
+        raise NoAnswer(str(exc), code=exc.code, may_have_run=False) from None
     except Exception as exc:
         text = f"the login failed: {_reason(exc)}"
         raise NoAnswer(text, code="UNAUTHENTICATED", may_have_run=False) from exc
@@ -133,7 +140,9 @@ async def _challenge(response: Any) -> AuthChallenge:
         body = await response.aread()
     finally:
         await response.aclose()
-    return AuthChallenge(str(response.url), response.status_code, dict(response.headers), body)
+    sent = response.request.headers.get("authorization", "")
+    headers = dict(response.headers)
+    return AuthChallenge(str(response.url), response.status_code, headers, body, sent)
 
 
 def _moved_to(response: Any) -> str | None:
