@@ -24,6 +24,7 @@ from ..registry import Change
 from .eras import Era, StatefulEra
 from .faults import TIMED_OUT, ConnectionLost, NoAnswer
 from .frames import Incoming, Outgoing, Transport, decode_frame
+from .pausing import stops_for_logins
 from .user_handlers import OnProgress, UserHandlers
 
 _LOGGER = logging.getLogger("answerback.client")
@@ -93,7 +94,11 @@ class Exchange:
         try:
             async with asyncio.timeout(options.timeout) as clock:
                 waiting.clock = clock
-                await self._transport.send(outgoing)
+                if self._transport.may_log_in:
+                    with stops_for_logins(clock):
+                        await self._transport.send(outgoing)
+                else:
+                    await self._transport.send(outgoing)
                 return await answer
         except TimeoutError:
             self._cancel_request(id, method, "time-out")

@@ -24,6 +24,7 @@ from .faults import (
 )
 from .frames import Transport
 from .opening import LinkPlan, agree, initialize_or_discover
+from .pausing import stops_for_logins
 
 _ROUNDS = 10
 """How often a server may ask for input before it gives a result."""
@@ -62,8 +63,9 @@ class ServerLink:
                 return exchange
             await self._drop()
             try:
-                async with asyncio.timeout(self.plan.connect_timeout):
-                    return await self._open_any()
+                async with asyncio.timeout(self.plan.connect_timeout) as timeout:
+                    with stops_for_logins(timeout):
+                        return await self._open_any()
             except TimeoutError:
                 await self._drop()
                 seconds = self.plan.connect_timeout
@@ -125,8 +127,9 @@ class ServerLink:
 
     async def _open_within(self, seconds: float | None) -> Exchange:
         try:
-            async with asyncio.timeout(seconds):
-                return await self.open()
+            async with asyncio.timeout(seconds) as timeout:
+                with stops_for_logins(timeout):
+                    return await self.open()
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False) from None
         except TimeoutError:

@@ -29,6 +29,7 @@ from .listed import (
     RemoteTool,
     read_entries,
 )
+from .pausing import stops_for_logins
 from .results import KnownTool, known_tools
 from .targets import ServerEntry
 from .user_handlers import OnProgress
@@ -115,8 +116,9 @@ class RestServer:
         """Call a tool; a connection that fails and a time-out are failed replies."""
         body = {**(arguments or {}), **named}
         try:
-            async with asyncio.timeout(self._timeout):
-                return await self._call(name, body)
+            async with asyncio.timeout(self._timeout) as timeout:
+                with stops_for_logins(timeout):
+                    return await self._call(name, body)
         except TimeoutError:
             text = f"the server did not answer within {self._timeout:g} seconds"
             return failed_reply(NoAnswer(text, code=TIMED_OUT))

@@ -40,6 +40,7 @@ class StreamableHttp:
 
     def __init__(self, http: HttpRequests) -> None:
         self._http = http
+        self.may_log_in = http.has_auth
         self._session: str | None = None
         self._version: dict[str, str] = {}
         self._listening: asyncio.Task[None] | None = None
