@@ -43,7 +43,7 @@ def test_tools_have_the_prefix_of_their_server_and_each_server_fails_alone() -> 
     names, added, broken, failures = asyncio.run(run())
 
     assert names[0] == "one_add"
-    assert added.data == {"result": 3}
+    assert added.data == 3
     assert broken.error.code == "UNAVAILABLE"
     assert broken.error.details["may_have_run"] is False
     assert list(failures) == ["broken"]

@@ -51,7 +51,7 @@ def test_a_python_server_of_others_is_called(source: str) -> None:
         wrong = server.call("add", x="one")
 
     assert tools == ["add"]
-    assert reply.data == {"result": 3}
+    assert reply.data == 3
     assert not wrong.ok
 
 
@@ -139,7 +139,7 @@ def test_plain_rest_is_called_and_listed() -> None:
         replies = [server.call("add", x=1, y=2), server.call("missing"), server.call("nowhere")]
 
     assert tools[0] == "add"
-    assert replies[0].data == {"result": 3}
+    assert replies[0].data == 3
     assert [reply.error and reply.error.code for reply in replies[1:]] == [
         "NOT_FOUND",
         "TOOL_NOT_FOUND",

@@ -49,8 +49,8 @@ class ConnectOptions(TypedDict, total=False):
     cwd: str
     """The folder in which the child process starts."""
     output_schema: Literal["finding", "error"]
-    """Data that breaks the tool's output schema is a finding in the meta of the reply, or an
-    error; a finding by default."""
+    """Data that breaks the tool's output schema is a finding of the reply, or an error; a finding
+    by default."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
     """A file for all messages, or a function that gets the direction and each message."""
     elicit: Callable[[ElicitationRequest], Any]
@@ -161,7 +161,8 @@ def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> A
     if entry.transport == "rest":
         from .rest_server import RestServer
 
-        return RestServer(entry, options.get("auth"), options.get("timeout", 60.0))
+        strict = options.get("output_schema") == "error"
+        return RestServer(entry, options.get("auth"), options.get("timeout", 60.0), strict=strict)
     makers = make_transports(entry, options.get("auth"))
     if "tap" in options:
         from .tap import tapped

@@ -4,32 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import (
-    INPUT_REQUIRED,
-    INVALID_ARGUMENTS,
-    TOOL_NOT_FOUND,
-    UNKNOWN_ERROR,
-    AnswerbackError,
-    ToolError,
-)
-from ..mcp.jsonrpc import (
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    RESOURCE_NOT_FOUND,
-    URL_ELICITATION_REQUIRED,
-    RpcError,
-)
+from ..errors import AnswerbackError, InvalidInput, NotFound, ToolError
+from ..mcp.jsonrpc import RpcError
+from ..reading import read
 from ..reply import Reply, failure
 
 UNAVAILABLE = "UNAVAILABLE"
 TIMED_OUT = "TIMED_OUT"
-
-_CODES = {
-    INVALID_PARAMS: INVALID_ARGUMENTS,
-    METHOD_NOT_FOUND: "NOT_FOUND",
-    RESOURCE_NOT_FOUND: "NOT_FOUND",
-    URL_ELICITATION_REQUIRED: INPUT_REQUIRED,
-}
 
 
 class ConnectError(AnswerbackError):
@@ -88,22 +69,15 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
     """The reply for a call that got no result."""
     if isinstance(error, NoAnswer):
         return failure(error.message, error.code, error.details)
-    return failure(error.message, code_for(error), details_of(error))
+    body = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    return read({"jsonrpc": "2.0", "error": body})
 
 
 def raised_error(error: NoAnswer | RpcError) -> ToolError:
     """The exception for a list, a prompt or a completion that got no result."""
-    if isinstance(error, NoAnswer):
-        return ToolError(error.message, error.code, error.details)
-    return ToolError(error.message, code_for(error), details_of(error))
-
-
-def code_for(error: RpcError) -> str:
-    if error.code == INVALID_PARAMS and "unknown tool" in error.message.lower():
-        return TOOL_NOT_FOUND
-    return _CODES.get(error.code, UNKNOWN_ERROR)
-
-
-def details_of(error: RpcError) -> dict[str, Any]:
-    details = {"rpc_code": error.code}
-    return details if error.data is None else {**details, "data": error.data}
+    failed = failed_reply(error).error
+    assert failed is not None
+    raised = {"NOT_FOUND": NotFound, "INVALID_INPUT": InvalidInput}.get(failed.kind or failed.code)
+    return (raised or ToolError)(failed.message, failed.code, failed.details)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import MalformedReply, ToolError
 from ..mcp.jsonrpc import RpcError
+from ..reading import read
 from ..reply import Reply
 from .eras import ServerFacts
 from .exchange import RequestOptions
@@ -20,7 +21,7 @@ from .listed import (
     RemoteTool,
 )
 from .opening import LinkPlan
-from .results import INVALID_RESPONSE, resource_reply, tool_reply
+from .results import INVALID_RESPONSE, resource_reply
 from .server_lists import ServerLists
 from .user_handlers import OnProgress
 
@@ -67,12 +68,10 @@ class RemoteServer:
             result = await self._lists.call(name, given, self._options)
         except (NoAnswer, RpcError) as error:
             return failed_reply(error)
-        reply = tool_reply(result)
-        if "structuredContent" in result or name in self._lists.known:
-            known = await self._lists.known_tool(name, self._options)
-            if known is not None:
-                return known.checked(reply, result, strict=self._strict)
-        return reply
+        known = self._lists.known.get(name)
+        if known is None and "structuredContent" in result:
+            known = await self._lists.schema_of(name, self._options)
+        return read(result) if known is None else known.reply(result, strict=self._strict)
 
     async def read(self, uri: str) -> Reply[Any]:
         """Read a resource; its contents are embedded blocks of the reply."""

@@ -14,14 +14,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from ..dialects import HttpReply, read
-from ..dialects.detect import finished_dialect
-from ..errors import MalformedReply, ToolError, code_for_status
+from ..dialects import HttpReply
+from ..errors import ToolError
+from ..reading import read
 from ..reply import Reply, failure
 from ..versions import LATEST_STATEFUL
 from .eras import ServerFacts
 from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
-from .frames import decode_frame
 from .listed import (
     FilledPrompt,
     RemotePrompt,
@@ -30,7 +29,7 @@ from .listed import (
     RemoteTool,
     read_entries,
 )
-from .results import INVALID_RESPONSE, tool_reply
+from .results import KnownTool, known_tools
 from .targets import ServerEntry
 from .user_handlers import OnProgress
 
@@ -46,13 +45,21 @@ class RestServer:
     """A server whose tools are HTTP pages; it has no resources and no prompts."""
 
     def __init__(
-        self, entry: ServerEntry, auth: ClientAuth | None, timeout: float | None = 60.0
+        self,
+        entry: ServerEntry,
+        auth: ClientAuth | None,
+        timeout: float | None = 60.0,
+        *,
+        strict: bool = False,
     ) -> None:
         from .transports.http_requests import HttpRequests
 
         self._base = entry.url.rstrip("/")
         self._http = HttpRequests(self._base, entry.headers, auth)
         self._timeout = timeout
+        self._strict = strict
+        self._known: dict[str, KnownTool] = {}
+        """The tools of the list that was read last."""
         self._forms: dict[str, int] = {}
         """Which of the three forms of request a tool takes, once it is known."""
         self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self._base})
@@ -61,7 +68,7 @@ class RestServer:
         """Ask for the list of functions; raises ConnectError if the server cannot be reached."""
         self._http.open()
         try:
-            await self._get("/functions")
+            self._keep(await self._get("/functions"))
         except HttpRefused:
             pass  # The server has no list; its tools can be called all the same.
         except NoAnswer as exc:
@@ -74,17 +81,24 @@ class RestServer:
     async def tools(self) -> list[RemoteTool]:
         """The tools that `GET /functions` lists; none if there is no such page."""
         try:
-            found = msgspec.json.decode(await self._get("/functions"))
+            return self._keep(await self._get("/functions"))
         except HttpRefused as exc:
             if exc.status in _NO_PAGE:
                 return []
             raise raised_error(exc) from None
         except NoAnswer as exc:
             raise raised_error(exc) from None
-        except msgspec.DecodeError:
+
+    def _keep(self, page: bytes) -> list[RemoteTool]:
+        """The tools of a list, which are known from now on."""
+        try:
+            found = msgspec.json.decode(page)
+        except ValueError:
             return []
         listed = found.get("functions") if isinstance(found, dict) else found
-        return read_entries(listed if isinstance(listed, list) else [], RemoteTool)
+        tools = read_entries(listed if isinstance(listed, list) else [], RemoteTool)
+        self._known = known_tools(tools)
+        return tools
 
     async def resources(self) -> list[RemoteResource]:
         return []
@@ -143,9 +157,10 @@ class RestServer:
                 found = found or answer
                 continue
             self._forms[name] = number
-            return _reply(answer)
+            known = self._known.get(name)
+            return read(answer) if known is None else known.reply(answer, strict=self._strict)
         assert found is not None
-        return _reply(found)
+        return read(found)
 
     async def _get(self, path: str) -> bytes:
         async with self._http.stream("GET", _JSON, url=self._base + path) as response:
@@ -168,25 +183,3 @@ class RestServer:
 def _is_tools_reply(answer: HttpReply) -> bool:
     code = answer.header("x-error-code")
     return code is not None and code not in ("ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
-
-
-def _reply(answer: HttpReply) -> Reply[Any]:
-    """The reply in an HTTP response, in whichever form the server wrote it."""
-    try:
-        found = msgspec.json.decode(answer.body)
-    except ValueError:
-        found = None
-    if isinstance(found, dict) and found.get("jsonrpc") == "2.0":
-        message = decode_frame(answer.body)
-        if message is not None and message.error is not None:
-            return failed_reply(message.error.as_exception())
-        return tool_reply(found.get("result"))
-    # A text under `error` is how plain REST writes a failure; the status tells the rest.
-    is_plain = not isinstance(found, dict) or isinstance(found.get("error"), str)
-    dialect = None if is_plain else finished_dialect(found)
-    try:
-        return read(answer, dialect or "rest")
-    except MalformedReply as exc:
-        code = code_for_status(answer.status) or INVALID_RESPONSE
-        text = f"the reply (HTTP status {answer.status}) cannot be read: {exc}"
-        return failure(text, code if answer.status >= 400 else INVALID_RESPONSE)
