@@ -108,7 +108,9 @@ def _failed(
             # None hides the tool.
             call.tool = None if exc.reply is None else call.tool
             return exc.reply or _unknown_tool(call, tools)
-    return Reply(error=error_for(exc, call.name, masked, partial(story_of, call, began)))
+    shown_for = None if call.trial is None else call.trial.shown_for
+    story = partial(story_of, call, began)
+    return Reply(error=error_for(exc, call.name, masked, story, shown_for))
 
 
 async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
