@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from tests.fuzz.stdio_client import request, stdio_client
 from tests.mcp.official_tools import CONFORMANCE
-from tests.tasks.task_client import RpcFailure, TaskClient, run_with
+from tests.tasks.task_client import DECLARED, PREFIX, RpcFailure, TaskClient, run_with
 
 from answerback import App, Ask, Context, Limits, NotFound
 from answerback.auth import ApiKeys
@@ -483,3 +483,37 @@ def test_a_task_on_stdio_is_cancelled() -> None:
         cancelled = client.request("tasks/cancel", {"taskId": id})["result"]
 
     assert cancelled["status"] == "cancelled"
+
+
+def test_a_client_that_listens_is_notified_of_each_change_of_its_task() -> None:
+    meta = {
+        PREFIX + "protocolVersion": "2026-07-28",
+        PREFIX + "clientCapabilities": DECLARED,
+    }
+    with stdio_client(CONFORMANCE) as client:
+        call = {"name": "confirm_delete", "arguments": {"filename": "a.txt"}, "_meta": meta}
+        id = client.request("tools/call", call)["result"]["taskId"]
+        wanted = {"taskIds": [id, "somebody-elses"]}
+        listen = {"notifications": wanted, "_meta": meta}
+        client.send(request("listen", "subscriptions/listen", listen))
+        acknowledged = client.receive()["params"]["notifications"]
+        seen = []
+        while not seen or seen[-1]["status"] != "completed":
+            message = client.receive()
+            if message.get("method") == "notifications/tasks":
+                seen.append(message["params"])
+            if seen and "inputRequests" in seen[-1]:
+                answers = {
+                    key: {"action": "accept", "content": {"confirm": True}}
+                    for key in seen[-1]["inputRequests"]
+                }
+                params = {"taskId": id, "inputResponses": answers, "_meta": meta}
+                client.send(request("update", "tasks/update", params))
+
+    assert acknowledged == {"taskIds": [id]}
+    assert [each["status"] for each in seen if each["status"] != "working"] == [
+        "input_required",
+        "completed",
+    ]
+    assert seen[-1]["result"]["content"][0]["text"] == "Deleted a.txt"
+    assert {each["_meta"][PREFIX + "subscriptionId"] for each in seen} == {"listen"}
