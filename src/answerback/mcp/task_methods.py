@@ -16,7 +16,6 @@ from ..calls.handlers import Handlers
 from ..dialects import mcp as dialect
 from ..reply import Error
 from ..shape import RESULT
-from ..tasks.service import TaskService, task_service
 from ..tasks.task_record import Task, owner_of
 from ..versions import Version
 from .jsonrpc import (
@@ -34,6 +33,7 @@ from .server_info import ServerInfo
 
 if TYPE_CHECKING:
     from ..registry import Registry
+    from ..tasks.service import TaskService
 
 RELATED_TASK = PREFIX + "related-task"
 POLL_MS = 500
@@ -59,6 +59,9 @@ class TaskMethods:
 
     @property
     def service(self) -> TaskService:
+        # Imported at the first task: a client that does not ask for one need not wait for it.
+        from ..tasks.service import task_service
+
         return task_service(self._registry, self._handlers)
 
     async def answer(self, method: str, peer: McpPeer, raw: Params) -> bytes:
