@@ -264,3 +264,13 @@ def test_a_full_disk_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Pa
 
     store.add(_task(arguments=b"x" * 100_000), DEFAULT_TASK_LIMITS)
     assert len(store.page(None, None, 10)) == 2
+
+
+def test_a_store_knows_the_claims_of_a_worker(store: TaskStore) -> None:
+    store.add(_task(), DEFAULT_TASK_LIMITS)
+    task = _claim(store)
+
+    assert store.held("w1") == {task.id: task.fence}
+    assert store.held("w2") == {}
+    store.change(task.id, partial(transitions.cancelled, now=NOW))
+    assert store.held("w1") == {}

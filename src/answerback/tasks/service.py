@@ -50,7 +50,7 @@ class TaskService:
         if self._store.blocks:
             waits = self._waiters.__len__
             self._watch = TaskWatch(
-                self._store, self._runner, lambda: waits() > 0, self._wake, self._changed
+                self._store, self._runner, lambda: waits() > 0, self.wake, self._changed
             )
 
     async def create(
@@ -224,7 +224,8 @@ class TaskService:
         for listener in tuple(self._waiters.values()):
             listener(task.id)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
+        """Let everyone who waits for a task look at it again."""
         for listener in tuple(self._waiters.values()):
             listener(None)
 

@@ -58,7 +58,7 @@ _UNFINISHED = (
 _BUSY_SECONDS = 5.0
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Task).decode
+_records = msgspec.msgpack.Decoder(Task)
 
 
 class UnknownTaskFile(AnswerbackError):
@@ -122,6 +122,9 @@ class SQLiteStore:
         rows = self._read("SELECT record, lease FROM tasks WHERE worker <> ''")
         return [msgspec.structs.replace(_decode(record), lease=lease) for record, lease in rows]
 
+    def held(self, worker: str) -> dict[str, int]:
+        return dict(self._read("SELECT id, fence FROM tasks WHERE worker = ?", worker))
+
     def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
         query, values = "SELECT record FROM tasks WHERE 1", []
         if owner is not None:
@@ -140,6 +143,11 @@ class SQLiteStore:
 
     def version(self) -> int:
         return int(self._read("PRAGMA data_version")[0][0])
+
+    def notice_path(self) -> str:
+        # Opened first: the write-ahead log is there as long as a connection is open.
+        self.version()
+        return f"{self.path}-wal"
 
     def close(self) -> None:
         with self._lock:
@@ -231,6 +239,16 @@ def _change(connection: Connection, id: str, change: Change) -> Task | None:
     return changed
 
 
+def _decode(record: bytes) -> Task:
+    try:
+        task = _records.decode(record)
+    except msgspec.MsgspecError as exc:
+        raise UnknownTaskFile(f"a record of a task cannot be read: {exc}") from exc
+    if task.format > FORMAT:
+        raise UnknownTaskFile("a later version of Answerback wrote this task")
+    return task
+
+
 def _columns(task: Task) -> tuple[Any, ...]:
     return (task.state, task.worker, task.lease, task.fence, task.expires, _encode(task))
 
@@ -258,6 +276,3 @@ def _failures_explained(path: str) -> Iterator[None]:
         raise Unavailable(
             "The tasks cannot be read or written at the moment", retryable=True, retry_after=5
         ) from exc
-
-
-assert FORMAT == 1, "give records of an earlier format their new members when they are read"

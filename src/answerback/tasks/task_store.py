@@ -66,6 +66,9 @@ class TaskStore(Protocol):
     def running(self) -> list[Task]:
         """All tasks that a worker has claimed."""
 
+    def held(self, worker: str) -> dict[str, int]:
+        """The tasks that a worker has claimed: the number of each claim, by the id."""
+
     def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
         """Tasks in the order of their creation; *owner* None lists those of all owners.
 
@@ -77,6 +80,9 @@ class TaskStore(Protocol):
 
     def version(self) -> int:
         """A number that changes whenever another process may have changed a record."""
+
+    def notice_path(self) -> str:
+        """A file that is written with each change of a record; only if the store `blocks`."""
 
     def close(self) -> None: ...
 
@@ -157,6 +163,9 @@ class MemoryStore:
     def running(self) -> list[Task]:
         return [task for task in tuple(self._tasks.values()) if task.worker]
 
+    def held(self, worker: str) -> dict[str, int]:
+        return {task.id: task.fence for task in self.running() if task.worker == worker}
+
     def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
         found: list[Task] = []
         is_after = after is None
@@ -182,6 +191,9 @@ class MemoryStore:
 
     def version(self) -> int:
         return 0
+
+    def notice_path(self) -> str:
+        raise NotImplementedError("no other process changes this store")
 
     def close(self) -> None:
         pass
