@@ -57,15 +57,12 @@ async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
     """
     import asyncio
 
-    from ..stopped_clocks import RUNNING, TimeoutClock
+    from ..stopped_clocks import stoppable
 
     try:
         async with asyncio.timeout(tool.timeout) as clock:
-            token = RUNNING.set((*RUNNING.get(), TimeoutClock(clock)))
-            try:
+            with stoppable(clock):
                 return await steps
-            finally:
-                RUNNING.reset(token)
     except TimeoutError:
         if not clock.expired():
             raise  # The tool itself raised it.

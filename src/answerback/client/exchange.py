@@ -21,11 +21,10 @@ from ..mcp.jsonrpc import (
 from ..mcp.params import Id
 from ..peer import Log, Progress
 from ..registry import Change
-from ..stopped_clocks import RUNNING, StoppableClock
+from ..stopped_clocks import RUNNING, StoppableClock, stoppable
 from .eras import Era, StatefulEra
 from .faults import TIMED_OUT, ConnectionLost, NoAnswer
 from .frames import Incoming, Outgoing, Transport, decode_frame
-from .pausing import stops_for_logins
 from .user_handlers import OnProgress, UserHandlers
 
 _LOGGER = logging.getLogger("answerback.client")
@@ -100,7 +99,7 @@ class Exchange:
             async with asyncio.timeout(options.timeout) as clock:
                 waiting.clock = clock
                 if self._transport.may_log_in:
-                    with stops_for_logins(clock):
+                    with stoppable(clock):
                         await self._transport.send(outgoing)
                 else:
                     await self._transport.send(outgoing)

@@ -11,6 +11,7 @@ import msgspec
 from ..errors import INPUT_REQUIRED
 from ..mcp.jsonrpc import RpcError
 from ..registry import Change
+from ..stopped_clocks import stoppable
 from ..versions import LATEST_STATEFUL, VERSIONS
 from .eras import ServerFacts
 from .exchange import NO_OPTIONS, Exchange, RequestOptions
@@ -24,7 +25,6 @@ from .faults import (
 )
 from .frames import Transport
 from .opening import LinkPlan, agree, initialize_or_discover
-from .pausing import stops_for_logins
 
 _ROUNDS = 10
 """How often a server may ask for input before it gives a result."""
@@ -64,7 +64,7 @@ class ServerLink:
             await self._drop()
             try:
                 async with asyncio.timeout(self.plan.connect_timeout) as timeout:
-                    with stops_for_logins(timeout):
+                    with stoppable(timeout):
                         return await self._open_any()
             except TimeoutError:
                 await self._drop()
@@ -128,7 +128,7 @@ class ServerLink:
     async def _open_within(self, seconds: float | None) -> Exchange:
         try:
             async with asyncio.timeout(seconds) as timeout:
-                with stops_for_logins(timeout):
+                with stoppable(timeout):
                     return await self.open()
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False) from None
