@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -14,6 +15,10 @@ from typing import IO, Any
 import pytest
 
 from answerback import App
+
+# The tests start hundreds of interpreters, and each is up twice as fast from compiled modules.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 ROOT = Path(__file__).parent.parent
 EVERYTHING = ROOT / "tests" / "apps" / "everything.py"
