@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.forked import run as run_forked
 
 ROOT = Path(__file__).parents[2]
 ALIGNED = ROOT / "examples" / "aligned.py"
@@ -107,15 +108,7 @@ def request(
     variables = {"REQUEST_METHOD": method, "GATEWAY_INTERFACE": "CGI/1.1"}
     variables |= {} if path is None else {"PATH_INFO": path}
     variables |= {"CONTENT_LENGTH": str(len(body))} if body else {}
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    result = subprocess.run(
-        [sys.executable, file, "cgi"],
-        input=body,
-        capture_output=True,
-        env=clean | variables | environ,
-        timeout=20,
-        check=False,
-    )
+    result = run_forked([str(file), "cgi"], input=body, env=os.environ | variables | environ)
     return parse(result.stdout, result.stderr.decode(), result.returncode)
 
 
