@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import socket
@@ -10,6 +11,8 @@ import types
 from typing import Any
 
 MAX_MESSAGE = 100_000
+# What programs load that call a tool or check replies. Nothing here imports asyncio or logging.
+LOADED = ("answerback.app", "answerback.wires.cgi", "answerback.cli.call", "answerback.cli.lint")
 
 
 def _next_program(channel: socket.socket) -> dict[str, Any]:
@@ -55,8 +58,6 @@ def _become(program: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    # Loads what every program loads that has an App.
-    from answerback import App  # noqa: F401 - loaded for the programs
-
-    __import__(sys.argv[2])
+    for name in (*LOADED, sys.argv[2]):
+        importlib.import_module(name)
     _become(_next_program(socket.socket(fileno=int(sys.argv[1]))))

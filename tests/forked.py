@@ -20,8 +20,9 @@ from pathlib import Path
 
 SERVER = Path(__file__).with_name("fork_server.py")
 MAX_MESSAGE = 100_000
-FOR_THE_INTERPRETER = ("PYTHON", "LC_", "LANG", "TZ")
-"""An interpreter reads the variables with these prefixes only as it starts."""
+READ_AT_START = ("PYTHON", "LC_", "LANG", "TZ")
+NOT_INHERITED = {"PYTHONUNBUFFERED"}
+"""The output is in buffers, as in a process of users: what is not flushed is not printed."""
 
 
 def run(
@@ -37,12 +38,12 @@ def run(
 
     The module *loaded* is loaded before the fork.
     """
-    environ = dict(os.environ if env is None else env)
+    inherited = {key: os.environ[key] for key in os.environ if key not in NOT_INHERITED}
+    given = os.environ if env is None else env
+    environ = {key: given[key] for key in given if key not in NOT_INHERITED}
     program = {"arguments": list(arguments), "environ": environ, "cwd": str(cwd or os.getcwd())}
     message = json.dumps(program).encode()
-    if len(message) > MAX_MESSAGE or _for_the_interpreter(environ) != _for_the_interpreter(
-        os.environ
-    ):
+    if len(message) > MAX_MESSAGE or _at_start(environ) != _at_start(inherited):
         command = [sys.executable, *arguments]
         return subprocess.run(
             command, input=input, env=environ, cwd=cwd, capture_output=True, timeout=timeout
@@ -50,8 +51,9 @@ def run(
     return _run_forked(_channel(loaded), message, input, timeout)
 
 
-def _for_the_interpreter(environ: Mapping[str, str]) -> dict[str, str]:
-    return {key: environ[key] for key in environ if key.startswith(FOR_THE_INTERPRETER)}
+def _at_start(environ: Mapping[str, str]) -> dict[str, str]:
+    """The variables that an interpreter reads only as it starts."""
+    return {key: environ[key] for key in environ if key.startswith(READ_AT_START)}
 
 
 def _run_forked(
@@ -98,8 +100,7 @@ def _channel(loaded: str) -> socket.socket:
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            # With buffers, as in a process of users: what is not flushed is not printed.
-            env={key: os.environ[key] for key in os.environ if key != "PYTHONUNBUFFERED"},
+            env={key: os.environ[key] for key in os.environ if key not in NOT_INHERITED},
         )
     atexit.register(server.wait, 10)
     atexit.register(ours.close)
