@@ -40,8 +40,8 @@ STUB = [sys.executable, "-I", "-S", "-c", _STUB]
 
 
 @contextmanager
-def http_server(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+def http_server(handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
         server.daemon_threads = True
         server.block_on_close = False
         thread = threading.Thread(target=server.serve_forever)

@@ -22,6 +22,7 @@ from ..shape import RESULT
 from .foreign_errors import error_in_text, json_rpc_error, object_error, pending_error
 from .http_response import read_response
 from .mending import mended
+from .other_results import inner_result, other_result
 from .sources import NotJson, TooLarge, load_json, source_of
 
 T = TypeVar("T")
@@ -248,6 +249,10 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
         case "problem":
             response = HttpReply(found["status"], encode(found), problem.PROBLEM)
             return problem.read(response), ()
+    if (inner := inner_result(found)) is not msgspec.UNSET:
+        return _read_result(inner, hints, place)
+    if not hints.has_type and (other := other_result(found)) is not None:
+        return other, ()
     return _read_data(found, hints, place), ()
 
 
@@ -268,17 +273,24 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         reply = mcp.read(found, contract=contract)
     if reply.error is not None:
         return _with_whole_error(reply, found), findings
-    if reply.data is msgspec.UNSET:
+    if reply.data is msgspec.UNSET and not _states_null(found):
         return (_from_text(reply, hints) if _is_one_text(found) else reply), findings
+    if reply.data is msgspec.UNSET:
+        reply = msgspec.structs.replace(reply, data=None)
     if not hints.has_type and _is_failure(reply.data):
         error = object_error(reply.data)
         failed = msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
         return failed, findings
     data, is_wrapped = _unwrapped(reply.data, found.get("_meta"), hints)
-    place = "structuredContent" if found.get("structuredContent") is not None else "data"
+    place = "structuredContent" if "structuredContent" in found else "data"
     received, shape = Received(None, place), RESULT if is_wrapped else None
     changed = msgspec.structs.replace(reply, data=data, shape=shape, received=received)
     return changed, findings
+
+
+def _states_null(found: dict[str, Any]) -> bool:
+    """Return whether the data is null: since 2026-07-28 it may be, before that it is missing."""
+    return "resultType" in found and found.get("structuredContent", msgspec.UNSET) is None
 
 
 def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:

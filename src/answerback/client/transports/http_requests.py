@@ -10,7 +10,8 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from ..faults import ConnectionLost, NoAnswer
+from ...stopped_clocks import clocks_stopped
+from ..faults import ConnectionLost, LoginError, NoAnswer
 from .http_pool import HttpPool, HttpResponse, parse_url
 
 _LOGINS = 3
@@ -24,6 +25,8 @@ class AuthChallenge(msgspec.Struct, frozen=True):
     status: int
     headers: Mapping[str, str]
     body: bytes
+    sent: str = ""
+    """The header `Authorization` of the request that was refused."""
 
 
 class ClientAuth(Protocol):
@@ -46,6 +49,7 @@ class HttpRequests:
         own = {"user-agent": f"answerback/{sys.modules['answerback'].__version__}"}
         self._headers = own | _in_lower_case(headers or {})
         self._auth = auth
+        self.has_auth = auth is not None
         self._client: HttpPool | None = None
         self.credentials: Mapping[str, str] = {}
         """The headers with credentials that were sent last."""
@@ -86,8 +90,9 @@ class HttpRequests:
                 response.close()
                 url = self.url = moved
             elif status in (401, 403) and self._auth is not None:
-                challenge = await _challenge(response)
-                self.credentials = await _credentials(self._auth.challenged(challenge))
+                challenge = await _challenge(response, sent.get("authorization", ""))
+                with clocks_stopped():
+                    self.credentials = await _credentials(self._auth.challenged(challenge))
             else:
                 return response
         raise NoAnswer("the server refused every login", code="UNAUTHENTICATED", may_have_run=False)
@@ -111,17 +116,19 @@ async def _credentials(asked: Awaitable[Mapping[str, str]]) -> Mapping[str, str]
     """The headers from the user's `auth`; an exception in there ends one request."""
     try:
         return await asked
+    except LoginError as exc:
+        raise NoAnswer(str(exc), code=exc.code, may_have_run=False) from None
     except Exception as exc:
         text = f"the login failed: {str(exc) or type(exc).__name__}"
         raise NoAnswer(text, code="UNAUTHENTICATED", may_have_run=False) from exc
 
 
-async def _challenge(response: HttpResponse) -> AuthChallenge:
+async def _challenge(response: HttpResponse, sent: str) -> AuthChallenge:
     try:
         body = await response.aread()
     finally:
         response.close()
-    return AuthChallenge(response.url, response.status_code, response.headers, body)
+    return AuthChallenge(response.url, response.status_code, response.headers, body, sent)
 
 
 def _moved_to(response: HttpResponse) -> str | None:

@@ -20,6 +20,7 @@ class OldSse:
 
     def __init__(self, http: HttpRequests) -> None:
         self._http = http
+        self.may_log_in = http.has_auth
         self._stream: asyncio.Task[None] | None = None
 
     async def open(self, receive: Receive, lost: Lost) -> None:

@@ -20,6 +20,8 @@ _RESUMES = 5
 """How often a stream is resumed without a new event."""
 _OPEN_SECONDS = 0.5
 """Seconds to wait for the stream of the session; some servers send its headers late."""
+_OVERLOADED = frozenset({429, 502, 503, 504})
+"""The statuses that say more than the error in the body: come back later."""
 _ACCEPT = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 
@@ -40,6 +42,7 @@ class StreamableHttp:
 
     def __init__(self, http: HttpRequests) -> None:
         self._http = http
+        self.may_log_in = http.has_auth
         self._session: str | None = None
         self._version: dict[str, str] = {}
         self._listening: asyncio.Task[None] | None = None
@@ -125,12 +128,16 @@ class StreamableHttp:
         """An error of JSON-RPC is received as such; any other body is an HttpRefused."""
         body = await response.aread()
         message = decode_frame(body)
+        status, text = response.status_code, body[:1000].decode(errors="replace")
         if outgoing.id is not None and message is not None and message.error is not None:
-            if message.id == outgoing.id:
+            if status in _OVERLOADED:
+                text = message.error.message
+            elif message.id == outgoing.id:
                 self._receive(body)
                 return
-            raise message.error.as_exception()
-        raise HttpRefused(response.status_code, body[:1000].decode(errors="replace"))
+            else:
+                raise message.error.as_exception()
+        raise HttpRefused(status, text, response.headers.get("retry-after"))
 
     async def _take_events(
         self, response: HttpResponse, id: Id | None, state: _StreamState
