@@ -7,16 +7,13 @@ import asyncio
 import ipaddress
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import msgspec
 
 from ...auth.urls import is_loopback_url, is_secure
-from ...errors import needs_extra
-from ..faults import LoginError
-
-with needs_extra("client"):
-    import httpx2
+from ..faults import ConnectionLost, LoginError
+from ..transports.http_pool import HttpPool
 
 _SECONDS = 15.0
 """Seconds for a whole request."""
@@ -70,7 +67,7 @@ async def send(
                 url = urljoin(url, found["location"])
     except TimeoutError:
         raise LoginError(f"{url} did not answer within {_SECONDS:g} seconds") from None
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as exc:
+    except (ConnectionLost, OSError) as exc:
         raise LoginError(f"{url} cannot be read: {str(exc) or type(exc).__name__}") from None
     raise LoginError(f"{url} is redirected too often")
 
@@ -81,28 +78,29 @@ async def _exchange(
     headers: Mapping[str, str] | None,
     form: Mapping[str, str] | None,
     json: Mapping[str, Any] | None,
-) -> tuple[int, Any, bytes]:
-    # Loading the certificates takes long, and plain HTTP needs none.
-    tls: Any = False
-    if urlsplit(url).scheme == "https":
-        tls = await asyncio.to_thread(httpx2.create_ssl_context)
-    async with (
-        # A proxy of the environment is not for this machine itself.
-        httpx2.AsyncClient(verify=tls, trust_env=not is_loopback_url(url)) as client,
-        client.stream(
-            method,
-            url,
-            data=form,
-            json=json,
-            headers={"accept": "application/json", **(headers or {})},
-        ) as response,
-    ):
+) -> tuple[int, Mapping[str, str], bytes]:
+    sent = {"accept": "application/json"} | {
+        name.lower(): value for name, value in (headers or {}).items()
+    }
+    content = None
+    if form is not None:
+        content = urlencode(form).encode()
+        sent["content-type"] = "application/x-www-form-urlencoded"
+    elif json is not None:
+        content = msgspec.json.encode(json)
+        sent["content-type"] = "application/json"
+    # A proxy of the environment is not for this machine itself.
+    pool = HttpPool(uses_proxies=not is_loopback_url(url))
+    try:
+        response = await pool.send(method, url, sent, content)
         body = b""
-        async for chunk in response.aiter_bytes():
+        while chunk := await response.read_some():
             body += chunk
             if len(body) > _MAX_DOCUMENT:
                 raise LoginError(f"{url} is larger than {_MAX_DOCUMENT} bytes")
         return response.status_code, response.headers, body
+    finally:
+        pool.close()
 
 
 def _document(body: bytes) -> dict[str, Any]:
