@@ -21,6 +21,7 @@ from ..mcp.jsonrpc import (
 from ..mcp.params import Id
 from ..peer import Log, Progress
 from ..registry import Change
+from ..stopped_clocks import RUNNING, StoppableClock
 from .eras import Era, StatefulEra
 from .faults import TIMED_OUT, ConnectionLost, NoAnswer
 from .frames import Incoming, Outgoing, Transport, decode_frame
@@ -54,6 +55,8 @@ class _Waiting(msgspec.Struct):
     method: str
     progress: OnProgress | None
     clock: asyncio.Timeout | None = None
+    outer: tuple[StoppableClock, ...] = ()
+    """The clocks of the call that the request belongs to, such as the deadline of its retries."""
 
 
 class Exchange:
@@ -90,7 +93,9 @@ class Exchange:
             headers = {**self.era.headers(method, params), **headers}
         answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
         outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
-        waiting = self._waiting[id] = _Waiting(answer, method, options.progress)
+        waiting = self._waiting[id] = _Waiting(
+            answer, method, options.progress, outer=RUNNING.get()
+        )
         try:
             async with asyncio.timeout(options.timeout) as clock:
                 waiting.clock = clock
@@ -197,9 +202,15 @@ class Exchange:
         for id, clock in paused.items():
             if until[id] is not None and not clock.expired():
                 clock.reschedule(None)
+        outer = {each for waiting in self._waiting.values() for each in waiting.outer}
+        stopped = outer | set(RUNNING.get())
+        for each in stopped:
+            each.stop()
         try:
             return await self._handlers.answer(method, params)
         finally:
+            for each in stopped:
+                each.go_on()
             for id, clock in paused.items():
                 when = until[id]
                 if id in self._waiting and when is not None and not clock.expired():

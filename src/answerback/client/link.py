@@ -206,7 +206,12 @@ async def _answered(
     params: Mapping[str, Any],
     options: RequestOptions,
 ) -> dict[str, Any]:
-    """The result; while the server asks for input, the user's handlers are asked."""
+    """The result; while the server asks for input, the user's handlers are asked.
+
+    The time-out is for all requests together, without the time in which the user is asked.
+    """
+    loop = asyncio.get_running_loop()
+    until = None if options.timeout is None else loop.time() + options.timeout
     for round in range(_ROUNDS):
         raw = await exchange.request(method, params, options)
         try:
@@ -215,7 +220,12 @@ async def _answered(
             raise NoAnswer(f"the result of {method} is not an object") from None
         if result.get("resultType") != "input_required":
             return result
+        asked_at = loop.time()
         params = await _with_answers(exchange, params, result, round)
+        if until is not None:
+            if result.get("inputRequests"):
+                until += loop.time() - asked_at
+            options = msgspec.structs.replace(options, timeout=max(0.0, until - loop.time()))
     text = f"the server asked for input more than {_ROUNDS} times"
     raise NoAnswer(text, code=INPUT_REQUIRED)
 
