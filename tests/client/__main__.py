@@ -60,7 +60,7 @@ def run_client_suite(*options: str) -> dict[str, ClientResult]:
         name: ClientResult(mark == "✓", int(passed), problems.get(name, []))
         for mark, name, passed, _ in _SUMMARY.findall(done.stdout)
     }
-    if "OVERALL: PASSED" in done.stdout:
+    if "OVERALL: PASSED" in done.stderr:
         # The output of a single scenario.
         found = {name: ClientResult(True, 0, each) for name, each in problems.items()}
     assert found, f"the suite did not run: {done.stdout[-2000:]}{done.stderr[-2000:]}"
