@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import threading
 from base64 import urlsafe_b64encode
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
@@ -32,11 +31,12 @@ class LoginServer:
         self.issuer = url
         self.requests: list[tuple[str, dict[str, str]]] = []
         """The path and the form or query of each request to the issuer."""
-        self.counts: Counter[str] = Counter()
+        self.used: list[str] = []
+        """The header `Authorization` of each request to the MCP server."""
         self.scope = "read"
         self.call_scope = ""
         """The scope that `tools/call` needs besides."""
-        self.seconds = 600
+        self.seconds = 600.0
         self.resource: dict[str, Any] | None = {
             "resource": self.url,
             "authorization_servers": [url],
@@ -152,8 +152,8 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_mcp(self, asked: dict[str, Any]) -> None:
         state, method = self.server_state, asked["method"]
-        state.counts[method] += 1
-        refusal = state.refusal(self.headers.get("authorization", ""), method)
+        state.used.append(self.headers.get("authorization", ""))
+        refusal = state.refusal(state.used[-1], method)
         if refusal is not None:
             self.send_json(refusal[0], {}, **{"www-authenticate": refusal[1]})
             return

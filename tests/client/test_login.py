@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from base64 import b64decode
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
@@ -256,7 +260,7 @@ def test_a_server_without_metadata_is_its_own_issuer(server: LoginServer) -> Non
 
 def test_a_token_that_expired_is_refreshed_before_the_request(server: LoginServer) -> None:
     store = MemoryTokens()
-    server.seconds = 0.01  # type: ignore[assignment] # shorter than a call
+    server.seconds = 1e-6
     greet(server, Login(open_url=server.visit, store=store))
     server.requests.clear()
 
@@ -429,3 +433,44 @@ def test_a_plain_http_server_elsewhere_gets_no_token() -> None:
 
     with pytest.raises(Exception, match="tokens are sent over https only"):
         asyncio.run(login.challenged(challenge))
+
+
+def run_command(
+    server: LoginServer, folder: Path, *, terminal: bool
+) -> subprocess.CompletedProcess[bytes]:
+    """`answerback call URL greet`; with a terminal, its browser is a small program."""
+    visit = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1]).close()"
+    browser = folder / "browser.py"
+    browser.write_text(visit)
+    command = [sys.executable, "-m", "answerback", "call", server.url, "greet"]
+    environ = {
+        **os.environ,
+        "BROWSER": f"{sys.executable} {browser} %s",
+        "XDG_CONFIG_HOME": str(folder),
+        "HOME": str(folder),
+    }
+    if not terminal:
+        return subprocess.run(command, env=environ, capture_output=True, stdin=-3, timeout=30)
+    outer, inner = os.openpty()
+    try:
+        return subprocess.run(
+            command, env=environ, stdin=inner, stderr=inner, stdout=-1, timeout=30
+        )
+    finally:
+        os.close(inner)
+        os.close(outer)
+
+
+def test_the_command_line_logs_in_at_a_terminal_and_keeps_the_login(
+    server: LoginServer, tmp_path: Path
+) -> None:
+    without = run_command(server, tmp_path, terminal=False)
+    logged_in = run_command(server, tmp_path, terminal=True)
+    again = run_command(server, tmp_path, terminal=False)
+
+    assert without.returncode != 0
+    assert b"run this once in a terminal: answerback list http://127.0.0.1" in without.stderr
+    assert (logged_in.returncode, again.returncode) == (0, 0)
+    assert b"hello" in again.stdout
+    assert len(server.paths("/authorize")) == 1
+    assert (tmp_path / "answerback" / "logins.json").stat().st_mode & 0o777 == 0o600
