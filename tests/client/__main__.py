@@ -1,6 +1,7 @@
 """Runs the official conformance suite against our client: `make clientconformance`.
 
 The suite also runs scenarios that it does not score. Of those, the ones in `MORE` must pass too.
+Then our client logs in to servers of others.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
+from tests.client.other_logins import LOGGED_IN, SERVERS, log_in
 from tests.mcp.conformance import REQUIREMENTS, Check
 from tests.mcp.official_tools import ROOT, SUITE, node_command, node_environment
 
@@ -109,6 +111,10 @@ def main() -> int:
         sys.stdout.writelines(f"  {each}\n" for each in wrong)
         sys.stdout.flush()
         failed = failed or bool(wrong)
+    for name, source in SERVERS.items():
+        found = log_in(source)
+        failed = failed or found != LOGGED_IN
+        sys.stdout.write(f"login to a server of the {name}: {found}\n")
     return int(failed)
 
 

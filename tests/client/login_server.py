@@ -16,7 +16,7 @@ from urllib.request import urlopen
 from tests.client.conftest import http_server
 
 TOOL = {"name": "greet", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
-RESULTS = {
+RESULTS: dict[str, dict[str, Any]] = {
     "server/discover": {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}},
     "tools/list": {"tools": [TOOL]},
     "tools/call": {"content": [{"type": "text", "text": "hello"}]},
@@ -56,8 +56,13 @@ class LoginServer:
         self.refused_refresh = False
         self.status: dict[str, int] = {}
         """Statuses with which paths fail."""
+        self.registers_scopes = True
+        """False refuses to register scopes; True grants those alone that were registered."""
+        self.moved: dict[str, str] = {}
+        """The addresses that paths are redirected to."""
         self.tokens: dict[str, str] = {}
         """The scopes of the tokens that were issued."""
+        self.registered: dict[str, Any] = {}
         self._challenge = ""
         self._issued = 0
         self._lock = threading.Lock()
@@ -78,6 +83,9 @@ class LoginServer:
         self._challenge = query["code_challenge"]
         self._asked = query.get("scope", "")
         answer = {"code": "the-code", "state": query["state"], **self.answer}
+        registered = {"offline_access", *str(self.registered.get("scope", "")).split()}
+        if self.registers_scopes and self.registered and not {*self._asked.split()} <= registered:
+            answer |= {"code": None, "error": "invalid_scope"}
         kept = {name: value for name, value in answer.items() if value is not None}
         return f"{query['redirect_uri']}?{urlencode(kept)}"
 
@@ -121,7 +129,9 @@ class _Handler(BaseHTTPRequestHandler):
         path, _, query = self.path.partition("?")
         asked = {name: values[0] for name, values in parse_qs(query).items()}
         state.requests.append((path, asked))
-        if path in state.status:
+        if path in state.moved:
+            self.send_json(302, {}, location=state.moved[path])
+        elif path in state.status:
             self.send_json(state.status[path], {})
         elif path == "/.well-known/oauth-protected-resource/mcp" and state.resource:
             self.send_json(200, state.resource)
@@ -139,11 +149,18 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/mcp":
             self.do_mcp(json.loads(body))
             return
-        if path in state.status:
+        if path in state.moved:
+            self.send_json(307, {}, location=state.moved[path])
+        elif path in state.status:
             self.send_json(state.status[path], {"error": "server_error"})
         elif path == "/register":
-            state.requests.append((path, json.loads(body)))
-            self.send_json(201, {**json.loads(body), "client_id": "registered"})
+            client = json.loads(body)
+            state.requests.append((path, client))
+            if "scope" in client and not state.registers_scopes:
+                self.send_json(400, {"error": "invalid_client_metadata"})
+                return
+            state.registered = client
+            self.send_json(201, {**client, "client_id": "registered"})
         else:
             form = {name: values[0] for name, values in parse_qs(body.decode()).items()}
             basic = self.headers.get("authorization", "")

@@ -18,12 +18,15 @@ from tests.client.login_server import LoginServer, login_servers
 
 from answerback import Reply, connect
 from answerback.client import ConnectError
+from answerback.client.faults import LoginError
 from answerback.client.login import (
     ClientCredentials,
     Login,
     MemoryTokens,
     RegisteredClient,
 )
+from answerback.client.login.challenge_header import AskedLogin, asked_login
+from answerback.client.login.login_requests import send
 
 PAGES = ("/register", "/authorize", "/token")
 
@@ -131,7 +134,7 @@ def test_without_a_way_to_get_a_client_the_error_says_what_to_do(server: LoginSe
 @pytest.mark.parametrize(
     ("method", "expected"),
     [
-        ("client_secret_basic", {"basic": "id%2F1:a%20b"}),
+        ("client_secret_basic", {"basic": "id%2F1:a%20b", "client_id": "id/1"}),
         ("client_secret_post", {"client_id": "id/1", "client_secret": "a b"}),
     ],
 )
@@ -146,9 +149,8 @@ def test_a_secret_is_sent_as_the_issuer_wants_it(
     sent = server.sent("/token")
     if "basic" in sent:
         sent["basic"] = b64decode(sent["basic"].removeprefix("Basic ")).decode()
-    assert {name: sent.get(name) for name in ("basic", "client_secret")} == {
-        name: expected.get(name) for name in ("basic", "client_secret")
-    }
+    names = ("basic", "client_id", "client_secret")
+    assert {name: sent[name] for name in names if name in sent} == expected
 
 
 @pytest.mark.parametrize("named", ["https://other.example.com", None], ids=["named", "bound"])
@@ -313,6 +315,19 @@ def test_a_call_that_needs_more_scopes_asks_for_them_besides_the_old_ones(
     assert server.sent("/authorize")["scope"].split() == ["read", "write"]
 
 
+@pytest.mark.parametrize("registers_scopes", [True, False])
+def test_scopes_are_registered_unless_the_issuer_refuses_that(
+    server: LoginServer, registers_scopes: bool
+) -> None:
+    server.call_scope = "write"
+    server.registers_scopes = registers_scopes
+
+    reply = greet(server)
+
+    assert reply.ok
+    assert server.registered.get("scope") == ("read write" if registers_scopes else None)
+
+
 def test_the_user_is_asked_once_for_a_scope_that_is_never_granted(server: LoginServer) -> None:
     server.call_scope = "never"
     authorize = server.authorize
@@ -433,6 +448,69 @@ def test_a_plain_http_server_elsewhere_gets_no_token() -> None:
 
     with pytest.raises(Exception, match="tokens are sent over https only"):
         asyncio.run(login.challenged(challenge))
+
+
+def test_metadata_may_be_redirected_but_secrets_are_not(server: LoginServer) -> None:
+    place = "/.well-known/oauth-protected-resource/mcp"
+    server.moved = {place: "/.well-known/elsewhere", "/.well-known/elsewhere": f"{place}?again"}
+    loop = refused(server)
+    server.moved = {"/token": f"{server.issuer}/elsewhere"}
+    moved = refused(server)
+
+    assert "is redirected too often" in loop
+    assert "gives no token: HTTP status 307" in moved
+    assert server.paths("/elsewhere") == []
+
+
+@pytest.mark.parametrize("place", ["http://example.com/m", "file:///etc/passwd", "//example.com"])
+def test_metadata_are_not_redirected_to_plain_http(server: LoginServer, place: str) -> None:
+    server.moved = {"/.well-known/oauth-protected-resource/mcp": place}
+
+    assert "should be an https URL" in refused(server)
+
+
+def test_a_document_that_is_too_large_is_not_read(server: LoginServer) -> None:
+    server.metadata["padding"] = "x" * 300_000
+
+    assert "is larger than 262144 bytes" in refused(server)
+
+
+@pytest.mark.parametrize(
+    ("url", "near", "allowed"),
+    [
+        ("http://127.0.0.1:9/", 0, True),
+        ("http://127.0.0.1:9/", 1, False),
+        ("https://10.0.0.1/", 2, False),
+        ("https://169.254.169.254/", 2, False),
+        ("https://[::1]/", 2, False),
+        ("https://[::ffff:10.0.0.1]/", 2, False),
+    ],
+)
+def test_a_server_elsewhere_cannot_send_the_client_into_a_nearer_network(
+    url: str, near: int, allowed: bool
+) -> None:
+    with pytest.raises(LoginError) as caught:
+        asyncio.run(send("GET", url, near=near))
+
+    assert ("leads into a private network" in str(caught.value)) is not allowed
+
+
+@pytest.mark.parametrize(
+    ("header", "expected"),
+    [
+        ('Bearer scope="a b", error=x', AskedLogin(error="x", scopes=("a", "b"))),
+        ('bearer  resource_metadata="https://a/b,c"', AskedLogin(metadata_url="https://a/b,c")),
+        ('Basic realm="x", Bearer scope="a"', AskedLogin(scopes=("a",))),
+        ('DPoP algs="ES256", Bearer error="e\\"x"', AskedLogin(error='e"x')),
+        ("Negotiate abc==, Bearer scope=a", AskedLogin(scopes=("a",))),
+        ('Bearer realm="Bearer scope=\\"no\\""', AskedLogin()),
+        ("Bearer", AskedLogin()),
+        ("", AskedLogin()),
+        ('Bearer scope="never ends', AskedLogin()),
+    ],
+)
+def test_challenges_are_read(header: str, expected: AskedLogin) -> None:
+    assert asked_login(header) == expected
 
 
 def run_command(

@@ -31,7 +31,7 @@ from answerback.client.login import (
 class KeyringInMemory(keyring.backend.KeyringBackend):
     """A keyring without a daemon of the system."""
 
-    priority = 1  # type: ignore[assignment] # a number, as its documentation says
+    priority = 1
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, str], str] = {}
