@@ -63,6 +63,8 @@ class HttpRefused(NoAnswer):
     def __init__(self, status: int, text: str = "", retry_after: str | None = None) -> None:
         excerpt = " ".join(text.split())[:200]
         message = f"the server answered with HTTP status {status}"
+        if status == 401:
+            message += ", so it wants a token; connect(…, auth=Login()) logs in"
         details: dict[str, Any] = {"status": status}
         if retry_after is not None:
             details["retry_after"] = _seconds_of(retry_after)

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import msgspec
 
 from ...auth.urls import is_loopback_url, is_secure
-from ..faults import ConnectionLost, LoginError
+from ..faults import LoginError, NoAnswer
 from ..transports.http_pool import HttpPool
 
 _SECONDS = 15.0
@@ -57,48 +57,48 @@ async def send(
     on the internet must not make this machine ask addresses that only this machine can reach.
     A GET is redirected at most three times; a POST never, because it has secrets.
     """
+    content, sent = _content(form, json)
+    sent |= {"accept": "application/json", **(headers or {})}
     try:
         async with asyncio.timeout(_SECONDS):
             for _ in range(_REDIRECTS + 1):
                 await _check(url, near)
-                status, found, body = await _exchange(method, url, headers, form, json)
-                if method != "GET" or status not in _MOVED or "location" not in found:
+                status, location, body = await _exchange(method, url, sent, content)
+                if method != "GET" or status not in _MOVED or not location:
                     return LoginResponse(status, _document(body))
-                url = urljoin(url, found["location"])
+                url = urljoin(url, location)
     except TimeoutError:
         raise LoginError(f"{url} did not answer within {_SECONDS:g} seconds") from None
-    except (ConnectionLost, OSError) as exc:
-        raise LoginError(f"{url} cannot be read: {str(exc) or type(exc).__name__}") from None
+    except NoAnswer as exc:
+        raise LoginError(f"{url} cannot be read: {exc}") from None
     raise LoginError(f"{url} is redirected too often")
 
 
-async def _exchange(
-    method: str,
-    url: str,
-    headers: Mapping[str, str] | None,
-    form: Mapping[str, str] | None,
-    json: Mapping[str, Any] | None,
-) -> tuple[int, Mapping[str, str], bytes]:
-    sent = {"accept": "application/json"} | {
-        name.lower(): value for name, value in (headers or {}).items()
-    }
-    content = None
+def _content(
+    form: Mapping[str, str] | None, json: Mapping[str, Any] | None
+) -> tuple[bytes | None, dict[str, str]]:
+    """The body of a request, and the header that tells its type."""
     if form is not None:
-        content = urlencode(form).encode()
-        sent["content-type"] = "application/x-www-form-urlencoded"
-    elif json is not None:
-        content = msgspec.json.encode(json)
-        sent["content-type"] = "application/json"
+        return urlencode(form).encode(), {"content-type": "application/x-www-form-urlencoded"}
+    if json is not None:
+        return msgspec.json.encode(json), {"content-type": "application/json"}
+    return None, {}
+
+
+async def _exchange(
+    method: str, url: str, headers: Mapping[str, str], content: bytes | None
+) -> tuple[int, str, bytes]:
+    """The status, the header `Location` and the body of a response; raises NoAnswer."""
     # A proxy of the environment is not for this machine itself.
     pool = HttpPool(uses_proxies=not is_loopback_url(url))
     try:
-        response = await pool.send(method, url, sent, content)
+        response = await pool.send(method, url, headers, content)
         body = b""
-        while chunk := await response.read_some():
-            body += chunk
+        while part := await response.read_some():
+            body += part
             if len(body) > _MAX_DOCUMENT:
                 raise LoginError(f"{url} is larger than {_MAX_DOCUMENT} bytes")
-        return response.status_code, response.headers, body
+        return response.status_code, response.headers.get("location", ""), body
     finally:
         pool.close()
 
