@@ -58,6 +58,29 @@ class _Waiting(msgspec.Struct):
     """The clocks of the call that the request belongs to, such as the deadline of its retries."""
 
 
+class Visits:
+    """The pages that the user was sent to, by the ids of the server."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Any, asyncio.Event] = {}
+
+    async def wait(self, id: str, seconds: float) -> None:
+        """Wait until the server tells that a page was visited, but not longer."""
+        completed = self._waiting.setdefault(id, asyncio.Event())
+        try:
+            async with asyncio.timeout(seconds):
+                await completed.wait()
+        except TimeoutError:
+            pass  # A server need not tell it; it is asked again.
+        finally:
+            self._waiting.pop(id, None)
+
+    def tell(self, id: Any) -> None:
+        completed = self._waiting.get(id) if isinstance(id, str) else None
+        if completed is not None:
+            completed.set()
+
+
 class Exchange:
     """Sends requests over a transport and gives each its response.
 
@@ -73,6 +96,7 @@ class Exchange:
         self._waiting: dict[Id, _Waiting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._answering: dict[Id, asyncio.Task[None]] = {}
+        self.visits = Visits()
         self.lost: Exception | None = None
         """The reason why the connection broke."""
 
@@ -233,6 +257,8 @@ class Exchange:
             task = self._answering.get(params.get("requestId", ""))
             if task is not None:
                 task.cancel()
+        elif method == "notifications/elicitation/complete":
+            self.visits.tell(params.get("elicitationId"))
         elif method in _CHANGES:
             kind: Any = _CHANGES[method]
             self._on_change(Change(kind, params.get("uri") if kind == "resource" else None))
