@@ -16,7 +16,7 @@ from ..errors import INPUT_REQUIRED
 from ..mcp.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
 from ..stopped_clocks import clocks_stopped
 from .exchange import Exchange, RequestOptions
-from .faults import NoAnswer
+from .faults import INVALID_RESPONSE, NoAnswer
 
 _ROUNDS = 10
 """How often a server may ask for input before it gives a result."""
@@ -148,5 +148,6 @@ class InputRounds:
 def _decoded(raw: msgspec.Raw, method: str) -> dict[str, Any]:
     try:
         return msgspec.json.decode(raw, type=dict[str, Any])
-    except msgspec.DecodeError:
-        raise NoAnswer(f"the result of {method} is not an object") from None
+    except (ValueError, RecursionError) as exc:
+        text = f"the result of {method} cannot be read: {exc}"
+        raise NoAnswer(text, code=INVALID_RESPONSE) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -25,11 +25,18 @@ from .frames import Transport
 from .input_rounds import InputRounds
 from .opening import LinkPlan, agree, initialize_or_discover
 
-MayRepeat: TypeAlias = Callable[[], Awaitable[bool]]
+
+class Safety:
+    """Whether a request may be sent a second time; by default it may."""
+
+    known: bool | None = True
+    """None if the server has to be asked."""
+
+    async def ask(self) -> bool:
+        return bool(self.known)
 
 
-async def always() -> bool:
-    return True
+_SAFE = Safety()
 
 
 class ServerLink:
@@ -86,7 +93,7 @@ class ServerLink:
         method: str,
         params: Mapping[str, Any],
         options: RequestOptions = NO_OPTIONS,
-        may_repeat: MayRepeat = always,
+        safety: Safety = _SAFE,
     ) -> dict[str, Any]:
         """The result; raises RpcError or NoAnswer.
 
@@ -97,13 +104,13 @@ class ServerLink:
         try:
             return await self._request_once(method, params, options)
         except ConnectionLost as lost:
-            if self._closed:
+            if self._closed or safety.known is False:
                 raise
             try:
                 async with asyncio.timeout_at(until):
                     if isinstance(lost, SessionLost):
                         await self._forget_session()
-                    is_safe = await self._opens() and await may_repeat()
+                    is_safe = await self._opens() and await safety.ask()
                 if not is_safe:
                     raise lost
             except (NoAnswer, TimeoutError):
