@@ -23,8 +23,8 @@ from ..peer import Log, Progress
 from ..registry import Change
 from ..stopped_clocks import RUNNING, StoppableClock, stoppable
 from .eras import Era, StatefulEra
-from .faults import TIMED_OUT, ConnectionLost, NoAnswer
-from .frames import Incoming, Outgoing, Transport, decode_frame
+from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer
+from .frames import Incoming, Outgoing, Transport, decode_frame, malformed_response
 from .user_handlers import OnProgress, UserHandlers
 
 _LOGGER = logging.getLogger("answerback.client")
@@ -34,6 +34,10 @@ _CHANGES = {
     "notifications/prompts/list_changed": "prompts",
     "notifications/resources/updated": "resource",
 }
+
+
+_MAX_ANSWERING = 100
+"""How many requests of the server are answered at a time; further ones are dropped."""
 
 
 class RequestOptions(msgspec.Struct, frozen=True):
@@ -85,6 +89,29 @@ class _Clock:
             self._answer.set_exception(TimeoutError())
 
 
+class Visits:
+    """The pages that the user was sent to, by the ids of the server."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Any, asyncio.Event] = {}
+
+    async def wait(self, id: str, seconds: float) -> None:
+        """Wait until the server tells that a page was visited, but not longer."""
+        completed = self._waiting.setdefault(id, asyncio.Event())
+        try:
+            async with asyncio.timeout(seconds):
+                await completed.wait()
+        except TimeoutError:
+            pass  # A server need not tell it; it is asked again.
+        finally:
+            self._waiting.pop(id, None)
+
+    def tell(self, id: Any) -> None:
+        completed = self._waiting.get(id) if isinstance(id, str) else None
+        if completed is not None:
+            completed.set()
+
+
 class Exchange:
     """Sends requests over a transport and gives each its response.
 
@@ -101,6 +128,8 @@ class Exchange:
         self._tasks: set[asyncio.Task[None]] = set()
         self._answering: dict[Id, asyncio.Task[None]] = {}
         self._send_now: Callable[[Outgoing], bool] | None = getattr(transport, "send_now", None)
+        self.visits = Visits()
+        self._has_dropped = False
         self.lost: Exception | None = None
         """The reason why the connection broke."""
 
@@ -164,8 +193,7 @@ class Exchange:
             return next((id for id in found if id is not None), None)
         message = decode_frame(frame)
         if message is None:
-            _LOGGER.warning("the server sent a line that is no message: %.200r", frame)
-            return None
+            return _end_by_malformed(self._waiting, frame)
         if message.is_response:
             return self._receive_response(message)
         if message.method is not None and message.id is not None:
@@ -193,7 +221,7 @@ class Exchange:
     def _receive_response(self, message: Incoming) -> Id | None:
         id = message.id
         waiting = None if id is None else self._waiting.get(id)
-        if waiting is None and id is None and len(self._waiting) == 1:
+        if id is None and message.error is not None and len(self._waiting) == 1:
             # The server could not read the id; it can only mean the one request.
             waiting = next(iter(self._waiting.values()))
         if waiting is not None and not waiting.answer.done():
@@ -205,6 +233,12 @@ class Exchange:
 
     def _receive_request(self, message: Incoming) -> None:
         assert message.id is not None
+        if len(self._answering) >= _MAX_ANSWERING:
+            if not self._has_dropped:
+                text = "the server sends more than %d requests at a time; the others are dropped"
+                _LOGGER.warning(text, _MAX_ANSWERING)
+            self._has_dropped = True
+            return
         self._answering[message.id] = self.spawn(self._answer(message))
 
     async def _answer(self, message: Incoming) -> None:
@@ -212,20 +246,13 @@ class Exchange:
         assert id is not None
         assert method is not None
         try:
-            params = msgspec.json.decode(message.params, type=dict[str, Any])
-            result = await self.ask_user(method, params)
-            frame = result_frame(id, msgspec.json.encode(result))
-        except RpcError as error:
-            frame = error_frame(id, error)
-        except msgspec.DecodeError as exc:
-            frame = error_frame(id, RpcError(-32602, f"Invalid params: {exc}"))
-        finally:
-            self._answering.pop(id, None)
-        try:
+            frame = await _answer_frame(self, id, method, message.params)
             headers = self.era.headers("", {})
             await self._transport.send(Outgoing(frame, None, "", headers))
         except NoAnswer as exc:
             _LOGGER.warning("an answer to %s was not sent: %s", method, exc)
+        finally:
+            self._answering.pop(id, None)
 
     async def ask_user(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The answer of the user's handler. Time-outs stop meanwhile; raises RpcError."""
@@ -272,6 +299,8 @@ class Exchange:
             task = self._answering.get(params.get("requestId", ""))
             if task is not None:
                 task.cancel()
+        elif method == "notifications/elicitation/complete":
+            self.visits.tell(params.get("elicitationId"))
         elif method in _CHANGES:
             kind: Any = _CHANGES[method]
             self._on_change(Change(kind, params.get("uri") if kind == "resource" else None))
@@ -307,3 +336,29 @@ def _batch(frame: bytes) -> list[bytes]:
     except RpcError:
         _LOGGER.warning("the server sent a malformed batch")
         return []
+
+
+def _end_by_malformed(waiting: dict[Id, _Waiting], frame: bytes) -> Id | None:
+    """A response that cannot be read ends its request at once, and not at the time-out."""
+    _LOGGER.warning("the server sent a line that is no message: %.200r", frame)
+    found = malformed_response(frame)
+    request = None if found is None else waiting.get(found[0])
+    if found is None or request is None or request.answer.done():
+        return None
+    text = f"the response of the server cannot be read: {found[1]}"
+    request.answer.set_exception(NoAnswer(text, code=INVALID_RESPONSE))
+    return found[0]
+
+
+async def _answer_frame(exchange: Exchange, id: Id, method: str, params: msgspec.Raw) -> bytes:
+    """The answer of the user's handler to a request of the server, or an error."""
+    try:
+        found = msgspec.json.decode(params, type=dict[str, Any])
+    except (ValueError, RecursionError) as exc:
+        return error_frame(id, RpcError(-32602, f"Invalid params: {exc}"))
+    try:
+        return result_frame(id, msgspec.json.encode(await exchange.ask_user(method, found)))
+    except RpcError as error:
+        return error_frame(id, error)
+    except (TypeError, ValueError) as exc:
+        return error_frame(id, RpcError(-32603, f"the answer of the handler is not JSON: {exc}"))

@@ -15,6 +15,7 @@ from .child_watch import ChildWatch
 
 _GRACE = 2.0
 """Seconds that a server gets to end by itself after the end of its stdin."""
+_LOST_GRACE = 0.1
 _TERM_GRACE = 1.0
 _LAST_WORDS = 4000
 """Characters of stderr that are kept for an error message."""
@@ -138,6 +139,8 @@ class _Child(asyncio.SubprocessProtocol):
             if line := data.strip():
                 self._receive(line)
             return
+        if self.is_lost:
+            return
         self._buffer += data
         while (end := self._buffer.find(b"\n", self._searched)) >= 0:
             line = bytes(self._buffer[:end])
@@ -190,12 +193,14 @@ class _Child(asyncio.SubprocessProtocol):
 
     async def close(self) -> None:
         """Close stdin, wait, then end the whole process group, more firmly each time."""
+        # Nobody reads the answers of a child whose pipe broke.
+        grace = _LOST_GRACE if self.is_lost else _GRACE
         self.is_lost = True
         if self._report is not None:
             self._report.cancel()
         try:
             self._stdin.close()
-            if not await self._exits_within(_GRACE):
+            if not await self._exits_within(grace):
                 self._watch.end_group(signal.SIGTERM)
                 await self._exits_within(_TERM_GRACE)
         finally:
