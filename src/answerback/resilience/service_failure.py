@@ -131,9 +131,13 @@ def _of_error(error: Error, may_have_run: bool | None = None) -> ServiceFailure:
     # A plain ToolError is the author's refusal; only a code says that the service failed.
     is_named = error.code in CODES and error.code != UNKNOWN_ERROR
     is_named = is_named or (error.kind is not None and error.kind != UNKNOWN_ERROR)
+    stated = _member(error.details, "may_have_run")
+    if may_have_run is None and isinstance(stated, bool):
+        # The client states it in the details of its failed replies.
+        may_have_run = stated
     if may_have_run is None:
         may_have_run = row.status not in _REFUSED_STATUSES
-    after = _seconds(_member(error.details, "retry_after"))
+    after = read_seconds(_member(error.details, "retry_after"))
     return ServiceFailure(retryable, is_named and row.status >= 500, may_have_run, after)
 
 
@@ -147,14 +151,14 @@ def retry_after_of(exc: BaseException) -> float | None:
         headers = getattr(source, "headers", None)
         get = getattr(headers, "get", None)
         own = get("Retry-After") if callable(get) else None
-    return _seconds(own)
+    return read_seconds(own)
 
 
 def _member(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else None
 
 
-def _seconds(value: Any) -> float | None:
+def read_seconds(value: Any) -> float | None:
     """A number of seconds, or the date of a header as seconds from now."""
     if isinstance(value, str):
         is_number = value.isascii() and value.strip().isdigit()
