@@ -113,8 +113,8 @@ def timed_out(tool: Tool) -> TimedOut:
 
         message = "%s %r took longer than %g seconds; its thread goes on without a caller"
         logging.getLogger("answerback").warning(message, tool.noun, tool.name, tool.timeout)
-    settings = tool.settings
-    may_repeat = settings.idempotent or settings.read_only or tool.noun != "tool"
+    # A gate, a resource or a prompt only reads.
+    may_repeat = tool.noun != "tool" or tool.settings.idempotent or tool.settings.read_only
     error = TimedOut(
         f"The {tool.noun} took longer than {tool.timeout:g} seconds",
         retryable=None if may_repeat else False,
