@@ -123,15 +123,15 @@ class ServerLists:
                 return None
         return self.known.get(name)
 
-    async def schema_of(self, name: str, options: RequestOptions) -> KnownTool | None:
+    async def schema_of(self, name: str, timeout: float | None) -> KnownTool | None:
         """The tool with its output schema, to read a result that is there already.
 
         The list is asked for once and not waited for long; without it the result is read alone.
         """
         if name in self._unlisted:
             return None
-        seconds = _SCHEMA_SECONDS if options.timeout is None else options.timeout
-        found = await self.known_tool(name, RequestOptions(min(seconds, _SCHEMA_SECONDS)))
+        seconds = _SCHEMA_SECONDS if timeout is None else min(timeout, _SCHEMA_SECONDS)
+        found = await self.known_tool(name, RequestOptions(seconds))
         if found is None:
             self._unlisted.add(name)
         return found
@@ -156,7 +156,9 @@ class ServerLists:
         )
 
     async def is_safe_to_repeat(self, name: str, options: RequestOptions) -> bool:
-        known = await self.known_tool(name, options)
+        known = self.known.get(name)
+        if known is None and name not in self._unlisted:
+            known = await self.known_tool(name, options)
         return known is not None and known.tool.is_safe_to_repeat
 
     def _with_headers(
