@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from copy import deepcopy
+from time import process_time
 from types import SimpleNamespace
 from typing import Any
 
@@ -262,6 +263,50 @@ def test_nulls_are_removed_at_each_level_of_a_recursive_value() -> None:
     decoded = kit.arguments("t", {"list": {"value": 1, "next": {"value": 2, "next": None}}})
 
     assert decoded == {"list": {"value": 1, "next": {"value": 2}}}
+
+
+def kit_of_nested_alternatives() -> ModelTools:
+    branches = [
+        of({"tag": {"const": tag}, "one": NODE_REF, "note": {"type": "string"}}, "tag")
+        for tag in "abc"
+    ]
+    schema = of({"x": NODE_REF}, "x") | {"$defs": {"Node": {"anyOf": branches}}}
+    return kit_of(schema)
+
+
+NODE_REF = {"$ref": "#/$defs/Node"}
+
+
+def nested_value(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"tag": "c", "one": None, "note": None}
+    for _ in range(levels):
+        value = {"tag": "c", "one": value, "note": None}
+    return value
+
+
+def test_alternatives_that_contain_themselves_are_decoded_in_bounded_time() -> None:
+    kit = kit_of_nested_alternatives()
+    before = process_time()
+
+    decoded = kit.arguments("t", {"x": nested_value(40)})
+
+    assert process_time() - before < 2
+    assert "note" not in decoded["x"]["one"]["one"]
+
+
+def test_arguments_that_are_nested_too_deeply_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="nested too deeply"):
+        kit_of_nested_alternatives().arguments("t", {"x": nested_value(500)})
+
+
+def test_the_hint_about_an_unknown_name_is_not_as_long_as_the_list_of_tools() -> None:
+    kit = to_openai([{"name": f"tool{number}", "inputSchema": {}} for number in range(1000)])
+
+    with pytest.raises(NotFound) as refused:
+        kit.name_of("x" * 100_000)
+
+    assert str(refused.value.hint).endswith("and 950 others")
+    assert len(refused.value.message) < 200
 
 
 def test_a_key_twice_in_a_list_of_pairs_is_refused() -> None:
