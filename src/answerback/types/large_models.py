@@ -8,9 +8,10 @@ those of pydantic for strict JSON.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from functools import cache
+from itertools import islice
 from math import isfinite
 from typing import Any
 
@@ -131,8 +132,8 @@ class _DecodedSchema:
             labels = [self._label(each, config) for each in part["choices"]]
             schemas = (each[0] if isinstance(each, tuple) else each for each in copy["choices"])
             copy["choices"] = list(zip(schemas, labels, strict=True))
-        if part["type"] in _WITH_EXTRAS and _keeps_undeclared(part, config):
-            copy["extra_behavior"] = "allow"
+        if part["type"] in _WITH_EXTRAS and (behavior := _extra_behavior(part, config)):
+            copy["extra_behavior"] = behavior
         return copy
 
     def _label(self, choice: Any, config: Any) -> str:
@@ -178,7 +179,7 @@ class _DecodedSchema:
         if kind == "tuple":
             changed = no_info_before_validator_function(_to_tuple, changed)
             return chain_schema([_IN_JSON, changed])
-        return changed
+        return _with_few_undeclared(changed)
 
     def _all_decoded(self, part: Any) -> Any:
         if isinstance(part, list | tuple):
@@ -203,7 +204,7 @@ def _is_schema(part: dict[str, Any]) -> bool:
 
 def _returned(part: Any) -> Any:
     """Return the part of a schema for values that a function of the author returned."""
-    return _with_pauses(part | _IS_STRICT)
+    return _with_few_undeclared(_with_pauses(part | _IS_STRICT))
 
 
 def _with_pauses(schema: Any) -> Any:
@@ -224,16 +225,43 @@ def _with_pause(item: Any) -> Any:
     return no_info_after_validator_function(function, item)
 
 
-def _keeps_undeclared(schema: Any, config: Any) -> bool:
-    behavior = schema.get("extra_behavior") or (config or {}).get("extra_fields_behavior")
-    return bool(behavior == "allow")
+def _extra_behavior(schema: Any, config: Any) -> Any:
+    return schema.get("extra_behavior") or (config or {}).get("extra_fields_behavior")
+
+
+def _with_few_undeclared(schema: Any) -> Any:
+    """Return the schema of fields so that a refusal does not have an error for each other key."""
+    if schema.get("extra_behavior") != "forbid" or schema["type"] not in _WITH_EXTRAS:
+        return schema
+    fields = schema["fields"]
+    named = fields if isinstance(fields, dict) else {each["name"]: each for each in fields}
+    aliases = (each.get("validation_alias") for each in named.values())
+    declared = frozenset([*named, *_strings_in(list(aliases))])
+
+    def without_most_undeclared(value: Any) -> Any:
+        if type(value) is not dict or len(value) <= len(declared) + STEP:
+            return value
+        few = islice((key for key in value if key not in declared), STEP)
+        known = (key for key in value if key in declared)
+        return {key: value[key] for key in (*known, *few)}
+
+    return no_info_before_validator_function(without_most_undeclared, schema)
+
+
+def _strings_in(aliases: Any) -> Iterator[str]:
+    if isinstance(aliases, str):
+        yield aliases
+    elif isinstance(aliases, list):
+        for each in aliases:
+            yield from _strings_in(each)
 
 
 def _can_be_decoded(schema: Any) -> bool:
     """Return whether the schema accepts the same keys in decoded JSON as in JSON."""
     if schema["type"] == "dict":
         return schema.get("keys_schema", _IN_JSON)["type"] in ("any", "int", "str")
-    return not (schema["type"] == "dataclass" and _keeps_undeclared(schema, schema.get("config")))
+    behavior = _extra_behavior(schema, schema.get("config"))
+    return not (schema["type"] == "dataclass" and behavior == "allow")
 
 
 def with_fail_fast(schema: Any) -> Any:
@@ -276,7 +304,7 @@ def _accept_not_finite(value: Any, validate: Callable[[Any], Any]) -> Any:
 _NOT_SCHEMAS = frozenset({"config", "default", "expected", "function", "metadata", "serialization"})
 _CONTAINERS = frozenset({"list", "tuple", "set", "frozenset", "dict"})
 _FAIL_FAST = {"fail_fast": True}
-_WITH_EXTRAS = frozenset({"model-fields", "typed-dict"})
+_WITH_EXTRAS = frozenset({"dataclass-args", "model-fields", "typed-dict"})
 _IS_STRICT, _IS_LAX = {"strict": True}, {"strict": False}
 # The end of the name of a definition for decoded JSON.
 _DECODED = ":decoded"

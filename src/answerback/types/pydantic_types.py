@@ -128,9 +128,8 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
 def _without_strict_fields(node: Model, value: Any, problems: list[Any]) -> list[Any]:
     """Return the problems of strings in fields that their author did not declare strict."""
     problems = [each for each in problems if isinstance(each["input"], str)]
-    encoded = msgspec.json.encode(value) if problems else b""
     # Strings in large values are not read.
-    if not problems or len(encoded) > _LONG_JSON:
+    if not problems or is_heavy(value) or len(encoded := msgspec.json.encode(value)) > _LONG_JSON:
         return []
     try:
         _validate(node, encoded, strict=None)
@@ -155,8 +154,7 @@ def _repair(value: Any, problems: list[Any]) -> Any:
     whole_floats = [p for p in problems if p["type"] == "int_type" and _is_whole(p["input"])]
     if not whole_floats:
         return value
-    encoded = msgspec.json.encode(value)
-    if len(encoded) > _LONG_JSON:
+    if is_heavy(value) or len(encoded := msgspec.json.encode(value)) > _LONG_JSON:
         # Validation stopped at the first one of each list. In JSON Schema 1.0 and 1 are equal.
         return _with_ints(value)
     repaired = msgspec.json.decode(encoded)
