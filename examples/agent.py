@@ -1,45 +1,29 @@
 """An agent: it discovers the tools of a server, lets a model choose, and reads the replies.
 
-    python examples/agent.py "What is the weather in Oslo?" examples/weather.py
+    python examples/agent.py "What is the weather in Oslo?" "python examples/weather.py mcp"
 
-The model is the one at OPENAI_BASE_URL, of any provider that speaks Chat Completions, with the key
-OPENAI_API_KEY and the name MODEL. Without that address a stand-in answers, offline.
+The server may also be a URL. The model is the one at OPENAI_BASE_URL, of any provider that speaks
+Chat Completions, with the key OPENAI_API_KEY and the name MODEL. Without that address a stand-in
+answers, offline.
 """
 
-import asyncio
 import json
 import os
-import runpy
 import sys
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.request import Request, urlopen
 
-from answerback import App, Reply, ToolError, failure
+from answerback import Reply, ToolError, connect, failure
 from answerback.models import ModelTools, to_openai
 from stand_in_model import serving  # type: ignore[import-not-found]  # beside this file
 
 MAX_TURNS = 10
+MAX_CHARACTERS = 20_000
+"""Of one reply, for the model."""
 
 
-class Server:
-    """The tools of an app in a file, in memory."""
-
-    def __init__(self, path: str) -> None:
-        found = runpy.run_path(path).values()
-        self.app = next(each for each in found if isinstance(each, App))
-
-    def tools(self) -> Any:
-        return self.app
-
-    def call(self, name: str, arguments: dict[str, Any]) -> Reply[Any]:
-        return asyncio.run(self._call(name, arguments))
-
-    async def _call(self, name: str, arguments: dict[str, Any]) -> Reply[Any]:
-        return await self.app.call(name, **arguments)
-
-
-def answer(server: Server, base_url: str, question: str) -> str:
+def answer(server: Any, base_url: str, question: str) -> str:
     messages: list[dict[str, Any]] = [{"role": "user", "content": question}]
     for _ in range(MAX_TURNS):
         # The tools are listed for each turn: a server may add some meanwhile.
@@ -49,19 +33,21 @@ def answer(server: Server, base_url: str, question: str) -> str:
         if not message.get("tool_calls"):
             return str(message["content"])
         calls = [(each["id"], each["function"]) for each in message["tool_calls"]]
-        # The model gets the text of an error, else the data as JSON, else the text.
-        messages += kit.messages([(id, run(server, kit, call)) for id, call in calls])
+        replies = [(call_id, run(server, kit, call)) for call_id, call in calls]
+        # The model gets the text of an error, else the data as JSON, else the text. For the server
+        # of a stranger, untrusted=True puts markers around it.
+        messages += kit.messages(replies, budget=MAX_CHARACTERS)
     return f"No answer after {MAX_TURNS} turns."
 
 
-def run(server: Server, kit: ModelTools, call: dict[str, str]) -> Reply[Any]:
+def run(server: Any, kit: ModelTools, call: dict[str, str]) -> Reply[Any]:
     """Make the call that the model asks for; what it got wrong is a failed reply."""
     try:
         name = kit.name_of(call["name"])
         arguments = kit.arguments(call["name"], call["arguments"])
     except ToolError as exc:
         return failure(exc.message, exc.code, hint=exc.hint)
-    reply = server.call(name, arguments)
+    reply: Reply[Any] = server.call(name, arguments)
     sys.stderr.write(f"{name} {arguments}: {'done' if reply.ok else 'failed'}\n")
     return reply
 
@@ -82,5 +68,5 @@ def model() -> AbstractContextManager[str]:
 
 
 if __name__ == "__main__":
-    with model() as base_url:
-        print(answer(Server(sys.argv[2]), base_url, sys.argv[1]))
+    with model() as base_url, connect(sys.argv[2]) as server:
+        print(answer(server, base_url, sys.argv[1]))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,40 +16,135 @@ from threading import Thread
 from typing import Any
 
 import pytest
+from tests.conftest import load_app, serving
+
+from answerback import App, connect
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
-def run_agent(
-    question: str, example: str, base_url: str | None = None
-) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module")
+def agent() -> Iterator[Any]:
+    """The agent as a module of this process."""
+    sys.path.insert(0, str(EXAMPLES))
+    try:
+        yield importlib.import_module("agent")
+    finally:
+        sys.path.remove(str(EXAMPLES))
+
+
+QUESTIONS = [
+    ("What is the weather in Oslo?", "weather", '"conditions":"Cloudy"'),
+    ("What is the weather in Atlantis?", "weather", "Error: Location not found: Atlantis"),
+    ("Please divide 17 by 5.", "calculator", "The tool says: 3.4"),
+    ("Sing a song.", "calculator", "I have no tool for that."),
+]
+
+
+@pytest.mark.parametrize(("question", "example", "answer"), QUESTIONS)
+def test_the_agent_answers_with_the_stand_in_model(
+    agent: Any, question: str, example: str, answer: str
+) -> None:
+    app = load_app(EXAMPLES / f"{example}.py")
+
+    with agent.serving() as base_url, connect(app) as server:
+        assert answer in agent.answer(server, base_url, question)
+
+
+def test_the_agent_is_a_command_that_starts_a_server() -> None:
+    question, example, answer = QUESTIONS[0]
+    server = shlex.join([sys.executable, str(EXAMPLES / f"{example}.py"), "mcp"])
     own = {name: value for name, value in os.environ.items() if name != "OPENAI_BASE_URL"}
-    return subprocess.run(
-        [sys.executable, str(EXAMPLES / "agent.py"), question, str(EXAMPLES / f"{example}.py")],
-        env=own | ({} if base_url is None else {"OPENAI_BASE_URL": base_url}),
+
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / "agent.py"), question, server],
+        env=own,
         capture_output=True,
         text=True,
         timeout=30,
         check=False,
     )
 
-
-@pytest.mark.parametrize(
-    ("question", "example", "answer"),
-    [
-        ("What is the weather in Oslo?", "weather", '"conditions":"Cloudy"'),
-        ("What is the weather in Atlantis?", "weather", "Error: Location not found: Atlantis"),
-        ("Please divide 17 by 5.", "calculator", "The tool says: 3.4"),
-        ("Sing a song.", "calculator", "I have no tool for that."),
-    ],
-)
-def test_the_agent_answers_with_the_stand_in_model(
-    question: str, example: str, answer: str
-) -> None:
-    done = run_agent(question, example)
-
     assert done.returncode == 0, done.stderr
     assert answer in done.stdout
+
+
+def test_the_agent_answers_over_http(agent: Any) -> None:
+    question, example, answer = QUESTIONS[0]
+
+    with (
+        serving(EXAMPLES / f"{example}.py") as served,
+        agent.serving() as base_url,
+        connect(f"{served.url}/mcp") as server,
+    ):
+        assert answer in agent.answer(server, base_url, question)
+
+
+def test_the_agent_uses_a_tool_that_the_server_adds_meanwhile(agent: Any) -> None:
+    app = App("growing")
+
+    @app.tool
+    def unlock() -> str:
+        """Unlock the vault."""
+        app.add_tool(lambda: "42 coins", name="vault")
+        return "unlocked"
+
+    replies = [called("unlock", "{}"), called("vault", "{}"), {"content": "42 coins."}]
+
+    with scripted_model(replies) as (base_url, requests), connect(app) as server:
+        answer = agent.answer(server, base_url, "How much is in the vault?")
+
+    assert answer == "42 coins."
+    names = [[each["function"]["name"] for each in request["tools"]] for request in requests]
+    assert names == [["unlock"], ["unlock", "vault"], ["unlock", "vault"]]
+
+
+def test_a_server_that_is_gone_is_told_to_the_model(agent: Any) -> None:
+    replies = [called("work", "{}"), {"content": "It does not work."}]
+    source = (
+        "import os\nfrom answerback import App\napp = App('dying')\n"
+        "@app.tool\ndef work() -> str:\n    os._exit(3)\napp.run()\n"
+    )
+
+    with (
+        scripted_model(replies) as (base_url, requests),
+        connect([sys.executable, "-c", source, "mcp"]) as server,
+    ):
+        answer = agent.answer(server, base_url, "Work.")
+
+    assert answer == "It does not work."
+    assert requests[1]["messages"][-1]["content"].startswith("Error: ")
+
+
+def test_a_huge_reply_is_cut_for_the_model(agent: Any) -> None:
+    app = App("large")
+
+    @app.tool
+    def dump() -> list[int]:
+        """Everything."""
+        return list(range(300_000))
+
+    replies = [called("dump", "{}"), {"content": "A lot."}]
+
+    with scripted_model(replies) as (base_url, requests), connect(app) as server:
+        agent.answer(server, base_url, "Dump it.")
+
+    content = requests[1]["messages"][-1]["content"]
+    assert len(content) <= agent.MAX_CHARACTERS
+    assert "characters are shown" in content
+
+
+def test_a_model_that_never_stops_is_stopped(agent: Any) -> None:
+    replies = [called("wether", "{}")] * agent.MAX_TURNS
+
+    with (
+        scripted_model(replies) as (base_url, requests),
+        connect(load_app(EXAMPLES / "weather.py")) as server,
+    ):
+        answer = agent.answer(server, base_url, "Is it cloudy?")
+
+    assert answer == "No answer after 10 turns."
+    assert len(requests) == agent.MAX_TURNS
 
 
 @contextmanager
@@ -84,7 +181,7 @@ def called(name: str, arguments: str) -> dict[str, Any]:
     return {"content": None, "tool_calls": [call]}
 
 
-def test_a_model_that_gets_a_call_wrong_is_told_so_and_can_try_again() -> None:
+def test_a_model_that_gets_a_call_wrong_is_told_so_and_can_try_again(agent: Any) -> None:
     replies = [
         called("wether", "{}"),
         called("weather", "{"),
@@ -92,10 +189,13 @@ def test_a_model_that_gets_a_call_wrong_is_told_so_and_can_try_again() -> None:
         {"content": "It is cloudy."},
     ]
 
-    with scripted_model(replies) as (base_url, requests):
-        done = run_agent("Is it cloudy?", "weather", base_url)
+    with (
+        scripted_model(replies) as (base_url, requests),
+        connect(load_app(EXAMPLES / "weather.py")) as server,
+    ):
+        answer = agent.answer(server, base_url, "Is it cloudy?")
 
-    assert done.stdout == "It is cloudy.\n"
+    assert answer == "It is cloudy."
     results = [each["content"] for each in requests[-1]["messages"] if each["role"] == "tool"]
     assert results[0] == "Error: Unknown tool: wether\nHint: the tools are weather, cities"
     assert results[1].startswith("Error: the arguments are not JSON")

@@ -8,7 +8,7 @@ import sys
 import time
 from pathlib import Path
 
-from answerback import App, Context, NotFound
+from answerback import App, Context, NotFound, Unavailable
 
 app = App("served", description="Tools for the tests of the client.")
 RUNS = os.environ.get("SERVED_RUNS", "")
@@ -65,6 +65,12 @@ async def steps(ctx: Context) -> str:
 async def greet(ctx: Context) -> str:
     name = await ctx.elicit("Your name?", str)
     return f"Hello {name}"
+
+
+@app.tool(read_only=True)
+async def greet_in_vain(ctx: Context) -> str:
+    await ctx.elicit("Your name?", str)
+    raise Unavailable("no greetings today")
 
 
 @app.tool

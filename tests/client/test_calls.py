@@ -20,7 +20,10 @@ def test_a_call_returns_the_reply_and_its_data(target: Any, version: str) -> Non
     reply, spoken = asyncio.run(run())
 
     assert reply.ok
-    assert reply.data == {"result": 3}
+    assert reply.data == 3
+    assert reply.data_from == "structuredContent"
+    assert reply.raw["structuredContent"] == {"result": 3}
+    assert reply.findings == ()
     assert spoken == version
 
 
@@ -129,7 +132,7 @@ def test_without_async_the_same_calls_wait(target: Any) -> None:
         ]
         names = [tool.name for tool in server.tools()]
 
-    assert replies[0].data == {"result": 5}
+    assert replies[0].data == 5
     assert len(steps) == 2
     assert "greet" in names
 

@@ -6,14 +6,16 @@ import asyncio
 import json
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
-from tests.client.conftest import SERVED, STDIO, STUB
+from tests.client.conftest import SERVED, STDIO, STUB, http_server
 
-from answerback import App, connect
+from answerback import App, NotFound, connect
 from answerback.client import ConnectError
+from answerback.registry import Change
 
 ENTRY = {"command": STDIO[0], "args": STDIO[1:]}
 
@@ -43,7 +45,7 @@ def test_tools_have_the_prefix_of_their_server_and_each_server_fails_alone() -> 
     names, added, broken, failures = asyncio.run(run())
 
     assert names[0] == "one_add"
-    assert added.data == {"result": 3}
+    assert added.data == 3
     assert broken.error.code == "UNAVAILABLE"
     assert broken.error.details["may_have_run"] is False
     assert list(failures) == ["broken"]
@@ -134,3 +136,61 @@ def test_the_command_line_calls_and_lists_any_server(
 
 def run_command(*arguments: str) -> int:
     return subprocess.run([sys.executable, "-m", "answerback", *arguments], timeout=30).returncode
+
+
+def test_several_servers_complete_and_subscribe_as_one_does() -> None:
+    first, second = App("first"), App("second")
+    changes: list[Change] = []
+
+    @second.prompt
+    def review(language: Literal["python", "perl", "rust"]) -> str:
+        return language
+
+    @first.resource("note://first")
+    def own() -> str:
+        return "first"
+
+    @second.resource("note://{name}")
+    def note(name: Literal["ada", "alan"]) -> str:
+        return name
+
+    config = {"mcpServers": {"a": first, "b": second}}
+    with connect(config, on_change=changes.append) as servers:
+        completions = [
+            servers.complete("b_review", "language", "p"),
+            servers.complete("note://{name}", "name", "al"),
+        ]
+        servers.subscribe("note://alan")
+        with pytest.raises(NotFound, match="no server for 'c_review'; the servers are a, b"):
+            servers.complete("c_review", "language", "p")
+        with pytest.raises(NotFound, match="no server has 'other://x'"):
+            servers.subscribe("other://x")
+        second.resource_changed("note://alan")
+        servers.call("b_none")
+
+    assert completions == [["python", "perl"], ["alan"]]
+    assert [change.uri for change in changes] == ["note://alan"]
+
+
+def test_plain_rest_says_that_it_has_tools_alone() -> None:
+    class NoPages(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(404)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Nothing is logged."""
+
+    with http_server(NoPages) as url, connect(url, transport="rest") as server:
+        assert (server.resources(), server.templates(), server.prompts()) == ([], [], [])
+        reply = server.read("note://a")
+        for ask in (
+            lambda: server.prompt("review"),
+            lambda: server.complete("review", "code", "x"),
+            lambda: server.subscribe("note://a"),
+            lambda: server.unsubscribe("note://a"),
+        ):
+            with pytest.raises(NotFound, match="plain REST has tools alone"):
+                ask()
+
+    assert reply.error is not None
+    assert reply.error.code == "NOT_FOUND"

@@ -51,7 +51,7 @@ def test_a_python_server_of_others_is_called(source: str) -> None:
         wrong = server.call("add", x="one")
 
     assert tools == ["add"]
-    assert reply.data == {"result": 3}
+    assert reply.data == 3
     assert not wrong.ok
 
 
@@ -139,7 +139,7 @@ def test_plain_rest_is_called_and_listed() -> None:
         replies = [server.call("add", x=1, y=2), server.call("missing"), server.call("nowhere")]
 
     assert tools[0] == "add"
-    assert replies[0].data == {"result": 3}
+    assert replies[0].data == 3
     assert [reply.error and reply.error.code for reply in replies[1:]] == [
         "NOT_FOUND",
         "TOOL_NOT_FOUND",
@@ -199,7 +199,7 @@ def test_connection_failures_of_plain_rest_are_failed_replies() -> None:
     assert broken.error.code == "UNAVAILABLE"
 
 
-def test_memory_and_stdio_need_no_httpx(tmp_path: Path) -> None:
+def test_no_transport_needs_httpx(tmp_path: Path, served_url: str) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import sys\n"
@@ -207,6 +207,8 @@ def test_memory_and_stdio_need_no_httpx(tmp_path: Path) -> None:
         "with connect(App('empty')) as server:\n"
         "    server.tools()\n"
         f"with connect([sys.executable, {str(SERVED)!r}, 'mcp']) as server:\n"
+        "    server.tools()\n"
+        f"with connect({served_url!r}) as server:\n"
         "    server.tools()\n"
         "sys.exit('httpx2' in sys.modules or 'httpx' in sys.modules)\n"
     )

@@ -37,7 +37,7 @@ def test_a_tap_sees_every_message_and_its_file_replays(target: Any, tmp_path: Pa
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     assert {line["direction"] for line in lines} == {"sent", "received"}
     assert replayed[0] == recorded[0]
-    assert replayed[1].data == recorded[1].data == {"result": 3}
+    assert replayed[1].data == recorded[1].data == 3
     assert replayed[2] == recorded[2]
     assert replayed[3].error == recorded[3].error
     assert replayed[4] == recorded[4] == [1, 2]
@@ -118,7 +118,8 @@ def test_data_that_breaks_the_output_schema_is_a_finding_or_an_error() -> None:
 
     assert found.ok
     assert found.data == {"degrees": "warm"}
-    assert "/degrees" in found.meta["answerback/findings"][0]
+    assert [each.rule for each in found.findings] == ["AB320"]
+    assert found.findings[0].pointer == "/structuredContent/degrees"
     assert refused.error is not None
     assert refused.error.code == "INVALID_OUTPUT"
 

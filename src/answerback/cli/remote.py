@@ -164,11 +164,12 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
     from .readable_reply import error_text, reply_text
     from .terminal_peer import stderr_is_terminal
 
-    written = write(reply, dialect or "rest", shape_of(reply), STANDARD)
+    shape = reply.shape or shape_of(reply)
+    written = write(reply, dialect or "rest", shape, STANDARD)
     if reply.error is None:
         if out.is_terminal and dialect is None:
             shown = _without_doubled_text(reply)
-            write_stdout(out, f"{reply_text(shown, shape_of(shown))}\n".encode())
+            write_stdout(out, f"{reply_text(shown, shape)}\n".encode())
         elif written.media_type.endswith("json"):
             write_json(out, written.body)
         else:
@@ -186,12 +187,16 @@ def _without_doubled_text(reply: Reply[Any]) -> Reply[Any]:
     """The reply without texts that are the JSON of its data, which is shown more readably."""
     if reply.data is msgspec.UNSET:
         return reply
-    kept = [each for each in reply.content if not _is_json_of(each, reply.data)]
+    shown = (reply.data, {"result": reply.data})
+    kept = [each for each in reply.content if not _is_one_of(each, shown)]
     return msgspec.structs.replace(reply, content=tuple(kept))
 
 
-def _is_json_of(block: Block, data: Any) -> bool:
+def _is_one_of(block: Block, shown: tuple[Any, Any]) -> bool:
+    """Whether a text says what the data says: the data itself, or its JSON."""
+    if not isinstance(block, Text):
+        return False
     try:
-        return isinstance(block, Text) and bool(msgspec.json.decode(block.text) == data)
+        return block.text == shown[0] or msgspec.json.decode(block.text) in shown
     except ValueError:
         return False

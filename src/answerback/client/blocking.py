@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..reply import Reply
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
-from .user_handlers import OnProgress
+from .request_policy import CallOptions
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -82,10 +85,8 @@ class BlockingServer:
     def unsubscribe(self, uri: str) -> None:
         self._loop.run(self._server.unsubscribe(uri))
 
-    def options(
-        self, *, timeout: float | None = None, progress: OnProgress | None = None
-    ) -> BlockingServer:
-        changed = self._server.options(timeout=timeout, progress=progress)
+    def options(self, **options: Unpack[CallOptions]) -> BlockingServer:
+        changed = self._server.options(**options)
         return BlockingServer(lambda: changed, self._loop)
 
     def close(self) -> None:

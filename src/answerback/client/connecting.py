@@ -15,13 +15,16 @@ from ..registry import Change, Registry
 from .many_servers import ManyServers
 from .opening import LinkPlan
 from .remote_server import RemoteServer
+from .request_policy import ClientOptions
 from .targets import BadTarget, ServerEntry, Target, make_transports, read_target
 from .user_handlers import ElicitationRequest, Roots, UserHandlers
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ..resilience import Breaker, Limit, Retry
     from .blocking import BlockingServer
+    from .login.login_settings import Login
     from .transports.http_requests import ClientAuth
 
 S = TypeVar("S", bound="RemoteServer | ManyServers")
@@ -36,21 +39,27 @@ class ConnectOptions(TypedDict, total=False):
     """The version of MCP, such as "2025-11-25"; by default the newest that the server speaks."""
     timeout: float | None
     """Seconds that a request may take; 60 by default."""
+    retry: Retry | None
+    """How often a request is sent again, if that is safe."""
+    breaker: Breaker | None
+    """Stops the requests of a server that fails."""
+    limit: Limit | tuple[Limit, ...] | list[Limit] | None
+    """How many requests are sent; further ones are refused."""
     connect_timeout: float
     """Seconds until the connection must be open; 30 by default."""
     transport: Literal["http", "sse", "rest"]
     """How to talk to a URL; by default Streamable HTTP, then the old HTTP+SSE."""
     headers: Mapping[str, str]
     """HTTP headers of every request."""
-    auth: ClientAuth
-    """Gives the requests their credentials, and answers the statuses 401 and 403."""
+    auth: ClientAuth | Login | str
+    """A token, a `Login`, or an object that gives the requests their credentials."""
     env: Mapping[str, str]
     """Environment variables of the child process, besides those of this process."""
     cwd: str
     """The folder in which the child process starts."""
     output_schema: Literal["finding", "error"]
-    """Data that breaks the tool's output schema is a finding in the meta of the reply, or an
-    error; a finding by default."""
+    """Data that breaks the tool's output schema is a finding of the reply, or an error; a finding
+    by default."""
     tap: str | os.PathLike[str] | Callable[[str, bytes], object]
     """A file for all messages, or a function that gets the direction and each message."""
     elicit: Callable[[ElicitationRequest], Any]
@@ -131,6 +140,7 @@ def connect(
     unknown = options.keys() - ConnectOptions.__annotations__.keys()
     if unknown:
         raise TypeError(f"connect() has no option {', '.join(sorted(unknown))}")
+    ClientOptions.of(options)  # Raises for an option of the wrong type, before it is used.
     if replay is not None:
         return Connecting(lambda: _replayed(Path(replay), options))
     if target is None:
@@ -141,6 +151,10 @@ def connect(
         return Connecting(lambda: _server(entry, options))
     if "transport" in options or "env" in options or "cwd" in options:
         raise BadTarget("transport, env and cwd belong to one server, not to several")
+    if isinstance(options.get("auth"), str):
+        raise BadTarget("a token belongs to one server; write it into the headers of its entry")
+    if options.get("breaker") is not None:
+        raise BadTarget("a breaker belongs to one server; each server of several fails alone")
     return Connecting(
         lambda: ManyServers({name: _server(each, options, name) for name, each in found.items()})
     )
@@ -158,11 +172,18 @@ def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry
 
 def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> Any:
     label = f"{name} ({entry.label})" if name else entry.label
+    auth = options.get("auth")
+    if auth is not None and entry.url:
+        from .login.login_settings import auth_for
+
+        auth = auth_for(entry.url, entry.headers, auth)
     if entry.transport == "rest":
         from .rest_server import RestServer
 
-        return RestServer(entry, options.get("auth"), options.get("timeout", 60.0))
-    makers = make_transports(entry, options.get("auth"))
+        strict = options.get("output_schema") == "error"
+        own = ClientOptions.of(options)
+        return RestServer(entry, auth, own, strict=strict)
+    makers = make_transports(entry, auth)
     if "tap" in options:
         from .tap import tapped
 
@@ -188,4 +209,5 @@ def _remote(label: str, makers: Any, options: Mapping[str, Any]) -> RemoteServer
         timeout=options.get("timeout", 60.0),
         connect_timeout=options.get("connect_timeout", 30.0),
     )
-    return RemoteServer(plan, strict=options.get("output_schema") == "error")
+    strict = options.get("output_schema") == "error"
+    return RemoteServer(plan, ClientOptions.of(options), strict=strict)

@@ -21,9 +21,11 @@ from ..mcp.jsonrpc import (
 from ..mcp.params import Id
 from ..peer import Log, Progress
 from ..registry import Change
+from ..stopped_clocks import RUNNING, StoppableClock
 from .eras import Era, StatefulEra
 from .faults import TIMED_OUT, ConnectionLost, NoAnswer
 from .frames import Incoming, Outgoing, Transport, decode_frame
+from .pausing import stops_for_logins
 from .user_handlers import OnProgress, UserHandlers
 
 _LOGGER = logging.getLogger("answerback.client")
@@ -53,6 +55,8 @@ class _Waiting(msgspec.Struct):
     method: str
     progress: OnProgress | None
     clock: asyncio.Timeout | None = None
+    outer: tuple[StoppableClock, ...] = ()
+    """The clocks of the call that the request belongs to, such as the deadline of its retries."""
 
 
 class Exchange:
@@ -89,11 +93,17 @@ class Exchange:
             headers = {**self.era.headers(method, params), **headers}
         answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
         outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
-        waiting = self._waiting[id] = _Waiting(answer, method, options.progress)
+        waiting = self._waiting[id] = _Waiting(
+            answer, method, options.progress, outer=RUNNING.get()
+        )
         try:
             async with asyncio.timeout(options.timeout) as clock:
                 waiting.clock = clock
-                await self._transport.send(outgoing)
+                if self._transport.may_log_in:
+                    with stops_for_logins(clock):
+                        await self._transport.send(outgoing)
+                else:
+                    await self._transport.send(outgoing)
                 return await answer
         except TimeoutError:
             self._cancel_request(id, method, "time-out")
@@ -192,9 +202,15 @@ class Exchange:
         for id, clock in paused.items():
             if until[id] is not None and not clock.expired():
                 clock.reschedule(None)
+        outer = {each for waiting in self._waiting.values() for each in waiting.outer}
+        stopped = outer | set(RUNNING.get())
+        for each in stopped:
+            each.stop()
         try:
             return await self._handlers.answer(method, params)
         finally:
+            for each in stopped:
+                each.go_on()
             for id, clock in paused.items():
                 when = until[id]
                 if id in self._waiting and when is not None and not clock.expired():

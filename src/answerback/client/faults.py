@@ -4,38 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import (
-    INPUT_REQUIRED,
-    INVALID_ARGUMENTS,
-    TOOL_NOT_FOUND,
-    UNKNOWN_ERROR,
-    AnswerbackError,
-    ToolError,
-)
-from ..mcp.jsonrpc import (
-    INVALID_PARAMS,
-    METHOD_NOT_FOUND,
-    RESOURCE_NOT_FOUND,
-    URL_ELICITATION_REQUIRED,
-    RpcError,
-)
+from ..errors import AnswerbackError, InvalidInput, NotFound, ToolError
+from ..mcp.jsonrpc import RpcError
+from ..reading import read
 from ..reply import Reply, failure
 
 UNAVAILABLE = "UNAVAILABLE"
 TIMED_OUT = "TIMED_OUT"
-
-_CODES = {
-    INVALID_PARAMS: INVALID_ARGUMENTS,
-    METHOD_NOT_FOUND: "NOT_FOUND",
-    RESOURCE_NOT_FOUND: "NOT_FOUND",
-    URL_ELICITATION_REQUIRED: INPUT_REQUIRED,
-}
 
 
 class ConnectError(AnswerbackError):
     """No connection to the server could be opened."""
 
     code = UNAVAILABLE
+
+
+class LoginError(AnswerbackError):
+    """The client could not log in to a server, or the server refuses what the login gave."""
+
+    code = "UNAUTHENTICATED"
+
+    def __init__(self, message: str, code: str = "UNAUTHENTICATED") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class NoAnswer(Exception):
@@ -48,11 +39,13 @@ class NoAnswer(Exception):
         code: str = UNAVAILABLE,
         may_have_run: bool = True,
         details: dict[str, Any] | None = None,
+        retryable: bool | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
         self.may_have_run = may_have_run
+        self.retryable = retryable
         self.details = {"may_have_run": may_have_run, **(details or {})}
 
 
@@ -67,17 +60,32 @@ class SessionLost(ConnectionLost):
 class HttpRefused(NoAnswer):
     """The server answered with an HTTP status and without a message of MCP."""
 
-    def __init__(self, status: int, text: str = "") -> None:
+    def __init__(self, status: int, text: str = "", retry_after: str | None = None) -> None:
         excerpt = " ".join(text.split())[:200]
         message = f"the server answered with HTTP status {status}"
+        details: dict[str, Any] = {"status": status}
+        if retry_after is not None:
+            details["retry_after"] = _seconds_of(retry_after)
         super().__init__(
             f"{message}: {excerpt}" if excerpt else message,
             code=_code_for_refusal(status),
             # A gateway sends a 5xx after the server may have begun.
             may_have_run=status >= 500,
-            details={"status": status},
+            details=details,
+            retryable=None if status in _TRANSIENT else False,
         )
         self.status = status
+
+
+_TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""The statuses after which the same request may succeed later."""
+
+
+def _seconds_of(header: str) -> float | None:
+    """The seconds of a header `Retry-After`, which may be a date."""
+    from ..resilience.service_failure import read_seconds
+
+    return read_seconds(header)
 
 
 def _code_for_refusal(status: int) -> str:
@@ -87,23 +95,18 @@ def _code_for_refusal(status: int) -> str:
 def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
     """The reply for a call that got no result."""
     if isinstance(error, NoAnswer):
-        return failure(error.message, error.code, error.details)
-    return failure(error.message, code_for(error), details_of(error))
+        return failure(error.message, error.code, error.details, retryable=error.retryable)
+    body = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    return read({"jsonrpc": "2.0", "error": body})
 
 
 def raised_error(error: NoAnswer | RpcError) -> ToolError:
     """The exception for a list, a prompt or a completion that got no result."""
-    if isinstance(error, NoAnswer):
-        return ToolError(error.message, error.code, error.details)
-    return ToolError(error.message, code_for(error), details_of(error))
-
-
-def code_for(error: RpcError) -> str:
-    if error.code == INVALID_PARAMS and "unknown tool" in error.message.lower():
-        return TOOL_NOT_FOUND
-    return _CODES.get(error.code, UNKNOWN_ERROR)
-
-
-def details_of(error: RpcError) -> dict[str, Any]:
-    details = {"rpc_code": error.code}
-    return details if error.data is None else {**details, "data": error.data}
+    failed = failed_reply(error).error
+    assert failed is not None
+    raised = {"NOT_FOUND": NotFound, "INVALID_INPUT": InvalidInput}.get(failed.kind or failed.code)
+    return (raised or ToolError)(
+        failed.message, failed.code, failed.details, retryable=failed.retryable
+    )

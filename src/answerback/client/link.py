@@ -24,6 +24,7 @@ from .faults import (
 )
 from .frames import Transport
 from .opening import LinkPlan, agree, initialize_or_discover
+from .pausing import stops_for_logins
 
 _ROUNDS = 10
 """How often a server may ask for input before it gives a result."""
@@ -62,8 +63,9 @@ class ServerLink:
                 return exchange
             await self._drop()
             try:
-                async with asyncio.timeout(self.plan.connect_timeout):
-                    return await self._open_any()
+                async with asyncio.timeout(self.plan.connect_timeout) as timeout:
+                    with stops_for_logins(timeout):
+                        return await self._open_any()
             except TimeoutError:
                 await self._drop()
                 seconds = self.plan.connect_timeout
@@ -125,8 +127,9 @@ class ServerLink:
 
     async def _open_within(self, seconds: float | None) -> Exchange:
         try:
-            async with asyncio.timeout(seconds):
-                return await self.open()
+            async with asyncio.timeout(seconds) as timeout:
+                with stops_for_logins(timeout):
+                    return await self.open()
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False) from None
         except TimeoutError:
@@ -203,7 +206,12 @@ async def _answered(
     params: Mapping[str, Any],
     options: RequestOptions,
 ) -> dict[str, Any]:
-    """The result; while the server asks for input, the user's handlers are asked."""
+    """The result; while the server asks for input, the user's handlers are asked.
+
+    The time-out is for all requests together, without the time in which the user is asked.
+    """
+    loop = asyncio.get_running_loop()
+    until = None if options.timeout is None else loop.time() + options.timeout
     for round in range(_ROUNDS):
         raw = await exchange.request(method, params, options)
         try:
@@ -212,7 +220,12 @@ async def _answered(
             raise NoAnswer(f"the result of {method} is not an object") from None
         if result.get("resultType") != "input_required":
             return result
+        asked_at = loop.time()
         params = await _with_answers(exchange, params, result, round)
+        if until is not None:
+            if result.get("inputRequests"):
+                until += loop.time() - asked_at
+            options = msgspec.structs.replace(options, timeout=max(0.0, until - loop.time()))
     text = f"the server asked for input more than {_ROUNDS} times"
     raise NoAnswer(text, code=INPUT_REQUIRED)
 

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import MalformedReply, ToolError
-from ..mcp.jsonrpc import RpcError
 from ..reply import Reply
 from .eras import ServerFacts
-from .exchange import RequestOptions
-from .faults import NoAnswer, failed_reply, raised_error
 from .listed import (
     FilledPrompt,
     RemotePrompt,
@@ -20,9 +17,13 @@ from .listed import (
     RemoteTool,
 )
 from .opening import LinkPlan
-from .results import INVALID_RESPONSE, resource_reply, tool_reply
+from .request_policy import CallOptions, ClientOptions
+from .results import INVALID_RESPONSE
 from .server_lists import ServerLists
-from .user_handlers import OnProgress
+from .server_requests import ServerRequests
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 class RemoteServer:
@@ -32,10 +33,9 @@ class RemoteServer:
     ToolError if they fail.
     """
 
-    def __init__(self, plan: LinkPlan, *, strict: bool = False) -> None:
+    def __init__(self, plan: LinkPlan, options: ClientOptions, *, strict: bool = False) -> None:
         self._lists = ServerLists(plan)
-        self._options = RequestOptions(plan.timeout)
-        self._strict = strict
+        self._requests = ServerRequests(self._lists, options, strict=strict)
 
     @property
     def info(self) -> ServerFacts:
@@ -43,16 +43,16 @@ class RemoteServer:
         return self._lists.link.facts
 
     async def tools(self) -> list[RemoteTool]:
-        return [known.tool for known in (await self._lists.tools(self._options)).values()]
+        return await self._requests.tools()
 
     async def resources(self) -> list[RemoteResource]:
-        return await self._lists.entries("resources", RemoteResource, self._options)
+        return await self._requests.entries("resources", RemoteResource)
 
     async def templates(self) -> list[RemoteTemplate]:
-        return await self._lists.entries("templates", RemoteTemplate, self._options)
+        return await self._requests.entries("templates", RemoteTemplate)
 
     async def prompts(self) -> list[RemotePrompt]:
-        return await self._lists.entries("prompts", RemotePrompt, self._options)
+        return await self._requests.entries("prompts", RemotePrompt)
 
     async def call(
         self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
@@ -62,25 +62,11 @@ class RemoteServer:
         A connection that fails and a time-out are failed replies; `error.details` then has
         `may_have_run`.
         """
-        given = {**(arguments or {}), **named}
-        try:
-            result = await self._lists.call(name, given, self._options)
-        except (NoAnswer, RpcError) as error:
-            return failed_reply(error)
-        reply = tool_reply(result)
-        if "structuredContent" in result or name in self._lists.known:
-            known = await self._lists.known_tool(name, self._options)
-            if known is not None:
-                return known.checked(reply, result, strict=self._strict)
-        return reply
+        return await self._requests.call(name, {**(arguments or {}), **named})
 
     async def read(self, uri: str) -> Reply[Any]:
         """Read a resource; its contents are embedded blocks of the reply."""
-        try:
-            result = await self._lists.link.request("resources/read", {"uri": uri}, self._options)
-        except (NoAnswer, RpcError) as error:
-            return failed_reply(error)
-        return resource_reply(result)
+        return await self._requests.read(uri)
 
     async def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
@@ -89,12 +75,9 @@ class RemoteServer:
         params: dict[str, Any] = {"name": name}
         if given := {**(arguments or {}), **named}:
             params["arguments"] = given
+        result = await self._requests.result("prompts/get", params)
         try:
-            return FilledPrompt.read(
-                await self._lists.link.request("prompts/get", params, self._options)
-            )
-        except (NoAnswer, RpcError) as error:
-            raise raised_error(error) from None
+            return FilledPrompt.read(result)
         except MalformedReply as exc:
             raise ToolError(f"the prompt cannot be read: {exc}", INVALID_RESPONSE) from None
 
@@ -107,10 +90,7 @@ class RemoteServer:
         params: dict[str, Any] = {"ref": ref, "argument": {"name": argument, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}
-        try:
-            result = await self._lists.link.request("completion/complete", params, self._options)
-        except (NoAnswer, RpcError) as error:
-            raise raised_error(error) from None
+        result = await self._requests.result("completion/complete", params)
         found = result.get("completion")
         values = found.get("values") if isinstance(found, dict) else None
         return [str(each) for each in values or ()]
@@ -122,14 +102,12 @@ class RemoteServer:
     async def unsubscribe(self, uri: str) -> None:
         await self._lists.subscribed.change(uri, wanted=False)
 
-    def options(
-        self, *, timeout: float | None = None, progress: OnProgress | None = None
-    ) -> RemoteServer:
+    def options(self, **options: Unpack[CallOptions]) -> RemoteServer:
         """The same server with other options: `server.options(timeout=2).call("add", x=1)`."""
         changed = copy.copy(self)
-        before = self._options
-        changed._options = RequestOptions(
-            before.timeout if timeout is None else timeout, progress or before.progress
+        before = self._requests
+        changed._requests = ServerRequests(
+            self._lists, before.options.changed(options), strict=before.strict
         )
         return changed
 

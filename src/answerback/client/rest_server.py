@@ -14,14 +14,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from ..dialects import HttpReply, read
-from ..dialects.detect import finished_dialect
-from ..errors import MalformedReply, ToolError, code_for_status
+from ..dialects import HttpReply
+from ..errors import NotFound, ToolError
+from ..reading import read
 from ..reply import Reply, failure
 from ..versions import LATEST_STATEFUL
 from .eras import ServerFacts
 from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
-from .frames import decode_frame
 from .listed import (
     FilledPrompt,
     RemotePrompt,
@@ -30,61 +29,47 @@ from .listed import (
     RemoteTool,
     read_entries,
 )
-from .results import INVALID_RESPONSE, tool_reply
+from .pausing import stops_for_logins
+from .request_policy import CallOptions, ClientOptions, refused_reply, under_policy
+from .results import KnownTool, known_tools
 from .targets import ServerEntry
-from .user_handlers import OnProgress
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from .transports.http_requests import ClientAuth
 
 _JSON = {"accept": "application/json", "content-type": "application/json"}
 _NO_PAGE = frozenset({404, 405})
-_ABSENT = "plain REST has tools alone"
+_ABSENT = "a server of plain REST has tools alone: no resources, prompts or completions"
 
 
 class RestServer:
     """A server whose tools are HTTP pages; it has no resources and no prompts."""
 
     def __init__(
-        self, entry: ServerEntry, auth: ClientAuth | None, timeout: float | None = 60.0
+        self,
+        entry: ServerEntry,
+        auth: ClientAuth | None,
+        options: ClientOptions,
+        *,
+        strict: bool = False,
     ) -> None:
-        from .transports.http_requests import HttpRequests
-
-        self._base = entry.url.rstrip("/")
-        self._http = HttpRequests(self._base, entry.headers, auth)
-        self._timeout = timeout
-        self._forms: dict[str, int] = {}
-        """Which of the three forms of request a tool takes, once it is known."""
-        self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self._base})
+        self._pages = RestPages(entry, auth, strict=strict)
+        self._options = options
+        self.info = ServerFacts(version=LATEST_STATEFUL, info={"name": self._pages.base})
 
     async def open(self) -> None:
         """Ask for the list of functions; raises ConnectError if the server cannot be reached."""
-        self._http.open()
-        try:
-            await self._get("/functions")
-        except HttpRefused:
-            pass  # The server has no list; its tools can be called all the same.
-        except NoAnswer as exc:
-            await self.close()
-            raise ConnectError(f"cannot connect to {self._base}: {exc}") from None
+        await self._pages.open()
 
     async def close(self) -> None:
-        await self._http.close()
+        await self._pages.close()
 
     async def tools(self) -> list[RemoteTool]:
         """The tools that `GET /functions` lists; none if there is no such page."""
-        try:
-            found = msgspec.json.decode(await self._get("/functions"))
-        except HttpRefused as exc:
-            if exc.status in _NO_PAGE:
-                return []
-            raise raised_error(exc) from None
-        except NoAnswer as exc:
-            raise raised_error(exc) from None
-        except msgspec.DecodeError:
-            return []
-        listed = found.get("functions") if isinstance(found, dict) else found
-        return read_entries(listed if isinstance(listed, list) else [], RemoteTool)
+        found: list[RemoteTool] = await under_policy(self._options, self._pages.list_within)
+        return found
 
     async def resources(self) -> list[RemoteResource]:
         return []
@@ -100,14 +85,16 @@ class RestServer:
     ) -> Reply[Any]:
         """Call a tool; a connection that fails and a time-out are failed replies."""
         body = {**(arguments or {}), **named}
+        pages = self._pages
+        known = pages.known.get(name)
+        is_safe = known is not None and known.tool.is_safe_to_repeat
         try:
-            async with asyncio.timeout(self._timeout):
-                return await self._call(name, body)
-        except TimeoutError:
-            text = f"the server did not answer within {self._timeout:g} seconds"
-            return failed_reply(NoAnswer(text, code=TIMED_OUT))
-        except NoAnswer as error:
-            return failed_reply(error)
+            reply: Reply[Any] = await under_policy(
+                self._options, lambda left: pages.call_within(left, name, body), may_repeat=is_safe
+            )
+        except ToolError as refusal:
+            return refused_reply(refusal)
+        return reply
 
     async def read(self, uri: str) -> Reply[Any]:
         return failure(_ABSENT, "NOT_FOUND")
@@ -115,14 +102,89 @@ class RestServer:
     async def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
     ) -> FilledPrompt:
-        raise ToolError(_ABSENT, "NOT_FOUND")
+        raise NotFound(_ABSENT)
 
-    def options(
-        self, *, timeout: float | None = None, progress: OnProgress | None = None
-    ) -> RestServer:
+    async def complete(
+        self, of: str, argument: str, value: str, context: Mapping[str, str] | None = None
+    ) -> list[str]:
+        raise NotFound(_ABSENT)
+
+    async def subscribe(self, uri: str) -> None:
+        raise NotFound(_ABSENT)
+
+    async def unsubscribe(self, uri: str) -> None:
+        raise NotFound(_ABSENT)
+
+    def options(self, **options: Unpack[CallOptions]) -> RestServer:
         changed = copy.copy(self)
-        changed._timeout = self._timeout if timeout is None else timeout
+        changed._options = self._options.changed(options)
         return changed
+
+
+class RestPages:
+    """The HTTP pages of a server: its list of functions, and a page for each tool."""
+
+    def __init__(self, entry: ServerEntry, auth: ClientAuth | None, *, strict: bool) -> None:
+        from .transports.http_requests import HttpRequests
+
+        self.base = entry.url.rstrip("/")
+        self.known: dict[str, KnownTool] = {}
+        """The tools of the list that was read last."""
+        self._http = HttpRequests(self.base, entry.headers, auth)
+        self._strict = strict
+        self._forms: dict[str, int] = {}
+        """Which of the three forms of request a tool takes, once it is known."""
+
+    async def open(self) -> None:
+        self._http.open()
+        try:
+            self._keep(await self._get("/functions"))
+        except HttpRefused:
+            pass  # The server has no list; its tools can be called all the same.
+        except NoAnswer as exc:
+            await self.close()
+            raise ConnectError(f"cannot connect to {self.base}: {exc}") from None
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def list_within(self, seconds: float | None) -> list[RemoteTool]:
+        """The list of tools; raises ToolError."""
+        try:
+            async with asyncio.timeout(seconds) as timeout:
+                with stops_for_logins(timeout):
+                    return self._keep(await self._get("/functions"))
+        except TimeoutError:
+            raise raised_error(_late(seconds)) from None
+        except HttpRefused as exc:
+            if exc.status in _NO_PAGE:
+                return []
+            raise raised_error(exc) from None
+        except NoAnswer as exc:
+            raise raised_error(exc) from None
+
+    def _keep(self, page: bytes) -> list[RemoteTool]:
+        """The tools of a list, which are known from now on."""
+        try:
+            found = msgspec.json.decode(page)
+        except ValueError:
+            return []
+        listed = found.get("functions") if isinstance(found, dict) else found
+        tools = read_entries(listed if isinstance(listed, list) else [], RemoteTool)
+        self.known = known_tools(tools)
+        return tools
+
+    async def call_within(
+        self, seconds: float | None, name: str, body: dict[str, Any]
+    ) -> Reply[Any]:
+        try:
+            async with asyncio.timeout(seconds) as timeout:
+                with stops_for_logins(timeout):
+                    return await self._call(name, body)
+        except TimeoutError:
+            return failed_reply(_late(seconds))
+        except NoAnswer as error:
+            return failed_reply(error)
 
     async def _call(self, name: str, body: dict[str, Any]) -> Reply[Any]:
         """Try the forms of request in their order, until the server has the page."""
@@ -143,12 +205,13 @@ class RestServer:
                 found = found or answer
                 continue
             self._forms[name] = number
-            return _reply(answer)
+            known = self.known.get(name)
+            return read(answer) if known is None else known.reply(answer, strict=self._strict)
         assert found is not None
-        return _reply(found)
+        return read(found)
 
     async def _get(self, path: str) -> bytes:
-        async with self._http.stream("GET", _JSON, url=self._base + path) as response:
+        async with self._http.stream("GET", _JSON, url=self.base + path) as response:
             body: bytes = await response.aread()
             if response.status_code >= 300:
                 raise HttpRefused(response.status_code, body[:500].decode(errors="replace"))
@@ -156,7 +219,7 @@ class RestServer:
 
     async def _post(self, path: str, body: dict[str, Any]) -> HttpReply:
         encoded = msgspec.json.encode(body)
-        async with self._http.stream("POST", _JSON, encoded, self._base + path) as response:
+        async with self._http.stream("POST", _JSON, encoded, self.base + path) as response:
             return HttpReply(
                 response.status_code,
                 await response.aread(),
@@ -170,23 +233,5 @@ def _is_tools_reply(answer: HttpReply) -> bool:
     return code is not None and code not in ("ROUTE_NOT_FOUND", "METHOD_NOT_ALLOWED")
 
 
-def _reply(answer: HttpReply) -> Reply[Any]:
-    """The reply in an HTTP response, in whichever form the server wrote it."""
-    try:
-        found = msgspec.json.decode(answer.body)
-    except ValueError:
-        found = None
-    if isinstance(found, dict) and found.get("jsonrpc") == "2.0":
-        message = decode_frame(answer.body)
-        if message is not None and message.error is not None:
-            return failed_reply(message.error.as_exception())
-        return tool_reply(found.get("result"))
-    # A text under `error` is how plain REST writes a failure; the status tells the rest.
-    is_plain = not isinstance(found, dict) or isinstance(found.get("error"), str)
-    dialect = None if is_plain else finished_dialect(found)
-    try:
-        return read(answer, dialect or "rest")
-    except MalformedReply as exc:
-        code = code_for_status(answer.status) or INVALID_RESPONSE
-        text = f"the reply (HTTP status {answer.status}) cannot be read: {exc}"
-        return failure(text, code if answer.status >= 400 else INVALID_RESPONSE)
+def _late(seconds: float | None) -> NoAnswer:
+    return NoAnswer(f"the server did not answer within {seconds:g} seconds", code=TIMED_OUT)

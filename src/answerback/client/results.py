@@ -1,4 +1,4 @@
-"""Turns the results of a server into replies; the only place that reads a tool's result."""
+"""Replies of a server: `read` reads the results, and the output schema of the tool checks them."""
 
 from __future__ import annotations
 
@@ -6,44 +6,32 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..dialects.common import META_PREFIX
-from ..dialects.mcp import read
 from ..dialects.mcp_blocks import read_block
 from ..errors import INVALID_OUTPUT, MalformedReply, MissingExtraError
-from ..reply import Reply, failure
+from ..reading import read
+from ..reply import Error, Received, Reply
 from .listed import RemoteTool
-from .mirrored_headers import header_paths
+from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
     from ..rules.checks.ab32_output_schema import SchemaCheck
+    from ..rules.finding import Finding
 
-FINDINGS = META_PREFIX + "findings"
-"""The key in `reply.meta` of what is wrong with the data of a reply."""
 INVALID_RESPONSE = "INVALID_RESPONSE_FORMAT"
-
-
-def tool_reply(result: Any) -> Reply[Any]:
-    """The reply in the result of `tools/call`; a result that cannot be read is a failure."""
-    kind = result.get("resultType", "complete") if isinstance(result, dict) else "complete"
-    if kind != "complete":
-        text = f"the server answered with a result of type {kind!r}, which is not supported"
-        return failure(text, INVALID_RESPONSE, {"result": result})
-    try:
-        return read(result)
-    except MalformedReply as exc:
-        return failure(f"the reply cannot be read: {exc}", INVALID_RESPONSE, {"result": result})
 
 
 def resource_reply(result: dict[str, Any]) -> Reply[Any]:
     """The contents of a resource, each as an embedded block."""
     found = result.get("contents")
+    received = Received(result)
     try:
         if not isinstance(found, list):
             raise MalformedReply("the result of resources/read must have a list of contents")
         blocks = [read_block({"type": "resource", "resource": each}) for each in found]
     except MalformedReply as exc:
-        return failure(f"the resource cannot be read: {exc}", INVALID_RESPONSE, {"result": result})
-    return Reply(content=tuple(blocks), meta=result.get("_meta") or {})
+        error = Error(INVALID_RESPONSE, f"the resource cannot be read: {exc}")
+        return Reply(error=error, received=received)
+    return Reply(content=tuple(blocks), meta=result.get("_meta") or {}, received=received)
 
 
 class KnownTool:
@@ -52,30 +40,71 @@ class KnownTool:
     def __init__(self, tool: RemoteTool) -> None:
         self.tool = tool
         self.paths = header_paths(tool.input_schema)
+        schema = tool.output_schema
+        self.output_schema = schema if isinstance(schema, dict) else None
         self._check: SchemaCheck | None = None
 
-    def checked(self, reply: Reply[Any], result: dict[str, Any], *, strict: bool) -> Reply[Any]:
-        """The reply, with findings if its data breaks the output schema; a failure if *strict*."""
-        if self.tool.output_schema is None or reply.error is not None:
-            return reply
-        if "structuredContent" not in result:
-            findings = ["structuredContent is missing, although the tool has an output schema"]
-        else:
-            findings = self._violations(result["structuredContent"])
-        if not findings:
-            return reply
-        if strict:
-            text = f"the data breaks the tool's output schema: {findings[0]}"
-            return failure(text, INVALID_OUTPUT, {"findings": findings, "result": result})
-        return msgspec.structs.replace(reply, meta={**reply.meta, FINDINGS: findings})
+    def reply(self, result: Any, *, strict: bool) -> Reply[Any]:
+        """Read a result of this tool: a dict, or a response of plain REST.
 
-    def _violations(self, data: Any) -> list[str]:
+        Data that breaks the output schema is a finding of the reply, or an error if *strict*.
+        """
+        reply = read(result, output_schema=self.output_schema)
+        if self.output_schema is None or reply.error is not None:
+            return reply
+        found = self._findings(reply)
+        return _with_findings(reply, found, strict=strict) if found else reply
+
+    def _findings(self, reply: Reply[Any]) -> tuple[Finding, ...]:
+        if reply.has_data and reply.data_from != "text":
+            data = reply.data if reply.shape is None else {"result": reply.data}
+            is_structured = reply.data_from == "structuredContent"
+            return self._violations(data, "/structuredContent" if is_structured else "")
+        if not isinstance(reply.raw, dict):
+            # A response of plain REST may be a text or an image.
+            return ()
+        from ..rules.checks.ab32_output_schema import data_missing
+        from ..rules.finding import Fault
+
+        text = "the tool has an output schema, and the reply no structuredContent"
+        return (data_missing.finding(Fault("", text)),)
+
+    def _violations(self, data: Any, place: str) -> tuple[Finding, ...]:
         """The violations of the schema; none can be found without jsonschema-rs."""
-        if self._check is None:
-            from ..rules.checks.ab32_output_schema import schema_check
+        from ..rules.checks.ab32_output_schema import output_schema_violated, schema_check
+        from ..rules.finding import Fault
 
+        if self._check is None:
             try:
-                self._check = schema_check(self.tool.output_schema)
+                self._check = schema_check(self.output_schema or {})
             except MissingExtraError:
                 self._check = lambda _: []
-        return [f"{place or '/'}: {text}" for place, text in self._check(data)]
+        return tuple(
+            output_schema_violated.finding(Fault(place + pointer, text))
+            for pointer, text in self._check(data)
+        )
+
+
+def known_tools(tools: list[RemoteTool]) -> dict[str, KnownTool]:
+    """The tools by name; those that a client must not call are left out."""
+    found = {}
+    for tool in tools:
+        try:
+            found[tool.name] = KnownTool(tool)
+        except BadAnnotation as exc:
+            import logging
+
+            logger = logging.getLogger("answerback.client")
+            logger.warning("the tool %r is left out: %s", tool.name, exc)
+    return found
+
+
+def _with_findings(reply: Reply[Any], found: tuple[Finding, ...], *, strict: bool) -> Reply[Any]:
+    received = Received(reply.raw, reply.data_from, reply.findings + found)
+    if not strict:
+        return msgspec.structs.replace(reply, received=received)
+    where = f"{found[0].pointer}: " if found[0].pointer else ""
+    text = f"the data breaks the tool's output schema: {where}{found[0].message}"
+    details = {"findings": [msgspec.to_builtins(each) for each in found]}
+    error = Error(INVALID_OUTPUT, text, details)
+    return msgspec.structs.replace(reply, data=msgspec.UNSET, error=error, received=received)

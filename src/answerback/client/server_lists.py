@@ -15,14 +15,16 @@ from .exchange import RequestOptions
 from .faults import NoAnswer, raised_error
 from .link import ServerLink
 from .listed import RemoteTool, read_entries
-from .mirrored_headers import BadAnnotation, param_headers
+from .mirrored_headers import param_headers
 from .opening import LinkPlan
-from .results import KnownTool
+from .results import KnownTool, known_tools
 from .subscribing import Subscribed
 
 T = TypeVar("T", bound=msgspec.Struct)
 
 _MAX_PAGES = 1000
+_SCHEMA_SECONDS = 5.0
+"""Seconds to wait for the list of tools when only a tool's output schema is wanted."""
 _METHODS = {
     "tools": ("tools/list", "tools"),
     "resources": ("resources/list", "resources"),
@@ -81,6 +83,8 @@ class ServerLists:
         self.link = ServerLink(plan, self._changed)
         self.subscribed = Subscribed(self.link, plan)
         self.known: dict[str, KnownTool] = {}
+        self._unlisted: set[str] = set()
+        """Tools that were called and are not in the list."""
         self._cache = ListCache()
         self._on_change = plan.handlers.on_change
 
@@ -106,7 +110,8 @@ class ServerLists:
         """The tools by name; those that a client must not call are left out."""
         entries = await self.entries("tools", RemoteTool, options)
         if [known.tool for known in self.known.values()] != entries:
-            self.known = dict(_known(entries))
+            self.known = known_tools(entries)
+            self._unlisted.clear()
         return self.known
 
     async def known_tool(self, name: str, options: RequestOptions) -> KnownTool | None:
@@ -117,6 +122,19 @@ class ServerLists:
             except ToolError:
                 return None
         return self.known.get(name)
+
+    async def schema_of(self, name: str, timeout: float | None) -> KnownTool | None:
+        """The tool with its output schema, to read a result that is there already.
+
+        The list is asked for once and not waited for long; without it the result is read alone.
+        """
+        if name in self._unlisted:
+            return None
+        seconds = _SCHEMA_SECONDS if timeout is None else min(timeout, _SCHEMA_SECONDS)
+        found = await self.known_tool(name, RequestOptions(seconds))
+        if found is None:
+            self._unlisted.add(name)
+        return found
 
     async def call(
         self, name: str, arguments: dict[str, Any], options: RequestOptions
@@ -138,7 +156,9 @@ class ServerLists:
         )
 
     async def is_safe_to_repeat(self, name: str, options: RequestOptions) -> bool:
-        known = await self.known_tool(name, options)
+        known = self.known.get(name)
+        if known is None and name not in self._unlisted:
+            known = await self.known_tool(name, options)
         return known is not None and known.tool.is_safe_to_repeat
 
     def _with_headers(
@@ -174,18 +194,7 @@ class ServerLists:
     def _changed(self, change: Change) -> None:
         if change.kind != "resource":
             self._cache.drop(change.kind)
+        if change.kind == "tools":
+            self._unlisted.clear()
         if self._on_change is not None:
             self._on_change(change)
-
-
-def _known(entries: list[RemoteTool]) -> list[tuple[str, KnownTool]]:
-    found = []
-    for tool in entries:
-        try:
-            found.append((tool.name, KnownTool(tool)))
-        except BadAnnotation as exc:
-            import logging
-
-            logger = logging.getLogger("answerback.client")
-            logger.warning("the tool %r is left out: %s", tool.name, exc)
-    return found

@@ -6,7 +6,8 @@ It gets no `_meta`, and no block whose audience is the user alone.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,24 +27,48 @@ _WARNING = (
 _MAX_LINE = 200
 
 
+class ModelView(NamedTuple):
+    """The texts for a model, the blocks that stay blocks, and the markers around all of them."""
+
+    texts: list[str]
+    media: list[Block]
+    opening: str = ""
+    closing: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.opening + "\n".join(self.texts) + self.closing
+
+
+def view_for_model(
+    reply: Reply[Any], budget: int | None, *, untrusted: bool, takes: Callable[[Block], bool]
+) -> ModelView:
+    """Return the parts of a reply for a model; *takes* says which blocks stay blocks.
+
+    *budget* counts the texts and the markers. A block that is not taken is described in a line.
+    """
+    visible = _visible(reply)
+    media = [block for block in visible if takes(block)]
+    texts = [_as_text(block) for block in visible if not takes(block)]
+    opening, closing = _markers(texts) if untrusted else ("", "")
+    return ModelView(
+        _cut(texts, _room(budget, len(opening) + len(closing))), media, opening, closing
+    )
+
+
 def text_for_model(reply: Reply[Any], budget: int | None, *, untrusted: bool) -> str:
     """Return the text for a model; a block that is not text is described in one line."""
-    parts = [_as_text(block) for block in _visible(reply)]
-    opening, closing = _markers(parts) if untrusted else ("", "")
-    shown = _cut(parts, _room(budget, len(opening) + len(closing)))
-    return opening + "\n".join(shown) + closing
+    return view_for_model(reply, budget, untrusted=untrusted, takes=lambda _: False).text
 
 
 def blocks_for_model(
     reply: Reply[Any], budget: int | None, *, untrusted: bool
 ) -> tuple[Block, ...]:
     """Return texts, and images and audio unchanged; *budget* counts the texts alone."""
-    visible = _visible(reply)
-    media = [block for block in visible if _is_media(block)]
-    texts = [_as_text(block) for block in visible if not _is_media(block)]
-    opening, closing = _markers(texts) if untrusted else ("", "")
-    shown = _cut(texts, _room(budget, len(opening) + len(closing)))
-    plain: tuple[Block, ...] = (Text("\n".join(shown)),) if shown else ()
+    texts, media, opening, closing = view_for_model(
+        reply, budget, untrusted=untrusted, takes=_is_media
+    )
+    plain: tuple[Block, ...] = (Text("\n".join(texts)),) if texts else ()
     if not untrusted:
         return (*plain, *media)
     return (Text(opening.rstrip("\n")), *plain, *media, Text(closing.lstrip("\n")))
@@ -95,14 +120,15 @@ def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     inner = data["result"] if isinstance(data, dict) and data.keys() == {"result"} else data
     if isinstance(inner, str) and any(_text_of(block) == inner for block in shown):
         return shown
+    own = Text(data if isinstance(data, str) else text)
     for index, block in enumerate(shown):
         if isinstance(block, Text) and (_is_json_of(block.text, data) or block.text == text):
-            return [*shown[:index], Text(text), *shown[index + 1 :]]
+            return [*shown[:index], own, *shown[index + 1 :]]
         if isinstance(block, Text) and inner is not data and _is_json_of(block.text, inner):
-            return [*shown[:index], Text(text), *shown[index + 1 :]]
+            return [*shown[:index], own, *shown[index + 1 :]]
     if isinstance(inner, list) and _are_items(shown, inner):
-        return [Text(text), *(block for block in shown if not isinstance(block, Text))]
-    return [*shown, Text(text)]
+        return [own, *(block for block in shown if not isinstance(block, Text))]
+    return [*shown, own]
 
 
 def _text_of(block: Block) -> str | None:

@@ -11,7 +11,7 @@ from ..errors import INVALID_ARGUMENTS, TOOL_NOT_FOUND, InvalidInput, NotFound
 from .argument_plans import Decoder
 from .provider_names import fitting_names
 from .provider_rules import Provider, ProviderRules
-from .reply_parts import parts_for
+from .reply_parts import TextOptions, parts_for
 from .result_messages import (
     CallResult,
     anthropic_block,
@@ -117,20 +117,37 @@ class ModelTools:
         decoded = self._decoders[provider_name].decode(_object(raw))
         return dict(decoded)
 
-    def message(self, call_id: str | None, reply: Any, *, name: str = "") -> dict[str, Any]:
+    def message(
+        self,
+        call_id: str | None,
+        reply: Any,
+        *,
+        name: str = "",
+        budget: int | None = None,
+        untrusted: bool = False,
+    ) -> dict[str, Any]:
         """Return the result of one call: a message, an item, a block or a part.
 
         *name* is the name in the model's call, which Gemini and the old `functions` need.
         Images are in it where the provider takes them; in Chat Completions `messages` adds them.
+        *budget* and *untrusted* are those of `reply.for_model`.
         """
-        return self._written(self._result(call_id, reply, name))
+        return self._written(self._result(TextOptions(budget, untrusted), call_id, reply, name))
 
-    def messages(self, results: Iterable[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    def messages(
+        self,
+        results: Iterable[tuple[Any, ...]],
+        *,
+        budget: int | None = None,
+        untrusted: bool = False,
+    ) -> list[dict[str, Any]]:
         """Return all that follows the calls of one answer of the model.
 
-        Each of *results* is `(call_id, reply)` or `(call_id, reply, name)`.
+        Each of *results* is `(call_id, reply)` or `(call_id, reply, name)`. *budget* is the largest
+        number of characters of each text; with *untrusted* markers stand around it.
         """
-        found = [self._result(*each) for each in results]
+        options = TextOptions(budget, untrusted)
+        found = [self._result(options, *each) for each in results]
         written = [self._written(each) for each in found]
         match self.rules.provider:
             case "openai":
@@ -141,12 +158,14 @@ class ModelTools:
                 return [{"role": "user", "parts": written}] if written else []
         return written
 
-    def _result(self, call_id: str | None, reply: Any, name: str = "") -> CallResult:
+    def _result(
+        self, options: TextOptions, call_id: str | None, reply: Any, name: str = ""
+    ) -> CallResult:
         if not name and (self._functions or self.rules.provider == "gemini"):
             raise TypeError(
                 "name= is missing: this provider finds the call of a result by its name"
             )
-        return CallResult(call_id, name, parts_for(reply, self.rules))
+        return CallResult(call_id, name, parts_for(reply, self.rules, options))
 
     def _written(self, result: CallResult) -> dict[str, Any]:
         match self.rules.provider:

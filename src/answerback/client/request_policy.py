@@ -1,0 +1,121 @@
+"""Retries, breakers and limits of the client: one policy for the requests of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypedDict
+
+import msgspec
+
+from ..errors import ToolError
+from ..reply import Error, Reply
+from .user_handlers import OnProgress
+
+if TYPE_CHECKING:
+    from ..resilience import Breaker, Limit, Retry
+    from ..resilience.policy import Policy
+
+
+class CallOptions(TypedDict, total=False):
+    """The options of `server.options`; None takes away what `connect` was given."""
+
+    timeout: float | None
+    """Seconds that an attempt may take; None waits without an end."""
+    progress: OnProgress | None
+    retry: Retry | None
+    breaker: Breaker | None
+    limit: Limit | tuple[Limit, ...] | list[Limit] | None
+
+
+POLICY_OPTIONS = ("retry", "breaker", "limit")
+
+
+class ClientOptions(msgspec.Struct, frozen=True):
+    """How the requests of a server are sent, from `connect` or `server.options`."""
+
+    timeout: float | None = 60.0
+    progress: Any = None
+    retry: Any = None
+    breaker: Any = None
+    limit: Any = None
+
+    @classmethod
+    def of(cls, options: Any) -> ClientOptions:
+        """The options out of those of `connect`; raises TypeError."""
+        return cls().changed(
+            {name: options[name] for name in cls.__struct_fields__ if name in options}
+        )
+
+    def changed(self, options: Any) -> ClientOptions:
+        """These options with others in their place; raises TypeError."""
+        unknown = sorted(options.keys() - set(self.__struct_fields__))
+        if unknown:
+            known = ", ".join(self.__struct_fields__)
+            raise TypeError(f"there is no option {', '.join(unknown)}; there are {known}")
+        changed = msgspec.structs.replace(self, **options)
+        for name in POLICY_OPTIONS:
+            if name in options:
+                _check(name, getattr(changed, name))
+        return changed
+
+    @property
+    def has_policy(self) -> bool:
+        return not (self.retry is None and self.breaker is None and self.limit is None)
+
+    def policy(self, *, may_repeat: bool) -> Policy:
+        from ..resilience.policy import Policy
+
+        return Policy(
+            limits=_limits(self.limit),
+            breaker=self.breaker,
+            retry=self.retry,
+            may_repeat=may_repeat,
+        )
+
+
+def _limits(given: Any) -> tuple[Any, ...]:
+    if isinstance(given, list | tuple):
+        return tuple(given)
+    return () if given is None else (given,)
+
+
+def _check(name: str, given: Any) -> None:
+    from ..resilience.policy import Part
+
+    for part in _limits(given):
+        if not isinstance(part, Part) or part.option != name:
+            example = {"retry": "Retry(attempts=3)", "breaker": "Breaker('name')"}
+            should = example.get(name, "Limit('10/s')")
+            raise TypeError(f"{name}={part!r} should be a {name.title()}, such as {should}")
+        per = getattr(part, "per", "all")
+        if per != "all":
+            raise TypeError(f"per={per!r} is for a server; a client counts all of its calls")
+
+
+async def under_policy(
+    options: ClientOptions,
+    attempt: Callable[[float | None], Awaitable[Any]],
+    *,
+    may_repeat: bool = True,
+) -> Any:
+    """Make attempts as the options say; *attempt* gets its time-out.
+
+    Raises the refusal of a breaker or limit, or the exception of the last attempt.
+    """
+    if not options.has_policy:
+        return await attempt(options.timeout)
+    from ..resilience.running import run_async
+    from ..resilience.trial import Trial
+
+    async def once(left: float | None) -> Any:
+        given = [each for each in (left, options.timeout) if each is not None]
+        return await attempt(min(given, default=None))
+
+    return await run_async(Trial(options.policy(may_repeat=may_repeat)), once)
+
+
+def refused_reply(refusal: ToolError) -> Reply[Any]:
+    """The reply for a call that a breaker or a limit refused."""
+    error = Error.of(refusal)
+    details = {**(error.details or {}), "may_have_run": False}
+    return Reply(error=msgspec.structs.replace(error, details=details))
