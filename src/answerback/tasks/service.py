@@ -13,11 +13,12 @@ from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED, Handlers
 from ..context import Context
 from ..errors import ToolError
+from ..peer import NeedsInput
 from ..reply import Error, Reply
 from .task_peer import AnswerKeeper
 from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
-from .task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore
+from .task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore, checked_key
 from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
 
@@ -54,12 +55,18 @@ class TaskService:
             )
 
     async def create(
-        self, call: Call, *, ttl: float | None = None, key: str | None = None
+        self,
+        call: Call,
+        *,
+        ttl: float | None = None,
+        key: str | None = None,
+        asks_later: bool = False,
     ) -> Task | Outcome:
         """Make a task of a call and start it; return the refusal or the question if it may not run.
 
         *ttl* are the seconds that the client wants the task to be kept. With an idempotency *key*
-        that is known, the task that has it is returned, and nothing runs.
+        that is known, the task that has it is returned, and nothing runs. With *asks_later* the
+        task itself asks the questions of `Ask` parameters.
         """
         self._runner.use_loop()
         keeper = AnswerKeeper(call.peer)
@@ -69,10 +76,11 @@ class TaskService:
             outcome = await self._admit(call)
         finally:
             call.peer = peer
-        if outcome is not ADMITTED:
+        is_admitted = outcome is ADMITTED or (asks_later and isinstance(outcome, NeedsInput))
+        if not is_admitted:
             return await self._record_refusal(call, outcome)
         try:
-            return await self._start(self._new_task(call, keeper.kept, ttl, key))
+            return await self._start(self._new_task(call, keeper.kept, ttl, checked_key(key)))
         except ToolError as exc:
             return await self._record_refusal(call, Reply(error=Error.of(exc)))
 

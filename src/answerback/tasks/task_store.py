@@ -8,7 +8,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from ..errors import Conflict, RateLimited, Unavailable
+from ..errors import Conflict, InvalidInput, RateLimited, Unavailable
 from .task_record import Task
 from .transitions import claimed
 
@@ -33,6 +33,8 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The most seconds that a client may ask for."""
 
 
+MAX_KEY = 255
+"""The most characters of an idempotency key."""
 DEFAULT_TASK_LIMITS = TaskLimits()
 
 
@@ -49,7 +51,7 @@ class TaskStore(Protocol):
     def add(self, task: Task, limits: TaskLimits) -> Task:
         """Keep a new task. With an idempotency key that is known, return the task that has it.
 
-        Raises Conflict if that task is another call, and Unavailable or RateLimited above a limit.
+        Raises KeyReused if that task is another call, and Unavailable or RateLimited above a limit.
         """
 
     def get(self, id: str) -> Task | None: ...
@@ -87,6 +89,22 @@ class TaskStore(Protocol):
     def close(self) -> None: ...
 
 
+class KeyReused(Conflict):
+    """The idempotency key belongs to a call with another tool or other arguments."""
+
+    code = "KEY_REUSED"
+
+
+def checked_key(key: str | None) -> str | None:
+    """The idempotency key that a client chose; raises InvalidInput for one that is not a name."""
+    if key is None or (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
+        return key
+    raise InvalidInput(
+        f"The idempotency key should be 1 to {MAX_KEY} printable characters of ASCII",
+        hint="use a new random UUID for each call, and the same one to repeat it",
+    )
+
+
 def too_many_waiting(limits: TaskLimits) -> Unavailable:
     return Unavailable(
         f"Too many tasks wait, more than {limits.queue}", retryable=True, retry_after=5
@@ -102,9 +120,9 @@ def too_many_of_owner(limits: TaskLimits) -> RateLimited:
 
 
 def checked_repeat(found: Task, task: Task) -> Task:
-    """The task that has the idempotency key of *task*; raises Conflict if it is another call."""
+    """The task that has the idempotency key of *task*; raises KeyReused if it is another call."""
     if found.fingerprint != task.fingerprint:
-        raise Conflict(
+        raise KeyReused(
             "This idempotency key was used for another call",
             hint="use a new key for each call; send the same arguments to repeat one",
         )
