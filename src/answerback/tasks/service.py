@@ -145,7 +145,7 @@ class TaskService:
         task = self._store.get(id)
         return task if task is not None and task.owner == owner else None
 
-    def soon(self, function: Callable[..., None], *args: Any) -> None:
+    def soon(self, function: Callable[..., object], *args: Any) -> None:
         """Call a function that reads tasks, in a thread if it may block."""
         self._runner.soon(function, *args)
 

@@ -97,10 +97,10 @@ class KeyReused(Conflict):
 
 def checked_key(key: str | None) -> str | None:
     """The idempotency key that a client chose; raises InvalidInput for one that is not a name."""
-    if key is None or (0 < len(key) <= MAX_KEY and key.isascii() and key.isprintable()):
+    if key is None or (0 < len(key) <= MAX_KEY and all("!" <= char <= "~" for char in key)):
         return key
     raise InvalidInput(
-        f"The idempotency key should be 1 to {MAX_KEY} printable characters of ASCII",
+        f"The idempotency key should be 1 to {MAX_KEY} characters of ASCII, without spaces",
         hint="use a new random UUID for each call, and the same one to repeat it",
     )
 

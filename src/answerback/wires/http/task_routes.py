@@ -1,6 +1,6 @@
 """Tasks over REST: calls that ask for one, the resource of a task, and idempotency keys.
 
-Below the path of a tool: `/tasks/{id}` is a task, `/tasks/{id}/result` the reply that it ended with.
+Below the path of a tool, `/tasks/{id}` is a task, and `/tasks/{id}/result` is its reply.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ...peer import Abilities, NoPeer
 from ...reply import Error, Reply, failure
 from ...shape import RESULT, Shape
 from ...tasks.task_record import Task, owner_of
+from ...tasks.task_store import checked_key
 from .refusals import refuse_media, refuse_method
 
 if TYPE_CHECKING:
@@ -78,9 +79,14 @@ class TaskRoutes:
             return await self._handlers.tools(call)
         preferences = read_preferences(request.headers.get(b"prefer", b""))
         support = tool.settings.task
+        key = _key(request)
+        if support != "forbidden" or tool.settings.idempotency_key:
+            try:
+                checked_key(key)
+            except ToolError as exc:
+                return self._writer.refuse(Reply(error=Error.of(exc)), request)
         if support == "required" or (support == "optional" and _ASYNC in preferences):
             return await self._create(call, request, preferences)
-        key = _key(request)
         if key is not None and tool.settings.idempotency_key:
             from ...tasks.keyed_calls import run_once
 
@@ -125,14 +131,14 @@ class TaskRoutes:
         seconds = _seconds(preferences)
         if seconds and not made.is_final:
             made = await self._waited(made, seconds)
-        wants_wait = seconds is not None
-        if made.is_final and wants_wait:
+        headers: list[tuple[str, str]] = []
+        if made.is_final and seconds is not None:
             written = self._result(made, request)
-            applied = (f"wait={preferences['wait']}",)
+            headers.append((APPLIED, f"wait={preferences['wait']}"))
         else:
             written = self._shown(made, request, 202)
-            applied = tuple(each for each in (_ASYNC,) if each in preferences)
-        headers = [(APPLIED, each) for each in applied]
+            if _ASYNC in preferences:
+                headers.append((APPLIED, _ASYNC))
         return msgspec.structs.replace(written, headers=(*written.headers, *headers))
 
     async def _find(self, tool: str, id: str, request: RestRequest) -> Task:
@@ -154,10 +160,9 @@ class TaskRoutes:
         return await self._service.wait(task.id, task.owner, is_done, seconds) or task
 
     async def _answered(self, task: Task, request: RestRequest, body: bytes | Reply[Any]) -> Task:
-        refused = refuse_media(request.content_type)
         if isinstance(body, Reply):
-            refused = body
-        if refused is not None:
+            raise _Refused(body)
+        if (refused := refuse_media(request.content_type)) is not None:
             raise _Refused(refused)
         answers = _read_answers(body)
         if unknown := sorted(answers.keys() - task.questions.keys() - task.answers.keys()):
@@ -165,7 +170,7 @@ class TaskRoutes:
             raise _Refused(
                 failure(
                     f"The task has no question {unknown[0][:100]!r}; its open questions: {keys}",
-                    code=INVALID_ARGUMENTS,
+                    code="CONFLICT",
                 )
             )
         return await self._service.answer(task.id, task.owner, answers) or task
@@ -233,7 +238,7 @@ def _key(request: RestRequest) -> str | None:
     if sent is None:
         return None
     key = sent.decode("latin-1").strip()
-    return key[1:-1] if len(key) > 1 and key[0] == key[-1] == '"' else key
+    return key[1:-1] if len(key) > 2 and key[0] == key[-1] == '"' else key
 
 
 def _seconds(preferences: dict[str, str]) -> float | None:
