@@ -144,7 +144,7 @@ def test_a_deleted_task_is_cancelled_and_a_second_time_stays_so(app: App) -> Non
     first, second, result = run(app, steps)
     assert [first.json()["status"], second.json()["status"]] == ["cancelled", "cancelled"]
     assert [first.status_code, second.status_code] == [200, 200]
-    assert result.headers["x-error-code"] == "CANCELLED"
+    assert (result.status_code, result.headers["x-error-code"]) == (409, "CANCELLED")
 
 
 def test_questions_are_shown_and_answered_at_the_task(app: App) -> None:

@@ -18,7 +18,7 @@ from ..calls.handlers import ADMITTED
 from ..errors import Conflict, ToolError
 from ..reply import Error, Reply, failure
 from .stored_reply import dump_reply
-from .task_record import Task
+from .task_record import KEYS, Task
 from .task_store import checked_key
 from .task_watch import new_worker_name
 from .transitions import finished, given_up
@@ -26,7 +26,6 @@ from .transitions import finished, given_up
 if TYPE_CHECKING:
     from .service import TaskService
 
-_OWNER = "keys:"
 _replace = msgspec.structs.replace
 
 
@@ -69,7 +68,7 @@ def _record(service: TaskService, call: Call, key: str | None) -> Task:
     made = service._new_task(call, {}, None, key)
     return _replace(
         made,
-        owner=_OWNER + made.owner,
+        owner=KEYS + made.owner,
         # A name of its own: the watch shortens the claims of the worker itself.
         worker=new_worker_name(),
         lease=made.created + service.limits.retention,
