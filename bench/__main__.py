@@ -7,6 +7,7 @@ import sys
 from . import (
     around,
     auth,
+    client,
     features,
     gates,
     mcp_http,
@@ -35,6 +36,7 @@ PARTS = {
     "sizes": sizes.measure,
     "features": features.measure,
     "auth": auth.measure,
+    "client": client.measure,
 }
 
 

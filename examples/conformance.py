@@ -5,10 +5,12 @@ It also shows every MCP feature of Answerback once.
 
 import asyncio
 import base64
+import time
 from typing import Annotated, Any, Literal, TypedDict
 
 from answerback import (
     App,
+    Ask,
     Audio,
     Context,
     Embedded,
@@ -18,8 +20,12 @@ from answerback import (
     Text,
     ToolError,
 )
+from answerback.errors import Code, add_codes
 
 app = App("conformance", version="1.0.0", description="Fixtures for the conformance suite.")
+
+# MCP sends this error as a JSON-RPC error, so that a task with it is "failed".
+add_codes({"JOB_BROKE": Code(500, rpc=-32603)})
 
 PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -436,6 +442,59 @@ async def test_input_required_result_prompt(ctx: Context) -> str:
     """A prompt that asks the user first."""
     answer = await ctx.elicit("What context should be used?", Contextual, key="user_context")
     return f"Use this context: {answer['context']}"
+
+
+class Deletion(TypedDict):
+    confirm: bool
+
+
+@app.tool
+def greet(name: str) -> str:
+    """Greet; never a task."""
+    return f"Hello, {name}!"
+
+
+@app.tool(task="optional")
+async def slow_compute(seconds: float, ctx: Context, label: str = "") -> str:
+    """Compute for some seconds."""
+    ctx.progress(0, seconds, label or None)
+    await asyncio.sleep(seconds)
+    return f"Computed {label} for {seconds:g} seconds"
+
+
+@app.tool(task="required")
+def failing_job() -> str:
+    """Fail after a second."""
+    time.sleep(1)
+    raise ToolError("This job always fails")
+
+
+@app.tool(task="optional")
+async def protocol_error_job() -> str:
+    """Fail with an error of the protocol."""
+    raise ToolError("The job broke", code="JOB_BROKE")
+
+
+@app.tool(task="optional")
+async def confirm_delete(filename: str, ctx: Context) -> str:
+    """Ask, then delete."""
+    answer = await ctx.elicit(f"Delete {filename}?", Deletion)
+    return f"Deleted {filename}" if answer["confirm"] else f"Kept {filename}"
+
+
+@app.tool(task="optional")
+async def multi_input(ctx: Context) -> str:
+    """Ask two questions at once."""
+    first, second = await ctx.together(
+        ctx.elicit("What is your name?", Named), ctx.elicit("Are you sure?", Deletion)
+    )
+    return f"{first['name']}: {second['confirm']}"
+
+
+@app.tool(task="required")
+async def test_tool_with_task(user_name: Annotated[Named, Ask("What is your name?")]) -> str:
+    """Ask before the task begins."""
+    return f"Hello, {user_name['name']}!"
 
 
 if __name__ == "__main__":

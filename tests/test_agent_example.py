@@ -36,7 +36,7 @@ def agent() -> Iterator[Any]:
 QUESTIONS = [
     ("What is the weather in Oslo?", "weather", '"conditions":"Cloudy"'),
     ("What is the weather in Atlantis?", "weather", "Error: Location not found: Atlantis"),
-    ("Please divide 17 by 5.", "calculator", "3.4"),
+    ("Please divide 17 by 5.", "calculator", "The tool says: 3.4"),
     ("Sing a song.", "calculator", "I have no tool for that."),
 ]
 

@@ -96,7 +96,10 @@ class Context(Generic[StateT]):
 
     @property
     def request(self) -> RequestInfo:
-        """The request: headers, client, session, address. A member is None where there is none."""
+        """The request: headers, client, session, address. A member is None where there is none.
+
+        It is None itself inside a task, which outlives its request.
+        """
         call = self._call
         describe = getattr(call.request or call.peer, "describe_request", None)
         if describe is None:
@@ -110,7 +113,10 @@ class Context(Generic[StateT]):
     def user(self) -> Any:
         """The user that the server or its middleware authenticated; None until something does."""
         user = self._call.user
-        return self.request.user if user is None else user
+        if user is not None:
+            return user
+        request: RequestInfo | None = self.request
+        return None if request is None else request.user
 
     @property
     def cancelled(self) -> bool:

@@ -147,6 +147,16 @@ class Registry:
     """Whether something that this serves has gates."""
     challenge: Literal["auto", "http", "result"] = "auto"
     """How a client over MCP learns that it must log in."""
+    has_tasks = False
+    """Whether a tool that this serves may run as a task."""
+    task_store: Any = None
+    """Where tasks are kept: a store of `answerback.tasks`; None keeps them in this process."""
+    task_limits: Any = None
+    """The limits of tasks; None for the defaults."""
+    tasks: Any = None
+    """The service that runs tasks, once there was one."""
+    background_loop: Callable[[], Any] | None = None
+    """Gives the event loop for tasks, on a wire that serves without one."""
 
     def __init__(
         self,
@@ -344,6 +354,8 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
 
         add_gates(entry, requires, registry.limits.gates)
         registry.has_gates = True
+    if entry.settings.task != "forbidden":
+        registry.has_tasks = True
     if entry.policy is not None:
         registry.checks.setdefault("breakers", entry.policy.check_of(registry.tools))
     if registry.composition is None:

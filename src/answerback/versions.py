@@ -28,6 +28,8 @@ class Version(msgspec.Struct, frozen=True, kw_only=True):
     choices: bool = True
     """Has forms in which the user chooses several items of a list."""
     batches: bool = False
+    tasks: bool = False
+    """Has tasks in its core; later versions have them as an extension."""
     stateless: bool = False
     """Is stateless: no sessions and no requests from the server; `resultType`, cache hints."""
 
@@ -65,7 +67,7 @@ V2025_03_26 = Version(
     batches=True,
 )
 V2025_06_18 = Version(name="2025-06-18", icons=False, choices=False)
-V2025_11_25 = Version(name="2025-11-25")
+V2025_11_25 = Version(name="2025-11-25", tasks=True)
 V2026_07_28 = Version(name="2026-07-28", stateless=True)
 
 VERSIONS = {

@@ -8,15 +8,39 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import urllib.request
 from typing import Any
 
 import msgspec
 
 from answerback.client import ElicitationRequest, RemoteServer, connect
+from answerback.client.login import ClientCredentials, Login, RegisteredClient
 
 SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
 CONTEXT: dict[str, Any] = msgspec.json.decode(os.environ.get("MCP_CONFORMANCE_CONTEXT") or "{}")
+DOCUMENT = "https://conformance-test.local/client-metadata.json"
+"""The document that the suite knows; it is not fetched."""
 VERSION = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "2025-11-25")
+
+
+def visit(page: str) -> None:
+    """Be the browser of a user who agrees: follow the redirects to the client's own address."""
+    urllib.request.urlopen(page, timeout=10).close()
+
+
+def login() -> Login:
+    """The login for the scenario; the context has the credentials that the suite registered."""
+    if "client_id" not in CONTEXT:
+        return Login(document=DOCUMENT, name="Conformance", open_url=visit)
+    client = RegisteredClient(
+        CONTEXT["client_id"],
+        CONTEXT.get("client_secret"),
+        CONTEXT.get("issuer"),
+        CONTEXT.get("private_key_pem"),
+    )
+    if SCENARIO.startswith("auth/client-credentials"):
+        return ClientCredentials(client)
+    return Login(client, open_url=visit)
 
 
 def accept(request: ElicitationRequest) -> dict[str, Any]:
@@ -76,6 +100,7 @@ async def main(url: str) -> None:
         elicit_url=False,
         sample=lambda _: "sampled",
         roots=["/"],
+        auth=login(),
     ) as server:
         await call_everything(server)
         if server.info.offers("resources") or server.info.offers("prompts"):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import ssl
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -49,6 +51,38 @@ def http_server(handler: type[BaseHTTPRequestHandler], port: int = 0) -> Iterato
         finally:
             server.shutdown()
             thread.join()
+
+
+@asynccontextmanager
+async def stream_server(
+    serve: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+    host: str = "127.0.0.1",
+    tls: ssl.SSLContext | None = None,
+) -> AsyncIterator[int]:
+    """Serve connections with *serve*; gives the port, and ends all connections at the end."""
+    tasks: set[asyncio.Task[Any]] = set()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        tasks.add(task)
+        try:
+            await serve(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(connected, host, 0, ssl=tls)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=5)
+        await asyncio.sleep(0)
 
 
 @pytest.fixture(scope="session")

@@ -199,7 +199,7 @@ def test_connection_failures_of_plain_rest_are_failed_replies() -> None:
     assert broken.error.code == "UNAVAILABLE"
 
 
-def test_memory_and_stdio_need_no_httpx(tmp_path: Path) -> None:
+def test_no_transport_needs_httpx(tmp_path: Path, served_url: str) -> None:
     program = tmp_path / "program.py"
     program.write_text(
         "import sys\n"
@@ -207,6 +207,8 @@ def test_memory_and_stdio_need_no_httpx(tmp_path: Path) -> None:
         "with connect(App('empty')) as server:\n"
         "    server.tools()\n"
         f"with connect([sys.executable, {str(SERVED)!r}, 'mcp']) as server:\n"
+        "    server.tools()\n"
+        f"with connect({served_url!r}) as server:\n"
         "    server.tools()\n"
         "sys.exit('httpx2' in sys.modules or 'httpx' in sys.modules)\n"
     )

@@ -34,6 +34,8 @@ def test_data_that_a_text_repeats_is_shown_once() -> None:
     assert success(indented, {"city": "Oslo"}).for_model() == '{"city":"Oslo"}'
     assert success('{"result":5}', 5).for_model() == "5"
     assert success("Oslo", "Oslo").for_model() == "Oslo"
+    assert success('{"result": "Oslo"}', "Oslo").for_model() == "Oslo"
+    assert success(data="Oslo").for_model() == "Oslo"
 
 
 @pytest.mark.parametrize(

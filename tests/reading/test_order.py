@@ -298,3 +298,67 @@ def test_an_error_object_as_data_is_a_failure_unless_a_type_is_known() -> None:
     data = result["structuredContent"]
     assert read(result, output_schema={"type": "object"}).data == data
     assert read(result, into=dict[str, str]).data == data
+
+
+WRAPPED = {"fastmcp": {"wrap_result": True}}
+TEXTS = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+PLAIN = [
+    text_result("plain"),
+    text_result("plain", isError=False, resultType="complete", _meta={"a": 1}),
+    text_result("10", structuredContent={"result": 10}),
+    text_result("10", structuredContent={"result": 10}, _meta=WRAPPED),
+    text_result("", structuredContent={}),
+    {"content": TEXTS, "structuredContent": {"a": [1]}},
+    {"content": TEXTS},
+]
+UNUSUAL = [
+    text_result('{"a": 1}'),
+    text_result(" [1]"),
+    text_result("null", structuredContent=None),
+    text_result("x", structuredContent=[1, 2]),
+    text_result("x", structuredContent={"success": False, "error": "it broke"}),
+    text_result("x", structuredContent={"error": {"code": "NOT_FOUND", "message": "none"}}),
+    text_result("x", isError=True),
+    text_result("x", isError=None),
+    text_result("x", isError="false"),
+    text_result("x", isError=0),
+    text_result("x", resultType="task", task={"taskId": "1"}),
+    text_result("x", resultType=None),
+    text_result("x", _meta={"answerback/bare": True}, structuredContent={"result": 1}),
+    text_result("x", _meta=[1]),
+    text_result("x", success=True),
+    text_result("x", other=1),
+    {"content": []},
+    {"content": [], "structuredContent": {"a": 1}},
+    {"structuredContent": {"a": 1}},
+    {"content": [{"type": "text"}]},
+    {"content": [{"type": "text", "text": 1}]},
+    {"content": [{"type": "text", "text": "x", "annotations": {"priority": 1}}]},
+    {"content": [{"type": "text", "data": "x"}]},
+    {"content": ["x"]},
+    {"content": "x"},
+    {"_meta": {}},
+    {},
+]
+
+
+@pytest.mark.parametrize("schema", [None, {"type": "object"}, {"x-fastmcp-wrap-result": True}])
+@pytest.mark.parametrize("result", PLAIN + UNUSUAL)
+def test_a_dict_is_read_like_its_json_text(result: Any, schema: dict[str, Any] | None) -> None:
+    """A plain dict takes a shorter way through `read` than text does, to the same reply."""
+    short, long = (read(each, output_schema=schema) for each in (result, json.dumps(result)))
+
+    seen = [
+        (each.content, each.data, each.error, each.meta, each.shape, each.data_from, each.findings)
+        for each in (short, long)
+    ]
+    assert seen[0] == seen[1]
+    assert short.raw == long.raw == result
+
+
+@pytest.mark.parametrize("result", PLAIN + UNUSUAL)
+def test_a_dict_is_read_into_a_type_like_its_json_text(result: Any) -> None:
+    for into in (str, dict[str, Any]):
+        short, long = (read(each, into) for each in (result, json.dumps(result)))
+
+        assert (short.data, short.error) == (long.data, long.error)

@@ -300,7 +300,7 @@ def test_the_log_record_of_a_failure_has_the_whole_story(
     record: Any = next(each for each in caplog.records if each.levelno == logging.ERROR)
     assert record.tool == "work"
     assert record.wire == "memory"
-    assert record.code == "TOOL_EXECUTION_ERROR"
+    assert record.code == reply.error.code == "UNAVAILABLE"
     assert record.reference == reply.error.details["reference"]
     assert record.attempts == 3
     assert record.breaker == "closed"

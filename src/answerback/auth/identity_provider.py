@@ -10,7 +10,7 @@ import msgspec
 
 from ..authentication import CannotAuthenticate
 from ..errors import needs_extra
-from .urls import is_loopback_url, is_secure
+from .urls import is_loopback_url, is_secure, metadata_urls
 
 with needs_extra("auth"):
     import httpx2
@@ -112,15 +112,3 @@ def _document(url: str, body: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise CannotAuthenticate(f"{url} is not a JSON object")
     return found
-
-
-def metadata_urls(issuer: str) -> list[str]:
-    """The places of an issuer's metadata, in the order of RFC 8414 and OpenID Connect Discovery."""
-    parts = urlsplit(issuer)
-    base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
-    places = [
-        f"{base}/.well-known/oauth-authorization-server{path}",
-        f"{base}/.well-known/openid-configuration{path}",
-        f"{base}{path}/.well-known/openid-configuration",
-    ]
-    return list(dict.fromkeys(places))

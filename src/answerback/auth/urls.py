@@ -48,3 +48,15 @@ def metadata_url(url: str) -> str:
     """The address of that metadata."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}{metadata_paths(url)[0]}"
+
+
+def metadata_urls(issuer: str) -> list[str]:
+    """The places of an issuer's metadata, in the order of RFC 8414 and OpenID Connect Discovery."""
+    parts = urlsplit(issuer)
+    base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
+    places = [
+        f"{base}/.well-known/oauth-authorization-server{path}",
+        f"{base}/.well-known/openid-configuration{path}",
+        f"{base}{path}/.well-known/openid-configuration",
+    ]
+    return list(dict.fromkeys(places))

@@ -40,6 +40,8 @@ class Call(msgspec.Struct, eq=False):
     """Set if a gate refused the call, and the client can log in or ask for more scopes."""
     shape: Shape = RESULT
     """How the data of the reply is wrapped. The pipeline sets it for a successful reply."""
+    admitted: bool = False
+    """Whether the caller has passed the gates already: a task does so when it is created."""
     trial: Any = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
 

@@ -36,18 +36,29 @@ SHOW_EXCEPTION = "(the exception itself)"
 """As the masked text of a contract, this very object shows the exception: `serve --debug`."""
 
 
-def error_for(exc: BaseException, name: str, masked: str, story: Story | None = None) -> Error:
+def error_for(
+    exc: BaseException,
+    name: str,
+    masked: str,
+    story: Story | None = None,
+    shown_for: Callable[[BaseException], Error | None] | None = None,
+) -> Error:
     """The error to send when the tool *name* raised *exc*; *masked* replaces a hidden message.
 
     *story* returns further fields for the log record, such as the wire and the attempts.
+    *shown_for* returns the error to show for an exception that says that a service failed.
     """
     story = story or dict
+    shown = None
     try:
         error = _error_for_caller(exc, name, story)
+        if error is None and shown_for is not None:
+            shown = shown_for(exc)
     # The properties of an author's exception are the author's code, and may raise too.
     except Exception as worse:  # noqa: BLE001 -- this is the place that handles all of them
         error, exc = None, worse
-    return error or _masked(exc, name, masked, story)
+    shown = shown or Error(TOOL_EXECUTION_ERROR, masked)
+    return error or _masked(exc, name, shown, story, masked is SHOW_EXCEPTION)
 
 
 class Interrupted(KeyboardInterrupt):
@@ -120,16 +131,21 @@ def _invalid_output(exc: InvalidOutput, name: str, story: Story) -> Error:
     return Error(INVALID_OUTPUT, message, {"reference": reference})
 
 
-def _masked(exc: BaseException, name: str, masked: str, story: Story) -> Error:
+def _masked(exc: BaseException, name: str, shown: Error, story: Story, debug: bool) -> Error:
+    """The error *shown* with a reference, under which the log has the exception."""
     reference = os.urandom(6).hex()
     advice = "the caller sees a masked text; raise ToolError(...) to show a message"
-    if masked is SHOW_EXCEPTION:
+    message = shown.message
+    if debug:
         advice = "the caller sees its text because of --debug"
-        masked = _description(exc)
-    fields = {"tool": name, "code": TOOL_EXECUTION_ERROR, "reference": reference, **story()}
+        message = _description(exc)
+    fields = {"tool": name, "code": shown.code, "reference": reference, **story()}
     _log(f"failed, reference {reference}; {advice}", exc, fields)
-    message = f"{masked} (reference {reference})"
-    return Error(TOOL_EXECUTION_ERROR, message, {"reference": reference})
+    return msgspec.structs.replace(
+        shown,
+        message=f"{message} (reference {reference})",
+        details={"reference": reference, **(shown.details or {})},
+    )
 
 
 def _description(exc: BaseException) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..registry import Recording, Registry
+from ..reply import Reply
 from .call import Call, Handler
 from .failures import SHOW_EXCEPTION
 from .pipeline import pipeline
@@ -22,9 +23,13 @@ from .runners import (
 )
 
 if TYPE_CHECKING:
-    from ..reply import Reply
+    from ..contract import Contract
     from ..tools.tool import Tool
     from .around import Kind
+
+
+ADMITTED: Reply[Any] = Reply()
+"""The outcome of a call that may run: it passed the gates, and its arguments are right."""
 
 
 class Handlers(msgspec.Struct, frozen=True):
@@ -36,6 +41,8 @@ class Handlers(msgspec.Struct, frozen=True):
     completions: Handler
     pass_gates: Callable[[Call], Coroutine[Any, Any, Reply[Any] | None]]
     """Passes the gates of `call.tool` that take `ctx` alone; returns the refusal."""
+    admit: Callable[[], Handler]
+    """Makes a handler that does everything before the run of a tool, and returns ADMITTED."""
     records: Recording | None = None
     """Where the calls are recorded."""
 
@@ -64,6 +71,7 @@ def make_handlers(
         prompts=pipeline(registry.prompts, contract, wrap("prompt"), _prompt_reply, **options),
         completions=pipeline(registry.completions, contract, run, **options),
         pass_gates=pass_gates,
+        admit=partial(_admission, registry.tools, contract, run, options),
     )
     if registry.lifespan is not None:
         from .started import started_handlers
@@ -147,6 +155,7 @@ def _observed(handlers: Handlers, registry: Registry) -> Handlers:
         prompts=observed(registry, handlers.prompts, "prompt"),
         completions=handlers.completions,
         pass_gates=handlers.pass_gates,
+        admit=handlers.admit,
     )
 
 
@@ -157,8 +166,24 @@ def _recorded(handlers: Handlers, records: Recording) -> Handlers:
         prompts=records.recorded(handlers.prompts, "prompt"),
         completions=records.recorded(handlers.completions, "completion"),
         pass_gates=handlers.pass_gates,
+        admit=handlers.admit,
         records=records,
     )
+
+
+def _admission(
+    tools: Mapping[str, Tool], contract: Contract, run: Runner, options: dict[str, Any]
+) -> Handler:
+    return pipeline(tools, contract, run, _as_it_is, instead=_admitted, **options)
+
+
+def _as_it_is(tool: Tool, value: Any) -> Reply[Any]:
+    reply: Reply[Any] = value
+    return reply
+
+
+def _admitted(tool: Tool, kwargs: dict[str, Any], call: Call) -> Reply[Any]:
+    return ADMITTED
 
 
 async def _pass_gates(run: Runner, masked: str, call: Call) -> Reply[Any] | None:

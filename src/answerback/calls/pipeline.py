@@ -32,13 +32,18 @@ def pipeline(
     *,
     max_calls: int,
     decode_large: LargeDecoder = decode_in_place,
+    instead: Runner | None = None,
 ) -> Handler:
-    """The path of a call to one of *tools*; at most *max_calls* run at a time."""
+    """The path of a call to one of *tools*; at most *max_calls* run at a time.
+
+    *instead* is called in the place of the function; *run* then runs only the gates.
+    """
     # A set, because stdio runs the pipeline on several threads, and `add` and `discard` are atomic.
     running: set[Call] = set()
     max_in_place = _max_in_place(decode_large)
     decode_slowly = partial(_decode_slowly, run, decode_large)
-    run_slowly = partial(_run_slowly, run)
+    run_slowly = instead or partial(_run_slowly, run)
+    run = instead or run
 
     async def handle(call: Call) -> Outcome:
         tool = call.tool = tools.get(call.name)
@@ -82,7 +87,7 @@ async def _decode_slowly(
     """The decoded arguments of a call that has large ones, or whose tool has gates."""
     is_large = len(call.arguments) > _max_in_place(decode_large)
     decode = decode_large if is_large else decode_in_place
-    if tool.gates is None:
+    if tool.gates is None or call.admitted:
         return await decode(tool, call.arguments)
     # Imported here, so that other tools do not pay for it.
     from .gating import decode_behind_gates
@@ -108,7 +113,9 @@ def _failed(
             # None hides the tool.
             call.tool = None if exc.reply is None else call.tool
             return exc.reply or _unknown_tool(call, tools)
-    return Reply(error=error_for(exc, call.name, masked, partial(story_of, call, began)))
+    shown_for = None if call.trial is None else call.trial.shown_for
+    story = partial(story_of, call, began)
+    return Reply(error=error_for(exc, call.name, masked, story, shown_for))
 
 
 async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:

@@ -24,6 +24,7 @@ def started_handlers(handlers: Handlers, registry: Registry, lifespan: Lifespan)
         prompts=_started(handlers.prompts, registry.prompts, lifespan),
         completions=_started(handlers.completions, registry.completions, lifespan),
         pass_gates=handlers.pass_gates,
+        admit=lambda: _started(handlers.admit(), registry.tools, lifespan),
     )
 
 

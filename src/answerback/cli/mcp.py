@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 from ..wires.standard_streams import take_stdin, take_stdout
 from .program import Program, require_widgets, write_stderr
+
+if TYPE_CHECKING:
+    from ..app import App
 
 # A shell reports this status for SIGTERM.
 _TERMINATED = 143
@@ -18,10 +23,14 @@ Ctrl-D ends it"""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:
-    _, load = program.target("mcp", arguments)
+    load, tasks = _read_arguments(program, arguments)
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
     app = require_widgets(load())
+    if tasks is not None:
+        from .task_file import open_task_store
+
+        app.task_store = open_task_store(tasks)
     if os.environ.get("ANSWERBACK_SECRET"):
         # It signs the state of questions; an invalid one is reported now, not at a question.
         from ..signing import signer_from_environment
@@ -37,6 +46,23 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     collect_garbage_less_often()
     StdioServer(app, out, source).run()
     return 0
+
+
+def _read_arguments(
+    program: Program, arguments: Sequence[str]
+) -> tuple[Callable[[], App], str | None]:
+    """The function that loads the app, and the file of `--tasks`."""
+    # argparse is left out in the usual cases, as each start pays for its import.
+    if not any(each.startswith("-") for each in arguments):
+        return program.target("mcp", arguments)[1], None
+    from .program import add_tag_options
+    from .task_file import add_tasks_option
+
+    parser = program.parser_with_target("mcp")
+    add_tag_options(parser)
+    add_tasks_option(parser)
+    options = parser.parse_args(arguments)
+    return partial(program.load_tagged, options.target, options), options.tasks
 
 
 def _exit_on_sigterm() -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ..errors import AnswerbackError
 from .program import Program, require_widgets, write_stderr
 from .serve_flags import check_together, parser, serve_options, serve_widgets
+from .task_file import open_task_store
 
 if TYPE_CHECKING:
     from socket import socket
@@ -40,6 +41,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     serve_widgets(app, options)
     if options.audit is not None:
         app.records = _open_records(options.audit, options.audit_keep)
+    if options.tasks is not None:
+        app.task_store = open_task_store(options.tasks)
     from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
     from ..wires.server.listening import bind, remove_unix_socket
     from ..wires.server.uvicorn_server import serve

@@ -10,6 +10,7 @@ from ..hosts import is_endpoint
 from ..limits import MAX_BODY
 from ..wires.http.options import BadOption, ServeOptions, WebOptions
 from .program import Program, add_tag_options, positive_int
+from .task_file import add_tasks_option
 
 if TYPE_CHECKING:
     from ..app import App
@@ -22,6 +23,7 @@ def parser(program: Program) -> ArgumentParser:
     _add_address(made)
     _add_access(made)
     _add_everyday(made)
+    add_tasks_option(made)
     add_tag_options(made)
     return made
 

@@ -1,6 +1,6 @@
 """The client: `connect` opens a connection to a server, or to several, and calls its tools.
 
-stdio and memory need nothing but msgspec; HTTP needs the extra `client`.
+It needs nothing but msgspec.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from ..resilience import Breaker, Limit, Retry
     from .blocking import BlockingServer
+    from .login.login_settings import Login
     from .transports.http_requests import ClientAuth
 
 S = TypeVar("S", bound="RemoteServer | ManyServers")
@@ -50,8 +51,8 @@ class ConnectOptions(TypedDict, total=False):
     """How to talk to a URL; by default Streamable HTTP, then the old HTTP+SSE."""
     headers: Mapping[str, str]
     """HTTP headers of every request."""
-    auth: ClientAuth
-    """Gives the requests their credentials, and answers the statuses 401 and 403."""
+    auth: ClientAuth | Login | str
+    """A token, a `Login`, or an object that gives the requests their credentials."""
     env: Mapping[str, str]
     """Environment variables of the child process, besides those of this process."""
     cwd: str
@@ -150,6 +151,8 @@ def connect(
         return Connecting(lambda: _server(entry, options))
     if "transport" in options or "env" in options or "cwd" in options:
         raise BadTarget("transport, env and cwd belong to one server, not to several")
+    if isinstance(options.get("auth"), str):
+        raise BadTarget("a token belongs to one server; write it into the headers of its entry")
     if options.get("breaker") is not None:
         raise BadTarget("a breaker belongs to one server; each server of several fails alone")
     return Connecting(
@@ -169,13 +172,18 @@ def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry
 
 def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> Any:
     label = f"{name} ({entry.label})" if name else entry.label
+    auth = options.get("auth")
+    if auth is not None and entry.url:
+        from .login.login_settings import auth_for
+
+        auth = auth_for(entry.url, entry.headers, auth)
     if entry.transport == "rest":
         from .rest_server import RestServer
 
         strict = options.get("output_schema") == "error"
         own = ClientOptions.of(options)
-        return RestServer(entry, options.get("auth"), own, strict=strict)
-    makers = make_transports(entry, options.get("auth"))
+        return RestServer(entry, auth, own, strict=strict)
+    makers = make_transports(entry, auth)
     if "tap" in options:
         from .tap import tapped
 

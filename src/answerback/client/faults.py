@@ -20,6 +20,16 @@ class ConnectError(AnswerbackError):
     code = UNAVAILABLE
 
 
+class LoginError(AnswerbackError):
+    """The client could not log in to a server, or the server refuses what the login gave."""
+
+    code = "UNAUTHENTICATED"
+
+    def __init__(self, message: str, code: str = "UNAUTHENTICATED") -> None:
+        super().__init__(message)
+        self.code = code
+
+
 class NoAnswer(Exception):
     """A request got no answer; *may_have_run* tells whether the server may have acted on it."""
 

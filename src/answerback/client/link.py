@@ -24,6 +24,7 @@ from .faults import (
 from .frames import Transport
 from .input_rounds import InputRounds
 from .opening import LinkPlan, agree, initialize_or_discover
+from .pausing import stops_for_logins
 
 
 class Safety:
@@ -66,8 +67,9 @@ class ServerLink:
                 return exchange
             await self._drop()
             try:
-                async with asyncio.timeout(self.plan.connect_timeout):
-                    return await self._open_any()
+                async with asyncio.timeout(self.plan.connect_timeout) as timeout:
+                    with stops_for_logins(timeout):
+                        return await self._open_any()
             except TimeoutError:
                 await self._drop()
                 seconds = self.plan.connect_timeout
@@ -129,8 +131,9 @@ class ServerLink:
 
     async def _open_within(self, seconds: float | None) -> Exchange:
         try:
-            async with asyncio.timeout(seconds):
-                return await self.open()
+            async with asyncio.timeout(seconds) as timeout:
+                with stops_for_logins(timeout):
+                    return await self.open()
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False) from None
         except TimeoutError:

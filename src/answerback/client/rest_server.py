@@ -29,6 +29,7 @@ from .listed import (
     RemoteTool,
     read_entries,
 )
+from .pausing import stops_for_logins
 from .request_policy import CallOptions, ClientOptions, refused_reply, under_policy
 from .results import KnownTool, known_tools
 from .targets import ServerEntry
@@ -150,8 +151,9 @@ class RestPages:
     async def list_within(self, seconds: float | None) -> list[RemoteTool]:
         """The list of tools; raises ToolError."""
         try:
-            async with asyncio.timeout(seconds):
-                return self._keep(await self._get("/functions"))
+            async with asyncio.timeout(seconds) as timeout:
+                with stops_for_logins(timeout):
+                    return self._keep(await self._get("/functions"))
         except TimeoutError:
             raise raised_error(_late(seconds)) from None
         except HttpRefused as exc:
@@ -176,8 +178,9 @@ class RestPages:
         self, seconds: float | None, name: str, body: dict[str, Any]
     ) -> Reply[Any]:
         try:
-            async with asyncio.timeout(seconds):
-                return await self._call(name, body)
+            async with asyncio.timeout(seconds) as timeout:
+                with stops_for_logins(timeout):
+                    return await self._call(name, body)
         except TimeoutError:
             return failed_reply(_late(seconds))
         except NoAnswer as error:

@@ -68,6 +68,7 @@ class _Tapped:
         self._watch = watch
         self.closes_to_cancel = transport.closes_to_cancel
         self.has_headers = transport.has_headers
+        self.may_log_in = transport.may_log_in
 
     @property
     def hears_changes(self) -> bool:
@@ -103,6 +104,7 @@ class Replay:
 
     closes_to_cancel = False
     has_headers = False
+    may_log_in = False
     hears_changes = True
 
     def __init__(self, path: Path) -> None:

@@ -115,21 +115,20 @@ def _with_error(reply: Reply[Any], shown: list[Block]) -> list[Block]:
 
 def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     """Put the data in place of the texts that repeat it, else after the texts."""
-    if isinstance(reply.data, str) and not any(_text_of(block) for block in shown):
-        return [*shown, Text(reply.data)]
     text = reply.encoded.decode() if reply.encoded is not None else _json_text(reply.data)
     data = _decoded(text)
     inner = data["result"] if isinstance(data, dict) and data.keys() == {"result"} else data
     if isinstance(inner, str) and any(_text_of(block) == inner for block in shown):
         return shown
+    own = Text(data if isinstance(data, str) else text)
     for index, block in enumerate(shown):
         if isinstance(block, Text) and (_is_json_of(block.text, data) or block.text == text):
-            return [*shown[:index], Text(text), *shown[index + 1 :]]
+            return [*shown[:index], own, *shown[index + 1 :]]
         if isinstance(block, Text) and inner is not data and _is_json_of(block.text, inner):
-            return [*shown[:index], Text(text), *shown[index + 1 :]]
+            return [*shown[:index], own, *shown[index + 1 :]]
     if isinstance(inner, list) and _are_items(shown, inner):
-        return [Text(text), *(block for block in shown if not isinstance(block, Text))]
-    return [*shown, Text(text)]
+        return [own, *(block for block in shown if not isinstance(block, Text))]
+    return [*shown, own]
 
 
 def _text_of(block: Block) -> str | None:

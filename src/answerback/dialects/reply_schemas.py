@@ -83,8 +83,8 @@ _LIMIT: Schema = {"type": "string", "description": "The limit, such as 10/s"}
 DETAILS: dict[str, Schema] = {
     "INVALID_ARGUMENTS": {"problems": _PROBLEMS},
     "RATE_LIMITED": {"limit": _LIMIT, "retry_after": _RETRY_AFTER},
-    "UNAVAILABLE": {"retry_after": _RETRY_AFTER},
-    "TIMED_OUT": {"retry_after": _RETRY_AFTER},
+    "UNAVAILABLE": {"retry_after": _RETRY_AFTER, "reference": _REFERENCE},
+    "TIMED_OUT": {"retry_after": _RETRY_AFTER, "reference": _REFERENCE},
     "INPUT_REQUIRED": {"questions": _QUESTIONS},
     "TOOL_EXECUTION_ERROR": {"reference": _REFERENCE},
     "INVALID_OUTPUT": {"reference": _REFERENCE},

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ..signing import Signer
     from ..tools.resource import Resource
     from ..tools.tool import Tool
+    from .task_methods import TaskMethods
 
 _encode = msgspec.json.Encoder().encode
 _Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
@@ -71,7 +72,10 @@ class Engine:
             "completion/complete": ("completion", self._complete),
             "server/discover": ("server", self._discover),
             **{name: (name.partition("/")[0], self._lister(name)) for name in LISTS},
+            **{name: (offered, _task_method(self, name)) for name, offered in _TASKS.items()},
         }
+        self.task_methods: TaskMethods | None = None
+        """Answers the methods of tasks, from their first use on."""
 
     def answers_at_once(self, request: Request) -> bool:
         """Whether no author's code runs for the request, or only an inline tool without Context.
@@ -145,7 +149,10 @@ class Engine:
         version = peer.version
         if version.stateless and (asked.responses or asked.state is not None):
             self._recall_answers("tool", call, peer, asked)
-        outcome = await self._handlers.tools(call)
+        handle: Any = self._handlers.tools
+        if self._registry.has_tasks:
+            handle = _task_methods(self).handler(call, asked, peer)
+        outcome = await handle(call)
         if call.tool is None:
             raise self._unknown_tool(asked.name, peer)
         if isinstance(outcome, Reply) and outcome.error is None:
@@ -186,9 +193,11 @@ class Engine:
             recall(peer, retry, _binding(kind, call, peer), self._signer())
 
     def _reply_or_question(
-        self, kind: str, call: Call, peer: McpPeer, outcome: Outcome
+        self, kind: str, call: Call, peer: McpPeer, outcome: Outcome | bytes
     ) -> Reply[Any] | bytes:
-        """The reply, or the result that asks the client for its user's answers."""
+        """The reply, or the result that asks the client for its user's answers, or a task."""
+        if isinstance(outcome, bytes):
+            return outcome
         if isinstance(outcome, Reply):
             if REFUSAL not in outcome.meta:
                 return outcome
@@ -276,9 +285,34 @@ def has_large_arguments(request: Request) -> bool:
     return isinstance(params, ToolCall) and len(params.arguments) > LARGE_ARGUMENTS
 
 
+# `tasks/result` waits for the code of a task, and asks the client its questions.
 _RUN_AUTHORS_CODE = frozenset(
-    {"tools/call", "resources/read", "prompts/get", "completion/complete"}
+    {"tools/call", "resources/read", "prompts/get", "completion/complete", "tasks/result"}
 )
+_TASKS = {
+    "tasks/get": "tasks",
+    "tasks/cancel": "tasks",
+    "tasks/update": "tasks extension",
+    "tasks/result": "core tasks",
+    "tasks/list": "task list",
+}
+"""The methods of tasks, and what a server must offer for each."""
+
+
+def _task_method(engine: Engine, name: str) -> _Method:
+    async def answer(peer: McpPeer, raw: Params) -> bytes:
+        return await _task_methods(engine).answer(name, peer, raw)
+
+    return answer
+
+
+def _task_methods(engine: Engine) -> TaskMethods:
+    if engine.task_methods is None:
+        # Imported here, so that apps without tasks do not pay for it.
+        from .task_methods import TaskMethods
+
+        engine.task_methods = TaskMethods(engine._registry, engine._handlers, engine.server_info)
+    return engine.task_methods
 
 
 def _seen_by(registry: Registry, peer: McpPeer) -> Callable[[Any], bool] | None:

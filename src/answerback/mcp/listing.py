@@ -55,6 +55,8 @@ def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
         entry["outputSchema"] = _output_schema(tool)
     if version.tool_annotations and (hints := tool.settings.hints):
         entry["annotations"] = hints
+    if version.tasks and tool.settings.task != "forbidden":
+        entry["execution"] = {"taskSupport": tool.settings.task}
     if tool.settings.widget is not None:
         _require_widget(tool)
     extras = _extras(tool.settings, version)

@@ -10,6 +10,8 @@ from ..peer import Level
 
 PREFIX = "io.modelcontextprotocol/"
 """MCP's own prefix of names in `_meta`."""
+TASKS = PREFIX + "tasks"
+"""The name of tasks among the extensions of MCP."""
 Id: TypeAlias = int | str
 """The id of a request, or a progress token."""
 
@@ -25,6 +27,8 @@ class Meta(msgspec.Struct):
         default=msgspec.UNSET, name=PREFIX + "clientCapabilities"
     )
     level: Level | None = msgspec.field(default=None, name=PREFIX + "logLevel")
+    idempotency_key: str | None = msgspec.field(default=None, name="answerback/idempotencyKey")
+    """Chosen by the client: a task is created once for each key."""
 
 
 class Common(msgspec.Struct, kw_only=True):
@@ -45,6 +49,20 @@ class ToolCall(RetriedRequest, kw_only=True):
 
     name: str
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
+    task: Any = None
+    """In 2025-11-25 the client asks for a task by it; later versions ignore it."""
+
+
+class TaskId(msgspec.Struct):
+    """`tasks/get`, `tasks/cancel` and `tasks/result`."""
+
+    id: str = msgspec.field(name="taskId")
+
+
+class TaskUpdate(TaskId):
+    """`tasks/update`: answers to the questions of a task."""
+
+    responses: dict[str, dict[str, Any]] = msgspec.field(default={}, name="inputResponses")
 
 
 class Initialize(msgspec.Struct):

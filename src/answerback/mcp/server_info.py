@@ -12,7 +12,7 @@ from ..registry import Registry
 from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, Version
 from .jsonrpc import Params, read_params
 from .listing import icons_of
-from .params import Initialize
+from .params import TASKS, Initialize
 from .session import ClientCapabilities, Session
 
 WIDGETS = "io.modelcontextprotocol/ui"
@@ -58,9 +58,22 @@ class ServerInfo:
         if version.completions and (self._registry.resources or self._registry.prompts):
             found["completions"] = {}
         found["logging"] = {}
+        if version.tasks and self._registry.has_tasks:
+            found["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+            # Without auth the id of a task is the key to it, so that ids are not listed.
+            if self._registry.auth is not None:
+                found["tasks"]["list"] = {}
         # Earlier versions have no extensions among the capabilities.
-        if version.stateless and any(uri.startswith("ui://") for uri in self._registry.resources):
-            found["extensions"] = {WIDGETS: {}}
+        if version.stateless and (extensions := self._extensions()):
+            found["extensions"] = extensions
+        return found
+
+    def _extensions(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if any(uri.startswith("ui://") for uri in self._registry.resources):
+            found[WIDGETS] = {}
+        if self._registry.has_tasks:
+            found[TASKS] = {}
         return found
 
     def offers(self, family: str, version: Version) -> bool:
@@ -76,6 +89,14 @@ class ServerInfo:
                 return not version.completions or bool(registry.resources or registry.prompts)
             case "server":
                 return version.stateless
+            case "tasks":
+                return registry.has_tasks and (version.stateless or version.tasks)
+            case "tasks extension":
+                return registry.has_tasks and version.stateless
+            case "core tasks":
+                return registry.has_tasks and version.tasks
+            case "task list":
+                return registry.has_tasks and version.tasks and registry.auth is not None
             case _:
                 return family in ("tools", "logging")
 

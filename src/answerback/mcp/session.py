@@ -10,7 +10,7 @@ import msgspec
 from ..peer import LEVELS, Level, Question
 from ..versions import STATELESS, Version
 from .jsonrpc import INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
-from .params import PREFIX, Meta
+from .params import PREFIX, TASKS, Meta
 
 if TYPE_CHECKING:
     from ..request_info import ClientInfo
@@ -28,6 +28,8 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     """It can send its user to a page."""
     sampling: bool = False
     roots: bool = False
+    tasks: bool = False
+    """It declared the extension of tasks."""
 
     @classmethod
     def of(cls, capabilities: dict[str, Any], *, elicitation: bool = True) -> ClientCapabilities:
@@ -41,6 +43,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
             url="url" in modes,
             sampling="sampling" in capabilities,
             roots="roots" in capabilities,
+            tasks=TASKS in (capabilities.get("extensions") or ()),
         )
 
     def can_answer(self, question: Question) -> bool:

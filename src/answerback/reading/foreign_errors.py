@@ -73,7 +73,7 @@ def pending_error(found: dict[str, Any]) -> Error | None:
         is_task = isinstance(found.get("task"), dict) and "taskId" in found["task"]
         if not is_task or "content" in found:
             return None
-        return _task_error(found["task"])
+        return task_error(found["task"])
     details = {name: each for name, each in found.items() if name not in ("resultType", "_meta")}
     match result_type:
         case "input_required":
@@ -82,13 +82,14 @@ def pending_error(found: dict[str, Any]) -> Error | None:
             message = f"the server needs input before it can go on ({count} questions)"
             return Error(INPUT_REQUIRED, message, details)
         case "task":
-            return _task_error(details)
+            return task_error(details)
     details["resultType"] = result_type
     message = f"the result has a type that is not known: {str(result_type)[:60]!r}"
     return Error(UNKNOWN_RESULT_TYPE, message, details, kind="INVALID_RESPONSE_FORMAT")
 
 
-def _task_error(task: dict[str, Any]) -> Error:
+def task_error(task: dict[str, Any]) -> Error:
+    """Return the error of a reply that only says that a task goes on."""
     name = str(task.get("taskId"))[:60]
     status = str(task.get("status"))[:60]
     message = f"the server works on it in the task {name!r}, which is {status!r}"

@@ -13,7 +13,7 @@ import msgspec
 from ..content import Text
 from ..contract import ENVELOPE, STANDARD
 from ..dialects import envelope, mcp, problem
-from ..dialects.common import author_meta, encode
+from ..dialects.common import META_PREFIX, author_meta, encode
 from ..dialects.detect import finished_dialect, is_block_list, is_json_rpc, received_dialect
 from ..dialects.http_reply import HttpReply
 from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
@@ -22,6 +22,7 @@ from ..shape import RESULT
 from .foreign_errors import error_in_text, json_rpc_error, object_error, pending_error
 from .http_response import read_response
 from .mending import mended
+from .other_results import inner_result, other_result
 from .sources import NotJson, TooLarge, load_json, source_of
 
 T = TypeVar("T")
@@ -31,6 +32,7 @@ TOO_LARGE = "TOO_LARGE"
 MAX_BYTES = 64 * 1024 * 1024
 """The largest reply that is read, unless the caller allows more."""
 _MAX_FINDINGS = 20
+_PLAIN_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
 
 
 class Hints(msgspec.Struct, frozen=True):
@@ -113,6 +115,8 @@ def read(
 def _read_any(result: Any, hints: Hints, max_bytes: int) -> Reply[Any]:
     if isinstance(result, Reply):
         return result
+    if type(result) is dict and (plain := _read_plain(result, hints)) is not None:
+        return plain
     raw = result
     try:
         raw = source_of(result, max_bytes)
@@ -126,6 +130,60 @@ def _read_any(result: Any, hints: Hints, max_bytes: int) -> Reply[Any]:
     known = reply.received
     place = None if known is None else known.data_from
     return msgspec.structs.replace(reply, received=Received(raw, place, findings))
+
+
+def _read_plain(found: dict[str, Any], hints: Hints) -> Reply[Any] | None:
+    """Read a successful MCP result of plain texts and data; None if it is anything else.
+
+    Nearly all results are like that, and this takes a fifth of the time.
+    """
+    if not found.keys() <= _PLAIN_MEMBERS or found.get("isError", False) is not False:
+        return None
+    if found.get("resultType", "complete") != "complete":
+        return None
+    content, meta = _plain_texts(found.get("content")), _plain_meta(found.get("_meta"))
+    if content is None or meta is None:
+        return None
+    data = found.get("structuredContent")
+    if data is None:
+        # A text that may be JSON takes longer, and so does a null.
+        if "structuredContent" in found or (len(content) == 1 and _may_be_data(content[0], hints)):
+            return None
+        return Reply(content=content, meta=meta, received=Received(found))
+    if type(data) is not dict or (not hints.has_type and _is_failure(data)):
+        return None
+    data, is_wrapped = _unwrapped(data, meta, hints)
+    received = Received(found, "structuredContent")
+    shape = RESULT if is_wrapped else None
+    return Reply(content=content, data=data, meta=meta, shape=shape, received=received)
+
+
+def _plain_texts(blocks: Any) -> tuple[Text, ...] | None:
+    """Read blocks that are texts and nothing else; None if there are none or others."""
+    if type(blocks) is not list or not blocks:
+        return None
+    texts = []
+    for block in blocks:
+        if type(block) is not dict or len(block) != 2 or block.get("type") != "text":
+            return None
+        text = block.get("text")
+        if type(text) is not str:
+            return None
+        texts.append(Text(text))
+    return tuple(texts)
+
+
+def _plain_meta(meta: Any) -> dict[str, Any] | None:
+    """Return the `_meta` of a result; None if it is malformed or has keys of ours."""
+    if meta is None:
+        return {}
+    if type(meta) is not dict or any(str(key).startswith(META_PREFIX) for key in meta):
+        return None
+    return dict(meta)
+
+
+def _may_be_data(block: Text, hints: Hints) -> bool:
+    return hints.wants_text or block.text.lstrip()[:1] in ("{", "[")
 
 
 def _failed(message: str, raw: Any, code: str = INVALID_FORMAT) -> Reply[Any]:
@@ -191,6 +249,10 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
         case "problem":
             response = HttpReply(found["status"], encode(found), problem.PROBLEM)
             return problem.read(response), ()
+    if (inner := inner_result(found)) is not msgspec.UNSET:
+        return _read_result(inner, hints, place)
+    if not hints.has_type and (other := other_result(found)) is not None:
+        return other, ()
     return _read_data(found, hints, place), ()
 
 
@@ -211,17 +273,24 @@ def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[An
         reply = mcp.read(found, contract=contract)
     if reply.error is not None:
         return _with_whole_error(reply, found), findings
-    if reply.data is msgspec.UNSET:
+    if reply.data is msgspec.UNSET and not _states_null(found):
         return (_from_text(reply, hints) if _is_one_text(found) else reply), findings
+    if reply.data is msgspec.UNSET:
+        reply = msgspec.structs.replace(reply, data=None)
     if not hints.has_type and _is_failure(reply.data):
         error = object_error(reply.data)
         failed = msgspec.structs.replace(reply, data=msgspec.UNSET, error=error)
         return failed, findings
     data, is_wrapped = _unwrapped(reply.data, found.get("_meta"), hints)
-    place = "structuredContent" if found.get("structuredContent") is not None else "data"
+    place = "structuredContent" if "structuredContent" in found else "data"
     received, shape = Received(None, place), RESULT if is_wrapped else None
     changed = msgspec.structs.replace(reply, data=data, shape=shape, received=received)
     return changed, findings
+
+
+def _states_null(found: dict[str, Any]) -> bool:
+    """Return whether the data is null: since 2026-07-28 it may be, before that it is missing."""
+    return "resultType" in found and found.get("structuredContent", msgspec.UNSET) is None
 
 
 def _with_whole_error(reply: Reply[Any], found: dict[str, Any]) -> Reply[Any]:

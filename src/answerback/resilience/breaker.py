@@ -7,8 +7,18 @@ from collections.abc import Callable
 from typing import Any, Literal, Protocol
 from weakref import WeakValueDictionary
 
+from .caller_errors import unavailable
 from .clock import REAL_CLOCK, Clock
-from .policy import Part, unavailable
+from .option_checks import (
+    check_classes,
+    check_clock,
+    check_count,
+    check_first,
+    check_name,
+    check_seconds,
+    check_store,
+)
+from .policy import Part
 
 State = Literal["closed", "open", "half-open"]
 
@@ -130,15 +140,22 @@ class Breaker(Part):
         store: BreakerStore | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        if not service:
-            raise ValueError(f"service={service!r} should be a name, such as 'weather-api'")
-        if failures < 1 or reset <= 0:
-            raise ValueError("failures is a number from 1 on, and reset a number of seconds")
+        check_first(service, "@Breaker('weather-api')")
+        check_name("service", service, "weather-api")
+        check_count("failures", failures)
+        check_seconds("reset", reset)
+        check_classes("counts", counts)
+        check_clock(clock)
+        if store is not None:
+            check_store(store, "enter", "leave", "seconds_left")
         self.service = service
         self.reset = reset
         self.counts = counts
         self.clock = clock
-        self.store: BreakerStore = store or _shared_state(service, failures, reset, clock)
+        # An empty store may be false.
+        if store is None:
+            store = _shared_state(service, failures, reset, clock)
+        self.store: BreakerStore = store
 
     def __repr__(self) -> str:
         return f"Breaker({self.service!r}, {self.state})"

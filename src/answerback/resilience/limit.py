@@ -8,15 +8,17 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from ..authentication import User
+from .caller_errors import rate_limited
 from .clock import REAL_CLOCK, Clock
-from .policy import Part, rate_limited
+from .option_checks import check_clock, check_count, check_first, check_plain, check_store
+from .policy import Part
 
 if TYPE_CHECKING:
     from ..context import Context
 
 Per: TypeAlias = "Literal['all', 'user', 'client', 'address'] | Callable[[Any], Hashable]"
 
-_RATE = re.compile(r"\s*(\d+)\s*/\s*(\d*)\s*([a-z]+)\s*")
+_RATE = re.compile(r"\s*([0-9]{1,12})\s*/\s*([0-9]{0,12})\s*([a-z]+)\s*")
 _UNITS = {
     **dict.fromkeys(("s", "sec", "second", "seconds"), 1),
     **dict.fromkeys(("m", "min", "minute", "minutes"), 60),
@@ -61,18 +63,18 @@ class Buckets:
     def take(self, key: Hashable) -> float:
         with self._lock:
             now = self._now()
-            full_at = self._young.get(key)
-            if full_at is None:
-                full_at = self._old.get(key, now)
-            full_at = max(full_at, now) + self._each
+            before = self._young.get(key)
+            if before is None:
+                before = self._old.get(key, now)
+            full_at = max(before, now) + self._each
             over = full_at - now - self._seconds
             # Sums of floats: a thousandth of a token must not refuse the last call.
-            if over > self._each / 1000:
-                return over
-            self._young[key] = full_at
+            is_refused = over > self._each / 1000
+            # A refused key is used too, and must not be forgotten.
+            self._young[key] = before if is_refused else full_at
             if len(self._young) >= self._half:
                 self._old, self._young = self._young, {}
-            return 0.0
+            return over if is_refused else 0.0
 
     def give_back(self, key: Hashable) -> None:
         with self._lock:
@@ -104,21 +106,20 @@ class Limit(Part):
         store: LimitStore | None = None,
         clock: Clock = REAL_CLOCK,
     ) -> None:
+        check_first(rate, "@Limit('10/s')")
         if rate is None and concurrent is None:
             raise TypeError("a Limit needs a rate, such as '10/s', or concurrent=…")
-        if concurrent is not None and concurrent < 1:
-            raise ValueError(f"concurrent={concurrent!r} should be a number from 1 on")
-        if per not in ("all", "user", "client", "address") and not callable(per):
-            raise ValueError(
-                f"per={per!r} should be 'all', 'user', 'client', 'address' or a function of ctx"
-            )
+        if concurrent is not None:
+            check_count("concurrent", concurrent)
+        _check_limit_options(rate, per, store, clock)
         self.rate = rate
         self.per: Per = per
         self.concurrent = concurrent
         self._buckets: LimitStore | None = None
         if rate is not None:
             count, seconds = _read_rate(rate)
-            self._buckets = store or Buckets(count, seconds, clock.now)
+            # An empty store may be false.
+            self._buckets = Buckets(count, seconds, clock.now) if store is None else store
         self._running: dict[Hashable, int] = {}
         self._lock = allocate_lock()
 
@@ -144,7 +145,11 @@ class Limit(Part):
                     raise rate_limited(f"{self.concurrent} at a time", 1.0)
                 self._running[key] = running + 1
         if self._buckets is not None:
-            wait = self._buckets.take(key)
+            try:
+                wait = self._buckets.take(key)
+            except BaseException:
+                self.leave(key)
+                raise
             if wait > 0:
                 self.leave(key)
                 raise rate_limited(str(self.rate), wait)
@@ -166,10 +171,23 @@ class Limit(Part):
             self._buckets.give_back(key)
 
 
-def _read_rate(rate: str) -> tuple[int, float]:
-    found = _RATE.fullmatch(rate)
+def _check_limit_options(rate: object, per: Any, store: object, clock: object) -> None:
+    if per not in ("all", "user", "client", "address") and not callable(per):
+        raise ValueError(
+            f"per={per!r} should be 'all', 'user', 'client', 'address' or a function of ctx"
+        )
+    check_plain("per", per)
+    check_clock(clock)
+    if store is not None:
+        if rate is None:
+            raise TypeError("store= counts by a rate; give one, such as Limit('10/s', store=…)")
+        check_store(store, "take", "give_back")
+
+
+def _read_rate(rate: object) -> tuple[int, float]:
+    found = _RATE.fullmatch(rate) if isinstance(rate, str) else None
     unit = _UNITS.get(found[3]) if found else None
-    if found is None or unit is None or int(found[1]) < 1:
+    if found is None or unit is None or int(found[1]) < 1 or int(found[2] or 1) < 1:
         raise ValueError(f"rate={rate!r} should be like '10/s', '100/min', '5/10s' or '1000/day'")
     return int(found[1]), float(int(found[2] or 1) * unit)
 

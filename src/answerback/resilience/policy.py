@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
-from math import ceil
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from ..errors import RateLimited, Unavailable
 from ..registry import HealthState
+from .option_checks import check_function
 from .running import is_on_loop, run_async, run_sync
 from .trial import Trial
 
@@ -26,36 +25,6 @@ if TYPE_CHECKING:
     from .retry import Retry
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def unavailable(seconds: float) -> Unavailable:
-    """The refusal of an open breaker."""
-    after = max(1, ceil(seconds))
-    error = Unavailable(
-        "Service temporarily unavailable",
-        details={"retry_after": after},
-        retryable=True,
-        hint=f"try again {_in(after)}",
-    )
-    error.may_have_run = False
-    return error
-
-
-def rate_limited(limit: str, seconds: float) -> RateLimited:
-    """The refusal of a limit."""
-    after = max(1, ceil(seconds))
-    error = RateLimited(
-        f"Too many calls: the limit is {limit}",
-        details={"limit": limit, "retry_after": after},
-        retryable=True,
-        hint=f"try again {_in(after)}",
-    )
-    error.may_have_run = False
-    return error
-
-
-def _in(seconds: int) -> str:
-    return "in 1 second" if seconds == 1 else f"in {seconds} seconds"
 
 
 class Part:
@@ -76,6 +45,7 @@ class Part:
 
     def __call__(self, fn: F) -> F:
         """Decorate a function, sync or async. A function with `Retry` must be able to run twice."""
+        check_function(self, fn)
         policy = _policy_of_function(self)
 
         async def call_async(*args: Any, **kwargs: Any) -> Any:
@@ -133,6 +103,10 @@ class Policy:
         trial = call.trial = Trial(self, call, can_ask)
         attempt = partial(_attempt, run, tool, kwargs, call)
         return run_async(trial, attempt) if is_on_loop() else run_sync(trial, attempt)
+
+    def counts(self, exc: BaseException | None) -> bool:
+        """Whether the author named the class of *exc* as a failure of the service."""
+        return self.breaker is not None and isinstance(exc, self.breaker.counts)
 
     def check_of(self, tools: Mapping[str, Tool]) -> Callable[[], HealthState | None]:
         """The health check of the breakers of *tools*. An open one does not stop other tools."""

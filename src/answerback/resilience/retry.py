@@ -6,14 +6,23 @@ from collections.abc import Callable
 from random import random
 
 from .clock import REAL_CLOCK, Clock
+from .option_checks import (
+    check_classes,
+    check_clock,
+    check_count,
+    check_first,
+    check_plain,
+    check_seconds,
+    is_number,
+)
 from .policy import Part
 from .service_failure import ServiceFailure
 
 
 def backoff_with_jitter(attempt: int) -> float:
     """The seconds to wait after attempt number *attempt*, which is 0 for the first."""
-    seconds: float = 2**attempt + random()
-    return seconds
+    # No wait is as long as this; a larger power is not a float.
+    return 2.0 ** min(attempt, 64) + random()
 
 
 class Retry(Part):
@@ -36,12 +45,16 @@ class Retry(Part):
         on: type[Exception] | tuple[type[Exception], ...] = (),
         clock: Clock = REAL_CLOCK,
     ) -> None:
-        if attempts < 1:
-            raise ValueError(f"attempts={attempts!r} should be a number from 1 on")
+        check_first(attempts, "@Retry(), with parentheses")
+        check_count("attempts", attempts)
         if not callable(wait):
             raise TypeError(f"wait={wait!r} should be a function of the attempt's number, from 0")
-        if max_wait <= 0 or (deadline is not None and deadline <= 0):
-            raise ValueError("max_wait and deadline are seconds, greater than 0")
+        check_plain("wait", wait)
+        check_seconds("max_wait", max_wait)
+        if deadline is not None:
+            check_seconds("deadline", deadline)
+        check_classes("on", on)
+        check_clock(clock)
         self.attempts = attempts
         self.wait = wait
         self.max_wait = max_wait
@@ -66,4 +79,7 @@ class Retry(Part):
         asked = failure.retry_after or 0.0
         if asked > self.max_wait:
             return None
-        return max(asked, min(self.wait(attempt), self.max_wait))
+        wait = self.wait(attempt)
+        if not is_number(wait):
+            raise TypeError(f"wait({attempt}) returned {wait!r}, not a number of seconds")
+        return max(asked, min(wait, self.max_wait), 0.0)

@@ -8,7 +8,7 @@ from types import CoroutineType
 from typing import Any
 
 from ..stopped_clocks import RUNNING
-from .service_failure import read_failure, read_value
+from .service_failure import read_failure
 from .trial import Trial
 
 Operation = Callable[[float | None], Any]
@@ -37,7 +37,7 @@ async def run_async(trial: Trial, operation: Operation) -> Any:
                 if wait is None:
                     raise
             else:
-                failure = read_value(value)
+                failure = trial.failure_in(value)
                 if failure is None:
                     trial.succeeded()
                     return value
@@ -52,7 +52,11 @@ async def run_async(trial: Trial, operation: Operation) -> Any:
 
 
 def run_sync(trial: Trial, operation: Operation) -> Any:
-    """As `run_async`, without an event loop: the thread waits."""
+    """As `run_async`, without an event loop: the thread waits.
+
+    A function that returns a coroutine, as a lambda may, has not run yet: the result is a coroutine
+    that runs it by `run_async`.
+    """
     trial.begin()
     token = _put_clock(trial)
     try:
@@ -65,7 +69,10 @@ def run_sync(trial: Trial, operation: Operation) -> Any:
                 if wait is None:
                     raise
             else:
-                failure = read_value(value)
+                if isinstance(value, CoroutineType):
+                    trial.undo()
+                    return run_async(trial, _beginning_with(value, operation))
+                failure = trial.failure_in(value)
                 if failure is None:
                     trial.succeeded()
                     return value
@@ -77,6 +84,12 @@ def run_sync(trial: Trial, operation: Operation) -> Any:
     finally:
         _take_clock(token)
         trial.end()
+
+
+def _beginning_with(first: Any, operation: Operation) -> Operation:
+    """The operation, whose first attempt was made already and returned *first*."""
+    made = [first]
+    return lambda left: made.pop() if made else operation(left)
 
 
 def _wait_in_thread(trial: Trial, seconds: float) -> None:

@@ -12,8 +12,10 @@ from typing import Any
 
 import msgspec
 
+from ..dialects.detect import finished_dialect
 from ..errors import CODES, UNKNOWN_ERROR, ToolError
-from ..reply import Error, Reply
+from ..reply import FINISHED_MARKS, Error, Reply
+from ..tools.return_type import is_result_class
 
 
 class ServiceFailure(msgspec.Struct, frozen=True):
@@ -27,6 +29,8 @@ class ServiceFailure(msgspec.Struct, frozen=True):
     """The service may have done what it was asked for, so that a second attempt would repeat it."""
     retry_after: float | None = None
     """The seconds that the service asked to wait."""
+    timed_out: bool = False
+    """The service did not answer in time."""
 
 
 # The connection was never made, so that nothing was asked for.
@@ -34,18 +38,28 @@ _NEVER_SENT = frozenset({errno.ECONNREFUSED, errno.ENETUNREACH, errno.EHOSTUNREA
 _BROKEN = frozenset(
     {errno.ENETDOWN, errno.ENETRESET, errno.ETIMEDOUT, errno.ENOTCONN, errno.EHOSTDOWN}
 )
-# Classes of httpx, httpx2, httpcore, requests, urllib3, aiohttp and the standard library.
+# Classes of httpx, httpx2, httpcore, requests, urllib3, aiohttp, botocore, redis, websockets and
+# the standard library, by the names of the class and of its bases.
 _NEVER_SENT_CLASSES = frozenset(
     {"ConnectError", "ConnectTimeout", "PoolTimeout", "NewConnectionError", "gaierror"}
     | {"ConnectTimeoutError", "ClientConnectorError", "NameResolutionError", "herror"}
+    | {"ConnectionTimeoutError", "EndpointConnectionError"}
 )
-_BROKEN_CLASSES = frozenset(
+_TIMED_OUT_CLASSES = frozenset(
+    {"TimeoutError", "TimeoutException", "Timeout", "ReadTimeoutError", "ServerTimeoutError"}
+)
+_BROKEN_CLASSES = _TIMED_OUT_CLASSES | (
     {"TransportError", "ServerDisconnectedError", "ClientPayloadError", "ProtocolError"}
-    | {"IncompleteRead", "RemoteDisconnected", "BadStatusLine", "SSLError", "ReadTimeoutError"}
+    | {"IncompleteRead", "RemoteDisconnected", "BadStatusLine", "SSLError", "ConnectionError"}
+    | {"ChunkedEncodingError", "ClientConnectionError", "ConnectionClosed"}
 )
 # These statuses say that the request was refused without being carried out.
 _REFUSED_STATUSES = frozenset({429})
 _TRANSIENT_STATUSES = frozenset({408, 425, 429, 500, 502, 503, 504})
+PLAIN_DATA = frozenset({str, int, float, bool, type(None), list})
+"""Values of these types are never replies."""
+_LONGEST = 365 * 86_400.0
+"""No service is understood to ask for a longer wait, in seconds."""
 
 
 def read_failure(exc: BaseException) -> ServiceFailure:
@@ -57,24 +71,58 @@ def read_failure(exc: BaseException) -> ServiceFailure:
         return _of_error(Error.of(exc), getattr(exc, "may_have_run", None))
     if not isinstance(exc, Exception):
         return ServiceFailure()
+    return _of_group(exc) if isinstance(exc, ExceptionGroup) else _of_exception(exc)
+
+
+def _of_exception(exc: Exception) -> ServiceFailure:
     after = retry_after_of(exc)
     status = _status_of(exc)
     if status is not None:
-        return ServiceFailure(
-            status in _TRANSIENT_STATUSES, status >= 500, status not in _REFUSED_STATUSES, after
-        )
+        is_transient, is_done = status in _TRANSIENT_STATUSES, status not in _REFUSED_STATUSES
+        return ServiceFailure(is_transient, status >= 500, is_done, after, status in (408, 504))
+    chain = tuple(_with_causes(exc))
+    timed_out = any(_is_one_of(each, _TIMED_OUT_CLASSES) for each in chain)
     may_have_run = getattr(exc, "may_have_run", None)
-    if may_have_run is False or any(map(_was_never_sent, _with_causes(exc))):
-        return ServiceFailure(True, True, False, after)
-    is_broken = any(map(_is_broken, _with_causes(exc)))
-    return ServiceFailure(is_broken, is_broken, True, after)
+    if may_have_run is False or any(map(_was_never_sent, chain)):
+        return ServiceFailure(True, True, False, after, timed_out)
+    is_broken = any(map(_is_broken, chain))
+    return ServiceFailure(is_broken, is_broken, True, after, timed_out)
 
 
-def read_value(value: Any) -> ServiceFailure | None:
-    """The failure in a reply that a tool returned; None if it is no failure."""
-    if type(value) is not Reply or value.error is None:
-        return None
-    return _of_error(value.error)
+def _of_group(group: ExceptionGroup[Exception]) -> ServiceFailure:
+    """The meaning of the exceptions of a task group together."""
+    parts = [read_failure(each) for each in group.exceptions]
+    return ServiceFailure(
+        transient=all(each.transient for each in parts),
+        of_service=any(each.of_service for each in parts),
+        may_have_run=any(each.may_have_run for each in parts),
+        retry_after=max(each.retry_after or 0.0 for each in parts) or None,
+        timed_out=all(each.timed_out for each in parts),
+    )
+
+
+def read_value(value: Any, finished: bool = True) -> ServiceFailure | None:
+    """The failure in a reply that was returned; None if it is no failure.
+
+    *finished* tells whether a dict or an SDK's result is a reply; otherwise it is data.
+    """
+    if type(value) is Reply:
+        return None if value.error is None else _of_error(value.error)
+    if finished and (isinstance(value, dict) or is_result_class(type(value))):
+        return _of_finished(value)
+    return None
+
+
+def _of_finished(value: Any) -> ServiceFailure | None:
+    if isinstance(value, dict):
+        is_reply = not FINISHED_MARKS.isdisjoint(value) and finished_dialect(value) is not None
+        if not is_reply:
+            return None
+    # Imported here, because few tools return finished replies.
+    from ..reading import read
+
+    error = read(value).error
+    return None if error is None else _of_error(error)
 
 
 def _of_error(error: Error, may_have_run: bool | None = None) -> ServiceFailure:
@@ -113,11 +161,10 @@ def _member(value: Any, name: str) -> Any:
 def read_seconds(value: Any) -> float | None:
     """A number of seconds, or the date of a header as seconds from now."""
     if isinstance(value, str):
-        if value.strip().isdigit():
-            return float(value)
-        return _seconds_until(value)
+        is_number = value.isascii() and value.strip().isdigit()
+        return min(float(value), _LONGEST) if is_number else _seconds_until(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and value >= 0 else None
+    return float(min(value, _LONGEST)) if is_number and value >= 0 else None
 
 
 def _seconds_until(date: str) -> float | None:
@@ -126,10 +173,10 @@ def _seconds_until(date: str) -> float | None:
 
     try:
         moment = parsedate_to_datetime(date)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+    return min(max(0.0, (moment - datetime.now(UTC)).total_seconds()), _LONGEST)
 
 
 def _status_of(exc: BaseException) -> int | None:
@@ -148,21 +195,23 @@ def _with_causes(exc: BaseException) -> Iterator[BaseException]:
     found: Any = exc
     for _ in range(5):
         yield found
-        reason = getattr(found, "reason", None)
-        found = reason if isinstance(reason, BaseException) else found.__cause__
-        if not isinstance(found, BaseException):
+        inner = (getattr(found, "reason", None), found.__cause__, *found.args[:1])
+        found = next((each for each in inner if isinstance(each, BaseException)), None)
+        if found is None:
             return
+
+
+def _is_one_of(exc: BaseException, names: frozenset[str]) -> bool:
+    return not names.isdisjoint(each.__name__ for each in type(exc).__mro__)
 
 
 def _was_never_sent(exc: BaseException) -> bool:
     if isinstance(exc, OSError) and exc.errno in _NEVER_SENT:
         return True
-    return not _NEVER_SENT_CLASSES.isdisjoint(each.__name__ for each in type(exc).__mro__)
+    return _is_one_of(exc, _NEVER_SENT_CLASSES)
 
 
 def _is_broken(exc: BaseException) -> bool:
-    if isinstance(exc, ConnectionError | TimeoutError):
-        return True
     if isinstance(exc, OSError) and exc.errno in _BROKEN:
         return True
-    return not _BROKEN_CLASSES.isdisjoint(each.__name__ for each in type(exc).__mro__)
+    return _is_one_of(exc, _BROKEN_CLASSES)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..context import Context
 from ..errors import ToolError
+from ..reply import Error
+from .caller_errors import service_failed
 from .clock import REAL_CLOCK, Clock, Stopwatch
-from .service_failure import ServiceFailure
+from .service_failure import PLAIN_DATA, ServiceFailure, read_failure, read_value
 
 if TYPE_CHECKING:
     from ..calls.call import Call
@@ -86,13 +88,29 @@ class Trial:
     def succeeded(self) -> None:
         self._failed = False
 
+    def failure_in(self, value: Any) -> ServiceFailure | None:
+        """The failure in the value that the function returned; None if it succeeded."""
+        if type(value) in PLAIN_DATA:
+            return None
+        tool = None if self.call is None else self.call.tool
+        return read_value(value, tool is None or tool.returns.finished)
+
+    def shown_for(self, exc: BaseException) -> Error | None:
+        """The error that callers see for a failure of the service; None for other exceptions."""
+        policy = self._policy
+        if policy.breaker is None and policy.retry is None:
+            return None
+        failure = read_failure(exc)
+        if not (failure.transient or policy.counts(exc)):
+            return None
+        return service_failed(failure, policy.may_repeat)
+
     def wait_after(self, exc: BaseException | None, failure: ServiceFailure) -> float | None:
         """The seconds to wait before the next attempt; None if there is none."""
         policy = self._policy
         breaker, retry = policy.breaker, policy.retry
-        counts = breaker is not None and exc is not None and isinstance(exc, breaker.counts)
         # A refusal says nothing about the service, and neither does a mistake of the caller.
-        self._failed = True if failure.of_service or counts else None
+        self._failed = True if failure.of_service or policy.counts(exc) else None
         if retry is None or self._was_asked():
             return None
         wait = retry.wait_after(self.attempts - 1, exc, failure, policy.may_repeat)
@@ -117,11 +135,27 @@ class Trial:
 
     def end(self) -> None:
         """The call ended, and the breaker and the limits are told."""
-        if self._ticket is not None:
-            breaker = self._policy.breaker
-            assert breaker is not None
-            breaker.leave(self._ticket, self._failed)
-            self._ticket = None
         for limit, key in self._entered:
             limit.leave(key)
         self._entered.clear()
+        if self._ticket is None:
+            return
+        breaker, ticket = self._policy.breaker, self._ticket
+        assert breaker is not None
+        self._ticket = None
+        try:
+            breaker.leave(ticket, self._failed)
+        except Exception:
+            import logging
+
+            message = "the store of breaker %r raised, and does not know the result of a call"
+            logging.getLogger("answerback").exception(message, breaker.service)
+
+    def undo(self) -> None:
+        """The function was not started: the breaker and the limits forget the call."""
+        for limit, key in self._entered:
+            limit.give_back(key)
+        self._entered.clear()
+        self._failed = None
+        self.attempts = 0
+        self.end()

@@ -74,6 +74,8 @@ class ToolOptions(CommonOptions, total=False):
     """Hints for hosts; a host must not rely on them."""
     security_schemes: Sequence[SecurityScheme]
     """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
+    task: Literal["forbidden", "optional", "required"]
+    """Whether a call may outlive its request, as a task; "forbidden" by default."""
     widget: str
     """The name of the widget that shows the reply."""
     invoking: str
@@ -110,6 +112,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     idempotent: bool | None = None
     open_world: bool | None = None
     security_schemes: Sequence[SecurityScheme] = ()
+    task: Literal["forbidden", "optional", "required"] = "forbidden"
     widget: str | None = None
 
     @property
@@ -252,6 +255,10 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "limit": ("a Limit of answerback.resilience, or a list of them", _are_limits),
     "returns": ("'reply' or 'value'", lambda value: value in ("reply", "value")),
     "structured": ("True or False", lambda value: isinstance(value, bool)),
+    "task": (
+        "'forbidden', 'optional' or 'required'",
+        lambda value: value in ("forbidden", "optional", "required"),
+    ),
     "widget": ("the name of a widget, such as 'accounts'", _is_text),
     "invoking": ("a text of 1 to 64 characters", _is_status),
     "invoked": ("a text of 1 to 64 characters", _is_status),

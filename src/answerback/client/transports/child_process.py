@@ -28,6 +28,7 @@ class ChildProcess:
 
     closes_to_cancel = False
     has_headers = False
+    may_log_in = False
     hears_changes = True
 
     def __init__(

@@ -57,6 +57,7 @@ class InMemory:
 
     closes_to_cancel = False
     has_headers = False
+    may_log_in = False
     hears_changes = True
 
     def __init__(self, app: Registry) -> None:

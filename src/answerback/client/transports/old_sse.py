@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from ..faults import ConnectionLost, HttpRefused, NoAnswer
 from ..frames import Lost, Outgoing, Receive
-from .http_requests import HttpRequests, event_stream, is_event_stream
+from .event_stream import ReceivedEvents, StreamEvent
+from .http_requests import HttpRequests, is_event_stream
 
 
 class OldSse:
@@ -20,6 +20,7 @@ class OldSse:
 
     def __init__(self, http: HttpRequests) -> None:
         self._http = http
+        self.may_log_in = http.has_auth
         self._stream: asyncio.Task[None] | None = None
 
     async def open(self, receive: Receive, lost: Lost) -> None:
@@ -58,7 +59,7 @@ class OldSse:
             async with self._http.stream("GET", {"accept": "text/event-stream"}) as response:
                 if response.status_code >= 300 or not is_event_stream(response):
                     raise HttpRefused(response.status_code)
-                async for event in event_stream(response):
+                async for event in ReceivedEvents(response.read_some):
                     self._take(event)
             self._end(ConnectionLost("the event stream of the server has ended"))
         except NoAnswer as error:
@@ -67,11 +68,11 @@ class OldSse:
             self._end(ConnectionLost("the connection was closed"))
             raise
 
-    def _take(self, event: Any) -> None:
+    def _take(self, event: StreamEvent) -> None:
         if event.event != "endpoint":
-            self._receive(event.data.encode())
+            self._receive(event.data)
             return
-        url = urljoin(self._http.url, event.data)
+        url = urljoin(self._http.url, event.data.decode(errors="replace"))
         # Credentials must not be sent to another server.
         if urlsplit(url)[:2] == urlsplit(self._http.url)[:2] and not self._endpoint.done():
             self._endpoint.set_result(url)

@@ -9,7 +9,9 @@ from typing import Any
 from ...mcp.params import Id
 from ..faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
 from ..frames import Lost, Outgoing, Receive, decode_frame
-from .http_requests import HttpRequests, event_stream, is_event_stream
+from .event_stream import ReceivedEvents
+from .http_pool import HttpResponse
+from .http_requests import HttpRequests, is_event_stream
 
 _SESSION = "mcp-session-id"
 _RETRY_SECONDS = 1.0
@@ -40,6 +42,7 @@ class StreamableHttp:
 
     def __init__(self, http: HttpRequests) -> None:
         self._http = http
+        self.may_log_in = http.has_auth
         self._session: str | None = None
         self._version: dict[str, str] = {}
         self._listening: asyncio.Task[None] | None = None
@@ -103,7 +106,7 @@ class StreamableHttp:
     def _session_header(self) -> Mapping[str, str]:
         return {} if self._session is None else {_SESSION: self._session}
 
-    async def _take(self, response: Any, outgoing: Outgoing) -> _StreamState | None:
+    async def _take(self, response: HttpResponse, outgoing: Outgoing) -> _StreamState | None:
         """Receive the response; returns where to resume a stream that ended too early."""
         status = response.status_code
         if status >= 300:
@@ -121,7 +124,7 @@ class StreamableHttp:
             raise ConnectionLost(f"the response (HTTP status {status}) has no result in it")
         return None
 
-    async def _take_refusal(self, response: Any, outgoing: Outgoing) -> None:
+    async def _take_refusal(self, response: HttpResponse, outgoing: Outgoing) -> None:
         """An error of JSON-RPC is received as such; any other body is an HttpRefused."""
         body = await response.aread()
         message = decode_frame(body)
@@ -136,20 +139,23 @@ class StreamableHttp:
                 raise message.error.as_exception()
         raise HttpRefused(status, text, response.headers.get("retry-after"))
 
-    async def _take_events(self, response: Any, id: Id | None, state: _StreamState) -> bool:
+    async def _take_events(
+        self, response: HttpResponse, id: Id | None, state: _StreamState
+    ) -> bool:
         """Receive the events; True when the response to the request *id* was among them."""
         is_answered = False
         try:
-            async for event in event_stream(response):
+            async for event in ReceivedEvents(response.read_some):
                 if event.id:
                     state.last_id = event.id
                     state.attempts = 0
                 if event.retry is not None:
                     state.retry = event.retry / 1000
                 if event.data and event.event == "message":
-                    found = self._receive(event.data.encode())
+                    found = self._receive(event.data)
                     is_answered = is_answered or (id is not None and found == id)
                 if is_answered:
+                    response.drain()
                     return True
         except NoAnswer:
             if not state.last_id:

@@ -158,12 +158,21 @@ class AsgiApp:
 
     async def start(self) -> LifespanFailed | None:
         """Start the lifespan of the app; a failure is logged and returned."""
-        if self._registry.lifespan is None:
-            return None
-        return await self._registry.lifespan.try_to_start()
+        if self._registry.lifespan is not None:
+            failure = await self._registry.lifespan.try_to_start()
+            if failure is not None:
+                return failure
+        if self._registry.task_store is not None:
+            from ...tasks.service import task_service
+
+            # Tasks of an earlier run may wait.
+            task_service(self._registry, self._handlers)
+        return None
 
     async def stop(self) -> LifespanFailed | None:
-        """End the lifespan of the app; a failure is logged and returned."""
+        """End the tasks and the lifespan of the app; a failure is logged and returned."""
+        if self._registry.tasks is not None:
+            await self._registry.tasks.stop()
         if self._registry.lifespan is None:
             return None
         return await self._registry.lifespan.try_to_stop()

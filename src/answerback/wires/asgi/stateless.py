@@ -41,7 +41,14 @@ METHOD = b"mcp-method"
 NAME = b"mcp-name"
 PARAM = b"mcp-param-"
 _ROUTING = (VERSION, METHOD, NAME)
-_NAME_MEMBER = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_NAME_MEMBER = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "task",
+    "tasks/update": "task",
+    "tasks/cancel": "task",
+}
 _STATUS = {INTERNAL_ERROR: 200, METHOD_NOT_FOUND: 404}
 """The HTTP status for an error code; 400 for all others."""
 _NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
@@ -140,6 +147,7 @@ class _Named(msgspec.Struct):
 
     name: Any = None
     uri: Any = None
+    task: Any = msgspec.field(default=None, name="taskId")
 
 
 def _refuse_duplicates(headers: Sequence[tuple[bytes, bytes]]) -> None:

@@ -166,11 +166,20 @@ def serve(
         return 0
     with TemporaryDirectory(prefix="answerback-") as folder:
         count = options.workers
+        _share_tasks(registry, folder)
 
         def run_worker(number: int, ready: Callable[[], None]) -> None:
             run(SocketBus(folder, number, count), ready)
 
         return prefork(count, run_worker, listener, started=announce)
+
+
+def _share_tasks(registry: Registry, folder: str) -> None:
+    """Let the workers keep tasks in one file, which ends with the server."""
+    if registry.has_tasks and registry.task_store is None:
+        from ...tasks.sqlite_store import SQLiteStore
+
+        registry.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
 
 
 def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:

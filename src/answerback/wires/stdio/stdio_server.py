@@ -48,12 +48,19 @@ class StdioServer:
         loop = _LoopThread()
         run = run_within(ThreadLimit(limits.threads, limits.wait), loop.run)
         registry.run_async = loop.run
+        registry.background_loop = lambda: loop.loop
         self._lifespan: ThreadRun | None = None
         if registry.lifespan is not None:
             from ...lifespan import ThreadRun
 
             self._lifespan = ThreadRun(registry.lifespan, lambda: loop.loop, self._ended.set)
-        engine = Engine(registry, make_handlers(registry, run, run_async=loop.run), _signer)
+        handlers = make_handlers(registry, run, run_async=loop.run)
+        engine = Engine(registry, handlers, _signer)
+        if registry.task_store is not None:
+            from ...tasks.service import task_service
+
+            # Tasks of an earlier run may wait.
+            task_service(registry, handlers)
         self._connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
         self._readers = Readers(
             pipe.read_line, self._connection.receive, self._ended, max_idle=limits.threads

@@ -1,0 +1,20 @@
+"""OAuth logins of the client: `connect(url, auth=Login())`. It needs the extra `client`."""
+
+from __future__ import annotations
+
+from .login_records import RegisteredClient
+from .login_settings import ClientCredentials, Login
+from .token_store import FileTokens, KeyringTokens, MemoryTokens, TokenStore
+from .user_consent import browser, paste
+
+__all__ = [
+    "ClientCredentials",
+    "FileTokens",
+    "KeyringTokens",
+    "Login",
+    "MemoryTokens",
+    "RegisteredClient",
+    "TokenStore",
+    "browser",
+    "paste",
+]

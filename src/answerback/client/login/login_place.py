@@ -1,0 +1,68 @@
+"""Finds the place of a login: the server, and the issuer that its tokens must come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ..faults import LoginError
+from .challenge_header import AskedLogin
+from .login_requests import nearness
+from .server_metadata import IssuerMetadata, ResourceMetadata, find_issuer, find_resource
+
+if TYPE_CHECKING:
+    from .login_settings import Login
+
+
+class LoginPlace(msgspec.Struct, frozen=True):
+    """Where to log in, as it was found out for one challenge."""
+
+    server: str
+    resource: ResourceMetadata
+    issuer: IssuerMetadata
+    near: int
+    """How near the server is: no request goes to a nearer network."""
+
+
+async def find_place(login: Login, server: str, asked: AskedLogin, last: str) -> LoginPlace:
+    """Where to log in to the server at a URL; *last* is the issuer of the last login."""
+    near = await nearness(server)
+    client = login.choice.client
+    named = client.issuer if client is not None and client.issuer else ""
+    resource = await find_resource(server, asked.metadata_url, near, named)
+    failure: LoginError | None = None
+    for issuer in await _allowed(login, server, resource.issuers, last):
+        try:
+            return LoginPlace(server, resource, await find_issuer(issuer, near), near)
+        except LoginError as exc:
+            failure = failure or exc
+    assert failure is not None
+    raise failure
+
+
+async def _allowed(
+    login: Login, server: str, issuers: tuple[str, ...], last: str
+) -> tuple[str, ...]:
+    """The issuers that may be used, the last one first; a registered client has one alone."""
+    client = login.choice.client
+    if client is not None:
+        issuer = client.issuer or await login.records.bound_issuer(server, client.id)
+        if issuer is not None and issuer not in issuers:
+            raise LoginError(
+                f"the client {client.id!r} is registered with {issuer}, but the server names "
+                f"{', '.join(issuers)}; if that is right, register a client there"
+            )
+        if issuer is not None:
+            return (issuer,)
+    return tuple(sorted(issuers, key=lambda each: each != last))
+
+
+def canonical(url: str) -> str:
+    """The URL of a server as its identifier: no fragment, the scheme and the host in lower case."""
+    parts = urlsplit(url)
+    path = "" if parts.path == "/" else parts.path
+    return parts._replace(
+        scheme=parts.scheme.lower(), netloc=parts.netloc.lower(), path=path, fragment=""
+    ).geturl()

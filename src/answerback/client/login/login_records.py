@@ -1,0 +1,117 @@
+"""The data of a login: the client, its tokens, and the texts in which a store keeps them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from ..faults import LoginError
+from .token_store import TokenStore
+
+T = TypeVar("T")
+
+
+class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A client that an issuer knows: its id, and its secret or private key if it has one.
+
+    *issuer* is who the client is registered with; its secret is sent to nobody else.
+    *private_key* is a PEM text, for issuers that want signed assertions (`private_key_jwt`).
+    """
+
+    id: str
+    secret: str | None = None
+    issuer: str | None = None
+    private_key: str | None = None
+    auth_method: str = ""
+    """How the client proves who it is; by default as the issuer's metadata allow."""
+    redirect_uri: str = ""
+    """The redirect address that was registered; by default any on this machine."""
+    expires: float = 0.0
+    """When the secret expires, in seconds since 1970; 0 if it does not."""
+    dynamic: bool = False
+    """Whether this program registered the client itself."""
+
+    def __repr__(self) -> str:
+        return f"<RegisteredClient {self.id!r} of {self.issuer or 'any issuer'}>"
+
+
+class Grant(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The tokens of one user, for one server, from one issuer."""
+
+    issuer: str
+    resource: str
+    client: RegisteredClient
+    access_token: str
+    refresh_token: str = ""
+    expires: float = 0.0
+    """When the access token is no longer used, in seconds since 1970; 0 if that is not known."""
+    scopes: tuple[str, ...] = ()
+    """The scopes that were asked for and those that were granted."""
+
+    @property
+    def header(self) -> str:
+        return f"Bearer {self.access_token}"
+
+    @property
+    def is_expired(self) -> bool:
+        return self.expires != 0 and time.time() > self.expires
+
+    def __repr__(self) -> str:
+        return f"<Grant of {self.issuer} for {self.resource}>"
+
+
+class LoginRecords:
+    """The records of logins in a store, each under a key that says whose it is."""
+
+    def __init__(self, store: TokenStore) -> None:
+        self._store = store
+
+    async def grant(self, server: str, client: str) -> Grant | None:
+        """The last login to a server with a client; *client* is empty for any."""
+        last = await self._load(_key("last", server, client), tuple[str, str, str])
+        return None if last is None else await self._load(_key("token", *last), Grant)
+
+    async def keep_grant(self, server: str, client: str, grant: Grant) -> None:
+        last = (grant.issuer, grant.resource, grant.client.id)
+        await self._save(_key("token", *last), grant)
+        await self._save(_key("last", server, client), last)
+
+    async def forget_grant(self, server: str, client: str, grant: Grant) -> None:
+        await self._save(_key("token", grant.issuer, grant.resource, grant.client.id), None)
+        await self._save(_key("last", server, client), None)
+
+    async def registration(self, issuer: str) -> RegisteredClient | None:
+        """The client that this program registered with an issuer."""
+        found = await self._load(_key("client", issuer), RegisteredClient)
+        return None if found is None or 0 < found.expires < time.time() else found
+
+    async def keep_registration(self, issuer: str, client: RegisteredClient | None) -> None:
+        await self._save(_key("client", issuer), client)
+
+    async def bound_issuer(self, server: str, client: str) -> str | None:
+        """The issuer that a client without a named issuer was first used with."""
+        return await self._load(_key("issuer", server, client), str)
+
+    async def bind_issuer(self, server: str, client: str, issuer: str) -> None:
+        await self._save(_key("issuer", server, client), issuer)
+
+    async def _load(self, key: str, type: type[T]) -> T | None:
+        text = await asyncio.to_thread(self._store.load, key)
+        if text is None:
+            return None
+        try:
+            return msgspec.json.decode(text, type=type)
+        except msgspec.MsgspecError:
+            raise LoginError(f"the store has an entry that cannot be read: {key}") from None
+
+    async def _save(self, key: str, value: Any) -> None:
+        text = None if value is None else msgspec.json.encode(value).decode()
+        await asyncio.to_thread(self._store.save, key, text)
+
+
+def _key(*parts: str) -> str:
+    return " ".join(quote(part, safe=":/?&=") or "-" for part in parts)

@@ -1,0 +1,137 @@
+"""`Login`: the settings of an OAuth login, for `connect(url, auth=Login(...))`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from ...auth.urls import is_secure
+from .client_registration import AskClient, ClientChoice
+from .login_records import LoginRecords, RegisteredClient
+from .loopback_redirect import LoopbackRedirect
+from .token_store import MemoryTokens, TokenStore
+from .user_consent import OpenUrl, browser
+
+if TYPE_CHECKING:
+    from .server_login import ServerLogin
+
+_ANY_PORT = "http://127.0.0.1:0/callback"
+
+
+class LoginOptions(TypedDict, total=False):
+    """The options of `Login`."""
+
+    document: str
+    """The https URL of your application's own metadata document, which is its client id."""
+    name: str
+    """The name under which the program registers; users read it when they are asked to agree."""
+    ask_client: AskClient | None
+    """Gets the URL of an issuer that registers no programs by itself, and returns a
+    RegisteredClient, its id, or None."""
+    scopes: Sequence[str]
+    """The scopes to ask for besides those that the server names."""
+    store: TokenStore | None
+    """Keeps the tokens; by default in memory."""
+    open_url: OpenUrl
+    """Shows the user the page of the login; by default `browser`. `paste` is for machines
+    without one."""
+    redirect_uri: str
+    """The address of this machine that the browser comes back to; by default any free port."""
+    timeout: float
+    """Seconds that the user has for the login; 300 by default."""
+
+
+class Login:
+    """Logs in when a server asks for it, and gives the requests their tokens.
+
+    The client is, in this order: *client*, which the issuer knows already, as a RegisteredClient
+    or its id; your application's `document`; one that is registered on the spot; or the one that
+    `ask_client` returns. `LoginOptions` lists the options.
+    """
+
+    grant = "authorization_code"
+
+    def __init__(
+        self, client: RegisteredClient | str | None = None, **options: Unpack[LoginOptions]
+    ) -> None:
+        unknown = options.keys() - LoginOptions.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"Login() has no option {', '.join(sorted(unknown))}")
+        document, scopes = options.get("document", ""), options.get("scopes", ())
+        if document and (not document.startswith("https://") or not is_secure(document)):
+            raise ValueError(f"document={document!r} should be an https URL")
+        if isinstance(scopes, str):
+            raise TypeError(f"scopes={scopes!r} should be a list, such as {scopes.split()!r}")
+        self.redirect_uri = options.get("redirect_uri", _ANY_PORT)
+        LoopbackRedirect(self.redirect_uri)
+        self.choice = ClientChoice(
+            client=RegisteredClient(client) if isinstance(client, str) else client,
+            document=document,
+            ask=options.get("ask_client"),
+            name=options.get("name", "Answerback"),
+        )
+        self.scopes = tuple(scopes)
+        self.records = LoginRecords(options.get("store") or MemoryTokens())
+        self.open_url = options.get("open_url", browser)
+        self.timeout = options.get("timeout", 300.0)
+
+    def for_server(self, url: str) -> ServerLogin:
+        """The login to one server; `connect` calls this."""
+        from .server_login import ServerLogin
+
+        return ServerLogin(self, url)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.choice.label or self.choice.name}>"
+
+
+class ClientCredentials(Login):
+    """Logs in as the program itself, without a user (the grant `client_credentials`)."""
+
+    grant = "client_credentials"
+
+    def __init__(
+        self,
+        client: RegisteredClient,
+        *,
+        scopes: Sequence[str] = (),
+        store: TokenStore | None = None,
+    ) -> None:
+        if client.secret is None and client.private_key is None:
+            raise ValueError(f"{client!r} should have a secret or a private key")
+        super().__init__(client, scopes=scopes, store=store)
+
+
+class BearerToken:
+    """Sends one token with every request: `connect(url, auth="token")`."""
+
+    def __init__(self, token: str, url: str) -> None:
+        if not is_secure(url):
+            raise ValueError(f"a token is sent over https or to this machine only, not to {url}")
+        if not token or not token.isascii() or not token.isprintable() or " " in token:
+            raise ValueError(
+                "auth should be a token without spaces; give other headers as headers="
+            )
+        self._headers = {"authorization": f"Bearer {token}"}
+
+    async def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    async def challenged(self, challenge: Any) -> Mapping[str, str]:
+        from ..faults import LoginError
+
+        if challenge.status == 403:
+            raise LoginError("the token does not allow this (HTTP status 403)", code="FORBIDDEN")
+        raise LoginError("the server does not accept the token (HTTP status 401)")
+
+
+def auth_for(url: str, headers: Mapping[str, str], auth: Any) -> Any:
+    """The `auth` of one server; an entry of a host's file may have its own credentials."""
+    if isinstance(auth, str):
+        return BearerToken(auth, url)
+    if isinstance(auth, Login):
+        has_own = any(name.lower() == "authorization" for name in headers)
+        return None if has_own else auth.for_server(url)
+    if isinstance(auth, type):
+        raise TypeError(f"auth has {auth.__name__} itself; write {auth.__name__}(…)")
+    return auth

@@ -1,0 +1,189 @@
+"""ServerLogin: the login to one server. It answers challenges with a refreshed token, a login, or
+a login for more scopes."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ...auth.urls import is_secure
+from ..faults import LoginError
+from .challenge_header import AskedLogin, asked_login
+from .login_place import LoginPlace, canonical, find_place
+from .login_records import Grant
+from .login_requests import nearness
+from .new_grant import new_grant
+from .server_metadata import IssuerMetadata, find_issuer
+from .token_endpoint import TokenEndpoint, TokenRefused
+
+if TYPE_CHECKING:
+    from ..transports.http_requests import AuthChallenge
+    from .login_settings import Login
+
+_STEP_UPS = 8
+"""How often the user is asked for more scopes in one connection."""
+_RETRY = 30.0
+"""Seconds between two attempts to refresh a token before a request, if the first fails."""
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+class ServerLogin:
+    """Gives the requests to one server their tokens; one login runs at a time."""
+
+    def __init__(self, login: Login, url: str) -> None:
+        self._login = login
+        self._url = canonical(url)
+        self._client = login.choice.label
+        self._lock = asyncio.Lock()
+        self._is_loaded = False
+        self._grant: Grant | None = None
+        self._headers = _NO_HEADERS
+        self._is_untried = False
+        """Whether the token is the answer to a challenge, and no request came since."""
+        self._came_by_refresh = False
+        self._retry_at = 0.0
+        self._stepped_up: set[frozenset[str]] = set()
+
+    async def headers(self) -> Mapping[str, str]:
+        """The headers of the next request; a token that ends soon is refreshed before."""
+        self._is_untried = False
+        if self._is_loaded and (self._grant is None or not self._grant.is_expired):
+            return self._headers
+        async with self._lock:
+            if not self._is_loaded:
+                await self._load()
+            grant = self._grant
+            if grant is None or not grant.is_expired or not grant.refresh_token:
+                return self._headers
+            if time.monotonic() >= self._retry_at:
+                self._retry_at = time.monotonic() + _RETRY
+                # If it fails, the request is sent with the old token, and the server decides.
+                with suppress(LoginError):
+                    near = await nearness(self._url)
+                    await self._refresh(grant, await find_issuer(grant.issuer, near))
+        return self._headers
+
+    async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
+        """The headers with which a refused request is sent again; raises LoginError."""
+        asked = asked_login(challenge.headers.get("www-authenticate", ""))
+        if challenge.status == 403 and asked.error != "insufficient_scope":
+            said = asked.description or " ".join(challenge.body.decode("utf-8", "replace").split())
+            text = f"the server does not allow this (HTTP status 403): {said[:200]}"
+            raise LoginError(text, code="FORBIDDEN")
+        if not is_secure(self._url):
+            text = f"{self._url} asks for a login, but tokens are sent over https only"
+            raise LoginError(text)
+        async with self._lock:
+            if await self._has_other_token(challenge.sent):
+                return self._headers
+            await self._answer(asked, steps_up=challenge.status == 403)
+            self._is_untried = True
+            return self._headers
+
+    async def _has_other_token(self, sent: str) -> bool:
+        """Whether the token has changed since the refused request was sent: by another request,
+        or by another process that uses the same store."""
+        if self._grant is None or self._grant.header == sent:
+            await self._load()
+        return self._grant is not None and self._grant.header != sent
+
+    async def _load(self) -> None:
+        self._is_loaded = True
+        if is_secure(self._url):
+            self._use(await self._login.records.grant(self._url, self._client))
+
+    def _use(self, grant: Grant | None) -> None:
+        self._grant = grant
+        self._headers = _NO_HEADERS if grant is None else {"authorization": grant.header}
+
+    async def _answer(self, asked: AskedLogin, *, steps_up: bool) -> None:
+        if steps_up:
+            self._check_step_up(asked)
+        grant = self._grant
+        last = "" if grant is None else grant.issuer
+        place = await find_place(self._login, self._url, asked, last)
+        is_same = (
+            grant is not None
+            and grant.issuer == place.issuer.issuer
+            and grant.resource == place.resource.resource
+        )
+        if is_same and not steps_up:
+            assert grant is not None
+            is_new = self._is_untried and not grant.is_expired
+            if is_new and not self._came_by_refresh:
+                raise LoginError("the server does not accept the token that the login gave")
+            if grant.refresh_token and not is_new and await self._refreshes(grant, place.issuer):
+                return
+        known = grant.scopes if is_same and grant is not None else ()
+        scopes = self._scopes(asked, place, known)
+        await self._keep(await new_grant(self._login, place, scopes))
+
+    def _check_step_up(self, asked: AskedLogin) -> None:
+        """A user is asked once for the same scopes; a server could ask for ever."""
+        wanted = frozenset(asked.scopes)
+        if wanted in self._stepped_up or len(self._stepped_up) >= _STEP_UPS:
+            names = " ".join(asked.scopes) or "more scopes"
+            text = f"the server still asks for {names}, after a login for it"
+            raise LoginError(text, code="FORBIDDEN")
+        self._stepped_up.add(wanted)
+
+    def _scopes(
+        self, asked: AskedLogin, place: LoginPlace, known: tuple[str, ...]
+    ) -> tuple[str, ...]:
+        """The scopes of a challenge, else those of the metadata, with those asked for before."""
+        wanted = asked.scopes or place.resource.scopes
+        scopes = dict.fromkeys((*known, *wanted, *self._login.scopes))
+        scopes.pop("offline_access", None)
+        is_offline = self._login.grant == "authorization_code" and (
+            "offline_access" in place.issuer.scopes_supported
+        )
+        # Alone it would replace the scopes that the issuer gives by default.
+        return (*scopes, "offline_access") if scopes and is_offline else tuple(scopes)
+
+    async def _refreshes(self, grant: Grant, issuer: IssuerMetadata) -> bool:
+        """Refresh the token; False if that needs a login."""
+        try:
+            await self._refresh(grant, issuer)
+        except TokenRefused:
+            return self._grant is not None and self._grant.header != grant.header
+        return True
+
+    async def _refresh(self, grant: Grant, issuer: IssuerMetadata) -> None:
+        client = self._login.choice.client
+        if client is None or client.id != grant.client.id:
+            client = grant.client
+        endpoint = TokenEndpoint(issuer, client, grant.resource, await nearness(self._url))
+        try:
+            found = await endpoint.refresh(grant)
+        except TokenRefused as exc:
+            await self._load()
+            if self._grant is None or self._grant.header == grant.header:
+                await self._give_up(grant, exc.error)
+            raise
+        await self._keep(found, by_refresh=True)
+
+    async def _give_up(self, grant: Grant, error: str) -> None:
+        """Forget a refresh token that the issuer refuses, or a client that it does not know."""
+        records = self._login.records
+        if error == "invalid_client" and grant.client.dynamic:
+            await records.keep_registration(grant.issuer, None)
+        if error in ("invalid_client", "invalid_grant", "unauthorized_client"):
+            left = msgspec.structs.replace(grant, refresh_token="")
+            await records.keep_grant(self._url, self._client, left)
+            self._use(left)
+
+    async def _keep(self, grant: Grant, *, by_refresh: bool = False) -> None:
+        self._came_by_refresh = by_refresh
+        self._retry_at = 0.0
+        self._use(grant)
+        own = self._login.choice.client
+        if own is not None:
+            # The secret of the program is not kept with its tokens.
+            public = msgspec.structs.replace(own, secret=None, private_key=None)
+            grant = msgspec.structs.replace(grant, client=public)
+        await self._login.records.keep_grant(self._url, self._client, grant)

@@ -1,0 +1,138 @@
+"""Finds out where to log in: the metadata of the server (RFC 9728), and of its issuer (RFC 8414,
+OpenID Connect Discovery), in the order of MCP's specification."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from ...auth.urls import is_secure, metadata_urls
+from ..faults import LoginError
+from .login_requests import send
+
+_WELL_KNOWN = "/.well-known/oauth-protected-resource"
+
+
+class ResourceMetadata(msgspec.Struct, frozen=True):
+    """The server that tokens are for, and who issues them."""
+
+    resource: str
+    issuers: tuple[str, ...]
+    scopes: tuple[str, ...] = ()
+    """The scopes to ask for if the challenge names none."""
+
+
+class IssuerMetadata(msgspec.Struct, frozen=True, kw_only=True):
+    """The pages of an issuer, and which parts of OAuth it has."""
+
+    issuer: str
+    authorization_endpoint: str = ""
+    token_endpoint: str
+    registration_endpoint: str = ""
+    scopes_supported: tuple[str, ...] = ()
+    code_challenge_methods_supported: tuple[str, ...] = ()
+    token_endpoint_auth_methods_supported: tuple[str, ...] | None = None
+    authorization_response_iss_parameter_supported: bool = False
+    client_id_metadata_document_supported: bool = False
+
+
+async def find_resource(
+    server: str, metadata_url: str, near: int, issuer: str = ""
+) -> ResourceMetadata:
+    """The metadata of the server at a URL; *metadata_url* is the address in its challenge.
+
+    A server without metadata is its own issuer, as in MCP 2025-03-26, unless the client is
+    registered with *issuer*.
+    """
+    failures = []
+    for url in _places(server, metadata_url):
+        try:
+            response = await send("GET", url, near=near)
+        except LoginError as exc:
+            failures.append(str(exc))
+            continue
+        if response.status == 200 and response.document:
+            return _resource(response.document, server, url)
+        failures.append(f"{url} answered with HTTP status {response.status}")
+    if all("HTTP status 4" in each for each in failures):
+        parts = urlsplit(server)
+        return ResourceMetadata(server, (issuer or f"{parts.scheme}://{parts.netloc}",))
+    raise LoginError(f"it is not known where to log in to {server}: {'; '.join(failures)}")
+
+
+def _places(server: str, metadata_url: str) -> list[str]:
+    parts = urlsplit(server)
+    root = f"{parts.scheme}://{parts.netloc}{_WELL_KNOWN}"
+    path = parts.path.rstrip("/")
+    places = [metadata_url] if metadata_url else []
+    return list(dict.fromkeys([*places, f"{root}{path}", root]))
+
+
+def _resource(document: dict[str, Any], server: str, url: str) -> ResourceMetadata:
+    resource = document.get("resource")
+    if not isinstance(resource, str) or not _covers(resource, server):
+        raise LoginError(
+            f"{url} is the metadata of {resource!r}, not of {server}: the server is not the one "
+            "that its metadata names, so nothing is sent to its issuer"
+        )
+    issuers = _strings(document.get("authorization_servers"))
+    if not issuers:
+        raise LoginError(f"{url} names no authorization server")
+    return ResourceMetadata(resource, issuers, _strings(document.get("scopes_supported")))
+
+
+def _covers(resource: str, server: str) -> bool:
+    """Whether a resource is the server, or the part of the same site that it belongs to."""
+    try:
+        mine, named = urlsplit(server), urlsplit(resource)
+        same = _origin(mine) == _origin(named)
+    except ValueError:
+        return False
+    path = named.path.rstrip("/")
+    inside = mine.path.rstrip("/") == path or mine.path.startswith(f"{path}/")
+    return same and inside and not named.fragment and named.query in ("", mine.query)
+
+
+def _origin(parts: Any) -> tuple[str, str, int]:
+    return parts.scheme, parts.hostname or "", parts.port or {"http": 80}.get(parts.scheme, 443)
+
+
+def _strings(value: Any) -> tuple[str, ...]:
+    return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+async def find_issuer(issuer: str, near: int) -> IssuerMetadata:
+    """The metadata of an issuer; raises LoginError if it is of another, or cannot be used."""
+    if not is_secure(issuer):
+        raise LoginError(f"the issuer {issuer!r} should be an https URL")
+    failures = []
+    for url in metadata_urls(issuer):
+        try:
+            response = await send("GET", url, near=near)
+        except LoginError as exc:
+            failures.append(str(exc))
+            continue
+        if response.status != 200 or not response.document:
+            failures.append(f"{url} answered with HTTP status {response.status}")
+        elif response.document.get("issuer") != issuer:
+            named = response.document.get("issuer")
+            failures.append(f"{url} is the metadata of {named!r}, not of {issuer!r}")
+        else:
+            return _issuer(response.document, url)
+    raise LoginError(f"the issuer {issuer} has no metadata: {'; '.join(failures)}")
+
+
+def _issuer(document: dict[str, Any], url: str) -> IssuerMetadata:
+    # The members that cannot be used are left out, because nobody else needs them.
+    kept = {name: value for name, value in document.items() if value is not None}
+    try:
+        found = msgspec.convert(kept, IssuerMetadata)
+    except msgspec.ValidationError as exc:
+        raise LoginError(f"{url} cannot be used: {exc}") from None
+    for name in ("authorization_endpoint", "token_endpoint", "registration_endpoint"):
+        page = getattr(found, name)
+        if page and not is_secure(page):
+            raise LoginError(f"{url}: {name} {page!r} should be an https URL")
+    return found

@@ -1,0 +1,173 @@
+"""Requests to the token endpoint: for a code, a refresh token, or the client's own credentials."""
+
+from __future__ import annotations
+
+import time
+from base64 import b64encode
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+from urllib.parse import quote
+
+from ...errors import needs_extra
+from ..faults import LoginError
+from .login_records import Grant, RegisteredClient
+from .login_requests import LoginResponse, send
+from .server_metadata import IssuerMetadata
+
+_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+_ASSERTION_SECONDS = 120
+_MAX_LIFETIME = 10 * 365 * 86400
+_EARLY = 30.0
+"""Seconds before its end when a token is no longer used; less if it is short-lived."""
+
+
+class TokenRefused(LoginError):
+    """The issuer refuses a token; *error* is its code, such as `invalid_grant`."""
+
+    def __init__(self, response: LoginResponse, issuer: str) -> None:
+        super().__init__(f"{issuer} gives no token: {response.reason}")
+        self.error = response.error
+
+
+class TokenEndpoint:
+    """The page of an issuer that gives tokens to one client, for one server."""
+
+    def __init__(
+        self, issuer: IssuerMetadata, client: RegisteredClient, resource: str, near: int
+    ) -> None:
+        self._issuer = issuer
+        self._client = client
+        self._resource = resource
+        self._near = near
+
+    async def exchange(self, code: str, verifier: str, redirect: str, scopes: Any) -> Grant:
+        """The tokens for a code of the authorization endpoint."""
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": redirect,
+            "code_verifier": verifier,
+        }
+        return await self._request(form, tuple(scopes))
+
+    async def refresh(self, grant: Grant) -> Grant:
+        """New tokens for a refresh token; the old refresh token stays if there is no new one."""
+        form = {"grant_type": "refresh_token", "refresh_token": grant.refresh_token}
+        return await self._request(form, grant.scopes, grant.refresh_token)
+
+    async def client_credentials(self, scopes: tuple[str, ...]) -> Grant:
+        """Tokens for the client itself, without a user."""
+        form = {"grant_type": "client_credentials"}
+        if scopes:
+            form["scope"] = " ".join(scopes)
+        return await self._request(form, scopes)
+
+    async def _request(
+        self, form: dict[str, str], scopes: tuple[str, ...], refresh_token: str = ""
+    ) -> Grant:
+        headers, proof = client_proof(self._client, self._issuer)
+        response = await send(
+            "POST",
+            self._issuer.token_endpoint,
+            near=self._near,
+            headers=headers,
+            form={**form, "resource": self._resource, **proof},
+        )
+        if response.status >= 500:
+            raise LoginError(f"{self._issuer.token_endpoint} does not work: {response.reason}")
+        if response.status >= 300 or response.error:
+            raise TokenRefused(response, self._issuer.issuer)
+        return self._grant(response.document, scopes, refresh_token)
+
+    def _grant(
+        self, found: Mapping[str, Any], scopes: tuple[str, ...], refresh_token: str
+    ) -> Grant:
+        token, kind = found.get("access_token"), found.get("token_type", "Bearer")
+        if not isinstance(token, str) or not token.isascii() or not token.isprintable():
+            raise LoginError(f"{self._issuer.issuer} sent no access token")
+        if not isinstance(kind, str) or kind.lower() != "bearer":
+            raise LoginError(f"{self._issuer.issuer} sent a token of the type {kind!r}")
+        granted = found.get("scope")
+        more = granted.split() if isinstance(granted, str) else ()
+        return Grant(
+            issuer=self._issuer.issuer,
+            resource=self._resource,
+            client=self._client,
+            access_token=token,
+            refresh_token=str(found.get("refresh_token") or refresh_token),
+            expires=_end(found.get("expires_in")),
+            scopes=tuple(dict.fromkeys((*scopes, *more))),
+        )
+
+
+def _end(seconds: Any) -> float:
+    """When a token is no longer used; some issuers write the number of seconds as a text."""
+    try:
+        left = float(seconds)
+    except (TypeError, ValueError):
+        return 0.0
+    if not 0 < left < _MAX_LIFETIME:
+        return 0.0
+    return time.time() + left - min(_EARLY, left / 10)
+
+
+def client_proof(
+    client: RegisteredClient, issuer: IssuerMetadata
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The headers and the form fields by which a client proves who it is."""
+    method = client.auth_method or _method_for(client, issuer)
+    match method:
+        case "client_secret_basic":
+            pair = f"{quote(client.id, safe='')}:{quote(client.secret or '', safe='')}"
+            return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}, {}
+        case "client_secret_post":
+            return {}, {"client_id": client.id, "client_secret": client.secret or ""}
+        case "private_key_jwt":
+            assertion = _assertion(client, issuer.issuer)
+            proof = {"client_assertion_type": _ASSERTION, "client_assertion": assertion}
+            return {}, {"client_id": client.id, **proof}
+        case "none":
+            return {}, {"client_id": client.id}
+    raise LoginError(f"{issuer.issuer} wants {method!r}, by which this client cannot log in")
+
+
+def _method_for(client: RegisteredClient, issuer: IssuerMetadata) -> str:
+    if client.private_key is not None:
+        return "private_key_jwt"
+    if client.secret is None:
+        return "none"
+    supported = issuer.token_endpoint_auth_methods_supported
+    # Without the member an issuer takes `client_secret_basic` (RFC 8414, section 2).
+    if supported is None or "client_secret_basic" in supported:
+        return "client_secret_basic"
+    return "client_secret_post" if "client_secret_post" in supported else "none"
+
+
+def _private_key(text: str, read: Any) -> Any:
+    for kind in ("EC", "RSA"):
+        with suppress(ValueError):
+            return read(text, kind)
+    raise LoginError("private_key should be the PEM text of an EC or RSA key")
+
+
+def _assertion(client: RegisteredClient, issuer: str) -> str:
+    """A signed statement of who the client is (RFC 7523)."""
+    import json
+    from secrets import token_urlsafe
+
+    with needs_extra("auth"):
+        from joserfc import jwk, jws
+
+    key = _private_key(client.private_key or "", jwk.import_key)
+    now = int(time.time())
+    claims = {
+        "iss": client.id,
+        "sub": client.id,
+        "aud": issuer,
+        "jti": token_urlsafe(16),
+        "iat": now,
+        "exp": now + _ASSERTION_SECONDS,
+    }
+    algorithm = "RS256" if key.key_type == "RSA" else "ES256"
+    return jws.serialize_compact({"alg": algorithm}, json.dumps(claims), key)

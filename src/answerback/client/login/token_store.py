@@ -1,0 +1,163 @@
+"""Where logins are kept: in memory, in a private file, or in the keyring of the system.
+
+A store keeps texts by keys. The keys name the issuer, the server and the client, so that tokens
+and registrations are never used elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from ...errors import needs_extra
+from ..faults import LoginError
+
+_LOCK_SECONDS = 10.0
+"""Seconds to wait for another process that writes the file."""
+
+
+class TokenStore(Protocol):
+    """Keeps the logins of users. The methods may block: they are called in a thread."""
+
+    def load(self, key: str) -> str | None:
+        """The text that was saved; None if there is none."""
+
+    def save(self, key: str, text: str | None) -> None:
+        """Keep a text; None removes it."""
+
+
+class MemoryTokens:
+    """Keeps logins as long as this object exists."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def load(self, key: str) -> str | None:
+        return self._texts.get(key)
+
+    def save(self, key: str, text: str | None) -> None:
+        if text is None:
+            self._texts.pop(key, None)
+        else:
+            self._texts[key] = text
+
+    def __repr__(self) -> str:
+        return f"<MemoryTokens with {len(self._texts)} entries>"
+
+
+class FileTokens:
+    """Keeps logins in a JSON file that only its owner may read (mode 0600).
+
+    Several processes may use one file: a writer holds a lock, and replaces the file at once.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path).expanduser()
+
+    def load(self, key: str) -> str | None:
+        return self._read().get(key)
+
+    def save(self, key: str, text: str | None) -> None:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(self.path.with_name(f"{self.path.name}.lock")):
+            texts = self._read()
+            if text is None:
+                texts.pop(key, None)
+            else:
+                texts[key] = text
+            self._write(texts)
+
+    def _read(self) -> dict[str, str]:
+        try:
+            with open(self.path, "rb") as file:
+                _check_private(file.fileno(), self.path)
+                return msgspec.json.decode(file.read(), type=dict[str, str])
+        except FileNotFoundError:
+            return {}
+        except msgspec.MsgspecError:
+            text = f"{self.path} is not a file of logins; remove it, and log in again"
+            raise LoginError(text) from None
+        except OSError as exc:
+            raise LoginError(f"cannot read {self.path}: {exc.strerror}") from None
+
+    def _write(self, texts: dict[str, str]) -> None:
+        import tempfile
+
+        # mkstemp makes the file private before there is anything in it.
+        descriptor, name = tempfile.mkstemp(prefix=f"{self.path.name}.", dir=self.path.parent)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(msgspec.json.format(msgspec.json.encode(texts), indent=2))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, self.path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(name)
+            raise
+
+
+class KeyringTokens:
+    """Keeps logins in the keyring of the system; needs `pip install 'answerback[keyring]'`."""
+
+    def __init__(self, service: str = "answerback") -> None:
+        with needs_extra("keyring"):
+            import keyring
+
+        self._keyring: Any = keyring
+        self._service = service
+
+    def load(self, key: str) -> str | None:
+        found: str | None = self._keyring.get_password(self._service, key)
+        return found
+
+    def save(self, key: str, text: str | None) -> None:
+        if text is not None:
+            self._keyring.set_password(self._service, key, text)
+        elif self.load(key) is not None:
+            self._keyring.delete_password(self._service, key)
+
+
+def _check_private(descriptor: int, path: Path) -> None:
+    """Refuse a file that others can read; on Windows the folder of the user protects it."""
+    mode = os.fstat(descriptor).st_mode & 0o777
+    if os.name == "posix" and mode & 0o077:
+        raise LoginError(f"others may read {path} (mode {mode:o}); run: chmod 600 {path}")
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file; it is free again when the process ends, however that happens."""
+    with open(path, "ab", opener=_open_private) as file:
+        until = time.monotonic() + _LOCK_SECONDS
+        while not _takes_lock(file.fileno()):
+            if time.monotonic() > until:
+                raise LoginError(f"another process holds {path}")
+            time.sleep(0.02)
+        yield
+
+
+def _open_private(name: str, flags: int) -> int:
+    return os.open(name, flags, 0o600)
+
+
+def _takes_lock(descriptor: int) -> bool:
+    try:
+        if os.name == "posix":
+            import fcntl
+
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            import msvcrt
+
+            locking: Any = vars(msvcrt)["locking"]
+            locking(descriptor, vars(msvcrt)["LK_NBLCK"], 1)
+    except OSError:
+        return False
+    return True

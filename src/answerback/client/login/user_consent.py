@@ -1,0 +1,130 @@
+"""The part of a login that the user does in a browser: the authorization request, and the check
+of its answer (PKCE S256, state, iss)."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from hmac import compare_digest
+from secrets import token_urlsafe
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+import msgspec
+
+from ..faults import LoginError
+from .server_metadata import IssuerMetadata
+
+OpenUrl = Callable[[str], Any]
+"""Shows the user a page. It returns nothing if the browser comes back to the redirect address by
+itself, or the address or the code that the user pasted; may be async."""
+
+
+class Consent(msgspec.Struct, frozen=True, kw_only=True):
+    """One authorization request, with the secrets that its answer is checked by."""
+
+    issuer: IssuerMetadata
+    client_id: str
+    redirect: str
+    resource: str
+    scopes: tuple[str, ...]
+    state: str = msgspec.field(default_factory=lambda: token_urlsafe(32))
+    verifier: str = msgspec.field(default_factory=lambda: token_urlsafe(64))
+
+    def __post_init__(self) -> None:
+        issuer = self.issuer
+        if not issuer.authorization_endpoint:
+            raise LoginError(f"{issuer.issuer} has no page on which users log in")
+        if "S256" not in issuer.code_challenge_methods_supported:
+            raise LoginError(
+                f"{issuer.issuer} does not say that it supports PKCE with S256 "
+                "(code_challenge_methods_supported), and a login without it is not safe"
+            )
+
+    @property
+    def url(self) -> str:
+        """The page on which the user logs in."""
+        digest = sha256(self.verifier.encode()).digest()
+        query = {
+            "response_type": "code",
+            "client_id": self.client_id,
+            "redirect_uri": self.redirect,
+            "state": self.state,
+            "code_challenge": urlsafe_b64encode(digest).rstrip(b"=").decode(),
+            "code_challenge_method": "S256",
+            "resource": self.resource,
+        }
+        if self.scopes:
+            query["scope"] = " ".join(self.scopes)
+        if "offline_access" in self.scopes:
+            # OpenID Connect gives no refresh token without it.
+            query["prompt"] = "consent"
+        page = self.issuer.authorization_endpoint
+        return f"{page}{'&' if urlsplit(page).query else '?'}{urlencode(query)}"
+
+    def is_answer(self, answer: Mapping[str, str]) -> bool:
+        """Whether an answer belongs to this request."""
+        return compare_digest(answer.get("state", "").encode(), self.state.encode())
+
+    def code_of(self, answer: Mapping[str, str]) -> str:
+        """The code in an answer; raises LoginError if the answer is not the issuer's, or none."""
+        if not self.is_answer(answer):
+            raise LoginError("the answer belongs to another login: its state differs; log in again")
+        issuer, named = self.issuer.issuer, answer.get("iss")
+        if named is None and self.issuer.authorization_response_iss_parameter_supported:
+            raise LoginError(f"the answer does not name its issuer, which {issuer} always does")
+        # Compared as it is: a URL that only means the same is another issuer.
+        if named is not None and named != issuer:
+            raise LoginError(f"the answer is of the issuer {named!r}, not of {issuer!r}")
+        if "error" in answer:
+            said = answer.get("error_description", "")
+            if answer["error"] == "access_denied":
+                raise LoginError("the user did not agree to the login", code="FORBIDDEN")
+            raise LoginError(f"{issuer} refuses the login: {answer['error']} {said}".rstrip())
+        if not answer.get("code"):
+            raise LoginError("the answer has no code")
+        return answer["code"]
+
+    def pasted(self, text: str) -> dict[str, str]:
+        """The answer in an address or a code that the user pasted."""
+        text = text.strip()
+        if "://" in text or "code=" in text:
+            query = urlsplit(text).query if "://" in text else text.lstrip("?")
+            return dict(parse_qsl(query))
+        if self.issuer.authorization_response_iss_parameter_supported:
+            raise LoginError("paste the whole address, not the code alone: it names the issuer")
+        # A code alone has no state. The verifier ties it to this login.
+        return {"code": text, "state": self.state}
+
+
+async def call_user(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call a function of the user; one that is not async may wait for a person, in a thread."""
+    if inspect.iscoroutinefunction(function):
+        return await function(*arguments)
+    found = await asyncio.to_thread(function, *arguments)
+    return await found if inspect.isawaitable(found) else found
+
+
+def browser(url: str) -> None:
+    """Open a page in the user's browser; raises LoginError if there is none."""
+    import webbrowser
+
+    if not webbrowser.open(url):
+        raise LoginError(
+            "there is no browser on this machine; use Login(open_url=paste), which asks for the "
+            "address that another browser ends at"
+        )
+
+
+def paste(url: str) -> str:
+    """Ask the user to open a page anywhere, and to paste the address that the browser ends at."""
+    import sys
+
+    sys.stderr.write(
+        f"Open this page in a browser, and log in:\n\n  {url}\n\n"
+        "The browser then tries to open an address on this machine, which may fail.\n"
+    )
+    return input("Paste that address here: ")

@@ -1,0 +1,88 @@
+"""Checks the values that authors give to Retry, Breaker and Limit, with messages for authors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any
+
+from .clock import Clock
+
+# Flags of code objects, as in `inspect`, whose import takes time.
+_ASYNC = 0x80
+_GENERATOR = 0x20 | 0x200
+
+
+def check_first(value: object, example: str) -> None:
+    """Refuse the function of a decorator that is written without parentheses."""
+    if callable(value):
+        raise TypeError(f"{value!r} is not a value of it; write {example}")
+
+
+def check_name(name: str, value: object, example: str) -> None:
+    """Refuse a value that is not a name."""
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"{name}={value!r} should be a name, such as {example!r}")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse a value that is not a whole number from 1 on."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}={value!r} should be a whole number from 1 on")
+
+
+def is_number(value: object) -> bool:
+    """Whether it is a number that can be compared: neither a bool nor NaN."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def check_seconds(name: str, value: Any) -> None:
+    """Refuse a value that is not a duration."""
+    if not is_number(value) or not isfinite(value) or value <= 0:
+        raise ValueError(f"{name}={value!r} should be a number of seconds greater than 0")
+
+
+def check_classes(name: str, value: Any) -> None:
+    """Refuse what `isinstance` would not take, and exceptions that end more than a call."""
+    classes = value if isinstance(value, tuple) else (value,)
+    if not all(isinstance(each, type) and issubclass(each, Exception) for each in classes):
+        raise TypeError(
+            f"{name}={value!r} should be an exception class or a tuple of them, such as OSError"
+        )
+
+
+def check_clock(value: object) -> None:
+    if not isinstance(value, Clock):
+        raise TypeError(f"clock={value!r} should be a Clock of answerback.resilience")
+
+
+def check_plain(name: str, value: Any) -> None:
+    """Refuse an async function, whose result nobody would wait for."""
+    if _flags(value) & _ASYNC:
+        raise TypeError(f"{name} should be a plain function, not async: nobody waits for its value")
+
+
+def check_store(value: object, *methods: str) -> None:
+    """Refuse a store without the methods of its protocol."""
+    for each in methods:
+        if not callable(getattr(value, each, None)):
+            raise TypeError(f"store={value!r} has no method {each}; see docs/resilience.md")
+
+
+def check_function(part: object, fn: Callable[..., Any]) -> None:
+    """Refuse what a part cannot run: no function, or a generator."""
+    if not callable(fn):
+        name = type(part).__name__
+        raise TypeError(f"{name} decorates functions, and {fn!r} is none")
+    if _flags(fn) & _GENERATOR:
+        raise TypeError(
+            f"{getattr(fn, '__name__', fn)!r} is a generator, which runs after the call has ended; "
+            "decorate the function that reads one value, or return a list"
+        )
+
+
+def _flags(fn: Any) -> int:
+    while hasattr(fn, "func"):  # A partial of functools.
+        fn = fn.func
+    flags: int = getattr(getattr(fn, "__code__", None), "co_flags", 0)
+    return flags

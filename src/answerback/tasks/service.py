@@ -1,0 +1,269 @@
+"""TaskService: creates, finds, answers and cancels tasks, for every wire."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
+from time import monotonic, time
+from typing import TYPE_CHECKING, Any, cast
+
+from ..calls.call import Call, Handler, Outcome
+from ..calls.handlers import ADMITTED, Handlers
+from ..context import Context
+from ..errors import ToolError
+from ..reply import Error, Reply
+from .task_peer import AnswerKeeper
+from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
+from .task_runner import LEASE, TaskRunner
+from .task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore
+from .task_watch import TaskWatch, new_worker_name
+from .transitions import answered, cancelled, claimed
+
+if TYPE_CHECKING:
+    from ..registry import Registry
+
+
+def task_service(registry: Registry, handlers: Handlers) -> TaskService:
+    """The service of *registry*, made at its first use; *handlers* are those of a wire."""
+    service: TaskService | None = registry.tasks
+    if service is None:
+        service = registry.tasks = TaskService(registry, handlers)
+    return service
+
+
+class TaskService:
+    """One in each process that serves an app. Without an event loop no method waits."""
+
+    def __init__(self, registry: Registry, handlers: Handlers) -> None:
+        self.limits: TaskLimits = registry.task_limits or DEFAULT_TASK_LIMITS
+        self._store: TaskStore = registry.task_store or MemoryStore()
+        self._registry = registry
+        self._admit = handlers.admit()
+        self._record_refusal = _recorder_of_refusals(registry)
+        self._waiters: dict[object, Callable[[str | None], None]] = {}
+        worker = new_worker_name()
+        self._runner = TaskRunner(registry, self._store, self.limits, worker, self._changed)
+        self._runner.use_loop()
+        self._watch: TaskWatch | None = None
+        if self._store.blocks:
+            waits = self._waiters.__len__
+            self._watch = TaskWatch(
+                self._store, self._runner, lambda: waits() > 0, self._wake, self._changed
+            )
+
+    async def create(
+        self, call: Call, *, ttl: float | None = None, key: str | None = None
+    ) -> Task | Outcome:
+        """Make a task of a call and start it; return the refusal or the question if it may not run.
+
+        *ttl* are the seconds that the client wants the task to be kept. With an idempotency *key*
+        that is known, the task that has it is returned, and nothing runs.
+        """
+        self._runner.use_loop()
+        keeper = AnswerKeeper(call.peer)
+        peer, call.peer = call.peer, cast("Any", keeper)
+        try:
+            outcome = await self._admit(call)
+        finally:
+            call.peer = peer
+        if outcome is not ADMITTED:
+            return await self._record_refusal(call, outcome)
+        try:
+            return await self._start(self._new_task(call, keeper.kept, ttl, key))
+        except ToolError as exc:
+            return await self._record_refusal(call, Reply(error=Error.of(exc)))
+
+    async def get(self, id: str, owner: str) -> Task | None:
+        """The task with this id, if it belongs to *owner*."""
+        self._remove_expired()
+        task = await self._runner.off_loop(self._store.get, id)
+        return task if task is not None and task.owner == owner else None
+
+    async def page(self, owner: str, after: str | None, count: int) -> list[Task]:
+        """Tasks of *owner* in the order of their creation, after the one with the id *after*."""
+        return await self._runner.off_loop(self._store.page, owner, after, count)
+
+    async def answer(self, id: str, owner: str, answers: Mapping[str, Any]) -> Task | None:
+        """Give a task answers to its questions; None if there is no such task."""
+        task = await self.get(id, owner)
+        if task is None:
+            return None
+        change = partial(answered, answers=answers, now=time())
+        changed = await self._runner.off_loop(self._store.change, id, change)
+        if changed is None:
+            return await self.get(id, owner)
+        self._changed(changed)
+        if changed.is_waiting:
+            self._runner.use_loop()
+            await self._runner.off_loop(self._runner.fill)
+        return changed
+
+    async def cancel(self, id: str, owner: str) -> Task | None:
+        """Cancel a task; one that has ended stays as it is. None if there is no such task."""
+        if await self.get(id, owner) is None:
+            return None
+        changed = await self._runner.off_loop(
+            self._store.change, id, partial(cancelled, now=time())
+        )
+        if changed is None:
+            return await self.get(id, owner)
+        if (run := self._runner.runs.get(id)) is not None:
+            run.cancel()
+        self._changed(changed)
+        return changed
+
+    async def wait(
+        self, id: str, owner: str, is_done: Callable[[Task], bool], seconds: float
+    ) -> Task | None:
+        """The task, once *is_done* or after *seconds*; None if there is no such task."""
+        until = monotonic() + seconds
+        waiter = _Waiter()
+        stop = self.subscribe(lambda changed: waiter.wake() if changed in (None, id) else None)
+        try:
+            while True:
+                task = await self.get(id, owner)
+                left = until - monotonic()
+                if task is None or is_done(task) or left <= 0:
+                    return task
+                await waiter.wait(left)
+        finally:
+            stop()
+
+    def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
+        """Call *listener* with the id of each task that changes, from any thread.
+
+        The id is None if another process changed some task. Returns a function that ends it.
+        """
+        key = object()
+        self._waiters[key] = listener
+        return lambda: self._waiters.pop(key, None) and None
+
+    async def stop(self) -> None:
+        """Start no more tasks, and let those that run end within the time for a shutdown.
+
+        Those that do not end are given up: another worker runs the idempotent ones again.
+        """
+        if self._registry.tasks is self:
+            self._registry.tasks = None
+        await self._runner.stop(self._registry.limits.shutdown)
+        if self._watch is not None:
+            self._watch.stop()
+        self._store.close()
+
+    async def _start(self, task: Task) -> Task:
+        """Record the task, then start it; if all slots are taken it waits in the store."""
+        runner = self._runner
+        self._remove_expired()
+        has_slot = runner.slots.take(1) == 1
+        if has_slot:
+            now = task.created
+            taken = claimed(task, worker=runner.worker, now=now, lease=LEASE)
+            assert taken is not None
+            task = taken
+        try:
+            kept = await runner.off_loop(self._store.add, task, self.limits)
+        except BaseException:
+            runner.slots.free(int(has_slot))
+            raise
+        if not has_slot:
+            # A slot may have become free before the task was in the store.
+            await runner.off_loop(runner.fill)
+        elif kept.id == task.id:
+            runner.start(task)
+        else:
+            runner.slots.free(1)
+        return kept
+
+    def _new_task(
+        self, call: Call, answers: Mapping[str, Any], ttl: float | None, key: str | None
+    ) -> Task:
+        tool = call.tool
+        assert tool is not None
+        now = time()
+        user = Context(call).user
+        limits = self.limits
+        kept = limits.retention if ttl is None else min(max(ttl, 1.0), limits.max_retention)
+        version = getattr(call.peer, "version", None)
+        return Task(
+            id=new_id(),
+            tool=call.name,
+            arguments=call.arguments,
+            owner=owner_of(user),
+            user=kept_user(user),
+            wire=call.wire,
+            protocol="" if version is None else version.name,
+            caller=call.caller,
+            can=call.peer.can,
+            created=now,
+            changed=now,
+            expires=now + kept,
+            answers=dict(answers),
+            idempotency_key=key,
+            fingerprint=fingerprint_of(call.name, call.arguments),
+            idempotent=bool(tool.settings.idempotent or tool.settings.read_only),
+        )
+
+    def _remove_expired(self) -> None:
+        # The watch does it for a store that may block.
+        if self._watch is None:
+            self._store.remove_expired(time())
+
+    def _changed(self, task: Task) -> None:
+        for listener in tuple(self._waiters.values()):
+            listener(task.id)
+
+    def _wake(self) -> None:
+        for listener in tuple(self._waiters.values()):
+            listener(None)
+
+
+class _Waiter:
+    """Waits for a wake-up from any thread, on an event loop or without one."""
+
+    def __init__(self) -> None:
+        asyncio = sys.modules.get("asyncio")
+        self._loop = None if asyncio is None else asyncio._get_running_loop()
+        self._event = threading.Event() if self._loop is None else asyncio.Event()  # type: ignore[union-attr]  # a loop runs
+
+    def wake(self) -> None:
+        if self._loop is None:
+            self._event.set()
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._event.set)
+
+    async def wait(self, seconds: float) -> None:
+        event: Any = self._event
+        if self._loop is None:
+            event.wait(seconds)
+        else:
+            import asyncio
+
+            try:
+                async with asyncio.timeout(seconds):
+                    await event.wait()
+            except TimeoutError:
+                pass
+        event.clear()
+
+
+def _recorder_of_refusals(
+    registry: Registry,
+) -> Callable[[Call, Outcome], Coroutine[Any, Any, Outcome]]:
+    """Records and shows observers the outcome of a call that does not become a task."""
+
+    async def record(call: Call, outcome: Outcome) -> Outcome:
+        async def refuse(call: Call) -> Outcome:
+            return outcome
+
+        handle: Handler = refuse
+        if not registry.runs_plain:
+            from ..calls.around import observed
+
+            handle = observed(registry, handle, "tool")
+        if registry.records is not None:
+            handle = registry.records.recorded(handle, "tool")
+        return await handle(call)
+
+    return record

@@ -1,0 +1,263 @@
+"""Tasks in an SQLite file, which several workers share and which survives a restart."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from ..errors import AnswerbackError, Unavailable
+from .task_record import FORMAT, Task
+from .task_store import (
+    Change,
+    TaskLimits,
+    checked_repeat,
+    too_many_of_owner,
+    too_many_waiting,
+)
+from .transitions import claimed
+
+if TYPE_CHECKING:
+    from sqlite3 import Connection
+
+T = TypeVar("T")
+
+SCHEMA_VERSION = 1
+# The columns that queries need stand beside the record; each write sets them from the record.
+_SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS tasks (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    owner TEXT NOT NULL,
+    key TEXT,
+    state TEXT NOT NULL,
+    worker TEXT NOT NULL,
+    lease REAL NOT NULL,
+    fence INTEGER NOT NULL,
+    expires REAL,
+    record BLOB NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS keys ON tasks (owner, key) WHERE key IS NOT NULL;
+CREATE INDEX IF NOT EXISTS waiting ON tasks (number) WHERE state = 'working' AND worker = '';
+CREATE INDEX IF NOT EXISTS claims ON tasks (worker) WHERE worker <> '';
+CREATE INDEX IF NOT EXISTS unfinished ON tasks (owner)
+    WHERE state IN ('working', 'input_required') AND owner <> '';
+CREATE INDEX IF NOT EXISTS expiry ON tasks (expires) WHERE expires IS NOT NULL;
+PRAGMA user_version = {SCHEMA_VERSION};
+COMMIT;
+"""
+_WAITING = "FROM tasks WHERE state = 'working' AND worker = ''"
+_UNFINISHED = (
+    "FROM tasks WHERE state IN ('working', 'input_required') AND owner <> '' AND owner = ?"
+)
+_BUSY_SECONDS = 5.0
+
+_encode = msgspec.msgpack.Encoder().encode
+_decode = msgspec.msgpack.Decoder(Task).decode
+
+
+class UnknownTaskFile(AnswerbackError):
+    """The file is not a file of tasks, or a later version of Answerback wrote it."""
+
+    code = "UNKNOWN_TASK_FILE"
+
+
+class SQLiteStore:
+    """Keeps the tasks in a file that only this user can read; creates the file if needed.
+
+    Each process opens the file at its first use, so a store may be made before workers fork.
+    *durable* also survives a power failure: each change waits for the disk.
+    """
+
+    blocks = True
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, durable: bool = True, busy: float = _BUSY_SECONDS
+    ) -> None:
+        self.path = os.fspath(path)
+        self._durable = durable
+        self._busy = busy
+        self._lock = threading.RLock()
+        self._connection: Connection | None = None
+        self._pid = 0
+
+    def add(self, task: Task, limits: TaskLimits) -> Task:
+        return self._write(lambda connection: _add(connection, task, limits))
+
+    def get(self, id: str) -> Task | None:
+        rows = self._read("SELECT record FROM tasks WHERE id = ?", id)
+        return _decode(rows[0][0]) if rows else None
+
+    def change(self, id: str, change: Change) -> Task | None:
+        return self._write(lambda connection: _change(connection, id, change))
+
+    def claim(self, worker: str, now: float, lease: float, count: int) -> list[Task]:
+        if count < 1 or not self._read(f"SELECT 1 {_WAITING} LIMIT 1"):
+            return []
+
+        def take(task: Task) -> Task | None:
+            return claimed(task, worker=worker, now=now, lease=lease)
+
+        def claim_oldest(connection: Connection) -> list[Task]:
+            query = f"SELECT id {_WAITING} ORDER BY number LIMIT ?"
+            ids = [row[0] for row in connection.execute(query, (count,))]
+            taken = [_change(connection, id, take) for id in ids]
+            return [task for task in taken if task is not None]
+
+        return self._write(claim_oldest)
+
+    def renew(self, worker: str, until: float) -> None:
+        # The lease in the column counts; that in the record is only of the last whole write.
+        def renew_all(connection: Connection) -> None:
+            connection.execute("UPDATE tasks SET lease = ? WHERE worker = ?", (until, worker))
+
+        self._write(renew_all)
+
+    def running(self) -> list[Task]:
+        rows = self._read("SELECT record, lease FROM tasks WHERE worker <> ''")
+        return [msgspec.structs.replace(_decode(record), lease=lease) for record, lease in rows]
+
+    def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
+        query, values = "SELECT record FROM tasks WHERE 1", []
+        if owner is not None:
+            query, values = f"{query} AND owner = ?", [owner]
+        if after is not None:
+            query += " AND number > (SELECT number FROM tasks WHERE id = ?)"
+            values.append(after)
+        rows = self._read(f"{query} ORDER BY number LIMIT ?", *values, count)
+        return [_decode(row[0]) for row in rows]
+
+    def remove_expired(self, now: float) -> int:
+        over = "FROM tasks WHERE expires IS NOT NULL AND expires <= ? AND worker = ''"
+        if not self._read(f"SELECT 1 {over} LIMIT 1", now):
+            return 0
+        return self._write(lambda connection: connection.execute(f"DELETE {over}", (now,)).rowcount)
+
+    def version(self) -> int:
+        return int(self._read("PRAGMA data_version")[0][0])
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None and self._pid == os.getpid():
+                self._connection.close()
+            self._connection = None
+
+    def _read(self, query: str, *values: Any) -> list[Any]:
+        with self._lock, _failures_explained(self.path):
+            return self._opened().execute(query, values).fetchall()
+
+    def _write(self, change: Callable[[Connection], T]) -> T:
+        """Apply a change as one transaction; nothing of it is kept if it raises."""
+        with self._lock, _failures_explained(self.path):
+            connection = self._opened()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                result = change(connection)
+                connection.execute("COMMIT")
+            except BaseException:
+                # A full disk has ended the transaction already.
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                raise
+            return result
+
+    def _opened(self) -> Connection:
+        if self._connection is None or self._pid != os.getpid():
+            # A connection must not be used after a fork, and closing it would drop the locks of
+            # the parent: it is kept, and never used again.
+            self._inherited = self._connection
+            self._connection = self._open()
+            self._pid = os.getpid()
+        return self._connection
+
+    def _open(self) -> Connection:
+        import sqlite3
+
+        # SQLite creates files that every user can read, and arguments and results are private.
+        with suppress(FileExistsError):
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
+        connection = sqlite3.connect(
+            self.path, timeout=self._busy, isolation_level=None, check_same_thread=False
+        )
+        try:
+            _check_version(connection, self.path)
+            connection.execute("PRAGMA journal_mode = WAL")
+            level = "FULL" if self._durable else "NORMAL"
+            connection.execute(f"PRAGMA synchronous = {level}")
+            if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
+                connection.executescript(_SCHEMA)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def _add(connection: Connection, task: Task, limits: TaskLimits) -> Task:
+    def count(query: str, *values: Any) -> int:
+        found = connection.execute(f"SELECT COUNT(*) {query}", values).fetchone()
+        return int(found[0])
+
+    if task.idempotency_key is not None:
+        query = "SELECT record FROM tasks WHERE owner = ? AND key = ?"
+        found = connection.execute(query, (task.owner, task.idempotency_key)).fetchone()
+        if found is not None:
+            return checked_repeat(_decode(found[0]), task)
+    if task.is_waiting and count(_WAITING) >= limits.queue:
+        raise too_many_waiting(limits)
+    if task.owner and count(_UNFINISHED, task.owner) >= limits.per_owner:
+        raise too_many_of_owner(limits)
+    connection.execute(
+        "INSERT INTO tasks (id, owner, key, state, worker, lease, fence, expires, record)"
+        " VALUES (?,?,?,?,?,?,?,?,?)",
+        (task.id, task.owner, task.idempotency_key, *_columns(task)),
+    )
+    return task
+
+
+def _change(connection: Connection, id: str, change: Change) -> Task | None:
+    found = connection.execute("SELECT record FROM tasks WHERE id = ?", (id,)).fetchone()
+    changed = None if found is None else change(_decode(found[0]))
+    if changed is not None:
+        connection.execute(
+            "UPDATE tasks SET state = ?, worker = ?, lease = ?, fence = ?, expires = ?, record = ?"
+            " WHERE id = ?",
+            (*_columns(changed), id),
+        )
+    return changed
+
+
+def _columns(task: Task) -> tuple[Any, ...]:
+    return (task.state, task.worker, task.lease, task.fence, task.expires, _encode(task))
+
+
+def _check_version(connection: Connection, path: str) -> None:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    is_foreign = version == 0 and bool(tables) and ("tasks",) not in tables
+    if version > SCHEMA_VERSION or is_foreign:
+        reason = "another program wrote it" if is_foreign else "a later version wrote it"
+        raise UnknownTaskFile(f"{path!r} is not a file of tasks that this version reads: {reason}")
+
+
+@contextmanager
+def _failures_explained(path: str) -> Iterator[None]:
+    """Turn an error of SQLite into Unavailable; the log has the reason, the caller has not."""
+    import sqlite3
+
+    try:
+        yield
+    except sqlite3.Error as exc:
+        import logging
+
+        logging.getLogger("answerback").error("the file of tasks %r failed: %s", path, exc)
+        raise Unavailable(
+            "The tasks cannot be read or written at the moment", retryable=True, retry_after=5
+        ) from exc
+
+
+assert FORMAT == 1, "give records of an earlier format their new members when they are read"

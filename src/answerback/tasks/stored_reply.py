@@ -1,0 +1,72 @@
+"""A finished reply as bytes, from which any wire can send it later."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import msgspec
+
+from ..content import BLOCKS, Block, changed_block
+from ..reply import Error, Reply
+from ..shape import Shape
+
+_BLOCK_TYPES: dict[str, type[Any]] = {each.type: each for each in BLOCKS}
+# Their `_meta` was checked when the block was made, and the check depends on who made it.
+_METADATA = ("meta", "content_meta")
+
+
+class _StoredReply(msgspec.Struct, array_like=True):
+    content: list[tuple[str, dict[str, Any]]]
+    encoded: bytes | None
+    error: Error | None
+    meta: dict[str, Any]
+    timestamp: datetime
+    shape: Shape | None
+
+
+_replies = msgspec.msgpack.Decoder(_StoredReply)
+_encode = msgspec.msgpack.Encoder().encode
+
+
+def dump_reply(reply: Reply[Any], shape: Shape | None = None) -> bytes:
+    """Return the bytes of a reply that has been checked; *shape* is how its data is wrapped."""
+    encoded = reply.encoded
+    if encoded is None and reply.has_data:
+        encoded = msgspec.json.encode(reply.data)
+    return _encode(
+        _StoredReply(
+            [(block.type, _members(block)) for block in reply.content],
+            encoded,
+            reply.error,
+            dict(reply.meta),
+            reply.timestamp,
+            reply.shape or shape,
+        )
+    )
+
+
+def load_reply(stored: bytes) -> Reply[Any]:
+    """Return the reply; its data is the decoded JSON."""
+    found = _replies.decode(stored)
+    encoded = found.encoded
+    return Reply(
+        content=tuple(_block(type, members) for type, members in found.content),
+        data=msgspec.UNSET if encoded is None else msgspec.json.decode(encoded),
+        error=found.error,
+        meta=found.meta,
+        timestamp=found.timestamp,
+        encoded=encoded,
+        shape=found.shape,
+    )
+
+
+def _members(block: Block) -> dict[str, Any]:
+    members: dict[str, Any] = msgspec.to_builtins(block, builtin_types=(bytes,))
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _block(type: str, members: dict[str, Any]) -> Block:
+    metadata = {name: members.pop(name) for name in _METADATA if name in members}
+    block: Block = msgspec.convert(members, _BLOCK_TYPES[type])
+    return changed_block(block, **metadata) if metadata else block

@@ -1,0 +1,162 @@
+"""Task: the one record of a call that outlives its request. Stores keep it, wires show it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+
+from ..peer import Abilities
+
+if TYPE_CHECKING:
+    from ..authentication import User
+    from ..reply import Reply
+
+FORMAT = 1
+"""The number of this form of the record; a record of a later form is not read."""
+
+State: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
+"""MCP's names. A call whose reply is an error is "completed"; "failed" is for a task that could
+not be carried out, and for errors that MCP sends as JSON-RPC errors."""
+
+FINAL: frozenset[State] = frozenset({"completed", "failed", "cancelled"})
+"""A task in one of these states never changes again, until it is removed."""
+
+
+class TaskUser(msgspec.Struct, frozen=True, kw_only=True):
+    """The part of a user that a task keeps: no token, no header and no other claims."""
+
+    subject: str
+    issuer: str = ""
+    scopes: tuple[str, ...] = ()
+    client: str | None = None
+
+    def as_user(self) -> User:
+        """The user that `ctx.user` is inside the task."""
+        from ..authentication import User
+
+        return User(
+            subject=self.subject,
+            issuer=self.issuer,
+            scopes=frozenset(self.scopes),
+            client=self.client,
+        )
+
+
+class OpenQuestion(msgspec.Struct, frozen=True):
+    """A question that the task waits for: an MCP method and its params."""
+
+    method: Literal["elicitation/create", "sampling/createMessage", "roots/list"]
+    params: dict[str, Any]
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Frozen: `transitions` makes the changed record, and a store puts it in the place of the old.
+
+    Times are in seconds since 1970.
+    """
+
+    id: str
+    """At least 128 random bits; without auth, who knows the id may use the task."""
+    tool: str
+    arguments: bytes
+    owner: str = ""
+    """A digest of issuer and subject; empty without auth."""
+    user: TaskUser | None = None
+    wire: str = "memory"
+    """The wire that the call came by."""
+    protocol: str = ""
+    """The version of MCP; empty on other wires."""
+    caller: str = ""
+    """The client's address, for the records of calls."""
+    can: Abilities = Abilities()
+    """The kinds of questions that the client can answer."""
+    state: State = "working"
+    message: str = ""
+    """The last progress, or why the task ended, for people."""
+    created: float
+    changed: float
+    """When a client last saw another state, message or question."""
+    expires: float | None = None
+    """When the record is removed; None keeps it."""
+    questions: dict[str, OpenQuestion] = {}
+    """The questions without an answer, by key. A key is never used twice in a task."""
+    answers: dict[str, Any] = {}
+    """MCP's results of the answered questions, by key."""
+    result: bytes | None = None
+    """The finished reply; `reply()` reads it."""
+    idempotency_key: str | None = None
+    """Chosen by the client: creating a task again with the same key returns this one."""
+    fingerprint: bytes = b""
+    """A digest of tool and arguments: a key belongs to one of each."""
+    idempotent: bool = False
+    """Whether the call may run again if its worker dies."""
+    worker: str = ""
+    """The worker that has claimed the task; empty while the task waits for one."""
+    lease: float = 0.0
+    """Until when the claim holds; its worker renews it."""
+    fence: int = 0
+    """Grows with each claim. A write of a worker with another number is discarded."""
+    attempts: int = 0
+    """How often the function was started."""
+    format: int = FORMAT
+
+    @property
+    def is_final(self) -> bool:
+        return self.state in FINAL
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the task waits for a worker."""
+        return self.state == "working" and not self.worker
+
+    @property
+    def ttl(self) -> float | None:
+        """The seconds from the creation to the removal; None if it is kept."""
+        return None if self.expires is None else max(self.expires - self.created, 0.0)
+
+    def reply(self) -> Reply[Any]:
+        """The reply of a task that has ended; raises ValueError for one that has not."""
+        from .stored_reply import load_reply
+
+        if self.result is None:
+            raise ValueError(f"the task is {self.state}, and has no reply")
+        return load_reply(self.result)
+
+
+def new_id() -> str:
+    """An id of 160 random bits, in characters that URLs, headers and file names allow."""
+    import secrets
+
+    return secrets.token_urlsafe(20)
+
+
+def owner_of(user: Any) -> str:
+    """The owner of the tasks of *user*; empty for anyone else than a User of `auth=`."""
+    from ..authentication import User
+
+    if not isinstance(user, User):
+        return ""
+    from hashlib import sha256
+
+    return sha256(f"{user.issuer}\0{user.subject}".encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def kept_user(user: Any) -> TaskUser | None:
+    """Return the part of *user* that a task keeps; None for anyone else than a User of `auth=`."""
+    from ..authentication import User
+
+    if not isinstance(user, User):
+        return None
+    return TaskUser(
+        subject=user.subject,
+        issuer=user.issuer,
+        scopes=tuple(sorted(user.scopes)),
+        client=user.client,
+    )
+
+
+def fingerprint_of(tool: str, arguments: bytes) -> bytes:
+    from hashlib import blake2b
+
+    return blake2b(b"%b\0%b" % (tool.encode(), arguments), digest_size=16).digest()

@@ -1,0 +1,286 @@
+"""TaskRunner: runs claimed tasks on an event loop, each in one of the slots of this worker."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from functools import partial
+from time import time
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..calls.call import Call, Outcome, reply_or_refusal
+from ..calls.failures import log_internal_error
+from ..errors import ToolError, Unavailable
+from ..reply import Reply, failure
+from .stored_reply import dump_reply
+from .task_peer import TaskPeer, open_questions
+from .task_record import Task
+from .task_store import Change, TaskLimits, TaskStore
+from .transitions import asked, finished, given_up, refused, reported
+
+if TYPE_CHECKING:
+    from ..calls.handlers import Handlers
+    from ..registry import Registry
+
+T = TypeVar("T")
+LEASE = 30.0
+"""The seconds that a claim holds; its worker renews it three times in that time."""
+_FIRST_RETRY, _LAST_RETRY = 0.1, 5.0
+"""The seconds until a result is written again that could not be written."""
+
+
+class Slots:
+    """How many more tasks this worker may run; any thread may use it."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._lock = threading.Lock()
+
+    def take(self, count: int) -> int:
+        """Take up to *count* slots; returns how many."""
+        with self._lock:
+            taken = max(min(count, self._free), 0)
+            self._free -= taken
+            return taken
+
+    def free(self, count: int) -> None:
+        with self._lock:
+            self._free += count
+
+    def close(self) -> None:
+        """Let no one take a slot again."""
+        with self._lock:
+            self._free = -1_000_000
+
+
+class TaskRun:
+    """A task that this worker has claimed."""
+
+    def __init__(self, task: Task, loop: asyncio.AbstractEventLoop, report: Any) -> None:
+        self.task = task
+        self.loop = loop
+        self.peer = TaskPeer(task, partial(report, self))
+        self.message: str | None = None
+        """The last progress, until it is written."""
+        self.running: asyncio.Task[None] | None = None
+
+    def cancel(self) -> None:
+        """End the run. Any thread may call this; a plain function goes on in its thread."""
+        if not self.peer.cancelled:
+            self.peer.cancelled = True
+            if not self.loop.is_closed():
+                self.loop.call_soon_threadsafe(self._cancel)
+
+    def _cancel(self) -> None:
+        if self.running is not None:
+            self.running.cancel()
+
+
+class TaskRunner:
+    """Any thread may use it, except where an event loop is named."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        store: TaskStore,
+        limits: TaskLimits,
+        worker: str,
+        on_change: Callable[[Task], None],
+    ) -> None:
+        self._registry = registry
+        self._store = store
+        self._limits = limits
+        self.worker = worker
+        self._on_change = on_change
+        self.runs: dict[str, TaskRun] = {}
+        """The tasks that this worker has claimed, by id."""
+        self.slots = Slots(limits.slots)
+        self._filling = threading.Lock()
+        self._threads = ThreadPoolExecutor(4, thread_name_prefix="answerback-tasks")
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._handlers = _make_handlers(registry, limits)
+
+    def use_loop(self) -> None:
+        """Run tasks on the event loop that runs now, if one does."""
+        loop = asyncio._get_running_loop()
+        if loop is not None:
+            self._loop = loop
+
+    def start(self, task: Task) -> None:
+        """Run a task that was claimed; its slot is taken."""
+        loop = self._current_loop()
+        run = TaskRun(task, loop, self._report)
+        self.runs[task.id] = run
+        if asyncio._get_running_loop() is loop:
+            self._begin(run)
+        else:
+            loop.call_soon_threadsafe(self._begin, run)
+
+    def fill(self) -> None:
+        """Claim and start as many waiting tasks as there are free slots; may block."""
+        lifespan = self._registry.lifespan
+        if lifespan is not None and not lifespan.is_started:
+            return
+        # One thread at a time: a task that is added while another thread holds all the slots is
+        # then claimed by the thread that comes next.
+        with self._filling:
+            count = self.slots.take(self._limits.slots)
+            claimed: list[Task] = []
+            try:
+                if count:
+                    claimed = self._store.claim(self.worker, time(), LEASE, count)
+            finally:
+                self.slots.free(count - len(claimed))
+            for task in claimed:
+                self.start(task)
+
+    async def stop(self, seconds: float) -> None:
+        """Claim no more tasks, wait for those that run, then give up the others."""
+        self.slots.close()
+        running = [run.running for run in self.runs.values() if run.running is not None]
+        if running:
+            await asyncio.wait(running, timeout=seconds)
+        for run in tuple(self.runs.values()):
+            give_up = partial(given_up, worker=self.worker, fence=run.task.fence, now=time())
+            with suppress(Unavailable):
+                await self.off_loop(self._store.change, run.task.id, give_up)
+            run.cancel()
+
+    async def off_loop(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a function of the store, in a thread if it may block an event loop."""
+        loop = asyncio._get_running_loop()
+        if loop is None or not self._store.blocks:
+            return function(*args)
+        return await loop.run_in_executor(self._threads, function, *args)
+
+    def write_messages(self) -> None:
+        """Write the progress that was reported since the last time; may block."""
+        for run in tuple(self.runs.values()):
+            message, run.message = run.message, None
+            if message is not None:
+                self._write_message(run, message)
+
+    def _current_loop(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None or self._loop.is_closed():
+            make = self._registry.background_loop or _loop_in_thread
+            self._loop = make()
+        return self._loop
+
+    def _begin(self, run: TaskRun) -> None:
+        run.running = run.loop.create_task(self._run(run), name=f"task {run.task.tool}")
+        if run.peer.cancelled:
+            run.running.cancel()
+
+    async def _run(self, run: TaskRun) -> None:
+        """Run the function and keep its outcome; on the loop."""
+        try:
+            change = await self._outcome(run)
+            if change is not None:
+                await self._write(run, change)
+        except asyncio.CancelledError:
+            # Whoever cancelled it has written that, or the loop ends: then the claim runs out.
+            pass
+        finally:
+            # A task that was answered meanwhile may have another run already.
+            if self.runs.get(run.task.id) is run:
+                del self.runs[run.task.id]
+            self.slots.free(1)
+            with suppress(Unavailable):
+                await self.off_loop(self.fill)
+
+    async def _outcome(self, run: TaskRun) -> Change | None:
+        task, peer = run.task, run.peer
+        user = peer.http.user
+        call = Call(
+            task.tool,
+            task.arguments,
+            peer,
+            wire=task.wire,
+            caller=task.caller,
+            request=peer.http,
+            user=user,
+            admitted=True,
+        )
+        claim: dict[str, Any] = {"worker": self.worker, "fence": task.fence}
+        try:
+            outcome = await self._handlers.tools(call)
+        except Exception:  # noqa: BLE001 -- a bug of ours ends one task, not the runner
+            log_internal_error(f"the task of {task.tool!r}")
+            return partial(refused, error=ToolError("Internal error"), now=time())
+        if call.tool is None:
+            message = f"The tool {task.tool!r} is no longer served"
+            return partial(refused, error=ToolError(message, code="TOOL_NOT_FOUND"), now=time())
+        questions = _questions(outcome, task)
+        if questions:
+            return partial(asked, **claim, questions=questions, now=time())
+        reply = _checked_size(reply_or_refusal(outcome), self._limits.result_bytes)
+        return partial(finished, **claim, reply=reply, shape=call.shape, now=time())
+
+    async def _write(self, run: TaskRun, change: Change) -> None:
+        """Write the outcome, again and again while the store cannot be written."""
+        seconds = _FIRST_RETRY
+        while True:
+            try:
+                changed = await self.off_loop(self._store.change, run.task.id, change)
+            except Unavailable:
+                await asyncio.sleep(seconds)
+                seconds = min(2 * seconds, _LAST_RETRY)
+            else:
+                break
+        if changed is not None:
+            self._on_change(changed)
+
+    def _report(self, run: TaskRun, message: str) -> None:
+        if self._store.blocks:
+            run.message = message  # `write_messages` writes it soon.
+        else:
+            self._write_message(run, message)
+
+    def _write_message(self, run: TaskRun, message: str) -> None:
+        change = partial(
+            reported,
+            worker=self.worker,
+            fence=run.task.fence,
+            message=message,
+            now=time(),
+        )
+        changed = self._store.change(run.task.id, change)
+        if changed is not None:
+            self._on_change(changed)
+
+
+def _questions(outcome: Outcome, task: Task) -> Any:
+    if isinstance(outcome, Reply):
+        return {}
+    return open_questions(outcome.questions, task.can)
+
+
+def _checked_size(reply: Reply[Any], largest: int) -> Reply[Any]:
+    size = len(dump_reply(reply))
+    if size <= largest:
+        return reply
+    return failure(
+        f"The result has {size} bytes, more than {largest}",
+        code="TOO_LARGE",
+        hint="ask for less, or in parts",
+    )
+
+
+def _make_handlers(registry: Registry, limits: TaskLimits) -> Handlers:
+    """The handlers of tasks. They have threads of their own, because tasks hold them for long."""
+    from ..calls.handlers import make_handlers
+    from ..calls.runners import run_in_new_loop
+    from ..calls.thread_pool import ThreadPool, decode_in_thread, run_async_for_thread, run_on_loop
+
+    pool = ThreadPool(limits.slots)
+    registry.run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
+    return make_handlers(registry, run_on_loop(pool), decode_in_thread(pool))
+
+
+def _loop_in_thread() -> asyncio.AbstractEventLoop:
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, name="answerback-tasks-loop", daemon=True).start()
+    return loop

@@ -1,0 +1,228 @@
+"""TaskStore: where the records of tasks are kept; and the store in memory, for one process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable
+from typing import Protocol, TypeAlias
+
+import msgspec
+
+from ..errors import Conflict, RateLimited, Unavailable
+from .task_record import Task
+from .transitions import claimed
+
+Change: TypeAlias = Callable[[Task], "Task | None"]
+"""A function of `transitions` with its arguments; None leaves the record as it is."""
+
+
+class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tasks there may be, how large their results, and how long they are kept."""
+
+    slots: int = 100
+    """How many tasks run at a time in one worker; further tasks wait."""
+    queue: int = 10_000
+    """How many tasks wait for a worker; further ones are refused with UNAVAILABLE."""
+    per_owner: int = 1_000
+    """How many unfinished tasks a user has; further ones are refused with RATE_LIMITED."""
+    result_bytes: int = 4 * 1024 * 1024
+    """The largest result; a larger one becomes the error TOO_LARGE."""
+    retention: float = 3600.0
+    """The seconds from the creation of a task to the removal of its record."""
+    max_retention: float = 7 * 24 * 3600.0
+    """The most seconds that a client may ask for."""
+
+
+DEFAULT_TASK_LIMITS = TaskLimits()
+
+
+class TaskStore(Protocol):
+    """Any thread may use a store. Each method is one atomic step, also between processes.
+
+    A store that cannot be read or written raises Unavailable; what it returned before is kept.
+    """
+
+    @property
+    def blocks(self) -> bool:
+        """Whether a method may take long, so that an event loop calls it in a thread."""
+
+    def add(self, task: Task, limits: TaskLimits) -> Task:
+        """Keep a new task. With an idempotency key that is known, return the task that has it.
+
+        Raises Conflict if that task is another call, and Unavailable or RateLimited above a limit.
+        """
+
+    def get(self, id: str) -> Task | None: ...
+
+    def change(self, id: str, change: Change) -> Task | None:
+        """Change a record; returns the new record, or None if there was no change."""
+
+    def claim(self, worker: str, now: float, lease: float, count: int) -> list[Task]:
+        """Claim up to *count* tasks that wait for a worker, the oldest first."""
+
+    def renew(self, worker: str, until: float) -> None:
+        """Prolong all claims of a worker that still hold."""
+
+    def running(self) -> list[Task]:
+        """All tasks that a worker has claimed."""
+
+    def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
+        """Tasks in the order of their creation; *owner* None lists those of all owners.
+
+        *after* is the id of the last task of the page before.
+        """
+
+    def remove_expired(self, now: float) -> int:
+        """Remove the records that have expired, except of tasks that run; returns how many."""
+
+    def version(self) -> int:
+        """A number that changes whenever another process may have changed a record."""
+
+    def close(self) -> None: ...
+
+
+def too_many_waiting(limits: TaskLimits) -> Unavailable:
+    return Unavailable(
+        f"Too many tasks wait, more than {limits.queue}", retryable=True, retry_after=5
+    )
+
+
+def too_many_of_owner(limits: TaskLimits) -> RateLimited:
+    return RateLimited(
+        f"You have too many unfinished tasks, more than {limits.per_owner}",
+        retryable=True,
+        retry_after=5,
+    )
+
+
+def checked_repeat(found: Task, task: Task) -> Task:
+    """The task that has the idempotency key of *task*; raises Conflict if it is another call."""
+    if found.fingerprint != task.fingerprint:
+        raise Conflict(
+            "This idempotency key was used for another call",
+            hint="use a new key for each call; send the same arguments to repeat one",
+        )
+    return found
+
+
+class MemoryStore:
+    """Keeps records in this process; they are lost when it ends."""
+
+    blocks = False
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tasks: dict[str, Task] = {}
+        # Dicts keep their order, and removing an entry is quick.
+        self._waiting: dict[str, None] = {}
+        self._unfinished: dict[str, int] = {}
+        """How many unfinished tasks each owner has."""
+        self._keys: dict[tuple[str, str], str] = {}
+        self._next_expiry = float("inf")
+
+    def add(self, task: Task, limits: TaskLimits) -> Task:
+        with self._lock:
+            if task.idempotency_key is not None:
+                known = self._keys.get((task.owner, task.idempotency_key))
+                if known is not None:
+                    return checked_repeat(self._tasks[known], task)
+            if task.is_waiting and len(self._waiting) >= limits.queue:
+                raise too_many_waiting(limits)
+            if task.owner and self._unfinished.get(task.owner, 0) >= limits.per_owner:
+                raise too_many_of_owner(limits)
+            if task.idempotency_key is not None:
+                self._keys[task.owner, task.idempotency_key] = task.id
+            self._unfinished[task.owner] = self._unfinished.get(task.owner, 0) + 1
+            self._put(task)
+            return task
+
+    def get(self, id: str) -> Task | None:
+        return self._tasks.get(id)
+
+    def change(self, id: str, change: Change) -> Task | None:
+        with self._lock:
+            return self._change(id, change)
+
+    def claim(self, worker: str, now: float, lease: float, count: int) -> list[Task]:
+        def take(task: Task) -> Task | None:
+            return claimed(task, worker=worker, now=now, lease=lease)
+
+        with self._lock:
+            ids = [id for id, _ in zip(self._waiting, range(count), strict=False)]
+            return [task for id in ids if (task := self._change(id, take)) is not None]
+
+    def renew(self, worker: str, until: float) -> None:
+        """Nothing: a worker that dies takes this store with it."""
+
+    def running(self) -> list[Task]:
+        return [task for task in tuple(self._tasks.values()) if task.worker]
+
+    def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
+        found: list[Task] = []
+        is_after = after is None
+        for task in tuple(self._tasks.values()):
+            if is_after and owner in (None, task.owner):
+                found.append(task)
+            if len(found) == count:
+                break
+            is_after = is_after or task.id == after
+        return found
+
+    def remove_expired(self, now: float) -> int:
+        if now < self._next_expiry:
+            return 0
+        with self._lock:
+            kept = [task for task in self._tasks.values() if not _is_over(task, now)]
+            gone = self._tasks.keys() - {task.id for task in kept}
+            for id in gone:
+                self._remove(self._tasks[id])
+            # A task that runs longer than it is kept is looked at again.
+            self._next_expiry = max(min(_expiries(kept), default=float("inf")), now + 1)
+        return len(gone)
+
+    def version(self) -> int:
+        return 0
+
+    def close(self) -> None:
+        pass
+
+    def _change(self, id: str, change: Change) -> Task | None:
+        before = self._tasks.get(id)
+        after = None if before is None else change(before)
+        if before is not None and after is not None:
+            if after.is_final and not before.is_final:
+                self._count_finished(after.owner)
+            self._put(after)
+        return after
+
+    def _put(self, task: Task) -> None:
+        self._tasks[task.id] = task
+        if task.is_waiting:
+            self._waiting[task.id] = None
+        else:
+            self._waiting.pop(task.id, None)
+        if task.expires is not None and task.expires < self._next_expiry:
+            self._next_expiry = task.expires
+
+    def _remove(self, task: Task) -> None:
+        del self._tasks[task.id]
+        self._waiting.pop(task.id, None)
+        if task.idempotency_key is not None:
+            self._keys.pop((task.owner, task.idempotency_key), None)
+        if not task.is_final:
+            self._count_finished(task.owner)
+
+    def _count_finished(self, owner: str) -> None:
+        left = self._unfinished.get(owner, 0) - 1
+        if left > 0:
+            self._unfinished[owner] = left
+        else:
+            self._unfinished.pop(owner, None)
+
+
+def _is_over(task: Task, now: float) -> bool:
+    return task.expires is not None and task.expires <= now and not task.worker
+
+
+def _expiries(tasks: Iterable[Task]) -> Collection[float]:
+    return [task.expires for task in tasks if task.expires is not None]

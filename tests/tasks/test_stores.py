@@ -1,0 +1,266 @@
+"""The stores of tasks: each change is one atomic step, and a lost worker's write is discarded."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from answerback import Image, Link, success
+from answerback.errors import Conflict, RateLimited, Unavailable
+from answerback.tasks import transitions
+from answerback.tasks.sqlite_store import SQLiteStore, UnknownTaskFile
+from answerback.tasks.task_record import OpenQuestion, Task, fingerprint_of, new_id
+from answerback.tasks.task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore
+
+NOW = 1_000_000.0
+QUESTION = OpenQuestion("elicitation/create", {"message": "Sure?"})
+
+
+def _task(**members: object) -> Task:
+    given = {"id": new_id(), "tool": "report", "arguments": b"{}", "created": NOW, "changed": NOW}
+    return Task(**{**given, **members})  # type: ignore[arg-type]  # the members are checked there
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> TaskStore:
+    if request.param == "memory":
+        return MemoryStore()
+    return SQLiteStore(tmp_path / "tasks.db", durable=False)
+
+
+def _claim(store: TaskStore, worker: str = "w1") -> Task:
+    [task] = store.claim(worker, NOW, 10, 1)
+    return task
+
+
+def test_a_task_is_found_by_its_id_as_it_was_added(store: TaskStore) -> None:
+    task = store.add(_task(owner="ann", answers={"a": {"x": [1, None]}}), DEFAULT_TASK_LIMITS)
+
+    assert store.get(task.id) == task
+    assert store.get("other") is None
+
+
+def test_the_reply_of_a_finished_task_has_all_its_parts(store: TaskStore) -> None:
+    store.add(_task(), DEFAULT_TASK_LIMITS)
+    task = _claim(store)
+    reply = success(
+        "done",
+        {"rows": 3},
+        content=[Image(b"\x89", "image/png", meta={"a/b": 1}), Link("file:///a", "a")],
+        meta={"shop/page": 2},
+    )
+
+    store.change(
+        task.id, partial(transitions.finished, worker="w1", fence=task.fence, reply=reply, now=NOW)
+    )
+
+    found = store.get(task.id)
+    assert found is not None
+    assert found.state == "completed"
+    assert found.reply() == reply
+
+
+def test_a_worker_that_lost_its_claim_cannot_write_a_result(store: TaskStore) -> None:
+    store.add(_task(idempotent=True), DEFAULT_TASK_LIMITS)
+    first = _claim(store, "w1")
+    store.change(first.id, partial(transitions.given_up, worker="w1", fence=first.fence, now=NOW))
+    second = _claim(store, "w2")
+
+    def finish(task: Task, worker: str, text: str) -> Task | None:
+        return store.change(
+            task.id,
+            partial(
+                transitions.finished,
+                worker=worker,
+                fence=task.fence,
+                reply=success(text),
+                now=NOW,
+            ),
+        )
+
+    assert finish(first, "w1", "late") is None
+    assert finish(second, "w2", "right") is not None
+    assert store.get(first.id).reply().content[0].text == "right"  # type: ignore[union-attr]  # see above
+
+
+def test_a_task_that_is_not_idempotent_fails_when_its_worker_is_lost(store: TaskStore) -> None:
+    store.add(_task(), DEFAULT_TASK_LIMITS)
+    task = _claim(store)
+
+    lost = store.change(
+        task.id, partial(transitions.given_up, worker="w1", fence=task.fence, now=NOW)
+    )
+
+    assert lost is not None
+    assert lost.state == "failed"
+    assert "may have taken effect" in lost.message
+    assert store.claim("w2", NOW, 10, 1) == []
+
+
+def test_a_final_state_never_changes(store: TaskStore) -> None:
+    store.add(_task(), DEFAULT_TASK_LIMITS)
+    task = _claim(store)
+    store.change(task.id, partial(transitions.cancelled, now=NOW))
+
+    late = partial(transitions.finished, worker="w1", fence=task.fence, reply=success("x"), now=NOW)
+
+    assert store.change(task.id, late) is None
+    assert store.change(task.id, partial(transitions.cancelled, now=NOW)) is None
+    assert store.get(task.id).state == "cancelled"  # type: ignore[union-attr]  # it is there
+
+
+def test_a_task_resumes_when_its_last_question_is_answered(store: TaskStore) -> None:
+    store.add(_task(), DEFAULT_TASK_LIMITS)
+    task = _claim(store)
+    questions = {"a": QUESTION, "b": QUESTION}
+    store.change(
+        task.id,
+        partial(transitions.asked, worker="w1", fence=task.fence, questions=questions, now=NOW),
+    )
+
+    def answer(**answers: object) -> Task | None:
+        return store.change(task.id, partial(transitions.answered, answers=answers, now=NOW))
+
+    assert answer(unknown=1) is None
+    one = answer(a={"action": "accept"})
+    assert one is not None
+    assert (one.state, list(one.questions)) == ("input_required", ["b"])
+    both = answer(b={"action": "decline"})
+    assert both is not None
+    assert both.is_waiting
+    assert _claim(store, "w2").answers == {"a": {"action": "accept"}, "b": {"action": "decline"}}
+
+
+def test_each_task_is_claimed_once_however_many_workers_ask(store: TaskStore) -> None:
+    for _ in range(60):
+        store.add(_task(), DEFAULT_TASK_LIMITS)
+    claimed: list[str] = []
+
+    def work(worker: str) -> None:
+        while tasks := store.claim(worker, NOW, 10, 3):
+            claimed.extend(task.id for task in tasks)
+
+    threads = [threading.Thread(target=work, args=(f"w{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+
+    assert len(claimed) == len(set(claimed)) == 60
+
+
+def test_the_same_idempotency_key_gives_the_same_task(store: TaskStore) -> None:
+    mark = fingerprint_of("report", b"{}")
+    first = store.add(_task(idempotency_key="k", fingerprint=mark), DEFAULT_TASK_LIMITS)
+    again = store.add(_task(idempotency_key="k", fingerprint=mark), DEFAULT_TASK_LIMITS)
+    other = store.add(
+        _task(idempotency_key="k", fingerprint=mark, owner="bob"), DEFAULT_TASK_LIMITS
+    )
+
+    assert again.id == first.id != other.id
+    with pytest.raises(Conflict):
+        store.add(_task(idempotency_key="k", fingerprint=b"other"), DEFAULT_TASK_LIMITS)
+
+
+def test_tasks_above_a_limit_are_refused(store: TaskStore) -> None:
+    limits = TaskLimits(queue=2, per_owner=1)
+    store.add(_task(owner="ann"), limits)
+
+    with pytest.raises(RateLimited):
+        store.add(_task(owner="ann"), limits)
+    store.add(_task(owner="bob"), limits)
+    with pytest.raises(Unavailable):
+        store.add(_task(owner="cid"), limits)
+    task = _claim(store)
+    store.change(task.id, partial(transitions.cancelled, now=NOW))
+    assert store.add(_task(owner="ann"), limits).owner == "ann"
+
+
+def test_expired_tasks_are_removed_unless_they_run(store: TaskStore) -> None:
+    running = store.add(_task(expires=NOW + 1), DEFAULT_TASK_LIMITS)
+    _claim(store)
+    waiting = store.add(_task(expires=NOW + 1, idempotency_key="k"), DEFAULT_TASK_LIMITS)
+    kept = store.add(_task(expires=None), DEFAULT_TASK_LIMITS)
+
+    assert store.remove_expired(NOW) == 0
+    assert store.remove_expired(NOW + 2) == 1
+    assert store.get(waiting.id) is None
+    assert [task.id for task in store.page(None, None, 10)] == [running.id, kept.id]
+    assert store.add(_task(idempotency_key="k"), DEFAULT_TASK_LIMITS).id != waiting.id
+
+
+def test_pages_go_on_after_the_last_task_of_the_page_before(store: TaskStore) -> None:
+    ids = [store.add(_task(owner=who), DEFAULT_TASK_LIMITS).id for who in ("a", "b", "a", "a")]
+
+    first = store.page("a", None, 2)
+    second = store.page("a", first[-1].id, 2)
+
+    assert [task.id for task in first + second] == [ids[0], ids[2], ids[3]]
+
+
+def _prepared(path: Path, prepare: Callable[[sqlite3.Connection], object]) -> None:
+    connection = sqlite3.connect(path)
+    prepare(connection)
+    connection.commit()
+    connection.close()
+
+
+def test_the_file_is_private_and_another_process_sees_its_changes(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.db"
+    store, other = SQLiteStore(path), SQLiteStore(path)
+    before = other.version()
+    task = store.add(_task(), DEFAULT_TASK_LIMITS)
+
+    assert os.stat(path).st_mode & 0o777 == 0o600
+    assert other.version() != before
+    assert other.get(task.id) == task
+
+
+def test_a_file_of_another_program_or_a_later_version_is_refused(tmp_path: Path) -> None:
+    foreign, later = tmp_path / "foreign.db", tmp_path / "later.db"
+    _prepared(foreign, lambda connection: connection.execute("CREATE TABLE notes (x)"))
+    _prepared(later, lambda connection: connection.execute("PRAGMA user_version = 99"))
+
+    with pytest.raises(UnknownTaskFile, match="another program"):
+        SQLiteStore(foreign).get("x")
+    with pytest.raises(UnknownTaskFile, match="later version"):
+        SQLiteStore(later).get("x")
+
+
+def test_a_locked_file_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.db"
+    store = SQLiteStore(path, busy=0.05)
+    task = store.add(_task(), DEFAULT_TASK_LIMITS)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+
+    with pytest.raises(Unavailable):
+        store.add(_task(), DEFAULT_TASK_LIMITS)
+    assert store.get(task.id) == task
+    holder.execute("ROLLBACK")
+    holder.close()
+
+    store.add(_task(), DEFAULT_TASK_LIMITS)
+    assert len(store.page(None, None, 10)) == 2
+
+
+def test_a_full_disk_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "tasks.db", durable=False)
+    task = store.add(_task(), DEFAULT_TASK_LIMITS)
+    connection = store._opened()
+    pages = connection.execute("PRAGMA page_count").fetchone()[0]
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    with pytest.raises(Unavailable):
+        store.add(_task(arguments=b"x" * 100_000), DEFAULT_TASK_LIMITS)
+    assert store.get(task.id) == task
+    connection.execute("PRAGMA max_page_count = 100000")
+
+    store.add(_task(arguments=b"x" * 100_000), DEFAULT_TASK_LIMITS)
+    assert len(store.page(None, None, 10)) == 2
