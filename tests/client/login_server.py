@@ -56,6 +56,11 @@ class LoginServer:
         self.refused_refresh = False
         self.status: dict[str, int] = {}
         """Statuses with which paths fail."""
+        self.waits = threading.Event()
+        """Set once a token is asked for."""
+        self.goes_on = threading.Event()
+        """A request for a token waits until this is set."""
+        self.goes_on.set()
         self.registers_scopes = True
         """False refuses to register scopes; True grants those alone that were registered."""
         self.moved: dict[str, str] = {}
@@ -90,6 +95,8 @@ class LoginServer:
         return f"{query['redirect_uri']}?{urlencode(kept)}"
 
     def token(self, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
+        self.waits.set()
+        self.goes_on.wait(10)
         if form["grant_type"] == "refresh_token" and self.refused_refresh:
             return 400, {"error": "invalid_grant", "error_description": "the token was revoked"}
         if form["grant_type"] == "authorization_code":

@@ -291,6 +291,28 @@ def test_a_revoked_token_is_refreshed_and_a_revoked_login_asks_the_user_again(
     assert server.paths("/authorize") == ["/authorize"] * 2
 
 
+def test_a_call_that_is_cancelled_during_a_refresh_does_not_lose_the_login(
+    server: LoginServer,
+) -> None:
+    async def run() -> Reply[Any]:
+        async with connect(server.url, auth=Login(open_url=server.visit)) as remote:
+            server.revoked |= set(server.tokens)
+            server.waits.clear()
+            server.goes_on.clear()
+            call = asyncio.create_task(remote.call("greet"))
+            await asyncio.to_thread(server.waits.wait, 10)
+            call.cancel()
+            server.goes_on.set()
+            await asyncio.wait([call])
+            server.refused_refresh = True
+            return await remote.call("greet")
+
+    reply = asyncio.run(run())
+
+    assert reply.ok
+    assert len(server.paths("/authorize")) == 1
+
+
 def test_an_issuer_that_fails_does_not_open_the_browser(server: LoginServer) -> None:
     with connect(server.url, auth=Login(open_url=server.visit)) as remote:
         server.revoked |= set(server.tokens)
