@@ -89,7 +89,8 @@ async def _exchange(
     method: str, url: str, headers: Mapping[str, str], content: bytes | None
 ) -> tuple[int, str, bytes]:
     """The status, the header `Location` and the body of a response; raises NoAnswer."""
-    pool = HttpPool()
+    # A proxy of the environment is not for this machine itself.
+    pool = HttpPool(uses_proxies=not is_loopback_url(url))
     try:
         response = await pool.send(method, url, headers, content)
         body = b""
