@@ -446,6 +446,23 @@ def test_a_plain_token_is_sent_and_its_refusal_is_told(server: LoginServer) -> N
     assert "does not accept the token" in message
 
 
+def test_servers_together_get_their_own_tokens_and_an_entry_keeps_its_own_header(
+    server: LoginServer,
+) -> None:
+    server.tokens["of-the-entry"] = "read"
+    with login_servers() as make:
+        other = make()
+        entry = {"url": server.url, "headers": {"Authorization": "Bearer of-the-entry"}}
+        config = {"mcpServers": {"one": entry, "two": {"url": other.url}}}
+        with connect(config, auth=Login(open_url=other.visit)) as servers:
+            replies = [servers.call("one_greet"), servers.call("two_greet")]
+
+    assert [reply.ok for reply in replies] == [True, True]
+    assert set(server.used) == {"Bearer of-the-entry"}
+    assert set(other.used) == {"", "Bearer token-1"}
+    assert other.sent("/token")["resource"] == other.url
+
+
 @pytest.mark.parametrize(
     ("make", "said"),
     [
