@@ -50,8 +50,8 @@ class _Terminal:
         if not _has_browser() or not _opens(url):
             with self._lock:
                 write_stderr(
-                    f"Open this page in a browser, and log in:\n\n  {url}\n\nThe browser then tries "
-                    "to open an address on this machine, which fails if it runs elsewhere."
+                    f"Open this page in a browser, and log in:\n\n  {url}\n\nThe browser then "
+                    "tries to open an address on this machine, which fails if it runs elsewhere."
                 )
                 return self._read("Paste that address here: ")
         write_stderr(f"Log in on the page that was opened in your browser:\n\n  {url}\n")
