@@ -402,6 +402,12 @@ def test_a_pasted_code_alone_is_refused_if_the_issuer_always_names_itself(
     server: LoginServer,
 ) -> None:
     assert "paste the whole address" in refused(server, Login(open_url=lambda _: "the-code"))
+    assert "nothing was pasted" in refused(server, Login(open_url=lambda _: " \n"))
+
+
+def test_a_server_that_wants_a_token_names_the_way_to_log_in(server: LoginServer) -> None:
+    with pytest.raises(ConnectError, match=r"401: {}; connect\(…, auth=Login\(\)\) logs in"):
+        connect(server.url).__enter__()
 
 
 def test_time_outs_stop_while_the_user_logs_in(server: LoginServer) -> None:
