@@ -153,11 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
         state = self.server_state
         body = self.rfile.read(int(self.headers["content-length"]))
         path = urlsplit(self.path).path
-        if path == "/mcp":
-            self.do_mcp(json.loads(body))
-            return
         if path in state.moved:
             self.send_json(307, {}, location=state.moved[path])
+        elif path == "/mcp":
+            self.do_mcp(json.loads(body))
         elif path in state.status:
             self.send_json(state.status[path], {"error": "server_error"})
         elif path == "/register":

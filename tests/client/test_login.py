@@ -369,6 +369,19 @@ def test_the_user_is_asked_once_for_a_scope_that_is_never_granted(server: LoginS
     assert len(server.paths("/authorize")) == 2
 
 
+def test_a_token_does_not_follow_a_redirect_to_another_host(server: LoginServer) -> None:
+    with connect(server.url, auth=Login(open_url=server.visit)) as remote:
+        used = len(server.used)
+        with login_servers() as make:
+            other = make()
+            server.moved = {"/mcp": other.url}
+            reply = remote.call("greet")
+
+    assert not reply.ok
+    assert other.used == []
+    assert len(server.used) == used
+
+
 def test_a_token_that_the_server_never_accepts_does_not_ask_for_ever(server: LoginServer) -> None:
     server.refusal = lambda *_: (401, "Bearer")  # type: ignore[method-assign] # refuses all
 
