@@ -38,7 +38,7 @@ run: $(READY)  ## serve examples/calculator.py on port 8000
 	$(BIN)/python examples/calculator.py serve --port 8000
 
 test: setup  ## run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) -q
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 conformance: setup  ## run the official MCP suite against examples/conformance.py
 	$(BIN)/python -m tests.mcp.conformance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -21,11 +21,10 @@ from ..mcp.jsonrpc import (
 from ..mcp.params import Id
 from ..peer import Log, Progress
 from ..registry import Change
-from ..stopped_clocks import RUNNING, StoppableClock
+from ..stopped_clocks import RUNNING, StoppableClock, stoppable
 from .eras import Era, StatefulEra
-from .faults import TIMED_OUT, ConnectionLost, NoAnswer
-from .frames import Incoming, Outgoing, Transport, decode_frame
-from .pausing import stops_for_logins
+from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer
+from .frames import Incoming, Outgoing, Transport, decode_frame, malformed_response
 from .user_handlers import OnProgress, UserHandlers
 
 _LOGGER = logging.getLogger("answerback.client")
@@ -35,6 +34,10 @@ _CHANGES = {
     "notifications/prompts/list_changed": "prompts",
     "notifications/resources/updated": "resource",
 }
+
+
+_MAX_ANSWERING = 100
+"""How many requests of the server are answered at a time; further ones are dropped."""
 
 
 class RequestOptions(msgspec.Struct, frozen=True):
@@ -54,9 +57,59 @@ class _Waiting(msgspec.Struct):
     answer: asyncio.Future[msgspec.Raw]
     method: str
     progress: OnProgress | None
-    clock: asyncio.Timeout | None = None
+    clock: asyncio.Timeout | _Clock | None = None
     outer: tuple[StoppableClock, ...] = ()
     """The clocks of the call that the request belongs to, such as the deadline of its retries."""
+
+
+class _Clock:
+    """Ends the wait for an answer at a time. It is cheaper than `asyncio.timeout`."""
+
+    def __init__(self, answer: asyncio.Future[msgspec.Raw], seconds: float) -> None:
+        self._answer = answer
+        self._loop = answer.get_loop()
+        self._is_expired = False
+        self._handle: asyncio.TimerHandle | None = None
+        self.reschedule(self._loop.time() + seconds)
+
+    def when(self) -> float | None:
+        return None if self._handle is None else self._handle.when()
+
+    def expired(self) -> bool:
+        return self._is_expired
+
+    def reschedule(self, when: float | None) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle = None if when is None else self._loop.call_at(when, self._expire)
+
+    def _expire(self) -> None:
+        if not self._answer.done():
+            self._is_expired = True
+            self._answer.set_exception(TimeoutError())
+
+
+class Visits:
+    """The pages that the user was sent to, by the ids of the server."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[Any, asyncio.Event] = {}
+
+    async def wait(self, id: str, seconds: float) -> None:
+        """Wait until the server tells that a page was visited, but not longer."""
+        completed = self._waiting.setdefault(id, asyncio.Event())
+        try:
+            async with asyncio.timeout(seconds):
+                await completed.wait()
+        except TimeoutError:
+            pass  # A server need not tell it; it is asked again.
+        finally:
+            self._waiting.pop(id, None)
+
+    def tell(self, id: Any) -> None:
+        completed = self._waiting.get(id) if isinstance(id, str) else None
+        if completed is not None:
+            completed.set()
 
 
 class Exchange:
@@ -74,6 +127,9 @@ class Exchange:
         self._waiting: dict[Id, _Waiting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._answering: dict[Id, asyncio.Task[None]] = {}
+        self._send_now: Callable[[Outgoing], bool] | None = getattr(transport, "send_now", None)
+        self.visits = Visits()
+        self._has_dropped = False
         self.lost: Exception | None = None
         """The reason why the connection broke."""
 
@@ -96,11 +152,16 @@ class Exchange:
         waiting = self._waiting[id] = _Waiting(
             answer, method, options.progress, outer=RUNNING.get()
         )
+        clock: _Clock | None = None
         try:
-            async with asyncio.timeout(options.timeout) as clock:
-                waiting.clock = clock
+            if self._send_now is not None and self._send_now(outgoing):
+                if options.timeout is not None:
+                    waiting.clock = clock = _Clock(answer, options.timeout)
+                return await answer
+            async with asyncio.timeout(options.timeout) as timeout:
+                waiting.clock = timeout
                 if self._transport.may_log_in:
-                    with stops_for_logins(clock):
+                    with stoppable(timeout):
                         await self._transport.send(outgoing)
                 else:
                     await self._transport.send(outgoing)
@@ -114,6 +175,8 @@ class Exchange:
             raise
         finally:
             del self._waiting[id]
+            if clock is not None:
+                clock.reschedule(None)
             if answer.done() and not answer.cancelled():
                 answer.exception()
 
@@ -130,8 +193,7 @@ class Exchange:
             return next((id for id in found if id is not None), None)
         message = decode_frame(frame)
         if message is None:
-            _LOGGER.warning("the server sent a line that is no message: %.200r", frame)
-            return None
+            return _end_by_malformed(self._waiting, frame)
         if message.is_response:
             return self._receive_response(message)
         if message.method is not None and message.id is not None:
@@ -159,7 +221,7 @@ class Exchange:
     def _receive_response(self, message: Incoming) -> Id | None:
         id = message.id
         waiting = None if id is None else self._waiting.get(id)
-        if waiting is None and id is None and len(self._waiting) == 1:
+        if id is None and message.error is not None and len(self._waiting) == 1:
             # The server could not read the id; it can only mean the one request.
             waiting = next(iter(self._waiting.values()))
         if waiting is not None and not waiting.answer.done():
@@ -171,6 +233,12 @@ class Exchange:
 
     def _receive_request(self, message: Incoming) -> None:
         assert message.id is not None
+        if len(self._answering) >= _MAX_ANSWERING:
+            if not self._has_dropped:
+                text = "the server sends more than %d requests at a time; the others are dropped"
+                _LOGGER.warning(text, _MAX_ANSWERING)
+            self._has_dropped = True
+            return
         self._answering[message.id] = self.spawn(self._answer(message))
 
     async def _answer(self, message: Incoming) -> None:
@@ -178,20 +246,13 @@ class Exchange:
         assert id is not None
         assert method is not None
         try:
-            params = msgspec.json.decode(message.params, type=dict[str, Any])
-            result = await self.ask_user(method, params)
-            frame = result_frame(id, msgspec.json.encode(result))
-        except RpcError as error:
-            frame = error_frame(id, error)
-        except msgspec.DecodeError as exc:
-            frame = error_frame(id, RpcError(-32602, f"Invalid params: {exc}"))
-        finally:
-            self._answering.pop(id, None)
-        try:
+            frame = await _answer_frame(self, id, method, message.params)
             headers = self.era.headers("", {})
             await self._transport.send(Outgoing(frame, None, "", headers))
         except NoAnswer as exc:
             _LOGGER.warning("an answer to %s was not sent: %s", method, exc)
+        finally:
+            self._answering.pop(id, None)
 
     async def ask_user(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The answer of the user's handler. Time-outs stop meanwhile; raises RpcError."""
@@ -238,6 +299,8 @@ class Exchange:
             task = self._answering.get(params.get("requestId", ""))
             if task is not None:
                 task.cancel()
+        elif method == "notifications/elicitation/complete":
+            self.visits.tell(params.get("elicitationId"))
         elif method in _CHANGES:
             kind: Any = _CHANGES[method]
             self._on_change(Change(kind, params.get("uri") if kind == "resource" else None))
@@ -273,3 +336,29 @@ def _batch(frame: bytes) -> list[bytes]:
     except RpcError:
         _LOGGER.warning("the server sent a malformed batch")
         return []
+
+
+def _end_by_malformed(waiting: dict[Id, _Waiting], frame: bytes) -> Id | None:
+    """A response that cannot be read ends its request at once, and not at the time-out."""
+    _LOGGER.warning("the server sent a line that is no message: %.200r", frame)
+    found = malformed_response(frame)
+    request = None if found is None else waiting.get(found[0])
+    if found is None or request is None or request.answer.done():
+        return None
+    text = f"the response of the server cannot be read: {found[1]}"
+    request.answer.set_exception(NoAnswer(text, code=INVALID_RESPONSE))
+    return found[0]
+
+
+async def _answer_frame(exchange: Exchange, id: Id, method: str, params: msgspec.Raw) -> bytes:
+    """The answer of the user's handler to a request of the server, or an error."""
+    try:
+        found = msgspec.json.decode(params, type=dict[str, Any])
+    except (ValueError, RecursionError) as exc:
+        return error_frame(id, RpcError(-32602, f"Invalid params: {exc}"))
+    try:
+        return result_frame(id, msgspec.json.encode(await exchange.ask_user(method, found)))
+    except RpcError as error:
+        return error_frame(id, error)
+    except (TypeError, ValueError) as exc:
+        return error_frame(id, RpcError(-32603, f"the answer of the handler is not JSON: {exc}"))

@@ -11,6 +11,7 @@ from ..reply import Reply, failure
 
 UNAVAILABLE = "UNAVAILABLE"
 TIMED_OUT = "TIMED_OUT"
+INVALID_RESPONSE = "INVALID_RESPONSE_FORMAT"
 
 
 class ConnectError(AnswerbackError):
@@ -63,6 +64,8 @@ class HttpRefused(NoAnswer):
     def __init__(self, status: int, text: str = "", retry_after: str | None = None) -> None:
         excerpt = " ".join(text.split())[:200]
         message = f"the server answered with HTTP status {status}"
+        if status == 401:
+            message += ", so it wants a token; connect(…, auth=Login()) logs in"
         details: dict[str, Any] = {"status": status}
         if retry_after is not None:
             details["retry_after"] = _seconds_of(retry_after)

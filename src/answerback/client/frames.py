@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias
 
@@ -97,3 +98,22 @@ def decode_frame(frame: bytes) -> Incoming | None:
         return _decoder.decode(frame)
     except (ValueError, RecursionError):
         return None
+
+
+# The id of a response, where servers write it: at the beginning or at the end.
+_FIRST_ID = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"id"\s*:\s*(\d{1,15})\b')
+_LAST_ID = re.compile(rb',\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+
+
+def malformed_response(frame: bytes) -> tuple[Id, str] | None:
+    """The id of a response that cannot be decoded, and the reason; None if it has no id."""
+    found = _FIRST_ID.match(frame[:100]) or _LAST_ID.search(frame[-100:])
+    if found is None or b'"method"' in frame[:200]:
+        return None
+    try:
+        _decoder.decode(frame)
+    except RecursionError:
+        return int(found[1]), "it is nested too deeply"
+    except ValueError as exc:
+        return int(found[1]), str(exc)
+    return None

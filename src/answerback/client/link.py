@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
-from ..errors import INPUT_REQUIRED
 from ..mcp.jsonrpc import RpcError
 from ..registry import Change
+from ..stopped_clocks import stoppable
 from ..versions import LATEST_STATEFUL, VERSIONS
 from .eras import ServerFacts
 from .exchange import NO_OPTIONS, Exchange, RequestOptions
@@ -23,17 +23,21 @@ from .faults import (
     SessionLost,
 )
 from .frames import Transport
+from .input_rounds import InputRounds
 from .opening import LinkPlan, agree, initialize_or_discover
-from .pausing import stops_for_logins
-
-_ROUNDS = 10
-"""How often a server may ask for input before it gives a result."""
-
-MayRepeat: TypeAlias = Callable[[], Awaitable[bool]]
 
 
-async def always() -> bool:
-    return True
+class Safety:
+    """Whether a request may be sent a second time; by default it may."""
+
+    known: bool | None = True
+    """None if the server has to be asked."""
+
+    async def ask(self) -> bool:
+        return bool(self.known)
+
+
+_SAFE = Safety()
 
 
 class ServerLink:
@@ -64,7 +68,7 @@ class ServerLink:
             await self._drop()
             try:
                 async with asyncio.timeout(self.plan.connect_timeout) as timeout:
-                    with stops_for_logins(timeout):
+                    with stoppable(timeout):
                         return await self._open_any()
             except TimeoutError:
                 await self._drop()
@@ -91,7 +95,7 @@ class ServerLink:
         method: str,
         params: Mapping[str, Any],
         options: RequestOptions = NO_OPTIONS,
-        may_repeat: MayRepeat = always,
+        safety: Safety = _SAFE,
     ) -> dict[str, Any]:
         """The result; raises RpcError or NoAnswer.
 
@@ -102,13 +106,13 @@ class ServerLink:
         try:
             return await self._request_once(method, params, options)
         except ConnectionLost as lost:
-            if self._closed:
+            if self._closed or safety.known is False:
                 raise
             try:
                 async with asyncio.timeout_at(until):
                     if isinstance(lost, SessionLost):
                         await self._forget_session()
-                    is_safe = await self._opens() and await may_repeat()
+                    is_safe = await self._opens() and await safety.ask()
                 if not is_safe:
                     raise lost
             except (NoAnswer, TimeoutError):
@@ -123,12 +127,12 @@ class ServerLink:
         exchange = self._exchange
         if exchange is None or exchange.lost is not None:
             exchange = await self._open_within(options.timeout)
-        return await _answered(exchange, method, params, options)
+        return await InputRounds(exchange, options).result(method, params)
 
     async def _open_within(self, seconds: float | None) -> Exchange:
         try:
             async with asyncio.timeout(seconds) as timeout:
-                with stops_for_logins(timeout):
+                with stoppable(timeout):
                     return await self.open()
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False) from None
@@ -198,58 +202,3 @@ class ServerLink:
         self._exchange, self._transport = exchange, transport
         await exchange.open()
         return exchange
-
-
-async def _answered(
-    exchange: Exchange,
-    method: str,
-    params: Mapping[str, Any],
-    options: RequestOptions,
-) -> dict[str, Any]:
-    """The result; while the server asks for input, the user's handlers are asked.
-
-    The time-out is for all requests together, without the time in which the user is asked.
-    """
-    loop = asyncio.get_running_loop()
-    until = None if options.timeout is None else loop.time() + options.timeout
-    for round in range(_ROUNDS):
-        raw = await exchange.request(method, params, options)
-        try:
-            result = msgspec.json.decode(raw, type=dict[str, Any])
-        except msgspec.DecodeError:
-            raise NoAnswer(f"the result of {method} is not an object") from None
-        if result.get("resultType") != "input_required":
-            return result
-        asked_at = loop.time()
-        params = await _with_answers(exchange, params, result, round)
-        if until is not None:
-            if result.get("inputRequests"):
-                until += loop.time() - asked_at
-            options = msgspec.structs.replace(options, timeout=max(0.0, until - loop.time()))
-    text = f"the server asked for input more than {_ROUNDS} times"
-    raise NoAnswer(text, code=INPUT_REQUIRED)
-
-
-async def _with_answers(
-    exchange: Exchange, params: Mapping[str, Any], result: dict[str, Any], round: int
-) -> dict[str, Any]:
-    """The parameters of the next request, with the answers to the server's questions."""
-    questions = result.get("inputRequests") or {}
-    answers = {}
-    for key, question in questions.items():
-        try:
-            answers[key] = await exchange.ask_user(question["method"], question.get("params") or {})
-        except RpcError as error:
-            text = f"the server asks {question['method']}, and there is no answer: {error}"
-            details = {"questions": questions}
-            raise NoAnswer(text, code=INPUT_REQUIRED, may_have_run=False, details=details) from None
-    if not questions:
-        await asyncio.sleep(min(0.05 * 2**round, 0.25))
-    again = {name: value for name, value in params.items() if name != "requestState"}
-    if answers:
-        again["inputResponses"] = answers
-    else:
-        again.pop("inputResponses", None)
-    if "requestState" in result:
-        again["requestState"] = result["requestState"]
-    return again

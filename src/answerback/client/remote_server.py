@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..errors import MalformedReply, ToolError
 from ..reply import Reply
 from .eras import ServerFacts
+from .faults import INVALID_RESPONSE
 from .listed import (
     FilledPrompt,
     RemotePrompt,
@@ -18,7 +19,6 @@ from .listed import (
 )
 from .opening import LinkPlan
 from .request_policy import CallOptions, ClientOptions
-from .results import INVALID_RESPONSE
 from .server_lists import ServerLists
 from .server_requests import ServerRequests
 

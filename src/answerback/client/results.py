@@ -10,14 +10,13 @@ from ..dialects.mcp_blocks import read_block
 from ..errors import INVALID_OUTPUT, MalformedReply, MissingExtraError
 from ..reading import read
 from ..reply import Error, Received, Reply
+from .faults import INVALID_RESPONSE
 from .listed import RemoteTool
 from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
     from ..rules.checks.ab32_output_schema import SchemaCheck
     from ..rules.finding import Finding
-
-INVALID_RESPONSE = "INVALID_RESPONSE_FORMAT"
 
 
 def resource_reply(result: dict[str, Any]) -> Reply[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import partial
+import asyncio
+import logging
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -13,7 +14,7 @@ from ..mcp.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, RpcError
 from ..registry import Change
 from .exchange import RequestOptions
 from .faults import NoAnswer, raised_error
-from .link import ServerLink
+from .link import Safety, ServerLink
 from .listed import RemoteTool, read_entries
 from .mirrored_headers import param_headers
 from .opening import LinkPlan
@@ -23,6 +24,8 @@ from .subscribing import Subscribed
 T = TypeVar("T", bound=msgspec.Struct)
 
 _MAX_PAGES = 1000
+_MAX_ENTRIES = 100_000
+"""How many entries of a list are read; a longer list is cut."""
 _SCHEMA_SECONDS = 5.0
 """Seconds to wait for the list of tools when only a tool's output schema is wanted."""
 _METHODS = {
@@ -103,7 +106,9 @@ class ServerLists:
         except NoAnswer as error:
             raise raised_error(error) from None
         entries = read_entries(found, type)
-        self._cache.keep(kind, await self.link.identity(), entries, seconds)
+        if await self.link.identity() == identity:
+            # A login between two pages may have changed what the list shows.
+            self._cache.keep(kind, identity, entries, seconds)
         return list(entries)
 
     async def tools(self, options: RequestOptions) -> dict[str, KnownTool]:
@@ -141,10 +146,10 @@ class ServerLists:
     ) -> dict[str, Any]:
         """The result of `tools/call`; raises RpcError or NoAnswer."""
         params = {"name": name, "arguments": arguments}
-        may_repeat = partial(self.is_safe_to_repeat, name, options)
+        safety = _ToolSafety(self, name, options)
         try:
             return await self.link.request(
-                "tools/call", params, self._with_headers(name, arguments, options), may_repeat
+                "tools/call", params, self._with_headers(name, arguments, options), safety
             )
         except RpcError as error:
             if error.code != HEADER_MISMATCH or name in self.known:
@@ -152,7 +157,7 @@ class ServerLists:
         # The tool's entry in the list names arguments that are repeated in headers.
         await self.known_tool(name, options)
         return await self.link.request(
-            "tools/call", params, self._with_headers(name, arguments, options), may_repeat
+            "tools/call", params, self._with_headers(name, arguments, options), safety
         )
 
     async def is_safe_to_repeat(self, name: str, options: RequestOptions) -> bool:
@@ -171,25 +176,40 @@ class ServerLists:
         return msgspec.structs.replace(options, headers=headers)
 
     async def _fetch(self, kind: str, options: RequestOptions) -> tuple[list[Any], float]:
+        found, seconds = await self._pages(kind, options.timeout)
+        facts = self.link.facts
+        if facts.version.stateless:
+            return found, seconds
+        family = "resources" if kind == "templates" else kind
+        is_told = self.link.hears_changes and facts.offers(family, "listChanged")
+        return found, float("inf") if is_told else 0.0
+
+    async def _pages(self, kind: str, timeout: float | None) -> tuple[list[Any], float]:
+        """All pages of a list within the time-out, and how long they may be kept."""
         method, member = _METHODS[kind]
+        loop = asyncio.get_running_loop()
+        until = None if timeout is None else loop.time() + timeout
         found: list[Any] = []
         seconds: list[float] = []
         params: dict[str, Any] = {}
-        for _ in range(_MAX_PAGES):
-            result = await self.link.request(method, params, RequestOptions(options.timeout))
+        cursors: set[str] = set()
+        while True:
+            left = None if until is None else max(0.0, until - loop.time())
+            result = await self.link.request(method, params, RequestOptions(left))
             page = result.get(member)
             found += page if isinstance(page, list) else []
             seconds.append(seconds_of(result))
             cursor = result.get("nextCursor")
-            if cursor is None or params.get("cursor") == cursor:
-                break
+            is_endless = str(cursor) in cursors or len(cursors) >= _MAX_PAGES
+            if is_endless or len(found) > _MAX_ENTRIES:
+                found = found[:_MAX_ENTRIES]
+                text = "%s has no end, or too many entries; the first %d entries are used"
+                logging.getLogger("answerback.client").warning(text, method, len(found))
+                cursor = None
+            if cursor is None:
+                return found, min(seconds)
+            cursors.add(str(cursor))
             params = {"cursor": cursor}
-        facts = self.link.facts
-        if facts.version.stateless:
-            return found, min(seconds)
-        family = "resources" if kind == "templates" else kind
-        is_told = self.link.hears_changes and facts.offers(family, "listChanged")
-        return found, float("inf") if is_told else 0.0
 
     def _changed(self, change: Change) -> None:
         if change.kind != "resource":
@@ -198,3 +218,20 @@ class ServerLists:
             self._unlisted.clear()
         if self._on_change is not None:
             self._on_change(change)
+
+
+class _ToolSafety(Safety):
+    """A tool may be called a second time if the server says that this does no harm."""
+
+    def __init__(self, lists: ServerLists, name: str, options: RequestOptions) -> None:
+        self._lists = lists
+        self._name = name
+        self._options = options
+
+    @property
+    def known(self) -> bool | None:  # type: ignore[override] # it is asked for, not set
+        found = self._lists.known.get(self._name)
+        return None if found is None else found.tool.is_safe_to_repeat
+
+    async def ask(self) -> bool:
+        return await self._lists.is_safe_to_repeat(self._name, self._options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -60,6 +61,7 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
             case "ping":
                 return {}
             case "elicitation/create" if self.elicit is not None:
+                _check_mode(params, pages=self.elicit_url)
                 return await _elicited(self.elicit, params)
             case "sampling/createMessage" if self.sample is not None:
                 return _sampled(await _run(self.sample, params))
@@ -67,6 +69,15 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
                 given = await _run(self.roots) if callable(self.roots) else self.roots
                 return {"roots": [_root(each) for each in given]}
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
+
+
+def _check_mode(params: dict[str, Any], *, pages: bool) -> None:
+    """Refuse a page that the handler cannot show, or that is no web page; raises RpcError."""
+    mode, url = params.get("mode", "form"), params.get("url")
+    if mode not in ("form", "url") or (mode == "url" and not pages):
+        raise RpcError(INVALID_PARAMS, f"Invalid params: the mode {mode!r} is not supported")
+    if mode == "url" and not re.match(r"https?://[^\s/]", str(url), re.IGNORECASE):
+        raise RpcError(INVALID_PARAMS, "Invalid params: url is not the address of a web page")
 
 
 async def _run(handler: Callable[..., Any], *arguments: Any) -> Any:

@@ -204,7 +204,7 @@ class TaskMethods:
 
 def missing_tasks(message: str) -> RpcError:
     """The error for a client that did not declare the extension."""
-    data = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+    data: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
     return RpcError(MISSING_CAPABILITY, message, data)
 
 

@@ -1,0 +1,153 @@
+"""InputRounds: the requests of one call, until the server needs no more input from the user.
+
+A stateless server answers with `input_required`, and gets the request again with the answers. A
+server of 2025-11-25 refuses with the error -32042 until the user has visited a page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from ..errors import INPUT_REQUIRED
+from ..mcp.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
+from ..stopped_clocks import clocks_stopped
+from .exchange import Exchange, RequestOptions
+from .faults import INVALID_RESPONSE, NoAnswer
+
+_ROUNDS = 10
+"""How often a server may ask for input before it gives a result."""
+_VISIT_SECONDS = 300.0
+"""Seconds that the client waits in one call for pages that the user has agreed to visit."""
+_MAX_PAUSE = 2.0
+
+
+class InputRounds:
+    """Sends a request again with the answers of the user's handlers.
+
+    The time-out is for all requests together, without the time in which the user is asked.
+    """
+
+    def __init__(self, exchange: Exchange, options: RequestOptions) -> None:
+        self._exchange = exchange
+        self._options = options
+        self._loop = asyncio.get_running_loop()
+        self._user_seconds = 0.0
+        """The seconds that the user took."""
+        self._visited: set[str] = set()
+        """The pages that the user has agreed to visit in this call."""
+        self._visits = 0
+
+    async def result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+        """The result; raises RpcError or NoAnswer."""
+        began = self._loop.time()
+        options, seconds = self._options, self._options.timeout
+        rounds = 0
+        while rounds - self._visits < _ROUNDS:
+            try:
+                raw = await self._exchange.request(method, params, options)
+            except RpcError as error:
+                if error.code != URL_ELICITATION_REQUIRED or not await self._visit(error):
+                    raise
+            else:
+                result = _decoded(raw, method)
+                if result.get("resultType") != "input_required":
+                    return result
+                params = await self._with_answers(params, result, rounds)
+            rounds += 1
+            if seconds is not None:
+                left = began + seconds + self._user_seconds - self._loop.time()
+                options = msgspec.structs.replace(self._options, timeout=max(0.0, left))
+        text = f"the server asked for input more than {_ROUNDS} times"
+        raise NoAnswer(text, code=INPUT_REQUIRED, may_have_run=False)
+
+    async def _with_answers(
+        self, params: Mapping[str, Any], result: dict[str, Any], round: int
+    ) -> dict[str, Any]:
+        """The parameters of the next request, with the answers to the server's questions."""
+        found = result.get("inputRequests")
+        questions = found if isinstance(found, dict) else {}
+        answers = {key: await self._answer(each, questions) for key, each in questions.items()}
+        if not questions:
+            await asyncio.sleep(min(0.05 * 2**round, 0.25))
+        again = {name: value for name, value in params.items() if name != "requestState"}
+        if answers:
+            again["inputResponses"] = answers
+        else:
+            again.pop("inputResponses", None)
+        if "requestState" in result:
+            again["requestState"] = result["requestState"]
+        return again
+
+    async def _answer(self, question: Any, questions: dict[str, Any]) -> dict[str, Any]:
+        match question:
+            case {"method": str(method)}:
+                asked = question.get("params")
+                params = asked if isinstance(asked, dict) else {}
+            case _:
+                raise NoAnswer("the server asks a question without a method", code=INPUT_REQUIRED)
+        url = params.get("url") if params.get("mode") == "url" else None
+        if isinstance(url, str) and url in self._visited and await self._waits(None):
+            return {"action": "accept"}
+        try:
+            answer = await self._ask(method, params)
+        except RpcError as error:
+            text = f"the server asks {method}, and there is no answer: {error}"
+            details = {"questions": questions}
+            raise NoAnswer(text, code=INPUT_REQUIRED, may_have_run=False, details=details) from None
+        if isinstance(url, str) and answer.get("action") == "accept":
+            self._visited.add(url)
+        return answer
+
+    async def _visit(self, error: RpcError) -> bool:
+        """Ask the user to visit the pages of an error; False if the error stays.
+
+        A user who has agreed is not asked again; the server is given time to notice the visit.
+        """
+        found = error.data.get("elicitations") if isinstance(error.data, dict) else None
+        pages = [each for each in found or () if isinstance(each, dict)]
+        new = [each for each in pages if str(each.get("url")) not in self._visited]
+        if pages and not new:
+            return await self._waits(str(pages[0].get("elicitationId")))
+        for page in new:
+            try:
+                answer = await self._ask("elicitation/create", {**page, "mode": "url"})
+            except RpcError:
+                return False
+            if answer.get("action") != "accept":
+                return False
+            self._visited.add(str(page.get("url")))
+        return bool(new)
+
+    async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+        asked_at = self._loop.time()
+        try:
+            return await self._exchange.ask_user(method, params)
+        finally:
+            self._user_seconds += self._loop.time() - asked_at
+
+    async def _waits(self, visit: str | None) -> bool:
+        """Wait a moment for a page to be completed; False if the user took too long."""
+        if self._user_seconds >= _VISIT_SECONDS:
+            return False
+        self._visits += 1
+        began = self._loop.time()
+        seconds = min(0.1 * 2**self._visits, _MAX_PAUSE)
+        with clocks_stopped():
+            if visit is None:
+                await asyncio.sleep(seconds)
+            else:
+                await self._exchange.visits.wait(visit, seconds)
+        self._user_seconds += self._loop.time() - began
+        return True
+
+
+def _decoded(raw: msgspec.Raw, method: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(raw, type=dict[str, Any])
+    except (ValueError, RecursionError) as exc:
+        text = f"the result of {method} cannot be read: {exc}"
+        raise NoAnswer(text, code=INVALID_RESPONSE) from None

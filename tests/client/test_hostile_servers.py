@@ -1,0 +1,166 @@
+"""Servers that break the rules: no call is lost, none is doubled, and time-outs hold."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from answerback import connect
+
+SERVER = Path(__file__).parent / "hostile_server.py"
+
+
+def hostile(effects: Path, how_to_list: str = "") -> list[str]:
+    return [sys.executable, "-I", "-S", str(SERVER), str(effects), how_to_list]
+
+
+@pytest.fixture(scope="module")
+def effects(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hostile") / "effects"
+
+
+@pytest.fixture(scope="module")
+def server(effects: Path) -> Iterator[Any]:
+    """One connection for all tests; it is opened again after the server has died."""
+    with connect(hostile(effects), timeout=20) as found:
+        found.tools()
+        yield found
+
+
+def runs(effects: Path) -> int:
+    return effects.read_text().count("ran") if effects.exists() else 0
+
+
+@pytest.mark.parametrize("how", ["other ids", "twice", "stderr"])
+def test_only_the_first_answer_to_the_call_counts(server: Any, effects: Path, how: str) -> None:
+    before = runs(effects)
+
+    replies = [server.call("act", how=how), server.call("act")]
+
+    assert [reply.for_model() for reply in replies] == ["fine", "fine"]
+    assert runs(effects) == before + 2
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("deep", "nested too deeply"),
+        ("cut", "cannot be read"),
+        ("no UTF-8", "utf-8"),
+        ("null", "cannot be read"),
+        ("error text", "cannot be read"),
+        ("id at the end", "cannot be read"),
+    ],
+)
+def test_an_answer_that_cannot_be_read_is_a_failed_reply_at_once(
+    server: Any, effects: Path, how: str, said: str
+) -> None:
+    before = runs(effects)
+
+    reply = server.call("act", how=how)
+
+    assert reply.error.code == "INVALID_RESPONSE_FORMAT"
+    assert said in reply.error.message
+    assert reply.error.details["may_have_run"] is True
+    assert runs(effects) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("close stdout", "closed its stdin or stdout"),
+        ("close stdin", "closed its stdin or stdout"),
+        ("too large", "too large"),
+        ("die", "exit status 9; its last words: out of memory"),
+    ],
+)
+def test_a_server_that_breaks_off_is_a_failed_reply_and_is_started_again(
+    server: Any, effects: Path, how: str, said: str
+) -> None:
+    before = runs(effects)
+
+    broken, after = server.call("act", how=how), server.call("act")
+
+    assert broken.error.code == "UNAVAILABLE"
+    assert said in broken.error.message
+    assert broken.error.details["may_have_run"] is True
+    assert after.ok, after.error
+    assert runs(effects) == before + 2
+
+
+@pytest.mark.parametrize("how", ["hang", "notifications", "requests"])
+def test_a_time_out_holds_while_the_server_hangs_or_floods(how: str, tmp_path: Path) -> None:
+    with connect(hostile(tmp_path / "effects")) as flooded:
+        began = time.monotonic()
+        reply = flooded.options(timeout=0.5).call("act", how=how)
+        taken = time.monotonic() - began
+
+    assert reply.error is not None
+    assert reply.error.code == "TIMED_OUT"
+    assert 0.5 <= taken < 1
+    assert runs(tmp_path / "effects") == 1
+
+
+@pytest.mark.parametrize(("how", "count"), [("cycle", 1), ("endless", 1001), ("crowd", 100_000)])
+def test_a_list_without_an_end_is_cut(
+    how: str, count: int, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connect(hostile(tmp_path / "effects", how), timeout=60) as endless:
+        tools = endless.tools()
+
+    assert len(tools) == count
+    assert "entries are used" in caplog.text
+
+
+def test_a_list_ends_with_the_time_out_of_the_request(tmp_path: Path) -> None:
+    with connect(hostile(tmp_path / "effects", "endless"), timeout=0.05) as endless:
+        began = time.monotonic()
+        with pytest.raises(Exception, match="did not answer tools/list within"):
+            endless.tools()
+
+    assert time.monotonic() - began < 1
+
+
+def run_at_terminal(arguments: list[str]) -> bytes:
+    """The output of the command, whose stdout and stderr are a terminal."""
+    main, end = pty.openpty()
+    command = [sys.executable, "-m", "answerback", *arguments]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=end, stderr=end) as running:
+        os.close(end)
+        output = b""
+        try:
+            while chunk := os.read(main, 65_536):
+                output += chunk
+        except OSError:
+            pass  # On Linux a terminal ends with an error.
+        running.wait(timeout=30)
+    os.close(main)
+    return output
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["list"], ["call", "act", "how=escapes"], ["call", "act", "how=failing escapes"], ["call"]],
+    ids=["list", "a reply", "a failure", "no tool"],
+)
+def test_escape_sequences_of_a_server_never_reach_the_terminal(
+    arguments: list[str], tmp_path: Path
+) -> None:
+    import shlex
+
+    command, *rest = arguments
+    target = shlex.join(hostile(tmp_path / "effects", "escapes"))
+
+    output = run_at_terminal([command, target, *rest])
+
+    shown = output.decode()
+    assert "red" in shown
+    assert not {"\x1b", "\x07", "\x9b", "\u202e"} & set(shown)
