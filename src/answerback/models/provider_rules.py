@@ -86,6 +86,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     images: frozenset[str] = frozenset()
     """The media types of images that the result of a tool, or the message after it, takes."""
     documents: frozenset[str] = frozenset()
+    media_in_errors: bool = True
+    """Whether the result of a failed call may have images and documents."""
 
 
 _OPENAI_STRICT = SchemaRules(
@@ -149,6 +151,8 @@ ANTHROPIC = ProviderRules(
     limits=SetLimits(tools=20, optional=24, unions=16),
     images=_IMAGES,
     documents=_PDF,
+    # The API answers 400: all content must be of type "text" if "is_error" is true.
+    media_in_errors=False,
 )
 GEMINI = ProviderRules(
     provider="gemini",

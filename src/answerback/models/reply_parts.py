@@ -43,6 +43,8 @@ def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyP
     reply = read(result)
 
     def takes(block: Block) -> bool:
+        if reply.error is not None and not rules.media_in_errors:
+            return False
         return _is_taken_image(block, rules) or _is_taken_document(block, rules)
 
     view = view_for_model(reply, options.budget, untrusted=options.untrusted, takes=takes)
