@@ -83,6 +83,8 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     strict: SchemaRules | None = None
     limits: SetLimits = SetLimits()
     max_tools: int | None = None
+    long_description: int | None = None
+    """The characters of a tool's description above which some models refuse the request."""
     images: frozenset[str] = frozenset()
     """The media types of images that the result of a tool, or the message after it, takes."""
     documents: frozenset[str] = frozenset()
@@ -132,12 +134,15 @@ OPENAI = ProviderRules(
         large_enum=(250, 15_000),
     ),
     max_tools=128,
+    # Reported of gpt-4o, o1 and o3-mini in 2025, by the error code string_above_max_length.
+    long_description=1024,
     images=_IMAGES,
     documents=_PDF,
 )
 OPENAI_RESPONSES = msgspec.structs.replace(
     OPENAI,
     provider="openai_responses",
+    long_description=None,
     sources=(_OPENAI_GUIDE, "openai 3.49.0: types/responses/function_tool_param.py"),
 )
 ANTHROPIC = ProviderRules(
