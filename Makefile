@@ -9,7 +9,7 @@ CALLS ?= 200000
 SECONDS ?= 300
 CASES ?= 110000
 
-.PHONY: help setup run test conformance clientconformance hygiene check demo bench fuzz attack soak clients apps matrix ported clean
+.PHONY: help setup run test conformance clientconformance hygiene check demo bench fuzz attack soak clients apps matrix ported tasks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -79,6 +79,9 @@ matrix: $(READY)  ## show what a model sees of 15 replies through the frameworks
 
 ported: $(READY)  ## compare examples/ported with the published servers, call by call
 	$(BIN)/python -m tests.ported
+
+tasks: $(READY)  ## kill workers and servers in the middle of a thousand tasks
+	$(BIN)/python -m tests.tasks.crash
 
 soak: $(READY)  ## many calls over every wire, by clients that disconnect and abandon sessions
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)

@@ -64,6 +64,7 @@ class TaskService:
         self._runner.use_loop()
         keeper = AnswerKeeper(call.peer)
         peer, call.peer = call.peer, cast("Any", keeper)
+        call.stage = "admit"
         try:
             outcome = await self._admit(call)
         finally:
@@ -130,6 +131,15 @@ class TaskService:
                 await waiter.wait(left)
         finally:
             stop()
+
+    def read(self, id: str, owner: str) -> Task | None:
+        """The task, if it belongs to *owner*; may block."""
+        task = self._store.get(id)
+        return task if task is not None and task.owner == owner else None
+
+    def soon(self, function: Callable[..., None], *args: Any) -> None:
+        """Call a function that reads tasks, in a thread if it may block."""
+        self._runner.soon(function, *args)
 
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """Call *listener* with the id of each task that changes, from any thread.
