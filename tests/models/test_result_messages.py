@@ -212,6 +212,14 @@ def test_gemini_has_the_data_as_it_is_and_failures_under_a_key_of_their_own() ->
     ]
 
 
+def test_gemini_has_a_text_that_looks_like_data_as_a_text() -> None:
+    reply = success('{"a": 1}', {"content": '{"a": 1}'})
+
+    part = to_gemini(TOOLS).message("1", reply, name="t")
+
+    assert part["functionResponse"]["response"] == {"output": '{"a": 1}'}
+
+
 def test_gemini_needs_the_name_of_the_call() -> None:
     with pytest.raises(TypeError, match="name= is missing"):
         to_gemini(TOOLS).message("1", success("a"))
