@@ -9,7 +9,7 @@ CALLS ?= 200000
 SECONDS ?= 300
 CASES ?= 110000
 
-.PHONY: help setup run test conformance clientconformance hygiene check demo bench fuzz attack soak clients apps matrix ported clean
+.PHONY: help setup run test conformance clientconformance hygiene check demo bench fuzz attack soak clients apps matrix ported tasks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,7 +38,7 @@ run: $(READY)  ## serve examples/calculator.py on port 8000
 	$(BIN)/python examples/calculator.py serve --port 8000
 
 test: setup  ## run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) -q
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 conformance: setup  ## run the official MCP suite against examples/conformance.py
 	$(BIN)/python -m tests.mcp.conformance
@@ -75,9 +75,13 @@ apps: setup  ## show a widget in hosts of others, check its types, and make the 
 
 matrix: $(READY)  ## show what a model sees of 15 replies through the frameworks of others; ONLY=NAME for one
 	$(BIN)/python -m tests.matrix $(if $(ONLY),--only "$(ONLY)",--write)
+	$(if $(ONLY),,$(BIN)/python -m tests.matrix.provider_requests)
 
 ported: $(READY)  ## compare examples/ported with the published servers, call by call
 	$(BIN)/python -m tests.ported
+
+tasks: $(READY)  ## kill workers and servers in the middle of a thousand tasks
+	$(BIN)/python -m tests.tasks.crash
 
 soak: $(READY)  ## many calls over every wire, by clients that disconnect and abandon sessions
 	$(BIN)/python -m bench.soak $(CALLS) $(SECONDS)

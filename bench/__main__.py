@@ -19,6 +19,7 @@ from . import (
     sessions,
     sizes,
     startup,
+    tasks,
 )
 from .report import show
 
@@ -37,6 +38,7 @@ PARTS = {
     "features": features.measure,
     "auth": auth.measure,
     "client": client.measure,
+    "tasks": tasks.measure,
 }
 
 

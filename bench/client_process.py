@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-CALLS = 500
+CALLS = 250
 ARGUMENTS = {"x": 7, "y": 3}
 SERVER = ["bench/apps.py", "mcp"]
 
@@ -25,7 +25,7 @@ async def ours(url: str) -> None:
             reply = await server.call("add_inline", ARGUMENTS)
             return reply.data
 
-        await _serve(call, {"result": 10})
+        await _serve(call, 10)
 
 
 async def official(url: str) -> None:

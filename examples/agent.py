@@ -15,6 +15,7 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from answerback import Reply, ToolError, connect, failure
+from answerback.client import ConnectError
 from answerback.models import ModelTools, to_openai
 from stand_in_model import serving  # type: ignore[import-not-found]  # beside this file
 
@@ -68,5 +69,10 @@ def model() -> AbstractContextManager[str]:
 
 
 if __name__ == "__main__":
-    with model() as base_url, connect(sys.argv[2]) as server:
-        print(answer(server, base_url, sys.argv[1]))
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    try:
+        with model() as base_url, connect(sys.argv[2]) as server:
+            print(answer(server, base_url, sys.argv[1]))
+    except (ConnectError, ToolError, OSError) as exc:
+        sys.exit(f"agent: {exc}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +16,14 @@ from typing import IO, Any
 import pytest
 
 from answerback import App
+
+# The tests start hundreds of interpreters, and each is up twice as fast from compiled modules.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
+# A shell starts a background job with SIGINT ignored, and the processes of the tests inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).parent.parent
 EVERYTHING = ROOT / "tests" / "apps" / "everything.py"

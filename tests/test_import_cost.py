@@ -18,19 +18,23 @@ HEAVY = frozenset(
     | {"subprocess", "tempfile", "traceback", "unittest", "urllib.request", "argparse"}
 )
 # Modules that only some apps, or only some calls, need.
-LATER = frozenset(
-    f"answerback.{name}"
-    for name in (
-        *("auth", "authentication", "gates", "widgets"),
-        *("cli.argument_parser", "cli.target", "composition", "dialects.detect", "lifespan"),
-        *("mcp.mcp_request_info", "mcp.signing", "other_frameworks", "records", "request_info"),
-        *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
-        *("tools.tool_schemas", "tools.uri_template", "types.coerce", "types.coerce_union"),
-        *("types.default_check", "types.large_text", "types.lenient", "types.nan_as_null"),
-        *("types.patterns", "types.scalars", "types.schema_renderer", "types.secret_names"),
-        *("types.validator_text", "types.value_builder", "wires.asgi"),
+LATER = (
+    frozenset(
+        f"answerback.{name}"
+        for name in (
+            *("auth", "authentication", "gates", "mcp.task_methods", "tasks", "widgets"),
+            *("cli.argument_parser", "cli.target", "composition", "dialects.detect", "lifespan"),
+            *("mcp.mcp_request_info", "mcp.signing", "other_frameworks", "records", "request_info"),
+            *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
+            *("tools.tool_schemas", "tools.uri_template", "types.coerce", "types.coerce_union"),
+            *("types.default_check", "types.large_text", "types.lenient", "types.nan_as_null"),
+            *("types.patterns", "types.scalars", "types.schema_renderer", "types.secret_names"),
+            *("types.validator_text", "types.value_builder", "wires.asgi"),
+        )
     )
-) | {"base64", "gettext", "http", "ipaddress", "locale", "signal", "struct", "urllib.parse"}
+    | {"base64", "gettext", "http", "ipaddress", "locale", "signal", "struct", "urllib.parse"}
+    | {"sqlite3"}
+)
 SHOW = "import sys; sys.stderr.write(' '.join(sys.modules))"
 
 CALCULATOR = f"""

@@ -48,6 +48,8 @@ INVALID_OUTPUT = "INVALID_OUTPUT"
 INVALID_ARGUMENTS = "INVALID_ARGUMENTS"
 INVALID_JSON = "INVALID_JSON"
 TOOL_NOT_FOUND = "TOOL_NOT_FOUND"
+CHECK_FIRST = "it may have taken effect: check that before you call again"
+"""The hint of a failed call that must not run twice."""
 INPUT_REQUIRED = "INPUT_REQUIRED"
 
 CODES = {

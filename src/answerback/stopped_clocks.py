@@ -38,23 +38,47 @@ def clocks_stopped() -> Iterator[None]:
             clock.go_on()
 
 
-class TimeoutClock:
-    """Stops an `asyncio.Timeout`."""
+@contextmanager
+def stoppable(timeout: Any) -> Iterator[None]:
+    """Let `clocks_stopped` stop a time-out: `async with asyncio.timeout(5) as timeout: …`."""
+    if timeout.when() is None:
+        yield
+        return
+    clock = _TimeoutClock(timeout)
+    before = RUNNING.set((*RUNNING.get(), clock))
+    try:
+        yield
+    finally:
+        RUNNING.reset(before)
+        # A task that was started meanwhile, such as the reader of a connection, keeps the clock.
+        clock.end()
 
-    __slots__ = ("_left", "_open", "_timeout")
+
+class _TimeoutClock:
+    """Stops an `asyncio.Timeout`, until `end`; a task may have the clock for longer."""
+
+    __slots__ = ("_ended", "_left", "_open", "_timeout")
 
     def __init__(self, timeout: Any) -> None:
         self._timeout = timeout
         self._open = 0
         self._left = 0.0
+        self._ended = False
+
+    def end(self) -> None:
+        self._ended = True
 
     def stop(self) -> None:
+        if self._ended:
+            return
         if self._open == 0 and (when := self._timeout.when()) is not None:
             self._left = when - _loop_time()
             self._timeout.reschedule(None)
         self._open += 1
 
     def go_on(self) -> None:
+        if self._ended:
+            return
         self._open -= 1
         # One that has expired cannot be set again.
         if self._open == 0 and not self._timeout.expired():

@@ -1,9 +1,10 @@
 """Tools that accept large arguments of many types, and one quick tool beside them."""
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 import pydantic
+from typing_extensions import TypeAliasType
 
 from answerback import App
 
@@ -48,16 +49,38 @@ class Numbers(pydantic.BaseModel):
     numbers: list[int]
 
 
-class ModelsByName(pydantic.BaseModel):
-    models: dict[str, Model]
-
-
-class ModelTuple(pydantic.BaseModel):
-    models: tuple[Model, ...]
-
-
-class LimitedModels(pydantic.BaseModel):
+class CheckedModels(pydantic.BaseModel):
     models: Annotated[list[Model], pydantic.Field(min_length=1, max_length=10_000_000)]
+
+    @pydantic.model_validator(mode="before")
+    @classmethod
+    def _before(cls, value: Any) -> Any:
+        return value
+
+    @pydantic.model_validator(mode="after")
+    def _after(self) -> "CheckedModels":
+        return self
+
+
+class EitherModels(pydantic.BaseModel):
+    models: list[Model] | dict[str, Model] | None
+
+
+class ModelPair(pydantic.BaseModel):
+    pair: tuple[int, tuple[Model, ...]]
+
+
+class ClosedModel(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    a: int = 0
+
+
+Data = TypeAliasType("Data", "int | list[Data] | dict[str, Data]")
+
+
+class DataModel(pydantic.BaseModel):
+    data: Data
 
 
 class ModelTables(pydantic.BaseModel):
@@ -155,18 +178,28 @@ def number_model(x: Numbers) -> int:
 
 
 @app.tool
-def models_by_name(x: ModelsByName) -> int:
+def checked_models(x: CheckedModels) -> int:
     return len(x.models)
 
 
 @app.tool
-def model_tuple(x: ModelTuple) -> int:
-    return len(x.models)
+def either_models(x: EitherModels) -> int:
+    return 1
 
 
 @app.tool
-def limited_models(x: LimitedModels) -> int:
-    return len(x.models)
+def model_pair(x: ModelPair) -> int:
+    return len(x.pair[1])
+
+
+@app.tool
+def closed_model(x: ClosedModel) -> int:
+    return x.a
+
+
+@app.tool
+def data_model(x: DataModel) -> int:
+    return 1
 
 
 @app.tool

@@ -1,5 +1,6 @@
 // A real identity provider on loopback: oidc-provider with resource indicators, dynamic client
-// registration and JWT access tokens. Every visitor is logged in as alice and consents.
+// registration and JWT access tokens. Every visitor is logged in as alice and consents, except those
+// who send the header x-refuse. The tokens of clients named "short" end after a second.
 // Usage: identity_provider.mjs; it prints its address, and ends with its stdin.
 import { createServer } from 'node:http';
 import Provider from 'oidc-provider';
@@ -24,7 +25,7 @@ const provider = new Provider(issuer, {
       getResourceServerInfo: (ctx, resource) => ({
         scope: 'accounts:read accounts:write',
         audience: resource,
-        accessTokenTTL: 600,
+        accessTokenTTL: ctx.oidc.client?.clientName === 'short' ? 1 : 600,
         accessTokenFormat: 'jwt',
         jwt: { sign: { alg: 'RS256' } },
       }),
@@ -58,9 +59,11 @@ server.on('request', async (request, response) => {
   if (request.method === 'POST' && request.url === '/reg') await registration(request);
   if (!request.url.startsWith('/interaction/')) return answer(request, response);
   const details = await provider.interactionDetails(request, response);
-  const result = details.prompt.name === 'login'
-    ? { login: { accountId: 'alice' } }
-    : await consent(details);
+  const result = request.headers['x-refuse']
+    ? { error: 'access_denied' }
+    : details.prompt.name === 'login'
+      ? { login: { accountId: 'alice' } }
+      : await consent(details);
   await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true });
 });
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -28,12 +29,12 @@ REDIRECT = "http://127.0.0.1:9/callback"
 BOUND = 60
 
 
-@pytest.fixture(scope="module")
-def accounts_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+@contextmanager
+def accounts_served(home: Path) -> Iterator[str]:
     """The address of an app behind a real identity provider."""
     provider = subprocess.Popen(
         node_command(HERE / "identity_provider.mjs"),
-        env=node_environment(tmp_path_factory.mktemp("home")),
+        env=node_environment(home),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -55,6 +56,13 @@ def accounts_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         app.terminate()
         app.communicate(timeout=20)
         provider.communicate(timeout=20)
+
+
+@pytest.fixture(scope="module")
+def accounts_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of an app behind a real identity provider."""
+    with accounts_served(tmp_path_factory.mktemp("home")) as url:
+        yield url
 
 
 def _free_port() -> int:

@@ -217,6 +217,8 @@ def slow_call(version: str) -> tuple[dict[str, str], Any]:
 def test_an_open_stream_ends_when_its_token_expires(issuer: Issuer, kind: str) -> None:
     app, cancelled = streaming_app(issuer)
     asgi = app.asgi()
+    # The first token takes long: modules are loaded and the keys of the issuer are fetched.
+    assert session_in(asgi, issuer.token())
     token = issuer.token(exp=time.time() + 0.7)
     headers: dict[str, str] = {}
     body: Any = None

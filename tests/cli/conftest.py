@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import pytest
+from tests.forked import run as run_forked
 
 TOOLS = '''
 import os, subprocess, sys
@@ -161,14 +162,8 @@ def answerback(tmp_path: Path) -> Run:
     """Runs `answerback ARGUMENTS` in the folder of the tools, with pipes for its streams."""
 
     def run(*arguments: str, stdin: bytes = b"", **environ: str) -> Done:
-        result = subprocess.run(
-            [sys.executable, "-m", "answerback", *arguments],
-            input=stdin,
-            capture_output=True,
-            cwd=tmp_path,
-            env=os.environ | environ,
-            timeout=20,
-            check=False,
+        result = run_forked(
+            ["-m", "answerback", *arguments], input=stdin, cwd=tmp_path, env=os.environ | environ
         )
         return Done(result.stdout.decode(), result.stderr.decode(), result.returncode)
 

@@ -50,7 +50,10 @@ def interrupted(folder: Path, source: str, *arguments: str) -> tuple[int, str]:
         assert process.stderr is not None
         process.stderr.readline()
         process.send_signal(signal.SIGINT)
-        rest = process.communicate(timeout=20)[1]
+        try:
+            rest = process.communicate(timeout=20)[1]
+        finally:
+            process.kill()
     return process.returncode, rest
 
 

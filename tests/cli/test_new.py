@@ -16,10 +16,13 @@ Run = Callable[..., Any]
 def run_python(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     # The package under test, which need not be the one that is installed.
     sources = [str(folder / "src"), str(Path(package.__file__).parent.parent)]
+    environ = {"PYTHONPATH": os.pathsep.join(sources)}
+    # pytest loads our plugin and none of the others that are installed, which take a second.
+    environ |= {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "answerback.testing"}
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sources)},
+        env=os.environ | environ,
         capture_output=True,
         text=True,
         timeout=60,

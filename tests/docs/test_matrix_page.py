@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,25 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "matrix.md"
 
 
 def test_the_table_has_each_framework_and_each_reply() -> None:
-    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("|")]
+    table = PAGE.read_text().partition("## What an author can do")[0]
+    lines = [line for line in table.splitlines() if line.startswith("|")]
 
     frameworks = [cell.strip() for cell in lines[0].strip("|").split("|")][1:]
     assert frameworks == [each.name for each in read_frameworks()]
     assert [line.split("|")[1].strip() for line in lines[2:]] == [case.about for case in CASES]
     assert len(CASES) == 15
+
+
+def test_each_loss_in_the_table_has_something_that_an_author_can_do() -> None:
+    table, _, advice = PAGE.read_text().partition("## What an author can do")
+    rows = [line.strip("|").split("|")[1:] for line in table.splitlines() if line.startswith("| ")]
+    cells = [cell.strip() for row in rows[1:] for cell in row]
+    losses = {loss for cell in cells for loss in re.split(r", | / ", cell)} - {"all"}
+
+    advised = {line.strip("|").split("|")[0].strip() for line in advice.splitlines() if "|" in line}
+
+    assert losses
+    assert losses <= advised
 
 
 CASE = Case("t", "a case", {"text": "grey", "data": "humidity"}, never="secret")

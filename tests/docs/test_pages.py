@@ -96,6 +96,9 @@ class Shell:
         self._address = SHOWN
         here = os.path.dirname(sys.executable)
         self._environ = os.environ | {"PATH": f"{here}{os.pathsep}{os.environ['PATH']}"}
+        # pytest loads our plugin and none of the others that are installed, which take a second.
+        self._environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        self._environ["PYTEST_PLUGINS"] = "answerback.testing"
         shutil.copytree(ROOT / "examples", folder / "examples")
         (folder / ".venv").symlink_to(sys.prefix)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -124,8 +125,17 @@ def test_the_plugin_takes_no_fixture_name_of_another_plugin(tmp_path: Path) -> N
     (tmp_path / "others.py").write_text(OTHERS)
     (tmp_path / "test_suite.py").write_text(USES_OTHERS)
     plain = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "others"]
+    # Our plugin and none of the others that are installed, which take a second to load.
+    environ = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "answerback.testing"}
 
-    done = subprocess.run([*plain, "."], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [*plain, "."],
+        cwd=tmp_path,
+        env=os.environ | environ,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
     assert "1 passed" in done.stdout
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from copy import deepcopy
+from time import process_time
 from types import SimpleNamespace
 from typing import Any
 
@@ -164,6 +166,63 @@ def test_any_arguments_of_a_strict_tool_come_back_equal(
     assert sent == before
 
 
+ODD_NAMES = ["a b", "a/b", "a_b", "x-y", "9", "žluť", "$ref", "q" * 70]
+
+
+@st.composite
+def with_odd_names(draw: st.DrawFn) -> dict[str, Any]:
+    """An object with property names that providers refuse, also in its inner objects."""
+    inner = of({name: {"type": "integer"} for name in draw(st.sets(st.sampled_from(ODD_NAMES)))})
+    kinds: dict[str, Any] = {"text": {"type": "string"}, "inner": inner, "list": inner}
+    kinds["list"] = {"type": "array", "items": inner}
+    names = draw(st.lists(st.sampled_from(ODD_NAMES), unique=True, max_size=4))
+    properties = {name: kinds[draw(st.sampled_from(sorted(kinds)))] for name in names}
+    return of(properties, *(name for name in names if draw(st.booleans())))
+
+
+def renamed(value: Any, schema: dict[str, Any], converted: dict[str, Any]) -> Any:
+    """The value as a model writes it: under the names of the converted schema, in their order."""
+    if isinstance(value, list):
+        inner = converted["items"]
+        return [renamed(each, schema["items"], inner) for each in value]
+    if not isinstance(value, dict):
+        return value
+    names = dict(zip(schema["properties"], converted["properties"], strict=True))
+    return {
+        names[name]: renamed(each, schema["properties"][name], converted["properties"][names[name]])
+        for name, each in value.items()
+    }
+
+
+@pytest.mark.parametrize("convert", [to_gemini, lambda tools: to_anthropic(tools, strict=True)])
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data(), schema=with_odd_names())
+def test_arguments_come_back_under_the_names_of_the_tool(
+    convert: Any, data: st.DataObject, schema: dict[str, Any]
+) -> None:
+    kit = convert([{"name": "t", "inputSchema": schema}])
+    converted = kit.tools[0].get("input_schema") or kit.tools[0]["parametersJsonSchema"]
+    wanted = data.draw(values(schema))
+    sent = renamed(wanted, schema, converted)
+
+    assert is_valid(sent, converted)
+    assert kit.arguments("t", sent) == wanted
+
+
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(st.lists(st.text(max_size=80), unique=True, max_size=8))
+def test_any_names_of_tools_are_mapped_there_and_back(names: list[str]) -> None:
+    tools = [{"name": name, "inputSchema": {}} for name in names]
+
+    for kit, pattern in (
+        (to_openai(tools), r"[a-zA-Z0-9_-]{1,64}"),
+        (to_gemini(tools), r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
+    ):
+        sent = [(each.get("function") or each)["name"] for each in kit.tools]
+        assert [kit.name_of(name) for name in sent] == names
+        assert all(re.fullmatch(pattern, name) for name in sent)
+
+
 @pytest.mark.parametrize(
     ("schema", "sent", "wanted"),
     [
@@ -204,6 +263,50 @@ def test_nulls_are_removed_at_each_level_of_a_recursive_value() -> None:
     decoded = kit.arguments("t", {"list": {"value": 1, "next": {"value": 2, "next": None}}})
 
     assert decoded == {"list": {"value": 1, "next": {"value": 2}}}
+
+
+def kit_of_nested_alternatives() -> ModelTools:
+    branches = [
+        of({"tag": {"const": tag}, "one": NODE_REF, "note": {"type": "string"}}, "tag")
+        for tag in "abc"
+    ]
+    schema = of({"x": NODE_REF}, "x") | {"$defs": {"Node": {"anyOf": branches}}}
+    return kit_of(schema)
+
+
+NODE_REF = {"$ref": "#/$defs/Node"}
+
+
+def nested_value(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {"tag": "c", "one": None, "note": None}
+    for _ in range(levels):
+        value = {"tag": "c", "one": value, "note": None}
+    return value
+
+
+def test_alternatives_that_contain_themselves_are_decoded_in_bounded_time() -> None:
+    kit = kit_of_nested_alternatives()
+    before = process_time()
+
+    decoded = kit.arguments("t", {"x": nested_value(40)})
+
+    assert process_time() - before < 2
+    assert "note" not in decoded["x"]["one"]["one"]
+
+
+def test_arguments_that_are_nested_too_deeply_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="nested too deeply"):
+        kit_of_nested_alternatives().arguments("t", {"x": nested_value(500)})
+
+
+def test_the_hint_about_an_unknown_name_is_not_as_long_as_the_list_of_tools() -> None:
+    kit = to_openai([{"name": f"tool{number}", "inputSchema": {}} for number in range(1000)])
+
+    with pytest.raises(NotFound) as refused:
+        kit.name_of("x" * 100_000)
+
+    assert str(refused.value.hint).endswith("and 950 others")
+    assert len(refused.value.message) < 200
 
 
 def test_a_key_twice_in_a_list_of_pairs_is_refused() -> None:

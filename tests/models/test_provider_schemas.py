@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import pytest
@@ -242,6 +243,68 @@ def test_the_optional_properties_of_all_strict_tools_are_counted_together() -> N
     assert [each.strict for each in reports] == [True, True, False]
 
 
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        schema = of({"x": schema}, "x", additionalProperties=False)
+    return schema
+
+
+def with_enum(count: int, length: int) -> dict[str, Any]:
+    values = [f"{number:0{length}}" for number in range(count)]
+    return of({"e": {"type": "string", "enum": values}}, "e")
+
+
+def with_properties(count: int, length: int = 1) -> dict[str, Any]:
+    names = [f"p{number:0{length}}" for number in range(count)]
+    return of({name: {"type": "string"} for name in names}, *names)
+
+
+@pytest.mark.parametrize(
+    ("within", "beyond", "reason"),
+    [
+        (nested(10), nested(11), "11 levels of objects in a schema, and the provider takes 10"),
+        (
+            with_properties(5000),
+            with_properties(5001),
+            "5001 properties in a schema, and the provider takes 5000",
+        ),
+        (
+            with_enum(1000, 4),
+            with_enum(1001, 4),
+            "1001 values of enums in a schema, and the provider takes 1000",
+        ),
+        (
+            with_enum(250, 61),
+            with_enum(251, 60),
+            "15060 characters in a large enum, and the provider takes 15000",
+        ),
+        (
+            with_properties(100, 1198),
+            with_properties(100, 1200),
+            "120100 characters of names and values in a schema, and the provider takes 120000",
+        ),
+    ],
+)
+def test_a_schema_is_strict_up_to_the_published_limits_of_openai(
+    within: dict[str, Any], beyond: dict[str, Any], reason: str
+) -> None:
+    assert strict_report(within).strict
+    assert strict_report(beyond).reason == reason
+
+
+def test_the_unions_of_all_strict_tools_are_counted_together() -> None:
+    union = {"anyOf": [{"type": "string"}, {"type": "integer"}]}
+    eight = of(dict.fromkeys("abcdefgh", union), *"abcdefgh")
+
+    reports = to_anthropic([tool(eight, name) for name in "xyz"], strict=True).report.tools
+
+    assert [each.strict for each in reports] == [True, True, False]
+    assert reports[2].reason == (
+        "24 properties with a union of types in all strict tools, and the provider takes 16"
+    )
+
+
 def test_a_deep_schema_is_not_strict() -> None:
     schema: dict[str, Any] = {"type": "string"}
     for _ in range(11):
@@ -256,6 +319,20 @@ def test_too_many_tools_for_a_request_are_a_warning() -> None:
     kit = to_openai([tool(of({}), f"tool{number}") for number in range(129)])
 
     assert kit.report.warnings == ("129 tools, and the provider takes 128 in a request",)
+
+
+def test_a_long_description_is_a_warning_and_is_not_cut() -> None:
+    long, short = ({**tool(of({}), name), "description": "d" * size} for name, size in LENGTHS)
+
+    kit = to_openai([long, short])
+
+    assert kit.report.warnings == (
+        "'long' has a description of 1025 characters, and some models refuse more than 1024",
+    )
+    assert kit.tools[0]["function"]["description"] == long["description"]
+
+
+LENGTHS = (("long", 1025), ("short", 1024))
 
 
 def test_responses_says_of_each_tool_whether_it_is_strict() -> None:
@@ -278,22 +355,78 @@ WIDE: dict[str, Any] = {
     for at in range(30)
 } | {"D30": {"type": "string"}}
 SELF = {"N": {"type": "object", "anyOf": [{"$ref": "#/$defs/N"}, of({"a": {"type": "string"}})]}}
+CHAIN = {f"D{at}": of({"n": {"$ref": f"#/$defs/D{at + 1}"}}) for at in range(3000)}
 HOSTILE = {
     "a definition that is itself": of({"x": {"$ref": "#/$defs/B"}}, "x", **{"$defs": LOOP}),
     "a definition that doubles with each level": of(
         {"x": {"$ref": "#/$defs/D0"}}, "x", **{"$defs": WIDE}
     ),
     "alternatives that contain themselves": of({"x": {"$ref": "#/$defs/N"}}, **{"$defs": SELF}),
+    "definitions in a long chain": of({"x": {"$ref": "#/$defs/D0"}}, **{"$defs": CHAIN}),
+    "a reference to the whole in each property": of({f"p{at}": {"$ref": "#"} for at in range(900)}),
+    "schemas nested very deeply": nested(900),
+    "a large enum": of({"e": {"enum": [f"value {at}" for at in range(50_000)]}}),
     "a definition that refers to nowhere": of(
         {"x": {"$ref": "#/$defs/M"}}, **{"$defs": {"M": of({"y": {"$ref": "#/$defs/Gone"}})}}
     ),
 }
 
 
+def test_ten_thousand_tools_are_converted_in_bounded_time() -> None:
+    before = process_time()
+
+    kit = to_openai([tool({}, f"tool/{number}") for number in range(10_000)])
+
+    assert process_time() - before < 5
+    assert len(kit.tools) == 10_000
+
+
+MALFORMED: dict[str, Any] = {
+    "type": 5,
+    "properties": {
+        "a": "string",
+        "b": {"type": {"no": "type"}, "enum": "abc", "minItems": "two"},
+        "c": {"anyOf": [True, 7, "x"], "allOf": "all", "required": 3},
+        "d": {"$ref": ["#"], "items": None, "properties": [1], "format": {}},
+        "e": {"$ref": "#/required"},
+        "f": {"default": "\ud800", "pattern": 7, "description": ["no", "text"]},
+        "g": {"$ref": "#/x-own/inner"},
+    },
+    "required": [{}, "a"],
+    "x-own": {"inner": {"allOf": [5], "type": [[]]}},
+}
+
+
+@every_conversion
+def test_one_malformed_tool_does_not_stop_the_others(how: str) -> None:
+    good = tool(of({"x": {"type": "integer"}}, "x"), "good")
+
+    kit = CONVERSIONS[how]([tool(MALFORMED, "bad"), good])
+
+    assert faults(kit) == []
+    assert len(kit.tools) == 2
+    assert kit.arguments("good", {"x": 1}) == {"x": 1}
+    assert any("malformed" in change for change in kit.report.tools[0].changes)
+
+
+def test_a_remote_reference_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Any] = []
+    monkeypatch.setattr("socket.socket.connect", lambda *given: opened.append(given))
+    schema = of({"x": {"$ref": "http://127.0.0.1:9/x.json"}, "y": {"$ref": "file:///etc/passwd"}})
+
+    kits = [convert([tool(schema)]) for convert in CONVERSIONS.values()]
+
+    assert [faults(kit) for kit in kits] == [[]] * len(kits)
+    assert opened == []
+
+
 @every_conversion
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_hostile_schema_is_converted_in_bounded_time(case: str, how: str) -> None:
+    before = process_time()
+
     kit = CONVERSIONS[how]([tool(HOSTILE[case])])
 
+    assert process_time() - before < 5
     assert faults(kit) == []
     assert kit.arguments("t", {"x": {"a": {}}}) == {"x": {"a": {}}}

@@ -113,6 +113,46 @@ def test_a_tool_with_a_limit_lists_429_and_one_with_a_breaker_503() -> None:
     assert "429" not in plain
 
 
+def slow_app() -> App:
+    app = App("app")
+
+    async def wait() -> int:
+        await asyncio.Event().wait()
+        return 1
+
+    app.tool(name="pay", timeout=0.01)(wait)
+    app.tool(name="fetch", timeout=0.01, read_only=True)(wait)
+    return app
+
+
+CHECK_FIRST = "it may have taken effect: check that before you call again"
+REPORT = "it is an error of the server: report the reference to those who run it"
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("add", REPORT),
+        ("wrong", REPORT),
+        ("limited", "try again in 60 seconds"),
+        ("broken", "try again in 30 seconds"),
+        ("pay", CHECK_FIRST),
+        ("fetch", "try again later, or ask for less"),
+    ],
+)
+def test_an_error_of_the_server_says_what_to_do_next(name: str, hint: str) -> None:
+    app = slow_app() if name in ("pay", "fetch") else failing_app()
+    arguments = {"x": 1} if name == "add" else {}
+    logging.disable()
+
+    replies = [asyncio.run(app.call(name, **arguments)) for _ in range(2)]
+    logging.disable(logging.NOTSET)
+
+    error = replies[1].error
+    assert error is not None
+    assert error.hint == hint
+
+
 def test_the_seconds_of_an_authors_error_are_sent_among_its_details() -> None:
     class Busy(Unavailable):
         retry_after = 12

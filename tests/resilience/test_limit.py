@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import httpx
 import pytest
 from tests.resilience.manual_clock import ManualClock
 
@@ -199,3 +200,40 @@ def test_a_rate_lets_its_number_of_calls_through_at_once(
 
     with pytest.raises(RateLimited):
         limit.enter(None)
+
+
+async def statuses_from(addresses: list[str]) -> list[int]:
+    app = app_with(Limit("1/min", per="address", clock=ManualClock()))
+    found = []
+    for address in addresses:
+        transport = httpx.ASGITransport(app.asgi(), client=(address, 1))
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            found.append((await client.post("/functions/add", json={"x": 1})).status_code)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("addresses", "statuses"),
+    [
+        (["10.0.0.1", "10.0.0.2", "10.0.0.1"], [200, 200, 429]),
+        (["2001:db8::1", "2001:db8::2", "2001:db8:0:1::1"], [200, 429, 200]),
+        (["::ffff:10.0.0.1", "::ffff:10.0.0.2", "10.0.0.1"], [200, 200, 429]),
+        (["fe80::1%eth0", "fe80::2%eth0"], [200, 200]),
+    ],
+)
+def test_the_addresses_of_one_ipv6_network_count_together(
+    addresses: list[str], statuses: list[int]
+) -> None:
+    """A subscriber has 2**64 addresses, and could use each of them once."""
+    found = asyncio.run(statuses_from(addresses))
+
+    assert found == statuses
+
+
+def test_clients_of_two_issuers_with_the_same_id_are_counted_apart() -> None:
+    app = app_with(Limit("1/min", per="client", clock=ManualClock()))
+    users = [User(subject="ann", issuer=issuer, client="cli") for issuer in ("one", "two", "one")]
+
+    codes = [code_of(call(app, ctx=TestContext(user=user))) for user in users]
+
+    assert codes == ["", "", "RATE_LIMITED"]

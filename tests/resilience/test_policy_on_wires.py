@@ -283,6 +283,26 @@ def test_records_have_the_attempts_and_the_state_of_the_breaker() -> None:
     assert [(each.attempts, each.breaker) for each in events] == [(3, "open"), (0, "open"), (0, "")]
 
 
+def test_the_record_of_the_call_that_opens_a_breaker_says_so_and_has_the_reference() -> None:
+    sink = MemorySink()
+    records = Records(sink)
+    app = App("app", records=records)
+    clock = ManualClock()
+
+    @app.tool(breaker=Breaker("trips", failures=2, clock=clock))
+    def work() -> str:
+        raise ConnectionResetError
+
+    replies = [asyncio.run(app.call("work")) for _ in range(3)]
+    records.flush()
+
+    events = [entry.event for entry in sink.entries if entry.event.is_reply]
+    assert [each.opened for each in events] == [False, True, False]
+    assert replies[1].error is not None
+    assert events[1].code == "UNAVAILABLE"
+    assert events[1].reference == replies[1].error.details["reference"]
+
+
 def test_the_log_record_of_a_failure_has_the_whole_story(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

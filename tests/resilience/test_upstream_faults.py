@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from answerback import App, Reply
-from answerback.resilience import Breaker, Retry
+from answerback.resilience import Breaker, Limit, Retry
 
 SCRIPT = Path(__file__).with_name("upstream.py")
 
@@ -211,6 +211,66 @@ def test_an_answer_without_an_end_is_left_after_the_time_out(upstream: Upstream)
     assert reply.error is not None
     assert reply.error.code == "TIMED_OUT"
     assert 0.5 <= seconds < 0.55
+
+
+def test_an_answer_that_drips_is_left_after_the_time_out(upstream: Upstream) -> None:
+    app = app_for(upstream, timeout=0.5)
+
+    reply, seconds, _ = timed_call(app, "/drips", most=0.55)
+
+    assert reply.error is not None
+    assert reply.error.code == "TIMED_OUT"
+    assert 0.5 <= seconds < 0.55
+
+
+@pytest.mark.parametrize("name", ["fetch", "fetch_plainly"])
+@pytest.mark.parametrize(("options", "requests"), [({"idempotent": True}, 2), ({}, 1)])
+def test_a_connection_that_is_closed_in_one_direction_is_asked_again_if_that_is_safe(
+    upstream: Upstream, name: str, options: dict[str, Any], requests: int
+) -> None:
+    app = app_for(upstream, retry=Retry(wait=soon), **options)
+    path = f"/shuts-{name}-{requests}"
+
+    reply = call(app, path, name)
+
+    assert reply.ok is (requests == 2)
+    assert upstream.requests(path) == requests
+
+
+@pytest.mark.parametrize("name", ["fetch", "fetch_plainly"])
+def test_a_request_that_was_refused_until_a_date_is_sent_again_by_every_tool(
+    upstream: Upstream, name: str
+) -> None:
+    app = app_for(upstream, retry=Retry(wait=soon))
+
+    reply = call(app, f"/later-{name}", name)
+
+    assert reply.data is True
+    assert upstream.requests(f"/later-{name}") == 2
+
+
+async def call_together(app: App, paths: list[str]) -> list[Reply[Any]]:
+    return await asyncio.gather(*(app.call("fetch_plainly", path=path) for path in paths))
+
+
+def test_of_many_calls_at_once_none_is_lost_and_none_is_doubled(upstream: Upstream) -> None:
+    limit = Limit("100/s", concurrent=30)
+    breaker = Breaker("many calls", failures=100)
+    retry = Retry(attempts=3, wait=soon)
+    repeated = app_for(upstream, retry=retry, breaker=breaker, limit=limit, idempotent=True)
+    once = app_for(upstream, retry=retry, breaker=breaker, limit=limit)
+    paths = [f"/flaky-{number}" for number in range(40)]
+    lost = [f"/half-{number}" for number in range(20)]
+
+    replies = asyncio.run(call_together(repeated, paths))
+    failed = asyncio.run(call_together(once, lost))
+
+    codes = [each.error.code if each.error else "" for each in replies]
+    assert (codes.count(""), codes.count("RATE_LIMITED")) == (30, 10)
+    sent = [upstream.requests(path) for path in paths]
+    assert sent == [0 if code else 2 for code in codes]
+    assert {each.error.code for each in failed if each.error} == {"UNAVAILABLE"}
+    assert [upstream.requests(path) for path in lost] == [1] * 20
 
 
 def test_an_upstream_that_only_fails_is_no_longer_asked(upstream: Upstream) -> None:

@@ -6,8 +6,10 @@ Each request is appended to the file that is its argument, so that the count out
 from __future__ import annotations
 
 import os
+import socket
 import sys
 import time
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -47,6 +49,37 @@ class Handler(BaseHTTPRequestHandler):
     def half(self, count: int) -> None:
         """The first answer is shorter than announced."""
         self.answer(200, missing=100 if count == 1 else 0)
+
+    def flaky(self, count: int) -> None:
+        """One failure, then an answer."""
+        self.answer(200 if count > 1 else 503)
+
+    def later(self, count: int) -> None:
+        """The first request is refused until a date, which is over."""
+        if count > 1:
+            return self.answer(200)
+        self.send_response(429)
+        self.send_header("Retry-After", formatdate(time.time() - 5, usegmt=True))
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+        return None
+
+    def shuts(self, count: int) -> None:
+        """The first connection is closed without an answer, in the direction to the client."""
+        if count == 1:
+            self.connection.shutdown(socket.SHUT_WR)
+            self.close_connection = True
+        else:
+            self.answer(200)
+
+    def drips(self, count: int) -> None:
+        """One byte of the answer every 20 milliseconds, without an end."""
+        self.send_response(200)
+        self.end_headers()
+        end = time.monotonic() + 5
+        while time.monotonic() < end:
+            self.wfile.write(b" ")
+            time.sleep(0.02)
 
     def floods(self, count: int) -> None:
         """An answer without an end."""

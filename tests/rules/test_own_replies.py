@@ -120,22 +120,22 @@ def test_each_finding_is_reported_once_with_a_pointer_into_the_recorded_reply(
     assert [pointer for _, pointer in found if pointer not in recorded] == []
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
 @bounded
 @given(cases())
-def test_a_written_reply_breaks_no_rule_about_shape(dialect: Dialect, case: Case) -> None:
+def test_a_written_reply_breaks_no_rule_about_shape(case: Case) -> None:
     """So the check of a `Reply` may skip the rules about shape."""
-    written = case.write(dialect)
-    if not written.media_type.endswith("json"):
-        return
-    version = case.version if dialect == "mcp" else None
-    dialect = "rest" if dialect == "problem" and case.reply.ok else dialect
+    for dialect in DIALECTS:
+        written = case.write(dialect)
+        if not written.media_type.endswith("json"):
+            continue
+        version = case.version if dialect == "mcp" else None
+        read_as: Dialect = "rest" if dialect == "problem" and case.reply.ok else dialect
 
-    found = rules_in(validate(written.body, dialect, version=version))
+        found = rules_in(validate(written.body, read_as, version=version))
 
-    # These depend on the data: it is {"error": …}, or it is not an object and the shape is bare.
-    about_data = {"AB119", "AB110"}
-    assert {rule for rule in found if rule.startswith("AB1")} <= about_data
+        # These depend on the data: it is {"error": …}, or no object although the shape is bare.
+        about_data = {"AB119", "AB110"}
+        assert {rule for rule in found if rule.startswith("AB1")} <= about_data
 
 
 @pytest.mark.parametrize(

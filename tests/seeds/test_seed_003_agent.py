@@ -1,4 +1,4 @@
-"""Seed 003, server and agent together: its own code on one side, `connect` and `read` on the other."""
+"""Seed 003, server and agent together: its code on one side, `connect` and `read` on the other."""
 
 from __future__ import annotations
 

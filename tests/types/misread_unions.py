@@ -75,8 +75,8 @@ def in_a_dict(union: Any) -> tuple[Any, Callable[[Any], Any]]:
 PLACES = {each.__name__: each for each in (by_itself, in_a_dataclass, in_a_list, in_a_dict)}
 
 
-async def is_accepted(annotation: Any, value: Any) -> bool:
-    """Return whether a tool accepts *value* as its argument."""
+async def is_accepted(annotation: Any, values: list[Any]) -> list[bool]:
+    """Return for each of the values whether a tool accepts it as its argument."""
 
     def take(value: Any) -> None:
         return
@@ -84,19 +84,20 @@ async def is_accepted(annotation: Any, value: Any) -> bool:
     take.__annotations__ = {"value": annotation, "return": None}
     app = App("unions")
     app.add_tool(take)
-    return (await app.call("take", value=value)).ok
+    return [(await app.call("take", value=value)).ok for value in values]
 
 
-async def is_returned(annotation: Any, value: Any) -> bool:
-    """Return whether a tool may return *value*."""
+async def is_returned(annotation: Any, values: list[Any]) -> list[bool]:
+    """Return for each of the values whether a tool may return it."""
+    returned = iter(values)
 
     def give() -> Any:
-        return value
+        return next(returned)
 
     give.__annotations__ = {"return": annotation}
     app = App("unions")
     app.add_tool(give)
-    return (await app.call("give")).ok
+    return [(await app.call("give")).ok for _ in values]
 
 
 WAYS = {each.__name__: each for each in (is_accepted, is_returned)}
@@ -105,7 +106,7 @@ WAYS = {each.__name__: each for each in (is_accepted, is_returned)}
 async def main(place: str, way: str) -> None:
     for union, values in UNIONS:
         annotation, put = PLACES[place](union)
-        outcomes = [await WAYS[way](annotation, put(value)) for value in values]
+        outcomes = await WAYS[way](annotation, [put(value) for value in values])
         sys.stdout.write(json.dumps([str(union), outcomes]) + "\n")
         sys.stdout.flush()
 

@@ -95,8 +95,9 @@ def unions() -> Iterator[tuple[str, Any]]:
 def use(union: Any) -> None:
     """Decode and encode values of the union, in each place."""
     for annotate, put in PLACES:
-        arguments = Arguments([Parameter(name="x", annotation=annotate(union))])
-        output = Output(annotate(union))
+        annotation = annotate(union)
+        arguments = Arguments([Parameter(name="x", annotation=annotation)])
+        output = Output(annotation)
         for value in map(put, VALUES):
             try:
                 output.encode(arguments.decode(msgspec.json.encode({"x": value}))["x"])

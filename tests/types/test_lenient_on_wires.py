@@ -6,8 +6,6 @@ import asyncio
 import dataclasses
 import json
 import os
-import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -18,6 +16,7 @@ from typing import Any, Protocol
 import pytest
 from tests.apps.lenient import app, strict
 from tests.conftest import serving
+from tests.forked import run as run_forked
 from tests.mcp.recording_client import over_http, over_stdio
 
 from answerback import App
@@ -100,16 +99,16 @@ def _over_cgi(tool: str, value: Any) -> str:
         "CONTENT_TYPE": "application/json",
         "CONTENT_LENGTH": str(len(body)),
     }
-    command = [sys.executable, str(TARGET), "cgi"]
     env = {**os.environ, **request}
-    done = subprocess.run(command, input=body, env=env, capture_output=True, timeout=20, check=True)
+    done = run_forked([str(TARGET), "cgi"], input=body, env=env, loaded="pydantic")
+    done.check_returncode()
     head, _, answer = done.stdout.partition(b"\r\n\r\n")
     return str(json.loads(answer)["result"]) if b"X-Error-Code" not in head else REFUSED
 
 
 def _on_the_command_line(tool: str, value: Any) -> str:
-    command = [sys.executable, str(TARGET), "call", tool, "--json", json.dumps({"value": value})]
-    done = subprocess.run(command, capture_output=True, timeout=20, check=False)
+    command = [str(TARGET), "call", tool, "--json", json.dumps({"value": value})]
+    done = run_forked(command, loaded="pydantic")
     if done.returncode == 0:
         return str(json.loads(done.stdout)["result"])
     return str(json.loads(done.stderr)["code"])

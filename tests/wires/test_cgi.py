@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.forked import run as run_forked
 
 ROOT = Path(__file__).parents[2]
 ALIGNED = ROOT / "examples" / "aligned.py"
@@ -107,15 +108,7 @@ def request(
     variables = {"REQUEST_METHOD": method, "GATEWAY_INTERFACE": "CGI/1.1"}
     variables |= {} if path is None else {"PATH_INFO": path}
     variables |= {"CONTENT_LENGTH": str(len(body))} if body else {}
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
-    result = subprocess.run(
-        [sys.executable, file, "cgi"],
-        input=body,
-        capture_output=True,
-        env=clean | variables | environ,
-        timeout=20,
-        check=False,
-    )
+    result = run_forked([str(file), "cgi"], input=body, env=os.environ | variables | environ)
     return parse(result.stdout, result.stderr.decode(), result.returncode)
 
 
@@ -305,13 +298,25 @@ def test_the_body_of_a_refused_request_is_read(
     assert len(response.body) == int(response.headers["Content-Length"])
 
 
+# Runs a program that waits for the next bytes of a refused body for 0.2 seconds instead of 5.
+IMPATIENT = """
+import runpy, sys
+from answerback.wires import cgi
+
+assert cgi._DISCARD_TIMEOUT == 5
+cgi._DISCARD_TIMEOUT = 0.2
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
 def test_a_refusal_is_sent_though_the_body_does_not_arrive() -> None:
     environ = os.environ | {
         "REQUEST_METHOD": "PUT",
         "PATH_INFO": "/Add",
         "CONTENT_LENGTH": "15",
     }
-    command = [sys.executable, str(ALIGNED), "cgi"]
+    command = [sys.executable, "-c", IMPATIENT, str(ALIGNED), "cgi"]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environ) as process:
         assert process.stdout is not None

@@ -6,8 +6,6 @@ import asyncio
 import json
 import os
 import re
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -17,6 +15,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.conftest import Server, serving
+from tests.forked import run as run_forked
 from tests.mcp.recording_client import Client, over_http, over_stdio
 
 from answerback import App, Reply
@@ -111,23 +110,16 @@ def over_cgi(app: App, _: str, name: str, arguments: dict[str, Any]) -> Sent:
         "CONTENT_LENGTH": str(len(body)),
         "HTTP_ACCEPT": ENVELOPE,
     }
-    done = subprocess.run(
-        [sys.executable, str(EVERYTHING), "cgi"],
-        input=body,
-        env={**os.environ, **request},
-        capture_output=True,
-        check=True,
-        timeout=20,
-    )
+    done = run_forked([str(EVERYTHING), "cgi"], input=body, env={**os.environ, **request})
+    done.check_returncode()
     head, envelope = done.stdout.split(b"\r\n\r\n", 1)
     status = re.search(rb"^Status: (\d+)", head, re.MULTILINE)
     return Sent(int(status.group(1)) if status else 200, envelope)
 
 
 def over_command_line(app: App, _: str, name: str, arguments: dict[str, Any]) -> Sent:
-    command = [sys.executable, str(EVERYTHING), "call", name, "--dialect", "envelope"]
-    command += ["--json", json.dumps(arguments)]
-    done = subprocess.run(command, capture_output=True, timeout=20)
+    command = [str(EVERYTHING), "call", name, "--dialect", "envelope"]
+    done = run_forked([*command, "--json", json.dumps(arguments)])
     envelope = done.stdout.strip() if done.returncode == 0 else _last_json(done.stderr)
     reply = read(HttpReply(200, envelope, ENVELOPE), "envelope")
     exit_status = 0 if reply.error is None else reply.error.row.exit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -40,8 +40,8 @@ class Call(msgspec.Struct, eq=False):
     """Set if a gate refused the call, and the client can log in or ask for more scopes."""
     shape: Shape = RESULT
     """How the data of the reply is wrapped. The pipeline sets it for a successful reply."""
-    admitted: bool = False
-    """Whether the caller has passed the gates already: a task does so when it is created."""
+    stage: Literal["whole", "admit", "run"] = "whole"
+    """A task passes the gates in one stage, when it is created, and runs in a later one."""
     trial: Any = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
 

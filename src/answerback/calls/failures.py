@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 Story: TypeAlias = Callable[[], Mapping[str, Any]]
 """Makes the fields of a log record; most errors are not logged and do not need them."""
 
+REPORT = "it is an error of the server: report the reference to those who run it"
+
 SHOW_EXCEPTION = "(the exception itself)"
 """As the masked text of a contract, this very object shows the exception: `serve --debug`."""
 
@@ -57,7 +59,7 @@ def error_for(
     # The properties of an author's exception are the author's code, and may raise too.
     except Exception as worse:  # noqa: BLE001 -- this is the place that handles all of them
         error, exc = None, worse
-    shown = shown or Error(TOOL_EXECUTION_ERROR, masked)
+    shown = shown or Error(TOOL_EXECUTION_ERROR, masked, hint=REPORT)
     return error or _masked(exc, name, shown, story, masked is SHOW_EXCEPTION)
 
 
@@ -128,7 +130,7 @@ def _invalid_output(exc: InvalidOutput, name: str, story: Story) -> Error:
     # Our own traceback says nothing; the author's exception behind it does.
     _log(event, exc.__cause__, fields)
     message = f"Invalid output: {exc.for_caller()} (reference {reference})"
-    return Error(INVALID_OUTPUT, message, {"reference": reference})
+    return Error(INVALID_OUTPUT, message, {"reference": reference}, hint=REPORT)
 
 
 def _masked(exc: BaseException, name: str, shown: Error, story: Story, debug: bool) -> Error:

@@ -42,7 +42,7 @@ class Handlers(msgspec.Struct, frozen=True):
     pass_gates: Callable[[Call], Coroutine[Any, Any, Reply[Any] | None]]
     """Passes the gates of `call.tool` that take `ctx` alone; returns the refusal."""
     admit: Callable[[], Handler]
-    """Makes a handler that does everything before the run of a tool, and returns ADMITTED."""
+    """Makes a handler for calls in the stage "admit": it returns ADMITTED, or a refusal."""
     records: Recording | None = None
     """Where the calls are recorded."""
 
@@ -174,16 +174,16 @@ def _recorded(handlers: Handlers, records: Recording) -> Handlers:
 def _admission(
     tools: Mapping[str, Tool], contract: Contract, run: Runner, options: dict[str, Any]
 ) -> Handler:
-    return pipeline(tools, contract, run, _as_it_is, instead=_admitted, **options)
+    def run_gates(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+        # Gates are run as tools are; the tool itself is not run.
+        return ADMITTED if tool is call.tool else run(tool, kwargs, call)
+
+    return pipeline(tools, contract, run_gates, _as_it_is, **options)
 
 
 def _as_it_is(tool: Tool, value: Any) -> Reply[Any]:
     reply: Reply[Any] = value
     return reply
-
-
-def _admitted(tool: Tool, kwargs: dict[str, Any], call: Call) -> Reply[Any]:
-    return ADMITTED
 
 
 async def _pass_gates(run: Runner, masked: str, call: Call) -> Reply[Any] | None:

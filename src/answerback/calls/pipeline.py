@@ -32,18 +32,13 @@ def pipeline(
     *,
     max_calls: int,
     decode_large: LargeDecoder = decode_in_place,
-    instead: Runner | None = None,
 ) -> Handler:
-    """The path of a call to one of *tools*; at most *max_calls* run at a time.
-
-    *instead* is called in the place of the function; *run* then runs only the gates.
-    """
+    """The path of a call to one of *tools*; at most *max_calls* run at a time."""
     # A set, because stdio runs the pipeline on several threads, and `add` and `discard` are atomic.
     running: set[Call] = set()
     max_in_place = _max_in_place(decode_large)
     decode_slowly = partial(_decode_slowly, run, decode_large)
-    run_slowly = instead or partial(_run_slowly, run)
-    run = instead or run
+    run_slowly = partial(_run_slowly, run)
 
     async def handle(call: Call) -> Outcome:
         tool = call.tool = tools.get(call.name)
@@ -87,7 +82,7 @@ async def _decode_slowly(
     """The decoded arguments of a call that has large ones, or whose tool has gates."""
     is_large = len(call.arguments) > _max_in_place(decode_large)
     decode = decode_large if is_large else decode_in_place
-    if tool.gates is None or call.admitted:
+    if tool.gates is None or call.stage == "run":
         return await decode(tool, call.arguments)
     # Imported here, so that other tools do not pay for it.
     from .gating import decode_behind_gates
@@ -97,7 +92,7 @@ async def _decode_slowly(
 
 def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
     """Run a tool that may have a policy; middleware is around the policy, and runs it itself."""
-    if tool.policy is None or tool.around:
+    if tool.policy is None or tool.around or call.stage == "admit":
         return run(tool, kwargs, call)
     return tool.policy.run(run, tool, kwargs, call)
 

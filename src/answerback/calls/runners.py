@@ -7,7 +7,7 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, TypeAlias
 
-from ..errors import TimedOut, Unavailable
+from ..errors import CHECK_FIRST, TimedOut, Unavailable
 from ..tools.tool import Tool
 from .call import Call
 
@@ -57,15 +57,12 @@ async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
     """
     import asyncio
 
-    from ..stopped_clocks import RUNNING, TimeoutClock
+    from ..stopped_clocks import stoppable
 
     try:
         async with asyncio.timeout(tool.timeout) as clock:
-            token = RUNNING.set((*RUNNING.get(), TimeoutClock(clock)))
-            try:
+            with stoppable(clock):
                 return await steps
-            finally:
-                RUNNING.reset(token)
     except TimeoutError:
         if not clock.expired():
             raise  # The tool itself raised it.
@@ -113,7 +110,13 @@ def timed_out(tool: Tool) -> TimedOut:
 
         message = "%s %r took longer than %g seconds; its thread goes on without a caller"
         logging.getLogger("answerback").warning(message, tool.noun, tool.name, tool.timeout)
-    error = TimedOut(f"The {tool.noun} took longer than {tool.timeout:g} seconds")
+    # A gate, a resource or a prompt only reads.
+    may_repeat = tool.noun != "tool" or tool.settings.idempotent or tool.settings.read_only
+    error = TimedOut(
+        f"The {tool.noun} took longer than {tool.timeout:g} seconds",
+        retryable=None if may_repeat else False,
+        hint="try again later, or ask for less" if may_repeat else CHECK_FIRST,
+    )
     error.thread_goes_on = not tool.is_async
     return error
 

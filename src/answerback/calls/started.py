@@ -50,7 +50,8 @@ def _not_started(exc: Exception) -> Outcome:
         return Reply(error=Error.of(exc))
     if not isinstance(exc, LifespanFailed):
         log_failure(failed(exc, "start"))
-    return failure("The server could not start", code="UNAVAILABLE")
+    hint = "try again later; the log of the server says why"
+    return failure("The server could not start", code="UNAVAILABLE", hint=hint)
 
 
 def handler_in_lifespan(registry: Registry, lifespan: Lifespan) -> Handler:

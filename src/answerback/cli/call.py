@@ -39,7 +39,10 @@ name=@file reads the value from a file, name=- from stdin; name=@@x is the text 
 For a list the file has one item in each line, or is JSON.
 NAME --help shows the arguments of a tool.
 
-A terminal gets text to read; a pipe or a file gets JSON. Errors go to stderr."""
+A terminal gets text to read; a pipe or a file gets JSON. Errors go to stderr.
+
+TARGET may be the URL of any MCP server. If it asks for a login, a terminal opens the page in
+your browser; the tokens are kept in answerback/logins.json in your folder of settings."""
 
 
 def run(program: Program, arguments: Sequence[str]) -> int:

@@ -62,13 +62,13 @@ def config_file(host: str, system: str, environ: Mapping[str, str], home: str) -
         case "cursor":
             return os.path.join(home, ".cursor", "mcp.json")
         case "vscode":
-            place = _settings_folder(system, environ, home)
+            place = settings_folder(system, environ, home)
             return os.path.join(place, "Code", "User", "mcp.json")
-    place = _settings_folder(system, environ, home)
+    place = settings_folder(system, environ, home)
     return os.path.join(place, "Claude", "claude_desktop_config.json")
 
 
-def _settings_folder(system: str, environ: Mapping[str, str], home: str) -> str:
+def settings_folder(system: str, environ: Mapping[str, str], home: str) -> str:
     """The folder in which programs keep their settings."""
     if system == "darwin":
         return os.path.join(home, "Library", "Application Support")

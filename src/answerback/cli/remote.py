@@ -25,8 +25,9 @@ _MAX_COLUMN = 40
 def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, stdin: int) -> int:
     """Call a tool of a server, and print its reply as `call` does."""
     from ..client.connecting import connect
+    from .terminal_login import login_options
 
-    with connect(target, **_handlers(stdin)) as server:
+    with connect(target, **_handlers(stdin), **login_options(target, stdin)) as server:
         tools = {tool.name: tool for tool in server.tools()}
         if not words or ("=" in words[0] and words[0] not in tools):
             write_stderr(f"error: name the tool to call\n\n{_table(tools.values())}")
@@ -44,8 +45,9 @@ def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, st
 def list_remote(target: str, out: Stdout, *, as_json: bool) -> int:
     """List the tools of a server."""
     from ..client.connecting import connect
+    from .terminal_login import login_options
 
-    with connect(target) as server:
+    with connect(target, **login_options(target, stdin=0)) as server:
         tools = server.tools()
         _note_failures(server)
     if as_json:

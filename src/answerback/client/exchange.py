@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -21,11 +21,10 @@ from ..mcp.jsonrpc import (
 from ..mcp.params import Id
 from ..peer import Log, Progress
 from ..registry import Change
-from ..stopped_clocks import RUNNING, StoppableClock
+from ..stopped_clocks import RUNNING, StoppableClock, stoppable
 from .eras import Era, StatefulEra
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer
 from .frames import Incoming, Outgoing, Transport, decode_frame, malformed_response
-from .pausing import stops_for_logins
 from .user_handlers import OnProgress, UserHandlers
 
 _LOGGER = logging.getLogger("answerback.client")
@@ -58,7 +57,7 @@ class _Waiting(msgspec.Struct):
     answer: asyncio.Future[msgspec.Raw]
     method: str
     progress: OnProgress | None
-    clock: asyncio.Timeout | None = None
+    clock: asyncio.Timeout | _Clock | None = None
     outer: tuple[StoppableClock, ...] = ()
     """The clocks of the call that the request belongs to, such as the deadline of its retries."""
     questions: int = 0
@@ -79,6 +78,33 @@ class _Waiting(msgspec.Struct):
             return
         if not self.clock.expired():
             self.clock.reschedule(self.until + now - self.stopped_at)
+
+
+class _Clock:
+    """Ends the wait for an answer at a time. It is cheaper than `asyncio.timeout`."""
+
+    def __init__(self, answer: asyncio.Future[msgspec.Raw], seconds: float) -> None:
+        self._answer = answer
+        self._loop = answer.get_loop()
+        self._is_expired = False
+        self._handle: asyncio.TimerHandle | None = None
+        self.reschedule(self._loop.time() + seconds)
+
+    def when(self) -> float | None:
+        return None if self._handle is None else self._handle.when()
+
+    def expired(self) -> bool:
+        return self._is_expired
+
+    def reschedule(self, when: float | None) -> None:
+        if self._handle is not None:
+            self._handle.cancel()
+        self._handle = None if when is None else self._loop.call_at(when, self._expire)
+
+    def _expire(self) -> None:
+        if not self._answer.done():
+            self._is_expired = True
+            self._answer.set_exception(TimeoutError())
 
 
 class Visits:
@@ -119,6 +145,7 @@ class Exchange:
         self._waiting: dict[Id, _Waiting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._answering: dict[Id, asyncio.Task[None]] = {}
+        self._send_now: Callable[[Outgoing], bool] | None = getattr(transport, "send_now", None)
         self.visits = Visits()
         self._has_dropped = False
         self.lost: Exception | None = None
@@ -143,11 +170,16 @@ class Exchange:
         waiting = self._waiting[id] = _Waiting(
             answer, method, options.progress, outer=RUNNING.get()
         )
+        clock: _Clock | None = None
         try:
-            async with asyncio.timeout(options.timeout) as clock:
-                waiting.clock = clock
+            if self._send_now is not None and self._send_now(outgoing):
+                if options.timeout is not None:
+                    waiting.clock = clock = _Clock(answer, options.timeout)
+                return await answer
+            async with asyncio.timeout(options.timeout) as timeout:
+                waiting.clock = timeout
                 if self._transport.may_log_in:
-                    with stops_for_logins(clock):
+                    with stoppable(timeout):
                         await self._transport.send(outgoing)
                 else:
                     await self._transport.send(outgoing)
@@ -161,6 +193,8 @@ class Exchange:
             raise
         finally:
             del self._waiting[id]
+            if clock is not None:
+                clock.reschedule(None)
             if answer.done() and not answer.cancelled():
                 answer.exception()
 

@@ -10,6 +10,7 @@ import msgspec
 
 from ..mcp.jsonrpc import RpcError
 from ..registry import Change
+from ..stopped_clocks import stoppable
 from ..versions import LATEST_STATEFUL, VERSIONS
 from .eras import ServerFacts
 from .exchange import NO_OPTIONS, Exchange, RequestOptions
@@ -24,7 +25,6 @@ from .faults import (
 from .frames import Transport
 from .input_rounds import InputRounds
 from .opening import LinkPlan, agree, initialize_or_discover
-from .pausing import stops_for_logins
 
 
 class Safety:
@@ -68,7 +68,7 @@ class ServerLink:
             await self._drop()
             try:
                 async with asyncio.timeout(self.plan.connect_timeout) as timeout:
-                    with stops_for_logins(timeout):
+                    with stoppable(timeout):
                         return await self._open_any()
             except TimeoutError:
                 await self._drop()
@@ -106,12 +106,12 @@ class ServerLink:
         try:
             return await self._request_once(method, params, options)
         except ConnectionLost as lost:
+            if isinstance(lost, SessionLost):
+                self._forget_session()
             if self._closed or safety.known is False:
                 raise
             try:
                 async with asyncio.timeout_at(until):
-                    if isinstance(lost, SessionLost):
-                        await self._forget_session()
                     is_safe = await self._opens() and await safety.ask()
                 if not is_safe:
                     raise lost
@@ -132,7 +132,7 @@ class ServerLink:
     async def _open_within(self, seconds: float | None) -> Exchange:
         try:
             async with asyncio.timeout(seconds) as timeout:
-                with stops_for_logins(timeout):
+                with stoppable(timeout):
                     return await self.open()
         except ConnectError as exc:
             raise NoAnswer(str(exc), may_have_run=False) from None
@@ -147,7 +147,7 @@ class ServerLink:
             return False
         return True
 
-    async def _forget_session(self) -> None:
+    def _forget_session(self) -> None:
         exchange = self._exchange
         if exchange is not None and exchange.lost is None:
             exchange.lost = SessionLost("the session was lost", may_have_run=False)

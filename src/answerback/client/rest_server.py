@@ -18,6 +18,7 @@ from ..dialects import HttpReply
 from ..errors import NotFound, ToolError
 from ..reading import read
 from ..reply import Reply, failure
+from ..stopped_clocks import stoppable
 from ..versions import LATEST_STATEFUL
 from .eras import ServerFacts
 from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
@@ -29,7 +30,6 @@ from .listed import (
     RemoteTool,
     read_entries,
 )
-from .pausing import stops_for_logins
 from .request_policy import CallOptions, ClientOptions, refused_reply, under_policy
 from .results import KnownTool, known_tools
 from .targets import ServerEntry
@@ -152,7 +152,7 @@ class RestPages:
         """The list of tools; raises ToolError."""
         try:
             async with asyncio.timeout(seconds) as timeout:
-                with stops_for_logins(timeout):
+                with stoppable(timeout):
                     return self._keep(await self._get("/functions"))
         except TimeoutError:
             raise raised_error(_late(seconds)) from None
@@ -179,7 +179,7 @@ class RestPages:
     ) -> Reply[Any]:
         try:
             async with asyncio.timeout(seconds) as timeout:
-                with stops_for_logins(timeout):
+                with stoppable(timeout):
                     return await self._call(name, body)
         except TimeoutError:
             return failed_reply(_late(seconds))

@@ -12,7 +12,7 @@ from ..calls.failures import log_internal_error
 from ..calls.pipeline import run_without_loop
 from ..registry import Change, Registry
 from ..versions import LATEST_STATEFUL, STATELESS, Version
-from .engine import Engine, has_large_arguments
+from .engine import Engine, has_large_arguments, task_feed
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -117,7 +117,10 @@ class Connection:
     def _subscribe(self, request: Request, peer: McpPeer) -> None:
         """The subscription stays open until the client cancels it or disconnects."""
         try:
-            subscription = Subscription(self._registry, request.id, request.params, self._send)
+            feed = run_without_loop(task_feed(self._engine, request.params, peer))
+            subscription = Subscription(
+                self._registry, request.id, request.params, self._send, tasks=feed
+            )
         except RpcError as error:
             del self._running[request.id]
             self._send(error_frame(request.id, error))

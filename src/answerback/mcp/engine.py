@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ..signing import Signer
     from ..tools.resource import Resource
     from ..tools.tool import Tool
+    from .task_feed import TaskFeed
     from .task_methods import TaskMethods
 
 _encode = msgspec.json.Encoder().encode
@@ -304,6 +305,23 @@ def _task_method(engine: Engine, name: str) -> _Method:
         return await _task_methods(engine).answer(name, peer, raw)
 
     return answer
+
+
+async def task_feed(engine: Engine, raw: Params, peer: McpPeer) -> TaskFeed | None:
+    """The notifications of tasks that a `subscriptions/listen` asks for; raises RpcError."""
+    if not engine._registry.has_tasks:
+        return None
+    from .subscriptions import Listen
+
+    ids = read_params(raw, Listen).notifications.tasks
+    if not ids:
+        return None
+    from .task_feed import open_feed
+    from .task_methods import missing_tasks
+
+    if not peer.client.tasks:
+        raise missing_tasks("taskIds needs the extension of tasks")
+    return await open_feed(_task_methods(engine), ids, peer)
 
 
 def _task_methods(engine: Engine) -> TaskMethods:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -21,6 +21,9 @@ from .jsonrpc import (
     result_frame,
 )
 from .params import PREFIX, Id, ReadResource
+
+if TYPE_CHECKING:
+    from .task_feed import TaskFeed
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
 MAX_SUBSCRIPTIONS = 1000
@@ -40,6 +43,7 @@ class Filter(msgspec.Struct, omit_defaults=True):
     prompts: bool = msgspec.field(default=False, name="promptsListChanged")
     resources: bool = msgspec.field(default=False, name="resourcesListChanged")
     uris: tuple[str, ...] = msgspec.field(default=(), name="resourceSubscriptions")
+    tasks: tuple[str, ...] = msgspec.field(default=(), name="taskIds")
 
     def wants(self, change: Change) -> bool:
         if change.kind == "resource":
@@ -61,11 +65,14 @@ class Subscription:
         raw: Params,
         send: Callable[[bytes], None],
         user: Any = None,
+        tasks: TaskFeed | None = None,
     ) -> None:
         self._meta = {SUBSCRIPTION: id}
         self._id = id
         self._send = send
         self._filter = _supported(read_params(raw, Listen).notifications, registry, user)
+        if tasks is not None:
+            self._filter.tasks = tasks.ids
         self._silent = frozenset(
             uri for uri in self._filter.uris if is_hidden_resource(registry, uri, user)
         )
@@ -75,6 +82,7 @@ class Subscription:
         self._early: list[bytes] | None = []
         self._unsubscribe = registry.changes.subscribe(self._on_change)
         self._begin()
+        self._end_tasks = None if tasks is None else tasks.begin(send, self._meta)
 
     def _begin(self) -> None:
         params = {"notifications": self._filter, "_meta": self._meta}
@@ -95,6 +103,8 @@ class Subscription:
     def end(self) -> None:
         """Unsubscribe; may be called twice."""
         self._unsubscribe()
+        if self._end_tasks is not None:
+            self._end_tasks()
 
     def last_frame(self, server_info: dict[str, Any]) -> bytes:
         """The result that ends the subscription."""

@@ -14,9 +14,9 @@ import msgspec
 from ..calls.call import Call, Outcome
 from ..calls.handlers import Handlers
 from ..dialects import mcp as dialect
+from ..errors import ToolError
 from ..reply import Error
 from ..shape import RESULT
-from ..tasks.service import TaskService, task_service
 from ..tasks.task_record import Task, owner_of
 from ..versions import Version
 from .jsonrpc import (
@@ -34,6 +34,7 @@ from .server_info import ServerInfo
 
 if TYPE_CHECKING:
     from ..registry import Registry
+    from ..tasks.service import TaskService
 
 RELATED_TASK = PREFIX + "related-task"
 POLL_MS = 500
@@ -58,14 +59,21 @@ class TaskMethods:
         }
 
     @property
-    def _service(self) -> TaskService:
+    def service(self) -> TaskService:
+        # Imported at the first task: a client that does not ask for one need not wait for it.
+        from ..tasks.service import task_service
+
         return task_service(self._registry, self._handlers)
 
     async def answer(self, method: str, peer: McpPeer, raw: Params) -> bytes:
         """The result of a method of tasks; raises RpcError."""
         if peer.version.stateless and not peer.client.tasks:
             raise missing_tasks(f"{method} needs the extension {TASKS}")
-        return await self._methods[method](peer, raw)
+        try:
+            return await self._methods[method](peer, raw)
+        except ToolError as exc:
+            # The store cannot be read or written.
+            raise _unavailable(exc) from None
 
     def handler(self, call: Call, asked: ToolCall, peer: McpPeer) -> Any:
         """The handler of a call: one that creates a task, or the usual one; raises RpcError."""
@@ -94,7 +102,7 @@ class TaskMethods:
         meta = asked.meta
         key = None if isinstance(meta, msgspec.UnsetType) else meta.idempotency_key
         ttl = None if peer.version.stateless else _seconds(asked.task)
-        made = await self._service.create(call, ttl=ttl, key=key)
+        made = await self.service.create(call, ttl=ttl, key=key)
         if not isinstance(made, Task):
             return made
         if peer.version.stateless:
@@ -126,7 +134,7 @@ class TaskMethods:
     async def _update(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, TaskUpdate)
         owner = _owner(peer)
-        if await self._service.answer(asked.id, owner, asked.responses) is None:
+        if await self.service.answer(asked.id, owner, asked.responses) is None:
             raise _unknown(asked.id)
         return self._server_info.encode_result({}, peer.version)
 
@@ -134,19 +142,21 @@ class TaskMethods:
         before = await self._find(peer, raw)
         if not peer.version.stateless and before.is_final:
             raise RpcError(INVALID_PARAMS, f"The task is {before.state} already")
-        task = await self._service.cancel(before.id, before.owner) or before
+        task = await self.service.cancel(before.id, before.owner) or before
         result = {} if peer.version.stateless else _members(task, peer.version)
         return self._server_info.encode_result(result, peer.version)
 
     async def _result(self, peer: McpPeer, raw: Params) -> bytes:
         """Wait for the end of a task, and ask the client the questions of the task meanwhile."""
         task = await self._find(peer, raw)
+        # On stdio a thread waits, and a cancellation must wake it.
+        peer.on_cancel = peer.on_cancel or self.service.wake
         asked: set[str] = set()
-        while not task.is_final:
+        while not (task.is_final or peer.cancelled):
             for key in task.questions.keys() - asked:
                 asked.add(key)
                 await self._ask(task, key, peer)
-            found = await self._service.wait(
+            found = await self.service.wait(
                 task.id,
                 task.owner,
                 lambda task: task.is_final or bool(task.questions.keys() - asked) or peer.cancelled,
@@ -166,14 +176,14 @@ class TaskMethods:
         related = {RELATED_TASK: {"taskId": task.id}}
         params = {**question.params, "_meta": {**question.params.get("_meta", {}), **related}}
         answer = msgspec.json.decode(await peer.send_request(question.method, params))
-        await self._service.answer(task.id, task.owner, {key: answer})
+        await self.service.answer(task.id, task.owner, {key: answer})
 
     async def _list(self, peer: McpPeer, raw: Params) -> bytes:
         after = read_params(raw, Page).cursor
         owner = _owner(peer)
-        if after is not None and await self._service.get(after, owner) is None:
+        if after is not None and await self.service.get(after, owner) is None:
             raise RpcError(INVALID_PARAMS, "Invalid cursor")
-        tasks = await self._service.page(owner, after, _PAGE_SIZE)
+        tasks = await self.service.page(owner, after, _PAGE_SIZE)
         result: dict[str, Any] = {"tasks": [_members(task, peer.version) for task in tasks]}
         if len(tasks) == _PAGE_SIZE:
             result["nextCursor"] = tasks[-1].id
@@ -181,7 +191,7 @@ class TaskMethods:
 
     async def _find(self, peer: McpPeer, raw: Params) -> Task:
         id = read_params(raw, TaskId).id
-        task = await self._service.get(id, _owner(peer))
+        task = await self.service.get(id, _owner(peer))
         if task is None:
             raise _unknown(id)
         return task
@@ -204,8 +214,13 @@ class TaskMethods:
 
 def missing_tasks(message: str) -> RpcError:
     """The error for a client that did not declare the extension."""
-    data = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+    data: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
     return RpcError(MISSING_CAPABILITY, message, data)
+
+
+def _unavailable(exc: ToolError) -> RpcError:
+    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
+    return RpcError(INTERNAL_ERROR, exc.message, data)
 
 
 def _owner(peer: McpPeer) -> str:

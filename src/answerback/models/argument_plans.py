@@ -69,6 +69,8 @@ class RefPlan(msgspec.Struct, frozen=True):
     name: str
 
 
+Known: TypeAlias = dict[tuple[int, int], bool]
+"""Whether a value fits a schema, by the identities of both."""
 Plan: TypeAlias = ObjectPlan | MapPlan | ArrayPlan | TuplePlan | UnionPlan | RefPlan | None
 
 
@@ -84,26 +86,30 @@ class Decoder(msgspec.Struct, frozen=True):
 
         A value that does not fit the schema stays as it is, for the tool to refuse it.
         """
-        return self._decode(value, self.plan)
+        return self._decode(value, self.plan, {})
 
-    def _decode(self, value: Any, plan: Plan) -> Any:
+    def _decode(self, value: Any, plan: Plan, known: Known) -> Any:
         match plan:
             case None:
                 return value
             case RefPlan():
-                return self._decode(value, self._target(plan))
+                return self._decode(value, self._target(plan), known)
             case ObjectPlan() if isinstance(value, dict):
-                return self._members(value, plan)
+                return self._members(value, plan, known)
             case MapPlan(inner) if isinstance(value, dict):
-                return {key: self._decode(each, inner) for key, each in value.items()}
+                return {key: self._decode(each, inner, known) for key, each in value.items()}
             case MapPlan(pairs=True) if isinstance(value, list):
-                return self._pairs(value, plan)
+                return self._pairs(value, plan, known)
             case ArrayPlan() if isinstance(value, list):
-                return [self._decode(each, _plan_at(plan, at)) for at, each in enumerate(value)]
+                plans = (_plan_at(plan, at) for at in range(len(value)))
+                return [
+                    self._decode(each, inner, known)
+                    for each, inner in zip(value, plans, strict=True)
+                ]
             case TuplePlan() if isinstance(value, dict):
-                return self._tuple(value, plan)
+                return self._tuple(value, plan, known)
             case UnionPlan(branches):
-                return self._chosen(value, branches)
+                return self._chosen(value, branches, known)
         return value
 
     def _target(self, plan: Plan) -> Plan:
@@ -114,16 +120,16 @@ class Decoder(msgspec.Struct, frozen=True):
         # The definition is nothing but a reference to itself.
         return None
 
-    def _members(self, value: dict[str, Any], plan: ObjectPlan) -> dict[str, Any]:
+    def _members(self, value: dict[str, Any], plan: ObjectPlan, known: Known) -> dict[str, Any]:
         decoded = {}
         for key, each in value.items():
             member = plan.members.get(key) or MemberPlan(key)
             if each is None and member.null_is_absent:
                 continue
-            decoded[member.name] = self._decode(each, member.plan)
+            decoded[member.name] = self._decode(each, member.plan, known)
         return decoded
 
-    def _pairs(self, value: list[Any], plan: MapPlan) -> Any:
+    def _pairs(self, value: list[Any], plan: MapPlan, known: Known) -> Any:
         decoded: dict[str, Any] = {}
         for pair in value:
             if not isinstance(pair, dict) or pair.keys() != {KEY, VALUE}:
@@ -131,21 +137,23 @@ class Decoder(msgspec.Struct, frozen=True):
             if pair[KEY] in decoded:
                 message = f"the key {pair[KEY]!r} is in the list twice"
                 raise InvalidInput(message, code=INVALID_ARGUMENTS)
-            decoded[pair[KEY]] = self._decode(pair[VALUE], plan.plan)
+            decoded[pair[KEY]] = self._decode(pair[VALUE], plan.plan, known)
         return decoded
 
-    def _tuple(self, value: dict[str, Any], plan: TuplePlan) -> Any:
+    def _tuple(self, value: dict[str, Any], plan: TuplePlan, known: Known) -> Any:
         names = [item_name(at) for at in range(len(plan.plans))]
         given = [at for at, name in enumerate(names) if value.get(name) is not None]
         count = max(plan.required, given[-1] + 1 if given else 0)
         if any(name not in value for name in names[:count]):
             return value
-        return [self._decode(value[names[at]], plan.plans[at]) for at in range(count)]
+        return [self._decode(value[names[at]], plan.plans[at], known) for at in range(count)]
 
-    def _chosen(self, value: Any, branches: tuple[tuple[dict[str, Any], Plan], ...]) -> Any:
+    def _chosen(
+        self, value: Any, branches: tuple[tuple[dict[str, Any], Plan], ...], known: Known
+    ) -> Any:
         for schema, plan in branches:
-            if fits(value, schema, self.defs):
-                return self._decode(value, plan)
+            if fits(value, schema, self.defs, known):
+                return self._decode(value, plan, known)
         return value
 
 
@@ -158,10 +166,21 @@ def item_name(at: int) -> str:
     return f"item{at}"
 
 
-def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any]) -> bool:
-    """Return whether *value* has the types and members of a converted schema."""
+def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known) -> bool:
+    """Return whether *value* has the types and members of a converted schema.
+
+    *known* keeps the answers for one call: alternatives that contain themselves ask again and
+    again.
+    """
     schema = target(schema, defs)
-    if "anyOf" in schema and not any(fits(value, each, defs) for each in schema["anyOf"]):
+    key = (id(value), id(schema))
+    if key not in known:
+        known[key] = _fits(value, schema, defs, known)
+    return known[key]
+
+
+def _fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known) -> bool:
+    if "anyOf" in schema and not any(fits(value, each, defs, known) for each in schema["anyOf"]):
         return False
     if not has_type(value, schema.get("type")):
         return False
@@ -170,9 +189,9 @@ def fits(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any]) -> bool
     if "enum" in schema and not any(_equal(each, value) for each in schema["enum"]):
         return False
     if isinstance(value, dict):
-        return _members_fit(value, schema, defs)
+        return _members_fit(value, schema, defs, known)
     if isinstance(value, list) and isinstance(schema.get("items"), dict):
-        return all(fits(each, schema["items"], defs) for each in value)
+        return all(fits(each, schema["items"], defs, known) for each in value)
     return True
 
 
@@ -192,10 +211,14 @@ def _equal(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
-def _members_fit(value: dict[str, Any], schema: Mapping[str, Any], defs: Mapping[str, Any]) -> bool:
+def _members_fit(
+    value: dict[str, Any], schema: Mapping[str, Any], defs: Mapping[str, Any], known: Known
+) -> bool:
     properties = schema.get("properties", {})
     if any(name not in value for name in schema.get("required", ())):
         return False
     if schema.get("additionalProperties") is False and not value.keys() <= properties.keys():
         return False
-    return all(fits(value[name], properties[name], defs) for name in value.keys() & properties)
+    return all(
+        fits(value[name], properties[name], defs, known) for name in value.keys() & properties
+    )

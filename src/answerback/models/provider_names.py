@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 
@@ -24,10 +25,10 @@ def fitting_names(names: Iterable[str], rule: NameRule | None) -> dict[str, str]
     accepted = re.compile(rule.pattern)
     found = {name: name for name in names if accepted.fullmatch(name)}
     proposed = {name: _proposed(name, rule) for name in names if name not in found}
-    used = [*found.values(), *proposed.values()]
+    used = Counter([*found.values(), *proposed.values()])
     for name, new in proposed.items():
         is_cut = len(name) > rule.length
-        found[name] = _with_digest(new, name, rule) if is_cut or used.count(new) > 1 else new
+        found[name] = _with_digest(new, name, rule) if is_cut or used[new] > 1 else new
     return {name: found[name] for name in names}
 
 

@@ -28,6 +28,10 @@ from .tool_entries import ToolEntry, read_tools
 
 Strict: TypeAlias = bool | Collection[str]
 
+_MAX_LISTED = 50
+"""The tools that the error about an unknown name lists."""
+_MAX_NAME = 100
+
 
 class ToolReport(msgspec.Struct, frozen=True):
     """The conversion of one tool: its names, whether it is strict, and what had to change."""
@@ -102,8 +106,11 @@ class ModelTools:
     def name_of(self, provider_name: str) -> str:
         """Return the tool's own name; raises NotFound for a name that the model made up."""
         if provider_name not in self._tools:
-            hint = f"the tools are {', '.join(self._tools)}"
-            raise NotFound(f"Unknown tool: {provider_name}", TOOL_NOT_FOUND, hint=hint)
+            shown = ", ".join([*self._tools][:_MAX_LISTED])
+            more = len(self._tools) - _MAX_LISTED
+            hint = f"the tools are {shown}" + (f" and {more} others" if more > 0 else "")
+            name = provider_name[:_MAX_NAME]
+            raise NotFound(f"Unknown tool: {name}", TOOL_NOT_FOUND, hint=hint)
         return self._tools[provider_name]
 
     def arguments(
@@ -114,7 +121,10 @@ class ModelTools:
         *raw* is JSON text or an object. Raises InvalidInput if it is neither.
         """
         self.name_of(provider_name)
-        decoded = self._decoders[provider_name].decode(_object(raw))
+        try:
+            decoded = self._decoders[provider_name].decode(_object(raw))
+        except RecursionError:
+            raise InvalidInput("the arguments are nested too deeply", INVALID_ARGUMENTS) from None
         return dict(decoded)
 
     def message(
@@ -214,6 +224,12 @@ def _warnings(
             yield f"{each.name!r} is left out: only a widget may call it"
     if rules.max_tools is not None and len(entries) > rules.max_tools:
         yield f"{len(entries)} tools, and the provider takes {rules.max_tools} in a request"
+    limit = rules.long_description
+    for each in entries:
+        if limit is not None and len(each.description) > limit:
+            size = len(each.description)
+            about = f"{each.name!r} has a description of {size} characters"
+            yield f"{about}, and some models refuse more than {limit}"
 
 
 def _object(raw: str | bytes | Mapping[str, Any] | None) -> dict[str, Any]:

@@ -56,11 +56,16 @@ def convert_schema(schema: Schema, rules: SchemaRules) -> Converted:
     try:
         state = Conversion(schema, rules)
         return _with_all_keywords(state) if rules.keywords is None else _within_keywords(state)
-    except (SchemaRefused, RecursionError) as exc:
-        why = f"{ROOT}: the schema is too deep" if isinstance(exc, RecursionError) else str(exc)
-        if rules.strict:
-            raise SchemaRefused(why) from None
-        return Converted({"type": "object", "properties": {}}, Decoder(), (why,))
+    except SchemaRefused as exc:
+        why = str(exc)
+    except RecursionError:
+        why = f"{ROOT}: the schema is too deep"
+    except (TypeError, AttributeError, ValueError, LookupError) as exc:
+        # A reference may lead to a place of the document that holds no schema.
+        why = f"{ROOT}: the schema is malformed ({type(exc).__name__})"
+    if rules.strict:
+        raise SchemaRefused(why)
+    return Converted({"type": "object", "properties": {}}, Decoder(), (why,))
 
 
 def _with_all_keywords(state: Conversion) -> Converted:

@@ -39,31 +39,59 @@ def _found(root: Schema, pointer: str) -> Schema:
 
 def inner_schemas(schema: Any) -> Iterator[Any]:
     """Yield all values below *schema*, itself included, that are objects."""
-    if isinstance(schema, Mapping):
-        yield schema
-        for value in schema.values():
-            yield from inner_schemas(value)
-    elif isinstance(schema, list | tuple):
-        for value in schema:
-            yield from inner_schemas(value)
-
-
-def is_recursive(root: Schema, pointer: str) -> bool:
-    """Return whether the definition at *pointer* refers to itself, through others or not."""
-    seen: set[str] = set()
-    waiting = _refs(_found(root, pointer))
+    waiting = [schema]
     while waiting:
-        each = waiting.pop()
-        if each == pointer:
-            return True
-        if each not in seen:
-            seen.add(each)
-            waiting += _refs(_found(root, each))
-    return False
+        found = waiting.pop()
+        if isinstance(found, Mapping):
+            yield found
+            waiting.extend(found.values())
+        elif isinstance(found, list | tuple):
+            waiting.extend(found)
 
 
-def _refs(schema: Schema) -> list[str]:
-    return [each["$ref"] for each in inner_schemas(schema) if isinstance(each.get("$ref"), str)]
+def recursive_pointers(root: Schema, limit: int) -> frozenset[str] | None:
+    """Return the references in a document that lead back to themselves, or on to such ones.
+
+    None if the definitions have more than *limit* schemas in all.
+    """
+    graph = _references(root, limit)
+    if graph is None:
+        return None
+    before: dict[str, list[str]] = {pointer: [] for pointer in graph}
+    left = {pointer: len(refs) for pointer, refs in graph.items()}
+    for pointer, refs in graph.items():
+        for each in refs:
+            before[each].append(pointer)
+    # A definition without references is not recursive, and does not count for those before it.
+    ended = [pointer for pointer, count in left.items() if not count]
+    while ended:
+        for each in before[ended.pop()]:
+            left[each] -= 1
+            if not left[each]:
+                ended.append(each)
+    return frozenset(pointer for pointer, count in left.items() if count)
+
+
+def _references(root: Schema, limit: int) -> dict[str, set[str]] | None:
+    """Return the references in the target of each reference of a document."""
+    graph: dict[str, set[str]] = {}
+    visited = 0
+    waiting: list[tuple[str | None, Schema]] = [(None, root)]
+    while waiting:
+        pointer, schema = waiting.pop()
+        refs = set()
+        for each in inner_schemas(schema):
+            visited += 1
+            if visited > limit:
+                return None
+            if isinstance(each.get("$ref"), str):
+                refs.add(each["$ref"])
+        if pointer is not None:
+            graph[pointer] = refs
+        for each in [ref for ref in refs if ref not in graph]:
+            graph[each] = set()
+            waiting.append((each, _found(root, each)))
+    return graph
 
 
 def types_of(schema: Schema) -> tuple[str, ...]:

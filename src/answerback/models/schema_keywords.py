@@ -15,11 +15,12 @@ from .schema_facts import (
     CONTAINERS,
     Schema,
     alternatives_merged,
-    is_recursive,
     merged,
+    recursive_pointers,
     resolve,
     type_of_value,
 )
+from .well_formed import well_formed
 
 # They say which values there are, and a schema without them takes others: the model must be told.
 _CONSTRAINTS = frozenset(
@@ -34,6 +35,9 @@ _NO_FORM = frozenset(
 """Constraints that no provider takes, and that a few words do not explain."""
 _LOOK_AROUND = re.compile(r"\(\?[=!<]|\\[1-9bB]")
 MAX_NODES = 10_000
+MAX_REFERRED = 300_000
+"""The schemas in all definitions, each counted once for each way to refer to it."""
+_TOO_LARGE = "the schema is too large once its definitions are put in"
 ROOT = "arguments"
 """The path of the root in reports."""
 
@@ -52,9 +56,9 @@ class Conversion:
         self.plans: dict[str, Plan] = {}
         self.def_names: dict[str, str] = {}
         self.nodes = 0
-        self._recursive: dict[str, bool] = {}
-        self.document = schema
-        self.root = self._root_object(schema)
+        self._recursive: frozenset[str] | None = None
+        self.document = well_formed(schema, self.changed, ROOT)
+        self.root = self._root_object(self.document)
 
     def changed(self, path: str, what: str) -> None:
         self.changes[f"{path}: {what}"] = None
@@ -69,12 +73,14 @@ class Conversion:
         """Count a schema; definitions within definitions can make a small document very large."""
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise SchemaRefused(f"{path}: the schema is too large once its definitions are put in")
+            raise SchemaRefused(f"{path}: {_TOO_LARGE}")
 
     def is_recursive(self, pointer: str) -> bool:
-        if pointer not in self._recursive:
-            self._recursive[pointer] = is_recursive(self.document, pointer)
-        return self._recursive[pointer]
+        if self._recursive is None:
+            self._recursive = recursive_pointers(self.document, MAX_REFERRED)
+            if self._recursive is None:
+                raise SchemaRefused(f"{ROOT}: {_TOO_LARGE}")
+        return pointer in self._recursive
 
     def resolve(self, pointer: str, path: str) -> Schema:
         try:
@@ -215,4 +221,8 @@ def or_null(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _json(value: Any) -> str:
-    return msgspec.json.encode(value).decode()
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError:
+        # A lone surrogate, which some decoders of JSON let through.
+        return ascii(value)

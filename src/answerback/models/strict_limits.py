@@ -56,7 +56,7 @@ class StrictLimits:
 
 def measure(schema: Mapping[str, Any], large: int = 0) -> SchemaSize:
     """Count what providers limit; an enum with more than *large* values is a large one."""
-    size = SchemaSize(depth=_depth(schema, schema.get("$defs", {})))
+    size = SchemaSize(depth=_depth(schema, schema.get("$defs", {}), {}))
     size.characters = sum(map(len, schema.get("$defs", {})))
     for each in inner_schemas(schema):
         properties = each.get("properties")
@@ -85,13 +85,17 @@ def _is_union(schema: Any) -> bool:
     return "anyOf" in schema or isinstance(schema.get("type"), list)
 
 
-def _depth(schema: Any, defs: Mapping[str, Any], above: frozenset[str] = frozenset()) -> int:
+def _depth(schema: Any, defs: Mapping[str, Any], known: dict[str, int]) -> int:
     """Return the levels of objects; a definition within itself is counted once."""
     if not isinstance(schema, Mapping):
         return 0
     if isinstance(ref := schema.get("$ref"), str):
         name = ref.rpartition("/")[2]
-        return 0 if name in above else _depth(defs.get(name), defs, above | {name})
+        if name not in known:
+            # It counts as nothing inside itself.
+            known[name] = 0
+            known[name] = _depth(defs.get(name), defs, known)
+        return known[name]
     inner = [*schema.get("anyOf", ()), schema.get("items"), *schema.get("properties", {}).values()]
-    below = max((_depth(each, defs, above) for each in inner), default=0)
+    below = max((_depth(each, defs, known) for each in inner), default=0)
     return below + (schema.get("type") == "object")

@@ -29,10 +29,11 @@ def read_tools(tools: Any) -> list[ToolEntry]:
     Raises TypeError for something else, and ValueError if two tools have the same name.
     """
     entries = [_entry(each) for each in _listed(tools)]
-    names = [each.name for each in entries]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"two tools have the name {twice[0]!r}; give one of them a prefix")
+    seen: set[str] = set()
+    for each in entries:
+        if each.name in seen:
+            raise ValueError(f"two tools have the name {each.name!r}; give one of them a prefix")
+        seen.add(each.name)
     return entries
 
 

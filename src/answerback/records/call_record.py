@@ -54,6 +54,7 @@ class CallRecord(msgspec.Struct, gc=False):
     """The tool that was called, if there is one."""
     attempts: int = 0
     breaker: str = ""
+    opened: bool = False
     findings: Any = None
     """The findings of the rules, or None if the rules have not run yet."""
 
@@ -85,6 +86,7 @@ def make_call_record(
     if (trial := call.trial) is not None:
         record.attempts = trial.attempts
         record.breaker = trial.breaker
+        record.opened = trial.opened
     if http is not None:
         record.user = _user_digest(http)
     if isinstance(outcome, Reply):
@@ -155,6 +157,7 @@ def make_event(record: CallRecord, findings: Sequence[Any], kept: dict[str, Any]
         reference=_reference(record.reply) if record.code else "",
         attempts=record.attempts,
         breaker=record.breaker,
+        opened=record.opened,
         digest=digest(record.arguments),
         trace=record.trace,
         **kept,

@@ -60,6 +60,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=Fa
     """How often the function was started, if the tool has `limit=`, `breaker=` or `retry=`."""
     breaker: str = ""
     """The state of the tool's breaker after the call: closed, open or half-open."""
+    opened: bool = False
+    """True if this call opened the breaker."""
     digest: str = ""
     """A hash of the arguments, independent of white space and of the order of members."""
     trace: str = ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ..errors import RateLimited, TimedOut, Unavailable
+from ..errors import CHECK_FIRST, RateLimited, TimedOut, Unavailable
 from ..reply import Error
 
 if TYPE_CHECKING:
@@ -54,6 +54,6 @@ def service_failed(failure: ServiceFailure, may_repeat: bool) -> Error:
     after = None if failure.retry_after is None else max(1, ceil(failure.retry_after))
     hint = "try again later" if after is None else f"try again {_in(after)}"
     if not retryable:
-        hint = "it may have taken effect: check that before you call again"
+        hint = CHECK_FIRST
     details = None if after is None else {"retry_after": after}
     return Error(code, message, details, retryable, hint)

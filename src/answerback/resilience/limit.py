@@ -193,12 +193,26 @@ def _read_rate(rate: object) -> tuple[int, float]:
 
 
 def _address(ctx: Context[Any]) -> Hashable:
-    return ctx.request.address
+    found = ctx.request.address
+    return found if found is None or ":" not in found else _ipv6_network(found)
+
+
+def _ipv6_network(address: str) -> Hashable:
+    """The first 64 bits, because a subscriber has all addresses that begin with them."""
+    from socket import AF_INET6, inet_ntoa, inet_pton
+
+    try:
+        packed = inet_pton(AF_INET6, address)
+    except OSError:
+        return address
+    is_ipv4 = packed[:12] == b"\0" * 10 + b"\xff\xff"
+    return inet_ntoa(packed[12:]) if is_ipv4 else packed[:8]
 
 
 def _user_key(user: Any, per: Any) -> Hashable:
     if isinstance(user, User):
-        return user.client or user.key if per == "client" else user.key
+        has_client = per == "client" and user.client
+        return (user.issuer, user.client) if has_client else user.key
     for name in ("key", "id", "identity", "username"):
         found = user if isinstance(user, str) else getattr(user, name, None)
         if isinstance(found, str | bytes | int):

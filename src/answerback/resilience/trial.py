@@ -29,6 +29,7 @@ class Trial:
         "_ticket",
         "attempts",
         "call",
+        "opened",
         "watch",
     )
 
@@ -40,6 +41,8 @@ class Trial:
         self._failed: bool | None = None
         self.attempts = 0
         """How often the function was started."""
+        self.opened = False
+        """Whether the call opened the breaker."""
         self.call = call
         self.watch: Stopwatch | None = None
 
@@ -144,7 +147,7 @@ class Trial:
         assert breaker is not None
         self._ticket = None
         try:
-            breaker.leave(ticket, self._failed)
+            self.opened = breaker.leave(ticket, self._failed)
         except Exception:
             import logging
 

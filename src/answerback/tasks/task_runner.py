@@ -156,6 +156,13 @@ class TaskRunner:
             return function(*args)
         return await loop.run_in_executor(self._threads, function, *args)
 
+    def soon(self, function: Callable[..., None], *args: Any) -> None:
+        """Call a function that uses the store, in a thread if it may block."""
+        if self._store.blocks:
+            self._threads.submit(function, *args)
+        else:
+            function(*args)
+
     def write_messages(self) -> None:
         """Write the progress that was reported since the last time; may block."""
         for run in tuple(self.runs.values()):
@@ -202,7 +209,7 @@ class TaskRunner:
             caller=task.caller,
             request=peer.http,
             user=user,
-            admitted=True,
+            stage="run",
         )
         claim: dict[str, Any] = {"worker": self.worker, "fence": task.fence}
         try:

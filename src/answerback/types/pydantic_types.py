@@ -1,6 +1,6 @@
 """Types that pydantic validates and serialises.
 
-Only this module and `model_slices` import pydantic; they are loaded when a tool uses such a type.
+Only this module and `large_models` import pydantic; they are loaded when a tool uses such a type.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from pydantic_core import SchemaError, SchemaValidator
 from pydantic_core.core_schema import ErrorType
 
 from .annotated import read_metadata
+from .decoded_json import is_heavy
 from .describe import describe
 from .json_text import ENCODER, encode_with_nan
-from .model_slices import build_in_slices, with_any_float, with_fail_fast
+from .large_models import build_large, large_validator, with_any_float, with_fail_fast
 from .nodes import Model, Scalar, ValueLimits
 from .problems import Coercion, InvalidOutput, dict_item, item, member
 from .pydantic_lenient import replace_at, with_texts_read
@@ -83,13 +84,25 @@ def _fail_fast_validator(node: Model) -> SchemaValidator | TypeAdapter[Any]:
 def build_model(node: Model, value: Any) -> Any:
     """Return the typed value of decoded JSON; raises ValueError."""
     encoded = msgspec.json.encode(value)
-    if len(encoded) > _LONG_JSON:
-        try:
-            return build_in_slices(node.annotation, value)
-        except (TypeError, SchemaError):
-            # As in `_fail_fast_validator`, or an author's function raised it and does so again.
-            pass
+    if len(encoded) > _LONG_JSON and is_heavy(value):
+        return build_heavy_model(node, value)
     return _validate(node, encoded, strict=True)
+
+
+def build_heavy_model(node: Model, value: Any) -> Any:
+    """Return what `build_model` returns for a value with many parts, while other threads go on."""
+    validator = _large_validator(node)
+    if validator is None:
+        return _validate(node, msgspec.json.encode(value), strict=True)
+    return build_large(validator, value)
+
+
+def _large_validator(node: Model) -> SchemaValidator | None:
+    try:
+        return large_validator(node.annotation)
+    except (TypeError, SchemaError):
+        # As in `_fail_fast_validator`.
+        return None
 
 
 def _validate(node: Model, encoded: bytes, *, strict: bool | None) -> Any:
@@ -104,8 +117,9 @@ def _validate(node: Model, encoded: bytes, *, strict: bool | None) -> Any:
 
 def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
     """Return *value* as JSON that the model accepts; *coercion* collects the problems."""
+    build = build_heavy_model if is_heavy(value) else build_model
     try:
-        build_model(node, value)
+        build(node, value)
         return value
     except ValidationError as error:
         problems = _errors(error)
@@ -122,9 +136,8 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
 def _without_strict_fields(node: Model, value: Any, problems: list[Any]) -> list[Any]:
     """Return the problems of strings in fields that their author did not declare strict."""
     problems = [each for each in problems if isinstance(each["input"], str)]
-    encoded = msgspec.json.encode(value) if problems else b""
     # Strings in large values are not read.
-    if not problems or len(encoded) > _LONG_JSON:
+    if not problems or is_heavy(value) or len(encoded := msgspec.json.encode(value)) > _LONG_JSON:
         return []
     try:
         _validate(node, encoded, strict=None)
@@ -149,8 +162,7 @@ def _repair(value: Any, problems: list[Any]) -> Any:
     whole_floats = [p for p in problems if p["type"] == "int_type" and _is_whole(p["input"])]
     if not whole_floats:
         return value
-    encoded = msgspec.json.encode(value)
-    if len(encoded) > _LONG_JSON:
+    if is_heavy(value) or len(encoded := msgspec.json.encode(value)) > _LONG_JSON:
         # Validation stopped at the first one of each list. In JSON Schema 1.0 and 1 are equal.
         return _with_ints(value)
     repaired = msgspec.json.decode(encoded)

@@ -109,7 +109,11 @@ def _build_choice(node: nodes.Choice, value: Any) -> Any:
 def _build_model(node: nodes.Model, value: Any) -> Any:
     from .pydantic_types import build_model
 
-    return build_model(node, value)
+    try:
+        return build_model(node, value)
+    except ValueError:
+        # msgspec asks for the text of the error, and pydantic's has the representation of values.
+        raise ValueError("does not fit the model") from None
 
 
 def _build_custom(node: nodes.Custom, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""OAuth logins of the client: `connect(url, auth=Login())`. It needs the extra `client`."""
+"""OAuth logins of the client: `connect(url, auth=Login())`."""
 
 from __future__ import annotations
 

@@ -9,6 +9,8 @@ import msgspec
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _SCHEME = re.compile(rf"\s*,?\s*({_TOKEN})(?=\s|,|$)(?!\s*=)")
 _PARAMETER = re.compile(rf'[\s,]*({_TOKEN})\s*=\s*(?:"((?:[^"\\]|\\.)*)"|({_TOKEN}))')
+_TOKEN68 = re.compile(r"\s+[A-Za-z0-9._~+/-]+=*(?=\s*(?:,|$))")
+"""The one value that some schemes have in place of parameters."""
 _MAX_HEADER = 16_384
 
 
@@ -31,6 +33,7 @@ def read_challenges(header: str) -> list[tuple[str, dict[str, str]]]:
             found[-1][1].setdefault(match[1].lower(), value)
         elif match := _SCHEME.match(text, position):
             found.append((match[1].lower(), {}))
+            match = _TOKEN68.match(text, match.end()) or match
         else:
             break
         position = match.end()

@@ -34,8 +34,24 @@ class ClientChoice(msgspec.Struct, frozen=True, kw_only=True):
         return self.client.id if self.client is not None else self.document
 
 
+class ClientNeeds(msgspec.Struct, frozen=True):
+    """The redirect address and the scopes that a client is used with."""
+
+    redirect: str
+    scopes: tuple[str, ...]
+
+    def are_met_by(self, client: RegisteredClient) -> bool:
+        """Whether a client that was registered before can be used; the user's own always can."""
+        same = client.redirect_uri == self.redirect and set(self.scopes) <= set(client.scopes)
+        return same or not client.dynamic
+
+
 async def choose_client(
-    choice: ClientChoice, issuer: IssuerMetadata, records: LoginRecords, redirect: str, near: int
+    choice: ClientChoice,
+    issuer: IssuerMetadata,
+    needs: ClientNeeds,
+    records: LoginRecords,
+    near: int,
 ) -> RegisteredClient:
     """The client for an issuer; raises LoginError if there is none."""
     if choice.client is not None:
@@ -43,48 +59,46 @@ async def choose_client(
     if choice.document and issuer.client_id_metadata_document_supported:
         return RegisteredClient(choice.document, auth_method="none")
     kept = await records.registration(issuer.issuer)
-    # The registration of a program holds for its redirect address alone.
-    if kept is not None and (not kept.dynamic or kept.redirect_uri == redirect):
+    if kept is not None and needs.are_met_by(kept):
         return kept
     if issuer.registration_endpoint:
-        client = await _register(choice.name, issuer, redirect, near)
-        await records.keep_registration(issuer.issuer, client)
-        return client
-    client = await _ask(choice, issuer.issuer, redirect)
+        client = await _register(choice.name, issuer, needs, near)
+    else:
+        client = await _ask(choice, issuer.issuer, needs.redirect)
     await records.keep_registration(issuer.issuer, client)
     return client
 
 
 async def _register(
-    name: str, issuer: IssuerMetadata, redirect: str, near: int
+    name: str, issuer: IssuerMetadata, needs: ClientNeeds, near: int
 ) -> RegisteredClient:
     """Register a client (RFC 7591)."""
     supported = issuer.token_endpoint_auth_methods_supported
     wanted = next((each for each in _USABLE if supported is None or each in supported), "none")
-    response = await send(
-        "POST",
-        issuer.registration_endpoint,
-        near=near,
-        json={
-            "client_name": name,
-            "redirect_uris": [redirect],
-            "application_type": "native",
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
-            "token_endpoint_auth_method": wanted,
-        },
-    )
+    metadata = {
+        "client_name": name,
+        "redirect_uris": [needs.redirect],
+        "application_type": "native",
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": wanted,
+    }
+    # Some issuers grant registered scopes alone; others refuse to register scopes of servers.
+    scope = {"scope": " ".join(needs.scopes)} if needs.scopes else {}
+    response = await send("POST", issuer.registration_endpoint, near=near, json=metadata | scope)
+    if scope and response.error == "invalid_client_metadata":
+        response = await send("POST", issuer.registration_endpoint, near=near, json=metadata)
     found = response.document
     if response.status not in (200, 201) or not isinstance(found.get("client_id"), str):
         raise LoginError(
             f"{issuer.issuer} does not register this program: {response.reason}; register a client "
-            f"there with the redirect address {redirect}, and give Login(client=…) its id"
+            f"there with the redirect address {needs.redirect}, and give Login(client=…) its id"
         )
-    return _registered(found, wanted, issuer, redirect)
+    return _registered(found, wanted, issuer, needs)
 
 
 def _registered(
-    found: dict[str, Any], wanted: str, issuer: IssuerMetadata, redirect: str
+    found: dict[str, Any], wanted: str, issuer: IssuerMetadata, needs: ClientNeeds
 ) -> RegisteredClient:
     secret = found.get("client_secret")
     method = found.get("token_endpoint_auth_method")
@@ -99,7 +113,8 @@ def _registered(
         secret=secret if isinstance(secret, str) and method != "none" else None,
         issuer=issuer.issuer,
         auth_method=method,
-        redirect_uri=redirect,
+        redirect_uri=needs.redirect,
+        scopes=needs.scopes,
         expires=float(expires) if isinstance(expires, int | float) and expires > 0 else 0.0,
         dynamic=True,
     )

@@ -32,6 +32,8 @@ class RegisteredClient(msgspec.Struct, frozen=True, omit_defaults=True):
     """The redirect address that was registered; by default any on this machine."""
     expires: float = 0.0
     """When the secret expires, in seconds since 1970; 0 if it does not."""
+    scopes: tuple[str, ...] = ()
+    """The scopes that were registered; an issuer may refuse others."""
     dynamic: bool = False
     """Whether this program registered the client itself."""
 

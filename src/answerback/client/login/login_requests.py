@@ -7,16 +7,13 @@ import asyncio
 import ipaddress
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlencode, urljoin, urlsplit
 
 import msgspec
 
 from ...auth.urls import is_loopback_url, is_secure
-from ...errors import needs_extra
-from ..faults import LoginError
-
-with needs_extra("client"):
-    import httpx2
+from ..faults import LoginError, NoAnswer
+from ..transports.http_pool import HttpPool
 
 _SECONDS = 15.0
 """Seconds for a whole request."""
@@ -60,49 +57,50 @@ async def send(
     on the internet must not make this machine ask addresses that only this machine can reach.
     A GET is redirected at most three times; a POST never, because it has secrets.
     """
+    content, sent = _content(form, json)
+    sent |= {"accept": "application/json", **(headers or {})}
     try:
         async with asyncio.timeout(_SECONDS):
             for _ in range(_REDIRECTS + 1):
                 await _check(url, near)
-                status, found, body = await _exchange(method, url, headers, form, json)
-                if method != "GET" or status not in _MOVED or "location" not in found:
+                status, location, body = await _exchange(method, url, sent, content)
+                if method != "GET" or status not in _MOVED or not location:
                     return LoginResponse(status, _document(body))
-                url = urljoin(url, found["location"])
+                url = urljoin(url, location)
     except TimeoutError:
         raise LoginError(f"{url} did not answer within {_SECONDS:g} seconds") from None
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as exc:
-        raise LoginError(f"{url} cannot be read: {str(exc) or type(exc).__name__}") from None
+    except NoAnswer as exc:
+        raise LoginError(f"{url} cannot be read: {exc}") from None
     raise LoginError(f"{url} is redirected too often")
 
 
+def _content(
+    form: Mapping[str, str] | None, json: Mapping[str, Any] | None
+) -> tuple[bytes | None, dict[str, str]]:
+    """The body of a request, and the header that tells its type."""
+    if form is not None:
+        return urlencode(form).encode(), {"content-type": "application/x-www-form-urlencoded"}
+    if json is not None:
+        return msgspec.json.encode(json), {"content-type": "application/json"}
+    return None, {}
+
+
 async def _exchange(
-    method: str,
-    url: str,
-    headers: Mapping[str, str] | None,
-    form: Mapping[str, str] | None,
-    json: Mapping[str, Any] | None,
-) -> tuple[int, Any, bytes]:
-    # Loading the certificates takes long, and plain HTTP needs none.
-    tls: Any = False
-    if urlsplit(url).scheme == "https":
-        tls = await asyncio.to_thread(httpx2.create_ssl_context)
-    async with (
-        # A proxy of the environment is not for this machine itself.
-        httpx2.AsyncClient(verify=tls, trust_env=not is_loopback_url(url)) as client,
-        client.stream(
-            method,
-            url,
-            data=form,
-            json=json,
-            headers={"accept": "application/json", **(headers or {})},
-        ) as response,
-    ):
+    method: str, url: str, headers: Mapping[str, str], content: bytes | None
+) -> tuple[int, str, bytes]:
+    """The status, the header `Location` and the body of a response; raises NoAnswer."""
+    # A proxy of the environment is not for this machine itself.
+    pool = HttpPool(uses_proxies=not is_loopback_url(url))
+    try:
+        response = await pool.send(method, url, headers, content)
         body = b""
-        async for chunk in response.aiter_bytes():
-            body += chunk
+        while part := await response.read_some():
+            body += part
             if len(body) > _MAX_DOCUMENT:
                 raise LoginError(f"{url} is larger than {_MAX_DOCUMENT} bytes")
-        return response.status_code, response.headers, body
+        return response.status_code, response.headers.get("location", ""), body
+    finally:
+        pool.close()
 
 
 def _document(body: bytes) -> dict[str, Any]:

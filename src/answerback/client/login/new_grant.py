@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from ..faults import LoginError
-from .client_registration import choose_client
+from .client_registration import ClientNeeds, choose_client
 from .login_place import LoginPlace
 from .login_records import Grant, RegisteredClient
 from .loopback_redirect import LoopbackRedirect
@@ -40,7 +40,8 @@ async def _ask_user(
     login: Login, place: LoginPlace, scopes: tuple[str, ...], redirect: LoopbackRedirect
 ) -> Grant:
     issuer, records = place.issuer, login.records
-    client = await choose_client(login.choice, issuer, records, redirect.uri, place.near)
+    needs = ClientNeeds(redirect.uri, scopes)
+    client = await choose_client(login.choice, issuer, needs, records, place.near)
     consent = Consent(
         issuer=issuer,
         client_id=client.id,

@@ -120,7 +120,9 @@ def client_proof(
     match method:
         case "client_secret_basic":
             pair = f"{quote(client.id, safe='')}:{quote(client.secret or '', safe='')}"
-            return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}, {}
+            header = {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
+            # The id is in the form as well, because the servers of the official SDK look for it.
+            return header, {"client_id": client.id}
         case "client_secret_post":
             return {}, {"client_id": client.id, "client_secret": client.secret or ""}
         case "private_key_jwt":

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import threading
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from hashlib import sha256
 from hmac import compare_digest
 from secrets import token_urlsafe
@@ -91,6 +93,8 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
     def pasted(self, text: str) -> dict[str, str]:
         """The answer in an address or a code that the user pasted."""
         text = text.strip()
+        if not text:
+            raise LoginError("nothing was pasted, so the login has ended")
         if "://" in text or "code=" in text:
             query = urlsplit(text).query if "://" in text else text.lstrip("?")
             return dict(parse_qsl(query))
@@ -104,7 +108,18 @@ async def call_user(function: Callable[..., Any], *arguments: Any) -> Any:
     """Call a function of the user; one that is not async may wait for a person, in a thread."""
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)
-    found = await asyncio.to_thread(function, *arguments)
+    answer: Future[Any] = Future()
+
+    def run() -> None:
+        answer.set_running_or_notify_cancel()
+        try:
+            answer.set_result(function(*arguments))
+        except Exception as exc:  # noqa: BLE001 -- whatever it is, the waiting task gets it
+            answer.set_exception(exc)
+
+    # A thread that waits for a person must not hold up the end of the program.
+    threading.Thread(target=run, name="answerback-login", daemon=True).start()
+    found = await asyncio.wrap_future(answer)
     return await found if inspect.isawaitable(found) else found
 
 

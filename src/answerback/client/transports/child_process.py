@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -60,12 +60,23 @@ class ChildProcess:
         self._child = child
 
     async def send(self, outgoing: Outgoing) -> None:
+        self._write(outgoing)
+        if self._child is not None:
+            await self._child.writable.wait()
+
+    def send_now(self, outgoing: Outgoing) -> bool:
+        """Send a message without waiting; False if the pipe is full. Raises NoAnswer."""
+        if self._child is not None and not self._child.writable.is_set():
+            return False
+        self._write(outgoing)
+        return True
+
+    def _write(self, outgoing: Outgoing) -> None:
         child = self._child
         if child is None or child.is_lost:
             text = "the server process is not running" if child is None else child.last_words()
             raise ConnectionLost(text, may_have_run=False)
         child.write(outgoing.frame)
-        await child.writable.wait()
 
     async def listen(self) -> None:
         """All messages come over the one pipe."""
@@ -104,6 +115,8 @@ class _Child(asyncio.SubprocessProtocol):
         self.pid = self._process.get_pid()
         self._watch.begin(self.pid)
         self._stdin = cast("asyncio.WriteTransport", self._process.get_pipe_transport(0))
+        stdout = cast("asyncio.ReadTransport", self._process.get_pipe_transport(1))
+        stdout.set_protocol(_Stdout(stdout.get_protocol(), self._take_stdout))
 
     def write(self, frame: bytes) -> None:
         self._stdin.write(frame + b"\n")
@@ -117,8 +130,16 @@ class _Child(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         if fd == 2:
             self._stderr = (self._stderr + data)[-_LAST_WORDS:]
-            return
+        else:
+            self._take_stdout(data)
+
+    def _take_stdout(self, data: bytes) -> None:
         if self.is_lost:
+            return
+        if not self._buffer and data.count(b"\n") == 1 and data.endswith(b"\n"):
+            # Nearly always one whole line arrives.
+            if line := data.strip():
+                self._receive(line)
             return
         self._buffer += data
         while (end := self._buffer.find(b"\n", self._searched)) >= 0:
@@ -198,6 +219,21 @@ class _Child(asyncio.SubprocessProtocol):
             async with asyncio.timeout(seconds):
                 await self._exited.wait()
         return self._exited.is_set()
+
+
+class _Stdout(asyncio.Protocol):
+    """Gives the bytes of stdout to *take* at once; the event loop would wait one turn."""
+
+    def __init__(self, given: asyncio.BaseProtocol, take: Callable[[bytes], None]) -> None:
+        self._given = given
+        self._take = take
+
+    def data_received(self, data: bytes) -> None:
+        self._take(data)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        # The protocol of the event loop counts the pipes that are still open.
+        self._given.connection_lost(exc)
 
 
 def _signal_name(number: int) -> str:

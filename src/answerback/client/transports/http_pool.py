@@ -100,7 +100,8 @@ class HttpResponse:
 class HttpPool:
     """Sends requests; connections that are idle are kept for the next request."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, uses_proxies: bool = True) -> None:
+        self._uses_proxies = uses_proxies
         self._idle: dict[tuple[str, str, int], list[HttpConnection]] = {}
         self._open: set[HttpConnection] = set()
         self._routes: dict[str, tuple[HttpUrl, HttpUrl | None]] = {}
@@ -164,7 +165,7 @@ class HttpPool:
         where = parse_url(url)
         if len(self._routes) >= _MAX_ROUTES:
             self._routes.clear()
-        found = self._routes[url] = (where, proxy_of(where))
+        found = self._routes[url] = (where, proxy_of(where) if self._uses_proxies else None)
         return found
 
     def _kept(self, where: HttpUrl) -> HttpConnection | None:

@@ -10,11 +10,11 @@ import asyncio
 import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ...mcp.engine import Engine
+from ...mcp.engine import Engine, task_feed
 from ...mcp.gated import is_gated
 from ...mcp.jsonrpc import (
     HEADER_MISMATCH,
@@ -36,6 +36,9 @@ from .request import JSON_HEADERS, HttpRequest
 from .sessions import VERSION_HEADER as VERSION
 from .sse import EventStream, write_until_disconnected
 from .token_expiry import call_at_expiry
+
+if TYPE_CHECKING:
+    from ...mcp.task_feed import TaskFeed
 
 METHOD = b"mcp-method"
 NAME = b"mcp-name"
@@ -70,7 +73,8 @@ class Stateless:
         try:
             peer = self._peer_for(request, meta, http)
             if request.method == "subscriptions/listen":
-                await self._subscribe(request, http)
+                feed = await task_feed(self._engine, request.params, peer)
+                await self._subscribe(request, http, feed)
                 return
         except RpcError as error:
             frame = error_frame(request.id, error)
@@ -110,11 +114,11 @@ class Stateless:
             peer.is_held = is_gated(self._registry, request, self._engine.tool_name(request))
         return peer
 
-    async def _subscribe(self, request: Request, http: HttpRequest) -> None:
+    async def _subscribe(self, request: Request, http: HttpRequest, tasks: TaskFeed | None) -> None:
         stream = EventStream(asyncio.get_running_loop())
         user = http.describe_request("mcp").user if self._registry.has_gates else None
         subscription = Subscription(
-            self._registry, request.id, request.params, stream.offer_or_end, user
+            self._registry, request.id, request.params, stream.offer_or_end, user, tasks
         )
         self._subscriptions[stream] = subscription
         stop_timer = call_at_expiry(http, lambda: self._end(stream, subscription))

@@ -65,7 +65,9 @@ def _run_with_timeout(
     began = monotonic()
     seconds = tool.timeout or 0.0
     if not limit.enter(call, seconds):
-        raise TimedOut(f"The tool took longer than {seconds:g} seconds")
+        error = TimedOut(f"The tool took longer than {seconds:g} seconds", hint="try again later")
+        error.may_have_run = False
+        raise error
 
     def work() -> Any:
         try:

@@ -57,10 +57,12 @@ def error_statuses(tool: Tool) -> dict[int, str]:
 
 def _statuses_in_options(tool: Tool) -> set[int]:
     """The statuses of the server's own errors: too many calls, a time-out, an open question."""
+    policy = tool.policy
+    needs_service = policy is not None and bool(policy.retry or policy.breaker)
     codes = {
         "UNAVAILABLE": True,
-        "TIMED_OUT": tool.timeout is not None,
-        "RATE_LIMITED": tool.policy is not None and bool(tool.policy.limits),
+        "TIMED_OUT": tool.timeout is not None or needs_service,
+        "RATE_LIMITED": policy is not None and bool(policy.limits),
         INPUT_REQUIRED: bool(tool.signature.questions),
     }
     return {CODES[code].status for code, possible in codes.items() if possible}

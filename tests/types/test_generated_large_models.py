@@ -1,4 +1,4 @@
-"""Large values of pydantic models, validated in slices: the same results and errors as whole."""
+"""Generated values of pydantic models as decoded JSON: the results and errors of pydantic."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from typing import Annotated, Any
 
 import msgspec
 import pydantic
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import Field
 from pydantic_core import PydanticCustomError, SchemaValidator
 
-from answerback.types import decoded_json, model_slices
+from answerback.types.large_models import build_large, large_validator, with_fail_fast
 
 
 class Item(pydantic.BaseModel):
@@ -75,16 +74,8 @@ OUTER = st.fixed_dictionaries(
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _few_values_are_many() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(decoded_json, "_FEW_VALUES", 3)
-        patch.setattr(model_slices, "STEP", 2)
-        yield
-
-
 def whole_validator(model: type[pydantic.BaseModel]) -> SchemaValidator:
-    schema = model_slices.with_fail_fast(pydantic.TypeAdapter(model).core_schema)
+    schema = with_fail_fast(pydantic.TypeAdapter(model).core_schema)
     return SchemaValidator(schema, _use_prebuilt=False)
 
 
@@ -103,12 +94,12 @@ def outcome(validate: Any) -> Any:
 
 @settings(max_examples=300, deadline=None)
 @given(OUTER)
-def test_a_model_validated_in_slices_is_what_the_whole_validation_returns(sent: Any) -> None:
+def test_a_model_of_decoded_json_is_what_pydantic_makes_of_the_json(sent: Any) -> None:
     encoded = msgspec.json.encode(sent)
 
-    sliced = outcome(lambda: model_slices.build_in_slices(Outer, sent))
+    built = outcome(lambda: build_large(large_validator(Outer), sent))
 
-    assert sliced == outcome(lambda: WHOLE.validate_json(encoded, strict=True))
+    assert built == outcome(lambda: WHOLE.validate_json(encoded, strict=True))
 
 
 class Watched(pydantic.BaseModel):
@@ -122,15 +113,15 @@ class Watched(pydantic.BaseModel):
 
 
 def test_a_validator_that_reads_other_fields_sees_the_whole_list() -> None:
-    made = model_slices.build_in_slices(Watched, {"items": [{}] * 9, "count": 1})
+    made = build_large(large_validator(Watched), {"items": [{}] * 9, "count": 1})
 
     assert made.count == 10
 
 
-def test_a_key_that_does_not_fit_is_named_as_in_the_whole_validation() -> None:
+def test_a_key_that_does_not_fit_is_named_as_pydantic_names_it() -> None:
     sent = {"limited": [{}], "by_number": {"1": {}, "2": {}, "3": {}, "x": {}}}
 
-    sliced = outcome(lambda: model_slices.build_in_slices(Outer, sent))
+    built = outcome(lambda: build_large(large_validator(Outer), sent))
 
-    assert sliced[0][:2] == ("int_parsing", ("by_number", "x", "[key]"))
-    assert sliced == outcome(lambda: WHOLE.validate_json(msgspec.json.encode(sent), strict=True))
+    assert built[0][:2] == ("int_parsing", ("by_number", "x", "[key]"))
+    assert built == outcome(lambda: WHOLE.validate_json(msgspec.json.encode(sent), strict=True))

@@ -1,0 +1,106 @@
+"""Logins of `call` and `list`: in the browser, or by an address that the user pastes.
+
+Only a user at a terminal can log in. The tokens are kept in a private file in the user's folder of
+settings, so that later commands, also those in scripts, need no login.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from .program import write_stderr
+
+
+def logins_file() -> Path:
+    """The file with the logins of this user."""
+    from .host_config import settings_folder
+
+    place = settings_folder(sys.platform, os.environ, os.path.expanduser("~"))
+    return Path(place) / "answerback" / "logins.json"
+
+
+def login_options(target: str, stdin: int) -> dict[str, Any]:
+    """The options of `connect` for servers that ask for a login; none for a command."""
+    if " " in target and not target.endswith((".json", ".jsonc")):
+        return {}
+    from ..client.login import FileTokens, Login
+
+    terminal = _Terminal(stdin, target)
+    store = FileTokens(logins_file())
+    login = Login(store=store, open_url=terminal.open_page, ask_client=terminal.ask_client)
+    return {"auth": login}
+
+
+class _Terminal:
+    """Asks the user at the terminal, if there is one."""
+
+    def __init__(self, stdin: int, target: str) -> None:
+        self._stdin = stdin
+        self._target = target
+        # Several servers may ask at once; the user answers one after the other.
+        self._lock = threading.Lock()
+
+    def open_page(self, url: str) -> str | None:
+        """Show the page of the login; returns the address that the user pasted, if any."""
+        self._require_user()
+        if not _has_browser() or not _opens(url):
+            with self._lock:
+                write_stderr(
+                    f"Open this page in a browser, and log in:\n\n  {url}\n\nThe browser then "
+                    "tries to open an address on this machine, which fails if it runs elsewhere."
+                )
+                return self._read("Paste that address here: ")
+        write_stderr(f"Log in on the page that was opened in your browser:\n\n  {url}\n")
+        return None
+
+    def ask_client(self, issuer: str) -> Any:
+        """Ask for the id and the secret of a client that the user registered."""
+        from getpass import getpass
+
+        from ..client.login import RegisteredClient
+
+        self._require_user()
+        with self._lock:
+            write_stderr(
+                f"{issuer} registers no programs by itself. Register a client there, with the "
+                "redirect address http://127.0.0.1/callback."
+            )
+            id = self._read("Its client id: ")
+            secret = getpass("Its secret (empty if it has none): ") if id else ""
+        return RegisteredClient(id, secret or None, issuer) if id else None
+
+    def _require_user(self) -> None:
+        from ..client.faults import LoginError
+        from .terminal_peer import stderr_is_terminal
+
+        if not (stderr_is_terminal() and os.isatty(self._stdin)):
+            raise LoginError(
+                "the server asks for a login, which needs a terminal; run this once in a terminal: "
+                f"answerback list {self._target}"
+            )
+
+    def _read(self, prompt: str) -> str:
+        sys.stderr.write(prompt)
+        sys.stderr.flush()
+        with open(self._stdin, closefd=False) as lines:
+            return lines.readline().strip()
+
+
+def _has_browser() -> bool:
+    """Whether a browser can show a page to the user; a browser in the terminal cannot."""
+    environ = os.environ
+    if environ.get("BROWSER"):
+        return True
+    if environ.get("SSH_CONNECTION"):
+        return False
+    return sys.platform != "linux" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+
+
+def _opens(url: str) -> bool:
+    import webbrowser
+
+    return webbrowser.open(url)
