@@ -242,7 +242,8 @@ def test_an_image_on_the_web_is_sent_by_its_address_where_the_provider_fetches_i
 @pytest.mark.parametrize("convert", [to_openai, to_openai_responses, to_anthropic, to_gemini])
 def test_every_reply_of_the_corpora_becomes_a_message_with_a_visible_text(convert: Any) -> None:
     kit = convert(TOOLS)
-    replies = [case.reply for case in [*BAD, *GOOD]]
+    cases: list[Any] = [*BAD, *GOOD]
+    replies = [case.reply for case in cases]
 
     messages = [kit.messages([("1", reply, "t")]) for reply in replies]
 
