@@ -181,6 +181,18 @@ def test_anthropic_has_the_images_in_the_result_and_a_flag_for_failures() -> Non
     ]
 
 
+def test_the_image_of_a_failure_is_named_in_the_text_where_failures_take_texts_alone() -> None:
+    image = {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
+    failed = {"content": [{"type": "text", "text": "no"}, image], "isError": True}
+
+    block = to_anthropic(TOOLS).message("1", failed)
+    output = to_openai_responses(TOOLS).message("1", failed)["output"]
+
+    assert block["content"] == [{"type": "text", "text": "no\n[image: image/png, 3 bytes]"}]
+    assert block["is_error"] is True
+    assert [each["type"] for each in output] == ["input_text", "input_image"]
+
+
 def test_gemini_has_the_data_as_it_is_and_failures_under_a_key_of_their_own() -> None:
     kit = to_gemini(TOOLS)
     results = [
@@ -198,6 +210,14 @@ def test_gemini_has_the_data_as_it_is_and_failures_under_a_key_of_their_own() ->
         {"name": "t", "response": {"output": "A map."}, "parts": [image]},
         {"id": "3", "name": "t", "response": {"error": FAILED_TEXT}},
     ]
+
+
+def test_gemini_has_a_text_that_looks_like_data_as_a_text() -> None:
+    reply = success('{"a": 1}', {"content": '{"a": 1}'})
+
+    part = to_gemini(TOOLS).message("1", reply, name="t")
+
+    assert part["functionResponse"]["response"] == {"output": '{"a": 1}'}
 
 
 def test_gemini_needs_the_name_of_the_call() -> None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.tasks.crash import crash
-from tests.tasks.task_client import TaskClient, run_with
+from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
-from answerback import App, Limits
+from answerback import App, Context, Limits
 from answerback.tasks.sqlite_store import SQLiteStore
+from answerback.tasks.task_record import Task, new_id
+from answerback.tasks.task_store import DEFAULT_TASK_LIMITS
+from answerback.tasks.transitions import cancelled
 
 
 def test_every_acknowledged_task_survives_the_death_of_a_worker_and_of_the_server(
@@ -47,6 +52,9 @@ def test_a_result_that_cannot_be_written_is_written_later(tmp_path: Path, failur
         refused = await client.call("report", note="y" * 100_000)
         during = await client.get(id)
         if failure == "locked":
+            with pytest.raises(RpcFailure, match="cannot be read or written"):
+                await client.request("tasks/cancel", taskId=id)
+        if failure == "locked":
             holder.execute("ROLLBACK")
         else:
             _limit_pages(store, 100_000)
@@ -66,3 +74,86 @@ def _limit_pages(store: SQLiteStore, pages: int | None) -> None:
         connection = store._opened()
         now = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages or now}")
+
+
+def test_a_question_survives_a_restart(tmp_path: Path) -> None:
+    def served() -> App:
+        app = App("jobs", limits=Limits(shutdown=1))
+        app.task_store = SQLiteStore(tmp_path / "tasks.db")
+
+        @app.tool(task="optional")
+        async def rename(ctx: Context) -> str:
+            return "named " + await ctx.elicit("Which name?", str)
+
+        return app
+
+    async def ask(client: TaskClient) -> Any:
+        return await client.until(await client.create("rename"), "input_required")
+
+    async def answer(client: TaskClient) -> Any:
+        [key] = asked["inputRequests"]
+        answers = {key: {"action": "accept", "content": {"value": "Ada"}}}
+        await client.request("tasks/update", taskId=asked["taskId"], inputResponses=answers)
+        return await client.until(asked["taskId"])
+
+    asked = run_with(served(), ask)
+    done = run_with(served(), answer)
+
+    assert done["result"]["content"][0]["text"] == "named Ada"
+
+
+def test_a_task_that_waits_for_a_slot_starts_after_a_restart(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "tasks.db")
+    now = time.time()
+    task = Task(id=new_id(), tool="job", arguments=b"{}", created=now, changed=now)
+    store.add(task, DEFAULT_TASK_LIMITS)
+    store.close()
+    app = App("jobs", limits=Limits(shutdown=1))
+    app.task_store = store
+    app.add_tool(lambda: "done", name="job", task="optional")
+
+    done = run_with(app, lambda client: client.until(task.id))
+
+    assert done["result"]["content"][0]["text"] == "done"
+
+
+def test_a_shutdown_waits_for_the_tasks_that_run(tmp_path: Path) -> None:
+    app = App("jobs", limits=Limits(shutdown=5))
+    store = app.task_store = SQLiteStore(tmp_path / "tasks.db")
+
+    @app.tool(task="optional")
+    async def job() -> str:
+        await asyncio.sleep(0.2)
+        return "done"
+
+    id = run_with(app, lambda client: client.create("job"))
+
+    task = store.get(id)
+    assert task is not None
+    assert task.state == "completed"
+
+
+def test_a_task_that_another_process_cancels_ends_at_once(tmp_path: Path) -> None:
+    app = App("jobs", limits=Limits(shutdown=1))
+    app.task_store = SQLiteStore(tmp_path / "tasks.db")
+    other = SQLiteStore(tmp_path / "tasks.db")
+    ended = asyncio.Event()
+
+    @app.tool(task="optional")
+    async def job() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.set()
+
+    async def steps(client: TaskClient) -> Any:
+        id = await client.create("job")
+        await asyncio.to_thread(other.change, id, partial(cancelled, now=time.time()))
+        async with asyncio.timeout(1):
+            await ended.wait()
+        return await client.get(id)
+
+    task = run_with(app, steps)
+    other.close()
+
+    assert task["status"] == "cancelled"

@@ -264,3 +264,14 @@ def test_a_full_disk_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Pa
 
     store.add(_task(arguments=b"x" * 100_000), DEFAULT_TASK_LIMITS)
     assert len(store.page(None, None, 10)) == 2
+
+
+def test_a_store_lists_the_claims_that_hold(store: TaskStore) -> None:
+    store.add(_task(), DEFAULT_TASK_LIMITS)
+    task = _claim(store)
+
+    assert store.claims() == [(task.id, "w1", task.fence, NOW + 10)]
+    store.renew("w1", NOW + 20)
+    store.renew("w2", NOW + 30)
+    store.change(task.id, partial(transitions.cancelled, now=NOW))
+    assert store.claims() == []

@@ -14,6 +14,7 @@ import msgspec
 from ..calls.call import Call, Outcome
 from ..calls.handlers import Handlers
 from ..dialects import mcp as dialect
+from ..errors import ToolError
 from ..reply import Error
 from ..shape import RESULT
 from ..tasks.task_record import Task, owner_of
@@ -68,7 +69,11 @@ class TaskMethods:
         """The result of a method of tasks; raises RpcError."""
         if peer.version.stateless and not peer.client.tasks:
             raise missing_tasks(f"{method} needs the extension {TASKS}")
-        return await self._methods[method](peer, raw)
+        try:
+            return await self._methods[method](peer, raw)
+        except ToolError as exc:
+            # The store cannot be read or written.
+            raise _unavailable(exc) from None
 
     def handler(self, call: Call, asked: ToolCall, peer: McpPeer) -> Any:
         """The handler of a call: one that creates a task, or the usual one; raises RpcError."""
@@ -144,8 +149,10 @@ class TaskMethods:
     async def _result(self, peer: McpPeer, raw: Params) -> bytes:
         """Wait for the end of a task, and ask the client the questions of the task meanwhile."""
         task = await self._find(peer, raw)
+        # On stdio a thread waits, and a cancellation must wake it.
+        peer.on_cancel = peer.on_cancel or self.service.wake
         asked: set[str] = set()
-        while not task.is_final:
+        while not (task.is_final or peer.cancelled):
             for key in task.questions.keys() - asked:
                 asked.add(key)
                 await self._ask(task, key, peer)
@@ -209,6 +216,11 @@ def missing_tasks(message: str) -> RpcError:
     """The error for a client that did not declare the extension."""
     data: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
     return RpcError(MISSING_CAPABILITY, message, data)
+
+
+def _unavailable(exc: ToolError) -> RpcError:
+    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
+    return RpcError(INTERNAL_ERROR, exc.message, data)
 
 
 def _owner(peer: McpPeer) -> str:

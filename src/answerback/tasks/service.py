@@ -44,14 +44,12 @@ class TaskService:
         self._record_refusal = _recorder_of_refusals(registry)
         self._waiters: dict[object, Callable[[str | None], None]] = {}
         worker = new_worker_name()
-        self._runner = TaskRunner(registry, self._store, self.limits, worker, self._changed)
+        self._runner = TaskRunner(registry, self._store, self.limits, worker, self.wake)
         self._runner.use_loop()
         self._watch: TaskWatch | None = None
         if self._store.blocks:
             waits = self._waiters.__len__
-            self._watch = TaskWatch(
-                self._store, self._runner, lambda: waits() > 0, self._wake, self._changed
-            )
+            self._watch = TaskWatch(self._store, self._runner, lambda: waits() > 0, self.wake)
 
     async def create(
         self, call: Call, *, ttl: float | None = None, key: str | None = None
@@ -95,7 +93,7 @@ class TaskService:
         changed = await self._runner.off_loop(self._store.change, id, change)
         if changed is None:
             return await self.get(id, owner)
-        self._changed(changed)
+        self.wake(changed)
         if changed.is_waiting:
             self._runner.use_loop()
             await self._runner.off_loop(self._runner.fill)
@@ -112,7 +110,7 @@ class TaskService:
             return await self.get(id, owner)
         if (run := self._runner.runs.get(id)) is not None:
             run.cancel()
-        self._changed(changed)
+        self.wake(changed)
         return changed
 
     async def wait(
@@ -220,13 +218,10 @@ class TaskService:
         if self._watch is None:
             self._store.remove_expired(time())
 
-    def _changed(self, task: Task) -> None:
+    def wake(self, task: Task | None = None) -> None:
+        """Let everyone who waits for this task look at it again; without one, for any task."""
         for listener in tuple(self._waiters.values()):
-            listener(task.id)
-
-    def _wake(self) -> None:
-        for listener in tuple(self._waiters.values()):
-            listener(None)
+            listener(None if task is None else task.id)
 
 
 class _Waiter:

@@ -14,6 +14,7 @@ from ..errors import AnswerbackError, Unavailable
 from .task_record import FORMAT, Task
 from .task_store import (
     Change,
+    Claim,
     TaskLimits,
     checked_repeat,
     too_many_of_owner,
@@ -58,7 +59,7 @@ _UNFINISHED = (
 _BUSY_SECONDS = 5.0
 
 _encode = msgspec.msgpack.Encoder().encode
-_decode = msgspec.msgpack.Decoder(Task).decode
+_records = msgspec.msgpack.Decoder(Task)
 
 
 class UnknownTaskFile(AnswerbackError):
@@ -80,6 +81,8 @@ class SQLiteStore:
         self, path: str | os.PathLike[str], *, durable: bool = True, busy: float = _BUSY_SECONDS
     ) -> None:
         self.path = os.fspath(path)
+        # The write-ahead log is there as long as a connection is open.
+        self.notice_path = f"{self.path}-wal"
         self._durable = durable
         self._busy = busy
         self._lock = threading.RLock()
@@ -118,9 +121,9 @@ class SQLiteStore:
 
         self._write(renew_all)
 
-    def running(self) -> list[Task]:
-        rows = self._read("SELECT record, lease FROM tasks WHERE worker <> ''")
-        return [msgspec.structs.replace(_decode(record), lease=lease) for record, lease in rows]
+    def claims(self) -> list[Claim]:
+        rows = self._read("SELECT id, worker, fence, lease FROM tasks WHERE worker <> ''")
+        return [Claim(*row) for row in rows]
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
         query, values = "SELECT record FROM tasks WHERE 1", []
@@ -231,6 +234,16 @@ def _change(connection: Connection, id: str, change: Change) -> Task | None:
     return changed
 
 
+def _decode(record: bytes) -> Task:
+    try:
+        task = _records.decode(record)
+    except msgspec.MsgspecError as exc:
+        raise UnknownTaskFile(f"a record of a task cannot be read: {exc}") from exc
+    if task.format > FORMAT:
+        raise UnknownTaskFile("a later version of Answerback wrote this task")
+    return task
+
+
 def _columns(task: Task) -> tuple[Any, ...]:
     return (task.state, task.worker, task.lease, task.fence, task.expires, _encode(task))
 
@@ -258,6 +271,3 @@ def _failures_explained(path: str) -> Iterator[None]:
         raise Unavailable(
             "The tasks cannot be read or written at the moment", retryable=True, retry_after=5
         ) from exc
-
-
-assert FORMAT == 1, "give records of an earlier format their new members when they are read"

@@ -1,8 +1,8 @@
 """TaskWatch: a thread that looks after the tasks in a store that other processes change too.
 
 It keeps the claims of this worker, finds those of dead workers, removes expired records, writes
-progress, and notices the changes of other processes. While this worker has no task it looks ten
-times a second, which takes less than a thousandth of a core.
+progress, and notices the changes of other processes. While nothing changes it looks once a second,
+which takes less than a thousandth of a core.
 """
 
 from __future__ import annotations
@@ -14,36 +14,37 @@ from collections.abc import Callable
 from functools import partial
 from time import monotonic, time
 
+from ..calls.failures import log_internal_error
 from ..errors import Unavailable
+from .file_notice import FileNotice
 from .task_record import Task
 from .task_runner import LEASE, TaskRunner
-from .task_store import TaskStore
+from .task_store import Claim, TaskStore
 from .transitions import given_up
 
-_BUSY, _IDLE = 0.02, 0.1
-"""The seconds between two looks while this worker has tasks or waits for one, and otherwise."""
+_GAP = 0.01
+"""The least seconds between two looks, because the writes of this worker wake it too."""
 _REPORTS, _RECONCILE = 0.2, 1.0
 """The seconds between two writes of progress, and between two looks for dead workers."""
 _AFTER_FAILURE = 1.0
 
 
 class TaskWatch:
-    """*is_waiting* tells whether a client waits for a task; *on_other* is called after a change."""
+    """*is_waiting* tells whether a client waits for a task; *wake* lets it look at the task."""
 
     def __init__(
         self,
         store: TaskStore,
         runner: TaskRunner,
         is_waiting: Callable[[], bool],
-        on_other: Callable[[], None],
-        on_change: Callable[[Task], None],
+        wake: Callable[[Task | None], None],
     ) -> None:
         self._store = store
         self._runner = runner
         self._is_waiting = is_waiting
-        self._on_other = on_other
-        self._on_change = on_change
+        self._wake = wake
         self._version = -1
+        self._next_step = 0.0
         self._due = {self._reconcile: 0.0, self._renew: 0.0, self._runner.write_messages: 0.0}
         self._every = {
             self._reconcile: _RECONCILE,
@@ -59,20 +60,33 @@ class TaskWatch:
 
     def _work(self) -> None:
         seconds = 0.0
+        notice: FileNotice | None = None
         while not self._stopped.wait(seconds):
             try:
+                if notice is None:
+                    self._store.version()  # This opens the file.
+                    notice = FileNotice(self._store.notice_path)
                 self._look()
-                is_busy = self._runner.runs or self._is_waiting()
-                seconds = _BUSY if is_busy else _IDLE
+                seconds = _GAP
+                is_busy = bool(self._runner.runs) or self._is_waiting()
+                notice.wait(_REPORTS if is_busy else _RECONCILE, urgent=is_busy)
             except Unavailable:
+                seconds = _AFTER_FAILURE  # It is logged already.
+            except Exception:  # noqa: BLE001 -- the tasks of this worker need the watch
+                log_internal_error("looking after tasks")
                 seconds = _AFTER_FAILURE
+        if notice is not None:
+            notice.close()
 
     def _look(self) -> None:
         now = monotonic()
-        for step, due in self._due.items():
-            if now >= due:
-                step()
-                self._due[step] = now + self._every[step]
+        if self._runner.runs or now >= self._next_step:
+            for step, due in self._due.items():
+                if now >= due:
+                    step()
+                    self._due[step] = now + self._every[step]
+            # Without a task of its own a worker has nothing to renew or to write.
+            self._next_step = self._due[self._reconcile]
         version = self._store.version()
         if version != self._version:
             self._version = version
@@ -80,12 +94,14 @@ class TaskWatch:
 
     def _catch_up(self) -> None:
         """Another process has changed something: a task may be cancelled, or wait for a worker."""
-        for run in tuple(self._runner.runs.values()):
-            task = self._store.get(run.task.id)
-            if task is None or task.fence != run.task.fence or task.is_final:
+        # Before the question to the store: a task that is claimed meanwhile is not in its answer.
+        runs = tuple(self._runner.runs.values())
+        held = {(claim.id, claim.fence) for claim in self._store.claims()} if runs else ()
+        for run in runs:
+            if (run.task.id, run.task.fence) not in held:
                 run.cancel()
         self._runner.fill()
-        self._on_other()
+        self._wake(None)
 
     def _renew(self) -> None:
         if self._runner.runs:
@@ -94,12 +110,12 @@ class TaskWatch:
     def _reconcile(self) -> None:
         now = time()
         self._store.remove_expired(now)
-        for task in self._store.running():
-            if task.worker != self._runner.worker and is_lost(task, now):
-                change = partial(given_up, worker=task.worker, fence=task.fence, now=now)
-                changed = self._store.change(task.id, change)
+        for claim in self._store.claims():
+            if claim.worker != self._runner.worker and is_lost(claim, now):
+                change = partial(given_up, worker=claim.worker, fence=claim.fence, now=now)
+                changed = self._store.change(claim.id, change)
                 if changed is not None:
-                    self._on_change(changed)
+                    self._wake(changed)
         self._runner.fill()
 
 
@@ -108,9 +124,9 @@ def new_worker_name() -> str:
     return f"{os.getpid()}/{_namespace()}/{secrets.token_hex(6)}"
 
 
-def is_lost(task: Task, now: float) -> bool:
-    """Whether the worker that has claimed the task is dead, or does not renew its claim."""
-    return task.lease < now or not _lives(task.worker)
+def is_lost(claim: Claim, now: float) -> bool:
+    """Whether the worker is dead, or does not renew its claim."""
+    return claim.lease < now or not _lives(claim.worker)
 
 
 def _lives(worker: str) -> bool:
