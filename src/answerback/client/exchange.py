@@ -60,6 +60,24 @@ class _Waiting(msgspec.Struct):
     clock: asyncio.Timeout | _Clock | None = None
     outer: tuple[StoppableClock, ...] = ()
     """The clocks of the call that the request belongs to, such as the deadline of its retries."""
+    questions: int = 0
+    """How many questions to the user are open, during which the time-out stands still."""
+    stopped_at: float = 0.0
+    until: float | None = None
+
+    def stop(self, now: float) -> None:
+        if self.questions == 0 and self.clock is not None and not self.clock.expired():
+            self.until, self.stopped_at = self.clock.when(), now
+            if self.until is not None:
+                self.clock.reschedule(None)
+        self.questions += 1
+
+    def go_on(self, now: float, *, is_open: bool) -> None:
+        self.questions -= 1
+        if self.questions or not is_open or self.until is None or self.clock is None:
+            return
+        if not self.clock.expired():
+            self.clock.reschedule(self.until + now - self.stopped_at)
 
 
 class _Clock:
@@ -301,15 +319,14 @@ class Exchange:
 
     async def ask_user(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The answer of the user's handler. Time-outs stop meanwhile; raises RpcError."""
+        if not self._handlers.asks_user(method):
+            return await self._handlers.answer(method, params)
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        paused = {id: clock for id, each in self._waiting.items() if (clock := each.clock)}
-        until = {id: clock.when() for id, clock in paused.items()}
-        for id, clock in paused.items():
-            if until[id] is not None and not clock.expired():
-                clock.reschedule(None)
-        outer = {each for waiting in self._waiting.values() for each in waiting.outer}
-        stopped = outer | set(RUNNING.get())
+        paused = dict(self._waiting)
+        # The task of an answer has the clocks of the code that opened the connection, not these.
+        stopped = {each for waiting in paused.values() for each in waiting.outer}
+        for waiting in paused.values():
+            waiting.stop(loop.time())
         for each in stopped:
             each.stop()
         try:
@@ -317,10 +334,8 @@ class Exchange:
         finally:
             for each in stopped:
                 each.go_on()
-            for id, clock in paused.items():
-                when = until[id]
-                if id in self._waiting and when is not None and not clock.expired():
-                    clock.reschedule(when + loop.time() - began)
+            for id, waiting in paused.items():
+                waiting.go_on(loop.time(), is_open=id in self._waiting)
 
     def _receive_notification(self, message: Incoming) -> None:
         assert message.method is not None
@@ -407,3 +422,7 @@ async def _answer_frame(exchange: Exchange, id: Id, method: str, params: msgspec
         return error_frame(id, error)
     except (TypeError, ValueError) as exc:
         return error_frame(id, RpcError(-32603, f"the answer of the handler is not JSON: {exc}"))
+    except Exception as exc:
+        # The server must not wait for an answer that never comes.
+        _LOGGER.exception("the server's request %s could not be answered", method)
+        return error_frame(id, RpcError(-32603, f"the client failed: {type(exc).__name__}"))
