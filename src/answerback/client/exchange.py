@@ -81,30 +81,73 @@ class _Waiting(msgspec.Struct):
 
 
 class _Clock:
-    """Ends the wait for an answer at a time. It is cheaper than `asyncio.timeout`."""
+    """Ends the wait for an answer at a time; `_Clocks` watches it."""
 
-    def __init__(self, answer: asyncio.Future[msgspec.Raw], seconds: float) -> None:
-        self._answer = answer
-        self._loop = answer.get_loop()
+    __slots__ = ("_clocks", "_is_expired", "answer", "at")
+
+    def __init__(self, clocks: _Clocks, answer: asyncio.Future[msgspec.Raw], at: float) -> None:
+        self.answer = answer
+        self.at: float | None = at
+        self._clocks = clocks
         self._is_expired = False
-        self._handle: asyncio.TimerHandle | None = None
-        self.reschedule(self._loop.time() + seconds)
 
     def when(self) -> float | None:
-        return None if self._handle is None else self._handle.when()
+        return self.at
 
     def expired(self) -> bool:
         return self._is_expired
 
     def reschedule(self, when: float | None) -> None:
+        self.at = when
+        if when is not None:
+            self._clocks.watch(when)
+
+    def expire(self) -> None:
+        self._is_expired = True
+        self.at = None
+        if not self.answer.done():
+            self.answer.set_exception(TimeoutError())
+
+
+class _Clocks:
+    """The clocks of all requests; they share one timer, because most requests need none."""
+
+    def __init__(self) -> None:
+        self._clocks: set[_Clock] = set()
+        self._handle: asyncio.TimerHandle | None = None
+
+    def add(self, answer: asyncio.Future[msgspec.Raw], seconds: float) -> _Clock:
+        at = answer.get_loop().time() + seconds
+        clock = _Clock(self, answer, at)
+        self._clocks.add(clock)
+        self.watch(at)
+        return clock
+
+    def discard(self, clock: _Clock) -> None:
+        self._clocks.discard(clock)
+
+    def watch(self, at: float) -> None:
+        """Look at the clocks at this time, or earlier."""
+        if self._handle is None or at < self._handle.when():
+            self.close()
+            self._handle = asyncio.get_running_loop().call_at(at, self._look)
+
+    def close(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
-        self._handle = None if when is None else self._loop.call_at(when, self._expire)
+            self._handle = None
 
-    def _expire(self) -> None:
-        if not self._answer.done():
-            self._is_expired = True
-            self._answer.set_exception(TimeoutError())
+    def _look(self) -> None:
+        self._handle = None
+        now = asyncio.get_running_loop().time()
+        later = []
+        for clock in list(self._clocks):
+            if clock.at is not None and clock.at <= now:
+                clock.expire()
+            elif clock.at is not None:
+                later.append(clock.at)
+        if later:
+            self.watch(min(later))
 
 
 class Visits:
@@ -145,6 +188,7 @@ class Exchange:
         self._waiting: dict[Id, _Waiting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._answering: dict[Id, asyncio.Task[None]] = {}
+        self._clocks = _Clocks()
         self._send_now: Callable[[Outgoing], bool] | None = getattr(transport, "send_now", None)
         self.visits = Visits()
         self._has_dropped = False
@@ -174,7 +218,7 @@ class Exchange:
         try:
             if self._send_now is not None and self._send_now(outgoing):
                 if options.timeout is not None:
-                    waiting.clock = clock = _Clock(answer, options.timeout)
+                    waiting.clock = clock = self._clocks.add(answer, options.timeout)
                 return await answer
             async with asyncio.timeout(options.timeout) as timeout:
                 waiting.clock = timeout
@@ -194,7 +238,7 @@ class Exchange:
         finally:
             del self._waiting[id]
             if clock is not None:
-                clock.reschedule(None)
+                self._clocks.discard(clock)
             if answer.done() and not answer.cancelled():
                 answer.exception()
 
@@ -234,6 +278,7 @@ class Exchange:
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=1)
+        self._clocks.close()
         await self._transport.close()
 
     def _receive_response(self, message: Incoming) -> Id | None:
