@@ -186,8 +186,8 @@ def _beside() -> str:
 def _served(*flags: str) -> Iterator[tuple[int, int]]:
     command = [sys.executable, str(HERE / "tasks_app.py"), "serve", "--port", "0", *flags]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
     try:
-        assert process.stderr is not None
         text = ""
         while "Ctrl-C" not in text:
             line = process.stderr.readline()

@@ -5,7 +5,7 @@ import sys
 import time
 
 from fastmcp import FastMCP
-from fastmcp_tasks import TasksExtension
+from fastmcp_tasks import TasksExtension  # type: ignore[import-not-found]  # optional
 
 app = FastMCP("bench")
 app.add_extension(TasksExtension(url="memory://"))

@@ -266,11 +266,12 @@ def test_a_full_disk_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Pa
     assert len(store.page(None, None, 10)) == 2
 
 
-def test_a_store_knows_the_claims_of_a_worker(store: TaskStore) -> None:
+def test_a_store_lists_the_claims_that_hold(store: TaskStore) -> None:
     store.add(_task(), DEFAULT_TASK_LIMITS)
     task = _claim(store)
 
-    assert store.held("w1") == {task.id: task.fence}
-    assert store.held("w2") == {}
+    assert store.claims() == [(task.id, "w1", task.fence, NOW + 10)]
+    store.renew("w1", NOW + 20)
+    store.renew("w2", NOW + 30)
     store.change(task.id, partial(transitions.cancelled, now=NOW))
-    assert store.held("w1") == {}
+    assert store.claims() == []

@@ -497,7 +497,7 @@ def test_a_client_that_listens_is_notified_of_each_change_of_its_task() -> None:
         listen = {"notifications": wanted, "_meta": meta}
         client.send(request("listen", "subscriptions/listen", listen))
         acknowledged = client.receive()["params"]["notifications"]
-        seen = []
+        seen: list[Any] = []
         while not seen or seen[-1]["status"] != "completed":
             message = client.receive()
             if message.get("method") == "notifications/tasks":

@@ -35,7 +35,7 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
     outcome = await service._admit(call)
     if outcome is not ADMITTED:
         return await service._record_refusal(call, outcome)
-    store, runner = service._store, service._runner
+    store, runner = service._store, service.runner
     try:
         record = _record(service, call, checked_key(key))
         service._remove_expired()
@@ -50,7 +50,7 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
         outcome = await handle(call)
     except BaseException:
         give_up = partial(given_up, **claim, now=time())
-        service.soon(store.change, record.id, give_up)
+        runner.soon(store.change, record.id, give_up)
         raise
     if not isinstance(outcome, Reply) or _may_be_repeated(outcome):
         await runner.off_loop(_forget, store, record.id)

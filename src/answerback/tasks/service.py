@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from functools import partial
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED, Handlers
 from ..context import Context
-from ..errors import ToolError
+from ..errors import ToolError, Unavailable
 from ..peer import NeedsInput
 from ..reply import Error, Reply
 from .task_peer import AnswerKeeper
@@ -24,6 +25,8 @@ from .transitions import answered, cancelled, claimed
 
 if TYPE_CHECKING:
     from ..registry import Registry
+
+T = TypeVar("T")
 
 
 def task_service(registry: Registry, handlers: Handlers) -> TaskService:
@@ -45,14 +48,12 @@ class TaskService:
         self._record_refusal = _recorder_of_refusals(registry)
         self._waiters: dict[object, Callable[[str | None], None]] = {}
         worker = new_worker_name()
-        self._runner = TaskRunner(registry, self._store, self.limits, worker, self._changed)
-        self._runner.use_loop()
+        self.runner = TaskRunner(registry, self._store, self.limits, worker, self.wake)
+        self.runner.use_loop()
         self._watch: TaskWatch | None = None
         if self._store.blocks:
             waits = self._waiters.__len__
-            self._watch = TaskWatch(
-                self._store, self._runner, lambda: waits() > 0, self.wake, self._changed
-            )
+            self._watch = TaskWatch(self._store, self.runner, lambda: waits() > 0, self.wake)
 
     async def create(
         self,
@@ -68,7 +69,7 @@ class TaskService:
         that is known, the task that has it is returned, and nothing runs. With *asks_later* the
         task itself asks the questions of `Ask` parameters.
         """
-        self._runner.use_loop()
+        self.runner.use_loop()
         keeper = AnswerKeeper(call.peer)
         peer, call.peer = call.peer, cast("Any", keeper)
         call.stage = "admit"
@@ -80,19 +81,20 @@ class TaskService:
         if not is_admitted:
             return await self._record_refusal(call, outcome)
         try:
-            return await self._start(self._new_task(call, keeper.kept, ttl, checked_key(key)))
+            task = self._new_task(call, keeper.kept, ttl, checked_key(key))
+            return await _to_the_end(self._start(task))
         except ToolError as exc:
             return await self._record_refusal(call, Reply(error=Error.of(exc)))
 
     async def get(self, id: str, owner: str) -> Task | None:
         """The task with this id, if it belongs to *owner*."""
         self._remove_expired()
-        task = await self._runner.off_loop(self._store.get, id)
+        task = await self.runner.off_loop(self._store.get, id)
         return task if task is not None and task.owner == owner else None
 
     async def page(self, owner: str, after: str | None, count: int) -> list[Task]:
         """Tasks of *owner* in the order of their creation, after the one with the id *after*."""
-        return await self._runner.off_loop(self._store.page, owner, after, count)
+        return await self.runner.off_loop(self._store.page, owner, after, count)
 
     async def answer(self, id: str, owner: str, answers: Mapping[str, Any]) -> Task | None:
         """Give a task answers to its questions; None if there is no such task."""
@@ -100,27 +102,29 @@ class TaskService:
         if task is None:
             return None
         change = partial(answered, answers=answers, now=time())
-        changed = await self._runner.off_loop(self._store.change, id, change)
+        changed = await self.runner.off_loop(self._store.change, id, change)
         if changed is None:
             return await self.get(id, owner)
-        self._changed(changed)
+        self.wake(changed)
         if changed.is_waiting:
-            self._runner.use_loop()
-            await self._runner.off_loop(self._runner.fill)
+            self.runner.use_loop()
+            await self._fill()
         return changed
 
     async def cancel(self, id: str, owner: str) -> Task | None:
         """Cancel a task; one that has ended stays as it is. None if there is no such task."""
         if await self.get(id, owner) is None:
             return None
-        changed = await self._runner.off_loop(
-            self._store.change, id, partial(cancelled, now=time())
-        )
+        return await _to_the_end(self._cancel(id)) or await self.get(id, owner)
+
+    async def _cancel(self, id: str) -> Task | None:
+        change = partial(cancelled, now=time())
+        changed = await self.runner.off_loop(self._store.change, id, change)
         if changed is None:
-            return await self.get(id, owner)
-        if (run := self._runner.runs.get(id)) is not None:
+            return None
+        if (run := self.runner.runs.get(id)) is not None:
             run.cancel()
-        self._changed(changed)
+        self.wake(changed)
         return changed
 
     async def wait(
@@ -140,15 +144,6 @@ class TaskService:
         finally:
             stop()
 
-    def read(self, id: str, owner: str) -> Task | None:
-        """The task, if it belongs to *owner*; may block."""
-        task = self._store.get(id)
-        return task if task is not None and task.owner == owner else None
-
-    def soon(self, function: Callable[..., object], *args: Any) -> None:
-        """Call a function that reads tasks, in a thread if it may block."""
-        self._runner.soon(function, *args)
-
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """Call *listener* with the id of each task that changes, from any thread.
 
@@ -165,14 +160,14 @@ class TaskService:
         """
         if self._registry.tasks is self:
             self._registry.tasks = None
-        await self._runner.stop(self._registry.limits.shutdown)
+        await self.runner.stop(self._registry.limits.shutdown)
         if self._watch is not None:
             self._watch.stop()
         self._store.close()
 
     async def _start(self, task: Task) -> Task:
         """Record the task, then start it; if all slots are taken it waits in the store."""
-        runner = self._runner
+        runner = self.runner
         self._remove_expired()
         has_slot = runner.slots.take(1) == 1
         if has_slot:
@@ -187,12 +182,17 @@ class TaskService:
             raise
         if not has_slot:
             # A slot may have become free before the task was in the store.
-            await runner.off_loop(runner.fill)
+            await self._fill()
         elif kept.id == task.id:
             runner.start(task)
         else:
             runner.slots.free(1)
         return kept
+
+    async def _fill(self) -> None:
+        """Start tasks that wait; if the store fails now, the watch tries again."""
+        with suppress(Unavailable):
+            await self.runner.off_loop(self.runner.fill)
 
     def _new_task(
         self, call: Call, answers: Mapping[str, Any], ttl: float | None, key: str | None
@@ -228,14 +228,10 @@ class TaskService:
         if self._watch is None:
             self._store.remove_expired(time())
 
-    def _changed(self, task: Task) -> None:
+    def wake(self, task: Task | None = None) -> None:
+        """Let everyone who waits for this task look at it again; without one, for any task."""
         for listener in tuple(self._waiters.values()):
-            listener(task.id)
-
-    def wake(self) -> None:
-        """Let everyone who waits for a task look at it again."""
-        for listener in tuple(self._waiters.values()):
-            listener(None)
+            listener(None if task is None else task.id)
 
 
 class _Waiter:
@@ -265,6 +261,15 @@ class _Waiter:
             except TimeoutError:
                 pass
         event.clear()
+
+
+async def _to_the_end(steps: Coroutine[Any, Any, T]) -> T:
+    """Run to the end also if the client disconnects: what is recorded must be started."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        return await steps
+    result: T = await asyncio.shield(asyncio.ensure_future(steps))
+    return result
 
 
 def _recorder_of_refusals(

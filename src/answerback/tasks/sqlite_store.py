@@ -14,6 +14,7 @@ from ..errors import AnswerbackError, Unavailable
 from .task_record import FORMAT, Task
 from .task_store import (
     Change,
+    Claim,
     TaskLimits,
     checked_repeat,
     too_many_of_owner,
@@ -80,6 +81,8 @@ class SQLiteStore:
         self, path: str | os.PathLike[str], *, durable: bool = True, busy: float = _BUSY_SECONDS
     ) -> None:
         self.path = os.fspath(path)
+        # The write-ahead log is there as long as a connection is open.
+        self.notice_path = f"{self.path}-wal"
         self._durable = durable
         self._busy = busy
         self._lock = threading.RLock()
@@ -118,12 +121,9 @@ class SQLiteStore:
 
         self._write(renew_all)
 
-    def running(self) -> list[Task]:
-        rows = self._read("SELECT record, lease FROM tasks WHERE worker <> ''")
-        return [msgspec.structs.replace(_decode(record), lease=lease) for record, lease in rows]
-
-    def held(self, worker: str) -> dict[str, int]:
-        return dict(self._read("SELECT id, fence FROM tasks WHERE worker = ?", worker))
+    def claims(self) -> list[Claim]:
+        rows = self._read("SELECT id, worker, fence, lease FROM tasks WHERE worker <> ''")
+        return [Claim(*row) for row in rows]
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
         query, values = "SELECT record FROM tasks WHERE 1", []
@@ -143,11 +143,6 @@ class SQLiteStore:
 
     def version(self) -> int:
         return int(self._read("PRAGMA data_version")[0][0])
-
-    def notice_path(self) -> str:
-        # Opened first: the write-ahead log is there as long as a connection is open.
-        self.version()
-        return f"{self.path}-wal"
 
     def close(self) -> None:
         with self._lock:

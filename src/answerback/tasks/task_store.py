@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
@@ -33,6 +33,15 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The most seconds that a client may ask for."""
 
 
+class Claim(NamedTuple):
+    """A worker runs a task; see the members of `Task` with the same names."""
+
+    id: str
+    worker: str
+    fence: int
+    lease: float
+
+
 MAX_KEY = 255
 """The most characters of an idempotency key."""
 DEFAULT_TASK_LIMITS = TaskLimits()
@@ -47,6 +56,10 @@ class TaskStore(Protocol):
     @property
     def blocks(self) -> bool:
         """Whether a method may take long, so that an event loop calls it in a thread."""
+
+    @property
+    def notice_path(self) -> str:
+        """A file that is written with each change; empty if no other process makes changes."""
 
     def add(self, task: Task, limits: TaskLimits) -> Task:
         """Keep a new task. With an idempotency key that is known, return the task that has it.
@@ -65,11 +78,8 @@ class TaskStore(Protocol):
     def renew(self, worker: str, until: float) -> None:
         """Prolong all claims of a worker that still hold."""
 
-    def running(self) -> list[Task]:
-        """All tasks that a worker has claimed."""
-
-    def held(self, worker: str) -> dict[str, int]:
-        """The tasks that a worker has claimed: the number of each claim, by the id."""
+    def claims(self) -> list[Claim]:
+        """The claims of all workers."""
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
         """Tasks in the order of their creation; *owner* None lists those of all owners.
@@ -82,9 +92,6 @@ class TaskStore(Protocol):
 
     def version(self) -> int:
         """A number that changes whenever another process may have changed a record."""
-
-    def notice_path(self) -> str:
-        """A file that is written with each change of a record; only if the store `blocks`."""
 
     def close(self) -> None: ...
 
@@ -133,6 +140,7 @@ class MemoryStore:
     """Keeps records in this process; they are lost when it ends."""
 
     blocks = False
+    notice_path = ""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -178,11 +186,9 @@ class MemoryStore:
     def renew(self, worker: str, until: float) -> None:
         """Nothing: a worker that dies takes this store with it."""
 
-    def running(self) -> list[Task]:
-        return [task for task in tuple(self._tasks.values()) if task.worker]
-
-    def held(self, worker: str) -> dict[str, int]:
-        return {task.id: task.fence for task in self.running() if task.worker == worker}
+    def claims(self) -> list[Claim]:
+        claimed = [task for task in tuple(self._tasks.values()) if task.worker]
+        return [Claim(task.id, task.worker, task.fence, task.lease) for task in claimed]
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
         found: list[Task] = []
@@ -209,9 +215,6 @@ class MemoryStore:
 
     def version(self) -> int:
         return 0
-
-    def notice_path(self) -> str:
-        raise NotImplementedError("no other process changes this store")
 
     def close(self) -> None:
         pass

@@ -19,7 +19,7 @@ from ..errors import Unavailable
 from .file_notice import FileNotice
 from .task_record import Task
 from .task_runner import LEASE, TaskRunner
-from .task_store import TaskStore
+from .task_store import Claim, TaskStore
 from .transitions import given_up
 
 _GAP = 0.01
@@ -30,21 +30,19 @@ _AFTER_FAILURE = 1.0
 
 
 class TaskWatch:
-    """*is_waiting* tells whether a client waits for a task; *on_other* is called after a change."""
+    """*is_waiting* tells whether a client waits for a task; *wake* lets it look at the task."""
 
     def __init__(
         self,
         store: TaskStore,
         runner: TaskRunner,
         is_waiting: Callable[[], bool],
-        on_other: Callable[[], None],
-        on_change: Callable[[Task], None],
+        wake: Callable[[Task | None], None],
     ) -> None:
         self._store = store
         self._runner = runner
         self._is_waiting = is_waiting
-        self._on_other = on_other
-        self._on_change = on_change
+        self._wake = wake
         self._version = -1
         self._next_step = 0.0
         self._due = {self._reconcile: 0.0, self._renew: 0.0, self._runner.write_messages: 0.0}
@@ -66,7 +64,8 @@ class TaskWatch:
         while not self._stopped.wait(seconds):
             try:
                 if notice is None:
-                    notice = FileNotice(self._store.notice_path())
+                    self._store.version()  # This opens the file.
+                    notice = FileNotice(self._store.notice_path)
                 self._look()
                 seconds = _GAP
                 is_busy = bool(self._runner.runs) or self._is_waiting()
@@ -97,12 +96,12 @@ class TaskWatch:
         """Another process has changed something: a task may be cancelled, or wait for a worker."""
         # Before the question to the store: a task that is claimed meanwhile is not in its answer.
         runs = tuple(self._runner.runs.values())
-        held = self._store.held(self._runner.worker) if runs else {}
+        held = {(claim.id, claim.fence) for claim in self._store.claims()} if runs else ()
         for run in runs:
-            if held.get(run.task.id) != run.task.fence:
+            if (run.task.id, run.task.fence) not in held:
                 run.cancel()
         self._runner.fill()
-        self._on_other()
+        self._wake(None)
 
     def _renew(self) -> None:
         if self._runner.runs:
@@ -111,12 +110,12 @@ class TaskWatch:
     def _reconcile(self) -> None:
         now = time()
         self._store.remove_expired(now)
-        for task in self._store.running():
-            if task.worker != self._runner.worker and is_lost(task, now):
-                change = partial(given_up, worker=task.worker, fence=task.fence, now=now)
-                changed = self._store.change(task.id, change)
+        for claim in self._store.claims():
+            if claim.worker != self._runner.worker and is_lost(claim, now):
+                change = partial(given_up, worker=claim.worker, fence=claim.fence, now=now)
+                changed = self._store.change(claim.id, change)
                 if changed is not None:
-                    self._on_change(changed)
+                    self._wake(changed)
         self._runner.fill()
 
 
@@ -125,9 +124,9 @@ def new_worker_name() -> str:
     return f"{os.getpid()}/{_namespace()}/{secrets.token_hex(6)}"
 
 
-def is_lost(task: Task, now: float) -> bool:
-    """Whether the worker that has claimed the task is dead, or does not renew its claim."""
-    return task.lease < now or not _lives(task.worker)
+def is_lost(claim: Claim, now: float) -> bool:
+    """Whether the worker is dead, or does not renew its claim."""
+    return claim.lease < now or not _lives(claim.worker)
 
 
 def _lives(worker: str) -> bool:
