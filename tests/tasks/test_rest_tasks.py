@@ -412,3 +412,62 @@ def test_full_limits_are_refused_with_the_seconds_to_wait() -> None:
     responses = run(app, steps)
     assert [each.status_code for each in responses] == [202, 202, 503]
     assert responses[2].headers["retry-after"] == "5"
+
+
+def test_a_user_with_too_many_tasks_is_refused_with_429_and_others_are_not(app: App) -> None:
+    secrets = {name: _token(name)["Authorization"][7:] for name in ("ada", "eve")}
+    app.auth = ApiKeys({sha256(each.encode()).hexdigest(): name for name, each in secrets.items()})
+    app.task_limits = TaskLimits(per_owner=1)
+
+    @app.tool(task="required")
+    async def work() -> None:
+        await asyncio.Event().wait()
+
+    async def steps(client: httpx.AsyncClient) -> Any:
+        users = ("ada", "ada", "eve")
+        return [await client.post("/functions/work", headers=_token(user)) for user in users]
+
+    responses = run(app, steps)
+    assert [each.status_code for each in responses] == [202, 429, 202]
+    assert responses[1].headers["retry-after"] == "5"
+
+
+def test_many_keys_and_large_replies_do_not_fill_the_store(app: App) -> None:
+    app.task_limits = TaskLimits(total_bytes=400_000, result_bytes=50_000)
+
+    @app.tool(idempotency_key=True)
+    def fill(size: int) -> str:
+        return "x" * size
+
+    async def steps(client: httpx.AsyncClient) -> Any:
+        async def call(key: str, size: int) -> httpx.Response:
+            headers = {"Idempotency-Key": key}
+            return await client.post("/functions/fill", json={"size": size}, headers=headers)
+
+        large = [await call("large", 60_000), await call("large", 60_000)]
+        return large, [await call(f"k-{number}", 40_000) for number in range(12)]
+
+    (first, again), many = run(app, steps)
+    statuses = [each.status_code for each in many]
+    assert (first.status_code, again.headers["x-error-code"]) == (200, "TOO_LARGE")
+    assert statuses[0] == 200
+    assert statuses[-1] == 503
+    assert many[-1].headers["retry-after"] == "5"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("slots", 0),
+        ("queue", -1),
+        ("per_owner", True),
+        ("result_bytes", 1.5),
+        ("total_bytes", "1 GB"),
+        ("retention", float("nan")),
+        ("retention", float("inf")),
+        ("max_retention", 60),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=name):
+        TaskLimits(**{name: value})
