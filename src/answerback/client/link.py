@@ -87,6 +87,11 @@ class ServerLink:
         return "" if self._transport is None else await self._transport.identity()
 
     @property
+    def current(self) -> Exchange | None:
+        """The exchange with the server, if the connection is open."""
+        return self._exchange
+
+    @property
     def hears_changes(self) -> bool:
         return self._transport is not None and self._transport.hears_changes
 
