@@ -50,7 +50,8 @@ class ServerLink:
         self.plan = plan
         self.facts = ServerFacts(version=LATEST_STATEFUL)
         self._on_change = on_change
-        self._exchange: Exchange | None = None
+        self.current: Exchange | None = None
+        """The exchange with the server, if the connection is open."""
         self._transport: Transport | None = None
         self._make: Callable[[], Transport] | None = None
         self._opening = asyncio.Lock()
@@ -60,7 +61,7 @@ class ServerLink:
     async def open(self) -> Exchange:
         """The exchange with the server, opened if there is none; raises ConnectError."""
         async with self._opening:
-            exchange = self._exchange
+            exchange = self.current
             if self._closed:
                 raise ConnectError(f"the connection to {self.plan.label} was closed")
             if exchange is not None and exchange.lost is None:
@@ -85,11 +86,6 @@ class ServerLink:
 
     async def identity(self) -> str:
         return "" if self._transport is None else await self._transport.identity()
-
-    @property
-    def current(self) -> Exchange | None:
-        """The exchange with the server, if the connection is open."""
-        return self._exchange
 
     @property
     def hears_changes(self) -> bool:
@@ -129,7 +125,7 @@ class ServerLink:
     async def _request_once(
         self, method: str, params: Mapping[str, Any], options: RequestOptions
     ) -> dict[str, Any]:
-        exchange = self._exchange
+        exchange = self.current
         if exchange is None or exchange.lost is not None:
             exchange = await self._open_within(options.timeout)
         return await InputRounds(exchange, options).result(method, params)
@@ -153,12 +149,12 @@ class ServerLink:
         return True
 
     def _forget_session(self) -> None:
-        exchange = self._exchange
+        exchange = self.current
         if exchange is not None and exchange.lost is None:
             exchange.lost = SessionLost("the session was lost", may_have_run=False)
 
     async def _drop(self) -> None:
-        exchange, self._exchange = self._exchange, None
+        exchange, self.current = self.current, None
         self._transport = None
         if exchange is not None:
             await exchange.close()
@@ -204,6 +200,6 @@ class ServerLink:
         await self._drop()
         transport = make()
         exchange = Exchange(transport, self.plan.handlers, self._on_change)
-        self._exchange, self._transport = exchange, transport
+        self.current, self._transport = exchange, transport
         await exchange.open()
         return exchange
