@@ -47,6 +47,7 @@ _ERRORS = ("error", "errors", "errorMessages", "detail")
 """The members that hold an error, or a list of errors."""
 _MAX_ITEMS = 20
 _MAX_ITEM = 200
+_MAX_SEARCHED = 1000
 _NOT_DETAILS = frozenset(
     {*_MESSAGES, *_CODE_NAMES, *_STATUS_NAMES, "error", "success", "ok", "isError", "content"}
     | {"timestamp", "_meta", "meta", "details", "retryable", "hint", "kind"}
@@ -60,7 +61,7 @@ def json_rpc_error(found: Any) -> Error:
     number, message = found.get("code"), found.get("message")
     text = message if isinstance(message, str) and message else UNKNOWN_TEXT
     code = _RPC_CODES.get(number, UNKNOWN_ERROR) if isinstance(number, int) else UNKNOWN_ERROR
-    if code == INVALID_ARGUMENTS and _UNKNOWN_TOOL.search(text):
+    if code == INVALID_ARGUMENTS and _UNKNOWN_TOOL.search(text[:_MAX_SEARCHED]):
         code = TOOL_NOT_FOUND
     details = {name: each for name, each in found.items() if name != "message"}
     return Error(code, text, details, kind=_KINDS.get(code))
