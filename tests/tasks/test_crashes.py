@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -16,7 +17,7 @@ from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 from answerback import App, Context, Limits
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import Task, new_id
-from answerback.tasks.task_store import DEFAULT_TASK_LIMITS
+from answerback.tasks.task_store import DEFAULT_TASK_LIMITS, TaskLimits
 from answerback.tasks.transitions import cancelled
 
 
@@ -157,3 +158,30 @@ def test_a_task_that_another_process_cancels_ends_at_once(tmp_path: Path) -> Non
     other.close()
 
     assert task["status"] == "cancelled"
+
+
+def test_a_task_whose_client_disconnects_while_it_is_recorded_still_runs(tmp_path: Path) -> None:
+    recording, go_on = threading.Event(), threading.Event()
+
+    class SlowStore(SQLiteStore):
+        def add(self, task: Task, limits: TaskLimits) -> Task:
+            recording.set()
+            go_on.wait(5)
+            return super().add(task, limits)
+
+    app = App("jobs", limits=Limits(shutdown=1))
+    store = app.task_store = SlowStore(tmp_path / "tasks.db")
+    app.add_tool(lambda: "done", name="job", task="optional")
+
+    async def steps(client: TaskClient) -> Any:
+        calling = asyncio.create_task(client.call("job"))
+        await asyncio.to_thread(recording.wait, 5)
+        calling.cancel()
+        await asyncio.wait({calling})
+        go_on.set()
+        async with asyncio.timeout(5):
+            while not (tasks := await asyncio.to_thread(store.page, None, None, 10)):
+                await asyncio.sleep(0.005)
+        return await client.until(tasks[0].id)
+
+    assert run_with(app, steps)["status"] == "completed"
