@@ -37,6 +37,8 @@ _UNKNOWN_TOOL = re.compile(
 )
 # As seed 004 writes errors: `CODE: message (details)`.
 _CODED = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*): (.*)", re.DOTALL)
+# As the TypeScript SDK writes its errors into the text of a result.
+_NUMBERED = re.compile(r"MCP error (-\d{1,9}): (.+)", re.DOTALL)
 _MESSAGES = (
     *("message", "msg", "errorMessage", "error_message", "error_description", "detail"),
     *("reason", "description", "title"),
@@ -127,6 +129,8 @@ def object_error(found: Any) -> Error:
 
 def error_in_text(text: str) -> Error | None:
     """Return the error in a text such as `CODE: message (details)`; None without a code."""
+    if (numbered := _NUMBERED.fullmatch(text)) is not None:
+        return json_rpc_error({"code": int(numbered[1]), "message": numbered[2]})
     found = _CODED.fullmatch(text)
     if found is None or ("_" not in found[1] and found[1] not in CODES):
         return None
