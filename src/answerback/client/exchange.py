@@ -40,6 +40,10 @@ _MAX_ANSWERING = 100
 """How many requests of the server are answered at a time; further ones are dropped."""
 
 
+_IDLE_SECONDS = 0.05
+"""Seconds between two looks at the requests of an exchange that ends."""
+
+
 class RequestOptions(msgspec.Struct, frozen=True):
     """How one request is sent."""
 
@@ -280,6 +284,14 @@ class Exchange:
             await asyncio.wait(list(self._tasks), timeout=1)
         self._clocks.close()
         await self._transport.close()
+
+    async def close_when_idle(self) -> None:
+        """Close the connection after the last request has ended, or when the task is cancelled."""
+        try:
+            while self._waiting:
+                await asyncio.sleep(_IDLE_SECONDS)
+        finally:
+            await self.close()
 
     def _receive_response(self, message: Incoming) -> Id | None:
         id = message.id
