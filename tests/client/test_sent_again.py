@@ -39,7 +39,7 @@ def test_calls_that_find_their_session_lost_together_each_run_once() -> None:
         async with connect(url, timeout=5) as remote:
             await remote.tools()
             server.sessions.append("another")
-            return await asyncio.gather(*(remote.call("unsafe") for _ in range(5)))
+            return list(await asyncio.gather(*(remote.call("unsafe") for _ in range(5))))
 
     with http_server(server) as url:
         replies = asyncio.run(run(url))

@@ -285,14 +285,6 @@ class Exchange:
         self._clocks.close()
         await self._transport.close()
 
-    async def close_when_idle(self) -> None:
-        """Close the connection after the last request has ended, or when the task is cancelled."""
-        try:
-            while self._waiting:
-                await asyncio.sleep(_IDLE_SECONDS)
-        finally:
-            await self.close()
-
     def _receive_response(self, message: Incoming) -> Id | None:
         id = message.id
         waiting = None if id is None else self._waiting.get(id)
@@ -400,6 +392,15 @@ class Exchange:
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(error)
+
+
+async def close_when_idle(exchange: Exchange) -> None:
+    """Close the connection after the last request has ended, or when the task is cancelled."""
+    try:
+        while exchange._waiting:
+            await asyncio.sleep(_IDLE_SECONDS)
+    finally:
+        await exchange.close()
 
 
 def _batch(frame: bytes) -> list[bytes]:

@@ -13,7 +13,7 @@ from ..registry import Change
 from ..stopped_clocks import stoppable
 from ..versions import LATEST_STATEFUL, VERSIONS
 from .eras import ServerFacts
-from .exchange import NO_OPTIONS, Exchange, RequestOptions
+from .exchange import NO_OPTIONS, Exchange, RequestOptions, close_when_idle
 from .faults import (
     TIMED_OUT,
     ConnectError,
@@ -117,9 +117,7 @@ class ServerLink:
                 raise
             try:
                 async with asyncio.timeout_at(until):
-                    is_safe = await self._opens() and (
-                        not lost.may_have_run or await safety.ask()
-                    )
+                    is_safe = await self._opens() and (not lost.may_have_run or await safety.ask())
                 if not is_safe:
                     raise lost
             except (NoAnswer, TimeoutError):
@@ -165,7 +163,7 @@ class ServerLink:
             return
         if isinstance(exchange.lost, SessionLost) and not self._closed:
             # Its other requests will hear of the lost session by themselves.
-            ending = asyncio.get_running_loop().create_task(exchange.close_when_idle())
+            ending = asyncio.get_running_loop().create_task(close_when_idle(exchange))
             self._ending.add(ending)
             ending.add_done_callback(self._ending.discard)
         else:
