@@ -124,7 +124,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     async def loss_told(self) -> None:
         """Wait until the loss of the child has been reported."""
-        self._begin_report()
+        self.pipe_connection_lost(0, None)
         if self._report is not None:
             await asyncio.wait({self._report})
 
@@ -164,17 +164,13 @@ class _Child(asyncio.SubprocessProtocol):
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
             self.writable.set()
-        if fd in (0, 1):
-            self._begin_report()
+        if fd in (0, 1) and self._report is None and not self.is_lost:
+            self._report = asyncio.get_running_loop().create_task(self._tell_loss())
 
     def process_exited(self) -> None:
         # At once, because later the number of the group may belong to other processes.
         self._watch.close()
         self._exited.set()
-
-    def _begin_report(self) -> None:
-        if self._report is None and not self.is_lost:
-            self._report = asyncio.get_running_loop().create_task(self._tell_loss())
 
     async def _tell_loss(self) -> None:
         """Wait a moment for the exit status and the last lines of stderr, then report."""
