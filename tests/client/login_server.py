@@ -56,6 +56,11 @@ class LoginServer:
         self.refused_refresh = False
         self.status: dict[str, int] = {}
         """Statuses with which paths fail."""
+        self.waits = threading.Event()
+        """Set once a token is asked for."""
+        self.goes_on = threading.Event()
+        """A request for a token waits until this is set."""
+        self.goes_on.set()
         self.registers_scopes = True
         """False refuses to register scopes; True grants those alone that were registered."""
         self.moved: dict[str, str] = {}
@@ -90,6 +95,8 @@ class LoginServer:
         return f"{query['redirect_uri']}?{urlencode(kept)}"
 
     def token(self, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
+        self.waits.set()
+        self.goes_on.wait(10)
         if form["grant_type"] == "refresh_token" and self.refused_refresh:
             return 400, {"error": "invalid_grant", "error_description": "the token was revoked"}
         if form["grant_type"] == "authorization_code":
@@ -146,11 +153,10 @@ class _Handler(BaseHTTPRequestHandler):
         state = self.server_state
         body = self.rfile.read(int(self.headers["content-length"]))
         path = urlsplit(self.path).path
-        if path == "/mcp":
-            self.do_mcp(json.loads(body))
-            return
         if path in state.moved:
             self.send_json(307, {}, location=state.moved[path])
+        elif path == "/mcp":
+            self.do_mcp(json.loads(body))
         elif path in state.status:
             self.send_json(state.status[path], {"error": "server_error"})
         elif path == "/register":

@@ -136,10 +136,11 @@ def log_in(source: str) -> list[Any]:
         for line in process.stderr:
             if b"Uvicorn running" in line:
                 break
-        for options in ({"version": "2025-11-25"}, {}):
+        choices: list[dict[str, Any]] = [{"version": "2025-11-25"}, {}]
+        for options in choices:
             login = Login(open_url=visit, timeout=30)
             url = f"http://127.0.0.1:{port}/mcp"
-            with connect(url, auth=login, **options) as server:  # type: ignore[misc] # a dict
+            with connect(url, auth=login, **options) as server:
                 found += [server.info.version.name, server.call("add", x=1, y=2).data]
     finally:
         process.terminate()

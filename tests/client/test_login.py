@@ -291,6 +291,28 @@ def test_a_revoked_token_is_refreshed_and_a_revoked_login_asks_the_user_again(
     assert server.paths("/authorize") == ["/authorize"] * 2
 
 
+def test_a_call_that_is_cancelled_during_a_refresh_does_not_lose_the_login(
+    server: LoginServer,
+) -> None:
+    async def run() -> Reply[Any]:
+        async with connect(server.url, auth=Login(open_url=server.visit)) as remote:
+            server.revoked |= set(server.tokens)
+            server.waits.clear()
+            server.goes_on.clear()
+            call = asyncio.create_task(remote.call("greet"))
+            await asyncio.to_thread(server.waits.wait, 10)
+            call.cancel()
+            server.goes_on.set()
+            await asyncio.wait([call])
+            server.refused_refresh = True
+            return await remote.call("greet")
+
+    reply = asyncio.run(run())
+
+    assert reply.ok
+    assert len(server.paths("/authorize")) == 1
+
+
 def test_an_issuer_that_fails_does_not_open_the_browser(server: LoginServer) -> None:
     with connect(server.url, auth=Login(open_url=server.visit)) as remote:
         server.revoked |= set(server.tokens)
@@ -347,6 +369,19 @@ def test_the_user_is_asked_once_for_a_scope_that_is_never_granted(server: LoginS
     assert len(server.paths("/authorize")) == 2
 
 
+def test_a_token_does_not_follow_a_redirect_to_another_host(server: LoginServer) -> None:
+    with connect(server.url, auth=Login(open_url=server.visit)) as remote:
+        used = len(server.used)
+        with login_servers() as make:
+            other = make()
+            server.moved = {"/mcp": other.url}
+            reply = remote.call("greet")
+
+    assert not reply.ok
+    assert other.used == []
+    assert len(server.used) == used
+
+
 def test_a_token_that_the_server_never_accepts_does_not_ask_for_ever(server: LoginServer) -> None:
     server.refusal = lambda *_: (401, "Bearer")  # type: ignore[method-assign] # refuses all
 
@@ -380,6 +415,12 @@ def test_a_pasted_code_alone_is_refused_if_the_issuer_always_names_itself(
     server: LoginServer,
 ) -> None:
     assert "paste the whole address" in refused(server, Login(open_url=lambda _: "the-code"))
+    assert "nothing was pasted" in refused(server, Login(open_url=lambda _: " \n"))
+
+
+def test_a_server_that_wants_a_token_names_the_way_to_log_in(server: LoginServer) -> None:
+    with pytest.raises(ConnectError, match=r"401: {}; connect\(…, auth=Login\(\)\) logs in"):
+        connect(server.url).__enter__()
 
 
 def test_time_outs_stop_while_the_user_logs_in(server: LoginServer) -> None:
@@ -422,6 +463,23 @@ def test_a_plain_token_is_sent_and_its_refusal_is_told(server: LoginServer) -> N
 
     assert reply.ok
     assert "does not accept the token" in message
+
+
+def test_servers_together_get_their_own_tokens_and_an_entry_keeps_its_own_header(
+    server: LoginServer,
+) -> None:
+    server.tokens["of-the-entry"] = "read"
+    with login_servers() as make:
+        other = make()
+        entry = {"url": server.url, "headers": {"Authorization": "Bearer of-the-entry"}}
+        config = {"mcpServers": {"one": entry, "two": {"url": other.url}}}
+        with connect(config, auth=Login(open_url=other.visit)) as servers:
+            replies = [servers.call("one_greet"), servers.call("two_greet")]
+
+    assert [reply.ok for reply in replies] == [True, True]
+    assert set(server.used) == {"Bearer of-the-entry"}
+    assert set(other.used) == {"", "Bearer token-1"}
+    assert other.sent("/token")["resource"] == other.url
 
 
 @pytest.mark.parametrize(

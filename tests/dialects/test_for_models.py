@@ -46,6 +46,9 @@ def test_data_that_a_text_repeats_is_shown_once() -> None:
         (["1", "2"], {"result": [1, 2]}, '{"result":[1,2]}'),
         (["a", '{"b": 2}'], ["a", {"b": 2}], '["a",{"b":2}]'),
         (["a", "b"], ["a", "c"], 'a\nb\n["a","c"]'),
+        (["hi\n"], {"content": "hi\n"}, "hi\n"),
+        (['[{"id": 1}]'], {"entities": [{"id": 1}]}, '{"entities":[{"id":1}]}'),
+        (["hi"], {"content": "hi", "more": 1}, 'hi\n{"content":"hi","more":1}'),
     ],
 )
 def test_texts_that_the_sdk_makes_of_a_value_are_not_shown_beside_it(

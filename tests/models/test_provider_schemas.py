@@ -321,6 +321,20 @@ def test_too_many_tools_for_a_request_are_a_warning() -> None:
     assert kit.report.warnings == ("129 tools, and the provider takes 128 in a request",)
 
 
+def test_a_long_description_is_a_warning_and_is_not_cut() -> None:
+    long, short = ({**tool(of({}), name), "description": "d" * size} for name, size in LENGTHS)
+
+    kit = to_openai([long, short])
+
+    assert kit.report.warnings == (
+        "'long' has a description of 1025 characters, and some models refuse more than 1024",
+    )
+    assert kit.tools[0]["function"]["description"] == long["description"]
+
+
+LENGTHS = (("long", 1025), ("short", 1024))
+
+
 def test_responses_says_of_each_tool_whether_it_is_strict() -> None:
     """Without the member the API makes a schema strict by itself."""
     assert to_openai_responses([tool(of({}))]).tools[0]["strict"] is False

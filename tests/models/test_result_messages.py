@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from base64 import b64encode
 from typing import Any
 
 import mcp_types
 import pytest
+from tests.rules.test_bad_replies import BAD
+from tests.rules.test_good_replies import GOOD
 
 from answerback import (
     Annotations,
@@ -181,6 +185,18 @@ def test_anthropic_has_the_images_in_the_result_and_a_flag_for_failures() -> Non
     ]
 
 
+def test_the_image_of_a_failure_is_named_in_the_text_where_failures_take_texts_alone() -> None:
+    image = {"type": "image", "data": PNG_BASE64, "mimeType": "image/png"}
+    failed = {"content": [{"type": "text", "text": "no"}, image], "isError": True}
+
+    block = to_anthropic(TOOLS).message("1", failed)
+    output = to_openai_responses(TOOLS).message("1", failed)["output"]
+
+    assert block["content"] == [{"type": "text", "text": "no\n[image: image/png, 3 bytes]"}]
+    assert block["is_error"] is True
+    assert [each["type"] for each in output] == ["input_text", "input_image"]
+
+
 def test_gemini_has_the_data_as_it_is_and_failures_under_a_key_of_their_own() -> None:
     kit = to_gemini(TOOLS)
     results = [
@@ -200,6 +216,14 @@ def test_gemini_has_the_data_as_it_is_and_failures_under_a_key_of_their_own() ->
     ]
 
 
+def test_gemini_has_a_text_that_looks_like_data_as_a_text() -> None:
+    reply = success('{"a": 1}', {"content": '{"a": 1}'})
+
+    part = to_gemini(TOOLS).message("1", reply, name="t")
+
+    assert part["functionResponse"]["response"] == {"output": '{"a": 1}'}
+
+
 def test_gemini_needs_the_name_of_the_call() -> None:
     with pytest.raises(TypeError, match="name= is missing"):
         to_gemini(TOOLS).message("1", success("a"))
@@ -213,6 +237,19 @@ def test_an_image_on_the_web_is_sent_by_its_address_where_the_provider_fetches_i
 
     assert block["content"][1]["source"] == {"type": "url", "url": "https://x.org/a.png"}
     assert gemini["response"] == {"output": "[image: https://x.org/a.png]"}
+
+
+@pytest.mark.parametrize("convert", [to_openai, to_openai_responses, to_anthropic, to_gemini])
+def test_every_reply_of_the_corpora_becomes_a_message_with_a_visible_text(convert: Any) -> None:
+    kit = convert(TOOLS)
+    cases: list[Any] = [*BAD, *GOOD]
+    replies = [case.reply for case in cases]
+
+    messages = [kit.messages([("1", reply, "t")]) for reply in replies]
+
+    assert len(messages) > 200
+    blank = re.compile(r'"(text|content|output)": "\s*"')
+    assert [each for each in map(json.dumps, messages) if blank.search(each)] == []
 
 
 def test_the_reply_of_an_app_is_a_result() -> None:

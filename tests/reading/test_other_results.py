@@ -7,8 +7,10 @@ from typing import Any
 
 import mcp_types as types
 import pytest
+from fastmcp.exceptions import ToolError as FastMCPToolError
+from fastmcp.tools.base import ToolResult
 
-from answerback import Embedded, read
+from answerback import Embedded, NotFound, read
 
 CONTENTS = [
     {"uri": "file:///a.txt", "text": "hello", "mimeType": "text/plain"},
@@ -133,3 +135,42 @@ def test_null_is_data_where_the_version_allows_it() -> None:
     assert (read(new).has_data, read(new).data) == (True, None)
     assert read(new, into=int | None).data is None
     assert not read(old).has_data
+
+
+def test_the_metadata_of_a_list_is_no_data_and_is_not_shown() -> None:
+    reply = read({"tools": [], "_meta": {"note": "hidden"}})
+
+    assert reply.data == {"tools": []}
+    assert reply.meta == {"note": "hidden"}
+    assert "hidden" not in reply.for_model()
+
+
+def test_the_contents_that_fastmcps_client_returns_are_embedded_blocks() -> None:
+    result = types.ReadResourceResult.model_validate({"contents": CONTENTS})
+
+    assert read(result.contents).content[0] == Embedded("file:///a.txt", "hello", mime="text/plain")
+
+
+def test_the_result_of_a_fastmcp_tool_has_its_structured_data() -> None:
+    result = ToolResult(content="hello", structured_content={"a": 1})
+
+    assert read(result).data == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "message"),
+    [
+        (FastMCPToolError("Error calling tool 'x': no"), "UNKNOWN_ERROR", "Error calling tool"),
+        (FastMCPToolError("CITY_UNKNOWN: no such city"), "CITY_UNKNOWN", "no such city"),
+        (NotFound("no such city", code="CITY_UNKNOWN"), "CITY_UNKNOWN", "no such city"),
+        (OSError("disk full"), "INVALID_RESPONSE_FORMAT", "no reply can be read"),
+    ],
+)
+def test_an_exception_that_reports_a_failure_of_the_server_is_that_failure(
+    raised: Exception, code: str, message: str
+) -> None:
+    reply = read(raised)
+
+    assert reply.error is not None
+    assert reply.error.code == code
+    assert reply.error.message.startswith(message)

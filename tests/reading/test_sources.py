@@ -15,7 +15,7 @@ from mcp import MCPError
 from mcp_types import CallToolResult, ErrorData, ImageContent, JSONRPCError, TextContent
 from pydantic import BaseModel, ConfigDict, Field
 
-from answerback import App, Audio, Embedded, Image, NotFound, Text, failure, read, success
+from answerback import App, Audio, Embedded, Image, Text, failure, read, success
 from answerback.contract import ENVELOPE, STANDARD
 from answerback.dialects import write
 from answerback.shape import BARE
@@ -293,7 +293,7 @@ def test_audio_is_read_as_bytes() -> None:
 
 
 def test_an_object_that_holds_no_reply_is_a_failure() -> None:
-    for value in (None, object(), NotFound("no"), "", b"", b"\xff\xfe"):
+    for value in (None, object(), ValueError("no"), "", b"", b"\xff\xfe"):
         reply = read(value)
 
         assert reply.error is not None

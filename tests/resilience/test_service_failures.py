@@ -283,6 +283,31 @@ def test_a_header_retry_after_is_a_number_or_a_date(header: str, seconds: float 
     assert found.retry_after == seconds
 
 
+def test_the_header_of_a_response_of_requests_is_read_although_the_response_is_false() -> None:
+    response = requests.Response()
+    response.status_code = 503
+    response.headers["Retry-After"] = "7"
+
+    found = read_failure(requests.HTTPError(response=response))
+
+    assert (found.transient, found.retry_after) == (True, 7.0)
+
+
+class Hostile(Exception):
+    @property
+    def retry_after(self) -> float:
+        raise RuntimeError("a bug in the exception")
+
+
+def test_an_exception_whose_properties_raise_is_raised_as_it_is() -> None:
+    @Retry(clock=ManualClock())
+    def fetch() -> None:
+        raise Hostile
+
+    with pytest.raises(Hostile):
+        fetch()
+
+
 def test_a_wait_without_end_is_a_long_one() -> None:
     request = httpx.Request("GET", "http://localhost")
     response = httpx.Response(503, headers={"Retry-After": "9" * 400}, request=request)

@@ -127,7 +127,7 @@ def least_longest_wait(server: Server, tool: str, value: str, status: int, enoug
         ("either_models", field("models", wide("{}", "1"))),
         ("model_pair", field("pair", "[1," + items('{"a":1}', "1") + "]")),
         ("closed_model", wide("{}", "1")),
-        ("data_model", field("data", items("[]", "null"))),
+        ("data_model", field("data", items('{"a":1}', "null"))),
         ("model_tables", field("tables", f"[{items('{}', '1')}]")),
         ("named_models", wide("{}", "1")),
         ("numbers", items("{}", "1e999")),

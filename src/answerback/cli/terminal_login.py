@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +41,19 @@ class _Terminal:
     def __init__(self, stdin: int, target: str) -> None:
         self._stdin = stdin
         self._target = target
+        # Several servers may ask at once; the user answers one after the other.
+        self._lock = threading.Lock()
 
     def open_page(self, url: str) -> str | None:
         """Show the page of the login; returns the address that the user pasted, if any."""
         self._require_user()
         if not _has_browser() or not _opens(url):
-            write_stderr(
-                f"Open this page in a browser, and log in:\n\n  {url}\n\nThe browser then tries to "
-                "open an address on this machine, which fails if it runs elsewhere."
-            )
-            return self._read("Paste that address here: ")
+            with self._lock:
+                write_stderr(
+                    f"Open this page in a browser, and log in:\n\n  {url}\n\nThe browser then "
+                    "tries to open an address on this machine, which fails if it runs elsewhere."
+                )
+                return self._read("Paste that address here: ")
         write_stderr(f"Log in on the page that was opened in your browser:\n\n  {url}\n")
         return None
 
@@ -60,12 +64,13 @@ class _Terminal:
         from ..client.login import RegisteredClient
 
         self._require_user()
-        write_stderr(
-            f"{issuer} registers no programs by itself. Register a client there, with the redirect "
-            "address http://127.0.0.1/callback."
-        )
-        id = self._read("Its client id: ")
-        secret = getpass("Its secret (empty if it has none): ") if id else ""
+        with self._lock:
+            write_stderr(
+                f"{issuer} registers no programs by itself. Register a client there, with the "
+                "redirect address http://127.0.0.1/callback."
+            )
+            id = self._read("Its client id: ")
+            secret = getpass("Its secret (empty if it has none): ") if id else ""
         return RegisteredClient(id, secret or None, issuer) if id else None
 
     def _require_user(self) -> None:

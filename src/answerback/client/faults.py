@@ -64,13 +64,15 @@ class HttpRefused(NoAnswer):
     def __init__(self, status: int, text: str = "", retry_after: str | None = None) -> None:
         excerpt = " ".join(text.split())[:200]
         message = f"the server answered with HTTP status {status}"
+        if excerpt:
+            message += f": {excerpt}"
         if status == 401:
-            message += ", so it wants a token; connect(…, auth=Login()) logs in"
+            message += '; connect(…, auth=Login()) logs in, and auth="…" sends a token'
         details: dict[str, Any] = {"status": status}
         if retry_after is not None:
             details["retry_after"] = _seconds_of(retry_after)
         super().__init__(
-            f"{message}: {excerpt}" if excerpt else message,
+            message,
             code=_code_for_refusal(status),
             # A gateway sends a 5xx after the server may have begun.
             may_have_run=status >= 500,

@@ -106,12 +106,12 @@ class ServerLink:
         try:
             return await self._request_once(method, params, options)
         except ConnectionLost as lost:
+            if isinstance(lost, SessionLost):
+                self._forget_session()
             if self._closed or safety.known is False:
                 raise
             try:
                 async with asyncio.timeout_at(until):
-                    if isinstance(lost, SessionLost):
-                        await self._forget_session()
                     is_safe = await self._opens() and await safety.ask()
                 if not is_safe:
                     raise lost
@@ -147,7 +147,7 @@ class ServerLink:
             return False
         return True
 
-    async def _forget_session(self) -> None:
+    def _forget_session(self) -> None:
         exchange = self._exchange
         if exchange is not None and exchange.lost is None:
             exchange.lost = SessionLost("the session was lost", may_have_run=False)

@@ -117,7 +117,8 @@ def _with_data(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     """Put the data in place of the texts that repeat it, else after the texts."""
     text = reply.encoded.decode() if reply.encoded is not None else _json_text(reply.data)
     data = _decoded(text)
-    inner = data["result"] if isinstance(data, dict) and data.keys() == {"result"} else data
+    # Many servers write the one member of an object, such as {"content": …}, as the text.
+    inner = next(iter(data.values())) if isinstance(data, dict) and len(data) == 1 else data
     if isinstance(inner, str) and any(_text_of(block) == inner for block in shown):
         return shown
     own = Text(data if isinstance(data, str) else text)

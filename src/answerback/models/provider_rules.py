@@ -83,9 +83,13 @@ class ProviderRules(msgspec.Struct, frozen=True, kw_only=True):
     strict: SchemaRules | None = None
     limits: SetLimits = SetLimits()
     max_tools: int | None = None
+    long_description: int | None = None
+    """The characters of a tool's description above which some models refuse the request."""
     images: frozenset[str] = frozenset()
     """The media types of images that the result of a tool, or the message after it, takes."""
     documents: frozenset[str] = frozenset()
+    media_in_errors: bool = True
+    """Whether the result of a failed call may have images and documents."""
 
 
 _OPENAI_STRICT = SchemaRules(
@@ -130,12 +134,15 @@ OPENAI = ProviderRules(
         large_enum=(250, 15_000),
     ),
     max_tools=128,
+    # Reported of gpt-4o, o1 and o3-mini in 2025, by the error code string_above_max_length.
+    long_description=1024,
     images=_IMAGES,
     documents=_PDF,
 )
 OPENAI_RESPONSES = msgspec.structs.replace(
     OPENAI,
     provider="openai_responses",
+    long_description=None,
     sources=(_OPENAI_GUIDE, "openai 3.49.0: types/responses/function_tool_param.py"),
 )
 ANTHROPIC = ProviderRules(
@@ -149,6 +156,8 @@ ANTHROPIC = ProviderRules(
     limits=SetLimits(tools=20, optional=24, unions=16),
     images=_IMAGES,
     documents=_PDF,
+    # The API answers 400: all content must be of type "text" if "is_error" is true.
+    media_in_errors=False,
 )
 GEMINI = ProviderRules(
     provider="gemini",

@@ -224,6 +224,12 @@ def _warnings(
             yield f"{each.name!r} is left out: only a widget may call it"
     if rules.max_tools is not None and len(entries) > rules.max_tools:
         yield f"{len(entries)} tools, and the provider takes {rules.max_tools} in a request"
+    limit = rules.long_description
+    for each in entries:
+        if limit is not None and len(each.description) > limit:
+            size = len(each.description)
+            about = f"{each.name!r} has a description of {size} characters"
+            yield f"{about}, and some models refuse more than {limit}"
 
 
 def _object(raw: str | bytes | Mapping[str, Any] | None) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from ..content import Block, Embedded, Image
+from ..dialects.common import encoded_data
 from ..dialects.contract_text import DONE
 from ..dialects.for_models import ModelView, view_for_model
 from ..reading import read
@@ -43,6 +44,8 @@ def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyP
     reply = read(result)
 
     def takes(block: Block) -> bool:
+        if reply.error is not None and not rules.media_in_errors:
+            return False
         return _is_taken_image(block, rules) or _is_taken_document(block, rules)
 
     view = view_for_model(reply, options.budget, untrusted=options.untrusted, takes=takes)
@@ -55,16 +58,16 @@ def parts_for(result: Any, rules: ProviderRules, options: TextOptions) -> ReplyP
 
 
 def _only_data(reply: Reply[Any], view: ModelView, options: TextOptions) -> Any:
-    """Return the data if the one text is the whole data as JSON, or else UNSET."""
-    if not reply.ok or options.untrusted or len(view.texts) != 1:
+    """Return the data if the one text is the whole data, as it is or as JSON, or else UNSET."""
+    if not reply.ok or not reply.has_data or options.untrusted or len(view.texts) != 1:
         return msgspec.UNSET
-    if isinstance(reply.data, str) and reply.data == view.texts[0]:
-        return reply.data
+    [text] = view.texts
     try:
-        found = msgspec.json.decode(view.texts[0])
-    except (ValueError, RecursionError):
+        data = msgspec.json.decode(encoded_data(reply))
+        is_whole = text == data or msgspec.json.decode(text) == data
+    except (TypeError, ValueError, RecursionError):
         return msgspec.UNSET
-    return found if reply.has_data else msgspec.UNSET
+    return data if is_whole else msgspec.UNSET
 
 
 def _is_taken_image(block: Block, rules: ProviderRules) -> TypeGuard[Image]:

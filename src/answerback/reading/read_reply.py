@@ -259,8 +259,14 @@ def _read_result(found: Any, hints: Hints, place: str) -> tuple[Reply[Any], tupl
 def _read_data(found: Any, hints: Hints, place: str) -> Reply[Any]:
     if not hints.has_type and _is_failure(found):
         return Reply(error=object_error(found))
+    meta: dict[str, Any] = {}
+    if not hints.has_type and isinstance(found, dict) and isinstance(found.get("_meta"), dict):
+        # The metadata of a list or a prompt is no part of its data.
+        meta = author_meta(found["_meta"])
+        found = {name: each for name, each in found.items() if name != "_meta"}
     data, is_wrapped = _unwrapped(found, {}, hints)
-    return Reply(data=data, shape=RESULT if is_wrapped else None, received=Received(None, place))
+    shape = RESULT if is_wrapped else None
+    return Reply(data=data, meta=meta, shape=shape, received=Received(None, place))
 
 
 def _read_mcp(found: dict[str, Any], hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:

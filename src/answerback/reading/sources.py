@@ -13,7 +13,8 @@ import msgspec
 from ..content import BLOCKS
 from ..dialects.http_reply import HttpReply
 from ..dialects.mcp_blocks import write_block
-from ..errors import MalformedReply
+from ..errors import MalformedReply, ToolError
+from ..reply import Error
 from ..types.json_text import MAX_DEPTH, is_too_deep
 
 _SNAKE = {
@@ -24,6 +25,9 @@ _SNAKE = {
     "meta": "_meta",
 }
 """The names that the models of the SDK have in Python, and their names in MCP."""
+
+_TOOL_ERRORS = ("ToolError", "ToolException", "ResourceError", "PromptError")
+"""Exceptions of FastMCP, the SDK and LangChain whose text is what the server said."""
 
 
 class TooLarge(MalformedReply):
@@ -54,7 +58,10 @@ def source_of(result: Any, max_bytes: int) -> Any:
             more = {} if structured is None else {"structuredContent": structured}
             return {"content": content, **more}
         case list() | tuple():
-            return [_plain(each) for each in result]
+            items = [_plain(each) for each in result]
+            # FastMCP's `read_resource` returns the contents without the result around them.
+            is_resource = bool(result) and all(map(_is_resource_model, result))
+            return {"contents": items} if is_resource else items
         case bool() | int() | float():
             return result
     return _from_object(result, max_bytes)
@@ -113,7 +120,12 @@ def _from_object(result: Any, max_bytes: int) -> Any:
     plain = _plain(result)
     if plain is result:
         raise MalformedReply(f"no reply can be read from an object of {type(result).__name__}")
-    return plain
+    return _result_in_mcp_names(plain) if isinstance(plain, dict) else plain
+
+
+def _is_resource_model(value: Any) -> bool:
+    is_model = hasattr(value, "model_dump") and hasattr(value, "uri")
+    return is_model and (hasattr(value, "text") or hasattr(value, "blob"))
 
 
 def _plain(value: Any) -> Any:
@@ -130,10 +142,16 @@ def _plain(value: Any) -> Any:
 
 
 def _from_exception(raised: BaseException) -> Any:
-    """Return the JSON-RPC error of an exception that clients of SDKs raise."""
+    """Return the error of an exception that clients raise for a failure of the server."""
+    if isinstance(raised, ToolError):
+        error = msgspec.to_builtins(Error.of(raised))
+        text = {"type": "text", "text": str(error["message"])}
+        return {"content": [text], "isError": True, "_meta": {"answerback/error": error}}
     error = _plain(getattr(raised, "error", None))
     if isinstance(error, dict):
         return {"jsonrpc": "2.0", "error": error}
+    if any(kind.__name__ in _TOOL_ERRORS for kind in type(raised).__mro__):
+        return {"content": [{"type": "text", "text": str(raised)}], "isError": True}
     raise (
         raised
         if isinstance(raised, MalformedReply)

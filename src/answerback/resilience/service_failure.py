@@ -64,6 +64,13 @@ _LONGEST = 365 * 86_400.0
 
 def read_failure(exc: BaseException) -> ServiceFailure:
     """The meaning of *exc*; a cancellation, a question and a bug of the tool are not transient."""
+    try:
+        return _read_failure(exc)
+    except Exception:  # noqa: BLE001 -- the properties of an author's exception may raise
+        return ServiceFailure()
+
+
+def _read_failure(exc: BaseException) -> ServiceFailure:
     if isinstance(exc, ToolError) and exc.thread_goes_on:
         # The function goes on in its thread: a second one must not run beside it.
         return ServiceFailure(of_service=True)
@@ -147,8 +154,9 @@ def retry_after_of(exc: BaseException) -> float | None:
     if own is None:
         own = _member(getattr(exc, "details", None), "retry_after")
     if own is None:
-        source = getattr(exc, "response", None) or exc
-        headers = getattr(source, "headers", None)
+        response = getattr(exc, "response", None)
+        # A response of requests with a status from 400 on is false.
+        headers = getattr(exc if response is None else response, "headers", None)
         get = getattr(headers, "get", None)
         own = get("Retry-After") if callable(get) else None
     return read_seconds(own)

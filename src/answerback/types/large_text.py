@@ -107,6 +107,10 @@ class StepBuilder:
                     return self._mapping(mapping, value)
                 case nodes.Record() as record if type(value) is dict and _is_plain(record, value):
                     return self._record(record, value)
+                case nodes.Model() as model:
+                    from .pydantic_types import build_heavy_model
+
+                    return build_heavy_model(model, value)
             return self._types.convert(value, self._types.type_of(node))
         except Exception:
             self._refused.add((id(node), id(value)))

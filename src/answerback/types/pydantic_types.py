@@ -83,11 +83,18 @@ def _fail_fast_validator(node: Model) -> SchemaValidator | TypeAdapter[Any]:
 
 def build_model(node: Model, value: Any) -> Any:
     """Return the typed value of decoded JSON; raises ValueError."""
-    if is_heavy(value):
-        validator = _large_validator(node)
-        if validator is not None:
-            return build_large(validator, value)
-    return _validate(node, msgspec.json.encode(value), strict=True)
+    encoded = msgspec.json.encode(value)
+    if len(encoded) > _LONG_JSON and is_heavy(value):
+        return build_heavy_model(node, value)
+    return _validate(node, encoded, strict=True)
+
+
+def build_heavy_model(node: Model, value: Any) -> Any:
+    """Return what `build_model` returns for a value with many parts, while other threads go on."""
+    validator = _large_validator(node)
+    if validator is None:
+        return _validate(node, msgspec.json.encode(value), strict=True)
+    return build_large(validator, value)
 
 
 def _large_validator(node: Model) -> SchemaValidator | None:
@@ -110,8 +117,9 @@ def _validate(node: Model, encoded: bytes, *, strict: bool | None) -> Any:
 
 def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
     """Return *value* as JSON that the model accepts; *coercion* collects the problems."""
+    build = build_heavy_model if is_heavy(value) else build_model
     try:
-        build_model(node, value)
+        build(node, value)
         return value
     except ValidationError as error:
         problems = _errors(error)

@@ -154,6 +154,20 @@ class ServerLogin:
         return True
 
     async def _refresh(self, grant: Grant, issuer: IssuerMetadata) -> None:
+        """Refresh the token. A request that is cancelled meanwhile waits for the end of it.
+
+        The issuer may give a refresh token once only, so the answer must be kept.
+        """
+        running = asyncio.get_running_loop().create_task(self._exchange(grant, issuer))
+        try:
+            await asyncio.shield(running)
+        except asyncio.CancelledError:
+            await asyncio.wait([running])
+            if not running.cancelled():
+                running.exception()
+            raise
+
+    async def _exchange(self, grant: Grant, issuer: IssuerMetadata) -> None:
         client = self._login.choice.client
         if client is None or client.id != grant.client.id:
             client = grant.client

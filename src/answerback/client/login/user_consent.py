@@ -93,6 +93,8 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
     def pasted(self, text: str) -> dict[str, str]:
         """The answer in an address or a code that the user pasted."""
         text = text.strip()
+        if not text:
+            raise LoginError("nothing was pasted, so the login has ended")
         if "://" in text or "code=" in text:
             query = urlsplit(text).query if "://" in text else text.lstrip("?")
             return dict(parse_qsl(query))

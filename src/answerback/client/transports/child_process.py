@@ -134,12 +134,12 @@ class _Child(asyncio.SubprocessProtocol):
             self._take_stdout(data)
 
     def _take_stdout(self, data: bytes) -> None:
+        if self.is_lost:
+            return
         if not self._buffer and data.count(b"\n") == 1 and data.endswith(b"\n"):
             # Nearly always one whole line arrives.
             if line := data.strip():
                 self._receive(line)
-            return
-        if self.is_lost:
             return
         self._buffer += data
         while (end := self._buffer.find(b"\n", self._searched)) >= 0:
