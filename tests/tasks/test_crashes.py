@@ -185,3 +185,40 @@ def test_a_task_whose_client_disconnects_while_it_is_recorded_still_runs(tmp_pat
         return await client.until(tasks[0].id)
 
     assert run_with(app, steps)["status"] == "completed"
+
+
+def test_a_worker_with_free_slots_runs_the_tasks_that_another_one_cannot(tmp_path: Path) -> None:
+    ran: list[str] = []
+    free = asyncio.Event()
+
+    def worker(name: str) -> App:
+        app = App(name, limits=Limits(shutdown=1))
+        app.task_limits = TaskLimits(slots=1)
+        app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
+
+        @app.tool(task="optional")
+        async def job(wait: bool = False) -> str:
+            ran.append(name)
+            if wait:
+                await free.wait()
+            return name
+
+        return app
+
+    async def steps(client: TaskClient) -> Any:
+        other = worker("other").asgi()
+        holding = await client.create("job", wait=True)
+        assert await other.start() is None
+        waiting = await client.create("job")
+        started = time.monotonic()
+        done = await client.until(waiting)
+        seconds = time.monotonic() - started
+        free.set()
+        await client.until(holding)
+        await other.stop()
+        return done, seconds
+
+    done, seconds = run_with(worker("full"), steps)
+    assert done["result"]["content"][0]["text"] == "other"
+    assert ran == ["full", "other"]
+    assert seconds < 1
