@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.mcp.official_tools import CONFORMANCE
 from tests.tasks.crash import crash
 from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
@@ -222,3 +226,24 @@ def test_a_worker_with_free_slots_runs_the_tasks_that_another_one_cannot(tmp_pat
     assert done["result"]["content"][0]["text"] == "other"
     assert ran == ["full", "other"]
     assert seconds < 1
+
+
+def test_a_task_in_a_file_ends_after_its_client_on_stdio_has_gone(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.db"
+    call = {"name": "slow_compute", "arguments": {"seconds": 0.3}, "task": {}}
+    messages = [
+        {"method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}},
+        {"method": "tools/call", "params": call},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": n, **each}) for n, each in enumerate(messages)]
+
+    subprocess.run(
+        [sys.executable, str(CONFORMANCE), "mcp", "--tasks", str(path)],
+        input="\n".join(lines).encode(),
+        capture_output=True,
+        timeout=20,
+        check=True,
+    )
+
+    [task] = SQLiteStore(path).page(None, None, 10)
+    assert task.state == "completed"
