@@ -97,7 +97,10 @@ class TaskMethods:
                 raise missing_tasks(f"Tool {name} runs only as a task")
             return support != "forbidden" and peer.client.tasks
         if not version.tasks:
-            return False  # Earlier versions have no tasks: the client waits.
+            if support == "required":
+                message = f"Tool {name} runs only as a task, which MCP {version.name} does not have"
+                raise RpcError(METHOD_NOT_FOUND, message)
+            return False  # The client waits.
         if support == "required" and asked.task is None:
             raise RpcError(METHOD_NOT_FOUND, f"Tool {name} runs only as a task; send params.task")
         if support == "forbidden" and asked.task is not None:
