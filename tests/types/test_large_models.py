@@ -222,11 +222,6 @@ def test_results_and_errors_of_decoded_json_are_those_of_pydantic_for_json(annot
         assert json.dumps(value) == text
 
 
-def _name(annotation: Any) -> str:
-    # The address of a function differs between the processes of a test run.
-    return re.sub(r" at 0x\w+", "", str(annotation))
-
-
 @pytest.mark.parametrize("annotation", TYPES, ids=_name)
 def test_a_function_that_returns_its_value_changes_no_result_and_no_error(annotation: Any) -> None:
     pydantics = pydantic.TypeAdapter(annotation)
