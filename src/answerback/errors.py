@@ -79,6 +79,7 @@ CODES = {
     "TOO_LARGE": Code(413, exit=65),
     "UNSUPPORTED_MEDIA_TYPE": Code(415, exit=2),
     "FOREIGN_HOST": Code(421, exit=77),
+    "KEY_REUSED": Code(422, exit=65),
     "RATE_LIMITED": Code(429, exit=75, retryable=True),
     "UNAVAILABLE": Code(503, exit=69, retryable=True),
     "TIMED_OUT": Code(504, exit=75, retryable=True),

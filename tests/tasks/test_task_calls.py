@@ -323,7 +323,7 @@ def test_a_task_is_created_once_for_each_idempotency_key(app: App) -> None:
     first, again, other, conflict = run_with(app, steps)
     assert first["taskId"] == again["taskId"] != other["taskId"]
     assert conflict["isError"] is True
-    assert conflict["_meta"]["answerback/error"]["code"] == "CONFLICT"
+    assert conflict["_meta"]["answerback/error"]["code"] == "KEY_REUSED"
     assert ran == [5, 5]
 
 

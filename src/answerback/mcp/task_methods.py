@@ -80,8 +80,14 @@ class TaskMethods:
         """The handler of a call: one that creates a task, or the usual one; raises RpcError."""
         tool = self._registry.tools.get(call.name)
         support = "forbidden" if tool is None else tool.settings.task
-        if self._is_wanted(support, call.name, asked, peer):
+        has_tasks = self._registry.has_tasks
+        if has_tasks and self._is_wanted(support, call.name, asked, peer):
             return lambda call: self._create(call, asked, peer)
+        key = _key(asked)
+        if key is not None and tool is not None and tool.settings.idempotency_key:
+            from ..tasks.keyed_calls import run_once
+
+            return lambda call: run_once(self.service, call, key, self._handlers.tools)
         return self._handlers.tools
 
     def _is_wanted(self, support: str, name: str, asked: ToolCall, peer: McpPeer) -> bool:
@@ -103,10 +109,8 @@ class TaskMethods:
         return asked.task is not None
 
     async def _create(self, call: Call, asked: ToolCall, peer: McpPeer) -> Outcome | bytes:
-        meta = asked.meta
-        key = None if isinstance(meta, msgspec.UnsetType) else meta.idempotency_key
         ttl = None if peer.version.stateless else _seconds(asked.task)
-        made = await self.service.create(call, ttl=ttl, key=key)
+        made = await self.service.create(call, ttl=ttl, key=_key(asked))
         if not isinstance(made, Task):
             return made
         if peer.version.stateless:
@@ -231,6 +235,11 @@ def _unavailable(exc: ToolError) -> RpcError:
 
 def _owner(peer: McpPeer) -> str:
     return owner_of(peer.describe_request("mcp").user)
+
+
+def _key(asked: ToolCall) -> str | None:
+    meta = asked.meta
+    return None if isinstance(meta, msgspec.UnsetType) else meta.idempotency_key
 
 
 def _unknown(id: str) -> RpcError:
