@@ -46,6 +46,7 @@ STATE = {
     # Caches whose values depend on their keys alone.
     "types/pydantic_types.py: _cached_adapter",
     "types/pydantic_types.py: _cached_fail_fast_validator",
+    "types/pydantic_types.py: _cached_json_validator",
     "types/pydantic_types.py: _cached_nan_validator",
     "types/large_models.py: large_validator",
     "types/scalars.py: _compiled",

@@ -58,6 +58,7 @@ CODES = {
     INVALID_OUTPUT: Code(500, exit=70),
     "INVALID_RESPONSE_FORMAT": Code(500, exit=70),
     "RESPONSE_VALIDATION_ERROR": Code(500, exit=70),
+    "WORKER_LOST": Code(500, exit=70),
     INVALID_JSON: Code(400, exit=2, rpc=-32700),
     INVALID_ARGUMENTS: Code(400, exit=2),
     "INVALID_INPUT": Code(400, exit=65),

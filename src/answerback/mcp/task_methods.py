@@ -15,6 +15,7 @@ from ..calls.call import Call, Outcome
 from ..calls.handlers import Handlers
 from ..dialects import mcp as dialect
 from ..errors import ToolError
+from ..peer import Question
 from ..reply import Error
 from ..shape import RESULT
 from ..tasks.task_record import Task, owner_of
@@ -97,7 +98,10 @@ class TaskMethods:
                 raise missing_tasks(f"Tool {name} runs only as a task")
             return support != "forbidden" and peer.client.tasks
         if not version.tasks:
-            return False  # Earlier versions have no tasks: the client waits.
+            if support == "required":
+                message = f"Tool {name} runs only as a task, which MCP {version.name} does not have"
+                raise RpcError(METHOD_NOT_FOUND, message)
+            return False  # The client waits.
         if support == "required" and asked.task is None:
             raise RpcError(METHOD_NOT_FOUND, f"Tool {name} runs only as a task; send params.task")
         if support == "forbidden" and asked.task is not None:
@@ -177,6 +181,8 @@ class TaskMethods:
     async def _ask(self, task: Task, key: str, peer: McpPeer) -> None:
         """Ask the client a question of a task, and give the task the answer."""
         question = task.questions[key]
+        if not peer.client.can_answer(Question(question.method, question.params)):
+            return  # Another client may answer it.
         related = {RELATED_TASK: {"taskId": task.id}}
         params = {**question.params, "_meta": {**question.params.get("_meta", {}), **related}}
         answer = msgspec.json.decode(await peer.send_request(question.method, params))
