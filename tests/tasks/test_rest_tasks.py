@@ -433,6 +433,26 @@ def test_a_user_with_too_many_tasks_is_refused_with_429_and_others_are_not(app: 
     assert responses[1].headers["retry-after"] == "5"
 
 
+def test_answers_above_the_limit_are_refused_and_the_task_waits_on(app: App) -> None:
+    app.task_limits = TaskLimits(answer_bytes=1000)
+
+    @app.tool(task="required")
+    async def rename(ctx: Context) -> str:
+        return await ctx.elicit("Which name?", str)
+
+    async def steps(client: httpx.AsyncClient) -> Any:
+        location = (await client.post("/functions/rename")).headers["location"]
+        task = (await client.get(location, headers=WAIT)).json()
+        (key,) = task["inputRequests"]
+        answer = {"action": "accept", "content": {"value": "x" * 1000}}
+        refused = await client.post(location, json={"inputResponses": {key: answer}})
+        return refused, await client.get(location)
+
+    refused, task = run(app, steps)
+    assert (refused.status_code, refused.headers["x-error-code"]) == (413, "TOO_LARGE")
+    assert task.json()["status"] == "input_required"
+
+
 def test_many_keys_and_large_replies_do_not_fill_the_store(app: App) -> None:
     app.task_limits = TaskLimits(total_bytes=400_000, result_bytes=50_000)
 
