@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from answerback import App, Context, NotFound, connect
-from answerback.client import ElicitationRequest
+from answerback import App, Context, NotFound, ToolError, connect
+from answerback.client import ElicitationRequest, start_task
 from answerback.tasks.sqlite_store import SQLiteStore
 
 VERSIONS = ["2025-11-25", "2026-07-28"]
@@ -103,6 +103,31 @@ def test_a_task_that_takes_too_long_is_cancelled_and_times_out(version: str) -> 
         return reply
 
     assert run(version, steps).error.code == "TIMED_OUT"
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_started_task_is_watched_cancelled_and_read(version: str) -> None:
+    async def steps(server: Any, jobs: Jobs) -> Any:
+        quick = await start_task(server, "square", x=7)
+        endless = await start_task(server, "forever")
+        await jobs.started.wait()
+        before = await endless.status()
+        await endless.cancel()
+        return await quick.result(), before, await endless.status(), await endless.result()
+
+    found, before, after, cancelled = run(version, steps)
+    assert found.data == {"square": 49}
+    assert (before["status"], after["status"]) == ("working", "cancelled")
+    assert cancelled.error is not None
+
+
+def test_a_task_that_cannot_be_started_raises() -> None:
+    async def steps(server: Any, jobs: Jobs) -> Any:
+        with pytest.raises(ToolError) as refused:
+            await start_task(server, "nowhere")
+        return refused.value
+
+    assert run("2026-07-28", steps).code == "TOOL_NOT_FOUND"
 
 
 TOOLS = """

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ..errors import UNKNOWN_ERROR
 from ..mcp.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..mcp.params import TASKS
+from ..reply import Reply
 from ..stopped_clocks import clocks_stopped, stoppable
 from .eras import ServerFacts
 from .exchange import RequestOptions
-from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer
+from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
 from .link import ServerLink
+
+if TYPE_CHECKING:
+    from .remote_server import RemoteServer
+    from .server_requests import ServerRequests
 
 _POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
 """The seconds between two looks if the server names none, and the bounds of those that it names."""
@@ -66,12 +72,72 @@ async def _cancel_when_made(link: ServerLink, creating: asyncio.Future[Any]) -> 
         await RemoteTask(link, task).give_up()
 
 
+class StartedTask:
+    """A task that `start_task` started. Nothing of it is cancelled unless you say so."""
+
+    def __init__(self, requests: ServerRequests, tool: str, result: dict[str, Any]) -> None:
+        task = task_in(result)
+        self._requests = requests
+        self._tool = tool
+        self._link = requests.lists.link
+        self._task = None if task is None else RemoteTask(self._link, task)
+        self._result = result
+        """The result, if the server answered without a task."""
+
+    @property
+    def id(self) -> str:
+        """The id of the task; empty if the server answered without one."""
+        return "" if self._task is None else str(self._task.params["taskId"])
+
+    async def status(self) -> dict[str, Any]:
+        """The task as the server shows it, with `status`; raises ToolError."""
+        if self._task is None:
+            return {"status": "completed"}
+        return await self._requests.result("tasks/get", self._task.params)
+
+    async def result(self) -> Reply[Any]:
+        """Wait for the end of the task; the handlers of `connect` answer its questions."""
+        if self._task is None:
+            return await self._requests.reply_of(self._tool, self._result, None)
+        try:
+            result = await self._task.until_end()
+        except (NoAnswer, RpcError) as error:
+            return failed_reply(error)
+        return await self._requests.reply_of(self._tool, result, None)
+
+    async def cancel(self) -> None:
+        """Cancel the task; one that has ended stays as it is."""
+        if self._task is not None:
+            await self._task.give_up()
+
+    async def answer(self, key: str, answer: Mapping[str, Any]) -> None:
+        """Answer a question of the task by MCP's result, in 2026-07-28; raises ToolError."""
+        if self._task is not None:
+            answers = {**self._task.params, "inputResponses": {key: dict(answer)}}
+            await self._requests.result("tasks/update", answers)
+
+
+async def start_task(
+    server: RemoteServer, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+) -> StartedTask:
+    """Call a tool as a task and return at once; raises ToolError if the server refuses it."""
+    requests: ServerRequests = server._requests
+    given = {**(arguments or {}), **named}
+    options = RequestOptions(requests.options.timeout)
+    creation = requests.lists.call(name, given, options, as_task=True)
+    try:
+        result = await create_task(requests.lists.link, creation)
+    except (NoAnswer, RpcError) as error:
+        raise raised_error(error) from None
+    return StartedTask(requests, name, result)
+
+
 class RemoteTask:
     """A task of a server, from its creation to its result."""
 
     def __init__(self, link: ServerLink, task: dict[str, Any]) -> None:
         self._link = link
-        self._params = {"taskId": task["taskId"]}
+        self.params = {"taskId": task["taskId"]}
         self._answered: set[str] = set()
         self._pause = _MIN_POLL
         self.shown = task
@@ -86,11 +152,11 @@ class RemoteTask:
         try:
             async with asyncio.timeout(timeout) as clock:
                 with stoppable(clock):
-                    return await self._wait()
+                    return await self.until_end()
         except TimeoutError:
             await self.give_up()
             text = f"the task did not end within {timeout:g} seconds, and was cancelled"
-            raise NoAnswer(text, code=TIMED_OUT, details=self._params) from None
+            raise NoAnswer(text, code=TIMED_OUT, details=self.params) from None
         except asyncio.CancelledError:
             # Beside this coroutine, which must end now.
             exchange = self._link.current
@@ -98,7 +164,8 @@ class RemoteTask:
                 exchange.spawn(self.give_up())
             raise
 
-    async def _wait(self) -> dict[str, Any]:
+    async def until_end(self) -> dict[str, Any]:
+        """The result of the call, however long it takes; raises RpcError or NoAnswer."""
         is_stateless = self._link.facts.version.stateless
         while (status := self.shown.get("status")) not in _FINAL:
             if status == "input_required":
@@ -115,7 +182,17 @@ class RemoteTask:
             return result
         if status == "completed":
             raise NoAnswer("the task ended without a result", code=INVALID_RESPONSE)
-        return self.shown  # `read` knows failed and cancelled tasks.
+        raise self._failure()
+
+    def _failure(self) -> RpcError | NoAnswer:
+        """The reason why the task failed or was cancelled."""
+        match self.shown.get("error"):
+            case {"code": int(number), "message": str(message), **rest}:
+                return RpcError(number, message, rest.get("data"))
+        status = self.shown.get("status")
+        said = self.shown.get("statusMessage") or f"the task was {status}"
+        code = "CANCELLED" if status == "cancelled" else UNKNOWN_ERROR
+        return NoAnswer(str(said), code=code, details=self.params, retryable=False)
 
     async def _look(self) -> None:
         failures = 0
@@ -150,20 +227,20 @@ class RemoteTask:
                 await self.give_up()
                 text = f"the task asks {method}, and there is no answer: {error}"
                 raise NoAnswer(text, code="INPUT_REQUIRED", details={"questions": found}) from None
-            answers = {**self._params, "inputResponses": {key: answer}}
+            answers = {**self.params, "inputResponses": {key: answer}}
             await self._link.request("tasks/update", answers, RequestOptions(_LOOK_TIMEOUT))
         if new:
             await self._look()
         return bool(new)
 
     async def _request(self, method: str, timeout: float | None) -> dict[str, Any]:
-        return await self._link.request(method, self._params, RequestOptions(timeout))
+        return await self._link.request(method, self.params, RequestOptions(timeout))
 
     async def give_up(self) -> None:
         """Cancel the task, as far as the server can be reached."""
         # If it cannot be cancelled, it has ended, or it expires by itself.
         with suppress(NoAnswer, RpcError):
-            await self._link.request("tasks/cancel", self._params, RequestOptions(1.0))
+            await self._link.request("tasks/cancel", self.params, RequestOptions(1.0))
 
     def _next_pause(self) -> float:
         """Short at first, because many tasks end soon; then as long as the server wants."""

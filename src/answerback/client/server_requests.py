@@ -141,6 +141,12 @@ class ServerRequests:
             result = await self._result_of_call(name, given, options)
         except (NoAnswer, RpcError) as error:
             return failed_reply(error)
+        return await self.reply_of(name, result, timeout)
+
+    async def reply_of(
+        self, name: str, result: dict[str, Any], timeout: float | None
+    ) -> Reply[Any]:
+        """The reply that a result of a tool is; its output schema is asked for within *timeout*."""
         known = self.lists.known.get(name)
         if known is None and "structuredContent" in result:
             known = await self.lists.schema_of(name, timeout)
