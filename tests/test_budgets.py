@@ -228,6 +228,7 @@ SHARED_MODULE_NAMES = {
     "cgi": "wires/cgi.py is the wire; cli/cgi.py is the command",
     "lint": "rules/lint/ is the linter; cli/lint.py is the command",
     "openapi": "wires/http/openapi/ makes the document; cli/openapi.py is the command",
+    "tasks": "tasks/ runs tasks; cli/tasks.py is the command",
     # MCP is a protocol, a dialect of replies and a command.
     "mcp": "mcp/ is the protocol; dialects/mcp.py is the dialect; cli/mcp.py is the command",
     # Users import the middleware by the name of the interface that it is for.

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from base64 import b64encode
 from typing import Any
 
 import mcp_types
 import pytest
+from tests.rules.test_bad_replies import BAD
+from tests.rules.test_good_replies import GOOD
 
 from answerback import (
     Annotations,
@@ -233,6 +237,19 @@ def test_an_image_on_the_web_is_sent_by_its_address_where_the_provider_fetches_i
 
     assert block["content"][1]["source"] == {"type": "url", "url": "https://x.org/a.png"}
     assert gemini["response"] == {"output": "[image: https://x.org/a.png]"}
+
+
+@pytest.mark.parametrize("convert", [to_openai, to_openai_responses, to_anthropic, to_gemini])
+def test_every_reply_of_the_corpora_becomes_a_message_with_a_visible_text(convert: Any) -> None:
+    kit = convert(TOOLS)
+    cases: list[Any] = [*BAD, *GOOD]
+    replies = [case.reply for case in cases]
+
+    messages = [kit.messages([("1", reply, "t")]) for reply in replies]
+
+    assert len(messages) > 200
+    blank = re.compile(r'"(text|content|output)": "\s*"')
+    assert [each for each in map(json.dumps, messages) if blank.search(each)] == []
 
 
 def test_the_reply_of_an_app_is_a_result() -> None:

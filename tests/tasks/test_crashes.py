@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
+import subprocess
+import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.mcp.official_tools import CONFORMANCE
 from tests.tasks.crash import crash
 from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
 from answerback import App, Context, Limits
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import Task, new_id
-from answerback.tasks.task_store import DEFAULT_TASK_LIMITS
+from answerback.tasks.task_store import DEFAULT_TASK_LIMITS, TaskLimits
 from answerback.tasks.transitions import cancelled
 
 
@@ -157,3 +162,88 @@ def test_a_task_that_another_process_cancels_ends_at_once(tmp_path: Path) -> Non
     other.close()
 
     assert task["status"] == "cancelled"
+
+
+def test_a_task_whose_client_disconnects_while_it_is_recorded_still_runs(tmp_path: Path) -> None:
+    recording, go_on = threading.Event(), threading.Event()
+
+    class SlowStore(SQLiteStore):
+        def add(self, task: Task, limits: TaskLimits) -> Task:
+            recording.set()
+            go_on.wait(5)
+            return super().add(task, limits)
+
+    app = App("jobs", limits=Limits(shutdown=1))
+    store = app.task_store = SlowStore(tmp_path / "tasks.db")
+    app.add_tool(lambda: "done", name="job", task="optional")
+
+    async def steps(client: TaskClient) -> Any:
+        calling = asyncio.create_task(client.call("job"))
+        await asyncio.to_thread(recording.wait, 5)
+        calling.cancel()
+        await asyncio.wait({calling})
+        go_on.set()
+        async with asyncio.timeout(5):
+            while not (tasks := await asyncio.to_thread(store.page, None, None, 10)):
+                await asyncio.sleep(0.005)
+        return await client.until(tasks[0].id)
+
+    assert run_with(app, steps)["status"] == "completed"
+
+
+def test_a_worker_with_free_slots_runs_the_tasks_that_another_one_cannot(tmp_path: Path) -> None:
+    ran: list[str] = []
+    free = asyncio.Event()
+
+    def worker(name: str) -> App:
+        app = App(name, limits=Limits(shutdown=1))
+        app.task_limits = TaskLimits(slots=1)
+        app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
+
+        @app.tool(task="optional")
+        async def job(wait: bool = False) -> str:
+            ran.append(name)
+            if wait:
+                await free.wait()
+            return name
+
+        return app
+
+    async def steps(client: TaskClient) -> Any:
+        other = worker("other").asgi()
+        holding = await client.create("job", wait=True)
+        assert await other.start() is None
+        waiting = await client.create("job")
+        started = time.monotonic()
+        done = await client.until(waiting)
+        seconds = time.monotonic() - started
+        free.set()
+        await client.until(holding)
+        await other.stop()
+        return done, seconds
+
+    done, seconds = run_with(worker("full"), steps)
+    assert done["result"]["content"][0]["text"] == "other"
+    assert ran == ["full", "other"]
+    assert seconds < 1
+
+
+def test_a_task_in_a_file_ends_after_its_client_on_stdio_has_gone(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.db"
+    call = {"name": "slow_compute", "arguments": {"seconds": 0.3}, "task": {}}
+    messages = [
+        {"method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}},
+        {"method": "tools/call", "params": call},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": n, **each}) for n, each in enumerate(messages)]
+
+    subprocess.run(
+        [sys.executable, str(CONFORMANCE), "mcp", "--tasks", str(path)],
+        input="\n".join(lines).encode(),
+        capture_output=True,
+        timeout=20,
+        check=True,
+    )
+
+    [task] = SQLiteStore(path).page(None, None, 10)
+    assert task.state == "completed"

@@ -40,6 +40,10 @@ _MAX_ANSWERING = 100
 """How many requests of the server are answered at a time; further ones are dropped."""
 
 
+_IDLE_SECONDS = 0.05
+"""Seconds between two looks at the requests of an exchange that ends."""
+
+
 class RequestOptions(msgspec.Struct, frozen=True):
     """How one request is sent."""
 
@@ -60,33 +64,94 @@ class _Waiting(msgspec.Struct):
     clock: asyncio.Timeout | _Clock | None = None
     outer: tuple[StoppableClock, ...] = ()
     """The clocks of the call that the request belongs to, such as the deadline of its retries."""
+    questions: int = 0
+    """How many questions to the user are open, during which the time-out stands still."""
+    stopped_at: float = 0.0
+    until: float | None = None
+
+    def stop(self, now: float) -> None:
+        if self.questions == 0 and self.clock is not None and not self.clock.expired():
+            self.until, self.stopped_at = self.clock.when(), now
+            if self.until is not None:
+                self.clock.reschedule(None)
+        self.questions += 1
+
+    def go_on(self, now: float, *, is_open: bool) -> None:
+        self.questions -= 1
+        if self.questions or not is_open or self.until is None or self.clock is None:
+            return
+        if not self.clock.expired():
+            self.clock.reschedule(self.until + now - self.stopped_at)
 
 
 class _Clock:
-    """Ends the wait for an answer at a time. It is cheaper than `asyncio.timeout`."""
+    """Ends the wait for an answer at a time; `_Clocks` watches it."""
 
-    def __init__(self, answer: asyncio.Future[msgspec.Raw], seconds: float) -> None:
-        self._answer = answer
-        self._loop = answer.get_loop()
+    __slots__ = ("_clocks", "_is_expired", "answer", "at")
+
+    def __init__(self, clocks: _Clocks, answer: asyncio.Future[msgspec.Raw], at: float) -> None:
+        self.answer = answer
+        self.at: float | None = at
+        self._clocks = clocks
         self._is_expired = False
-        self._handle: asyncio.TimerHandle | None = None
-        self.reschedule(self._loop.time() + seconds)
 
     def when(self) -> float | None:
-        return None if self._handle is None else self._handle.when()
+        return self.at
 
     def expired(self) -> bool:
         return self._is_expired
 
     def reschedule(self, when: float | None) -> None:
+        self.at = when
+        if when is not None:
+            self._clocks.watch(when)
+
+    def expire(self) -> None:
+        self._is_expired = True
+        self.at = None
+        if not self.answer.done():
+            self.answer.set_exception(TimeoutError())
+
+
+class _Clocks:
+    """The clocks of all requests; they share one timer, because most requests need none."""
+
+    def __init__(self) -> None:
+        self._clocks: set[_Clock] = set()
+        self._handle: asyncio.TimerHandle | None = None
+
+    def add(self, answer: asyncio.Future[msgspec.Raw], seconds: float) -> _Clock:
+        at = answer.get_loop().time() + seconds
+        clock = _Clock(self, answer, at)
+        self._clocks.add(clock)
+        self.watch(at)
+        return clock
+
+    def discard(self, clock: _Clock) -> None:
+        self._clocks.discard(clock)
+
+    def watch(self, at: float) -> None:
+        """Look at the clocks at this time, or earlier."""
+        if self._handle is None or at < self._handle.when():
+            self.close()
+            self._handle = asyncio.get_running_loop().call_at(at, self._look)
+
+    def close(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
-        self._handle = None if when is None else self._loop.call_at(when, self._expire)
+            self._handle = None
 
-    def _expire(self) -> None:
-        if not self._answer.done():
-            self._is_expired = True
-            self._answer.set_exception(TimeoutError())
+    def _look(self) -> None:
+        self._handle = None
+        now = asyncio.get_running_loop().time()
+        later = []
+        for clock in list(self._clocks):
+            if clock.at is not None and clock.at <= now:
+                clock.expire()
+            elif clock.at is not None:
+                later.append(clock.at)
+        if later:
+            self.watch(min(later))
 
 
 class Visits:
@@ -127,6 +192,7 @@ class Exchange:
         self._waiting: dict[Id, _Waiting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._answering: dict[Id, asyncio.Task[None]] = {}
+        self._clocks = _Clocks()
         self._send_now: Callable[[Outgoing], bool] | None = getattr(transport, "send_now", None)
         self.visits = Visits()
         self._has_dropped = False
@@ -156,7 +222,7 @@ class Exchange:
         try:
             if self._send_now is not None and self._send_now(outgoing):
                 if options.timeout is not None:
-                    waiting.clock = clock = _Clock(answer, options.timeout)
+                    waiting.clock = clock = self._clocks.add(answer, options.timeout)
                 return await answer
             async with asyncio.timeout(options.timeout) as timeout:
                 waiting.clock = timeout
@@ -176,7 +242,7 @@ class Exchange:
         finally:
             del self._waiting[id]
             if clock is not None:
-                clock.reschedule(None)
+                self._clocks.discard(clock)
             if answer.done() and not answer.cancelled():
                 answer.exception()
 
@@ -192,13 +258,13 @@ class Exchange:
             found = [self.receive(each) for each in _batch(frame)]
             return next((id for id in found if id is not None), None)
         message = decode_frame(frame)
-        if message is None:
-            return _end_by_malformed(self._waiting, frame)
-        if message.is_response:
+        if message is not None and message.is_response:
             return self._receive_response(message)
-        if message.method is not None and message.id is not None:
+        if message is None or message.method is None:
+            return _end_by_malformed(self._waiting, frame)
+        if message.id is not None:
             self._receive_request(message)
-        elif message.method is not None:
+        else:
             self._receive_notification(message)
         return None
 
@@ -216,6 +282,7 @@ class Exchange:
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=1)
+        self._clocks.close()
         await self._transport.close()
 
     def _receive_response(self, message: Incoming) -> Id | None:
@@ -256,15 +323,14 @@ class Exchange:
 
     async def ask_user(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The answer of the user's handler. Time-outs stop meanwhile; raises RpcError."""
+        if not self._handlers.asks_user(method):
+            return await self._handlers.answer(method, params)
         loop = asyncio.get_running_loop()
-        began = loop.time()
-        paused = {id: clock for id, each in self._waiting.items() if (clock := each.clock)}
-        until = {id: clock.when() for id, clock in paused.items()}
-        for id, clock in paused.items():
-            if until[id] is not None and not clock.expired():
-                clock.reschedule(None)
-        outer = {each for waiting in self._waiting.values() for each in waiting.outer}
-        stopped = outer | set(RUNNING.get())
+        paused = dict(self._waiting)
+        # The task of an answer has the clocks of the code that opened the connection, not these.
+        stopped = {each for waiting in paused.values() for each in waiting.outer}
+        for waiting in paused.values():
+            waiting.stop(loop.time())
         for each in stopped:
             each.stop()
         try:
@@ -272,10 +338,8 @@ class Exchange:
         finally:
             for each in stopped:
                 each.go_on()
-            for id, clock in paused.items():
-                when = until[id]
-                if id in self._waiting and when is not None and not clock.expired():
-                    clock.reschedule(when + loop.time() - began)
+            for id, waiting in paused.items():
+                waiting.go_on(loop.time(), is_open=id in self._waiting)
 
     def _receive_notification(self, message: Incoming) -> None:
         assert message.method is not None
@@ -330,6 +394,15 @@ class Exchange:
                 waiting.answer.set_exception(error)
 
 
+async def close_when_idle(exchange: Exchange) -> None:
+    """Close the connection after the last request has ended, or when the task is cancelled."""
+    try:
+        while exchange._waiting:
+            await asyncio.sleep(_IDLE_SECONDS)
+    finally:
+        await exchange.close()
+
+
 def _batch(frame: bytes) -> list[bytes]:
     try:
         return parse_batch(frame)
@@ -362,3 +435,7 @@ async def _answer_frame(exchange: Exchange, id: Id, method: str, params: msgspec
         return error_frame(id, error)
     except (TypeError, ValueError) as exc:
         return error_frame(id, RpcError(-32603, f"the answer of the handler is not JSON: {exc}"))
+    except Exception as exc:
+        # The server must not wait for an answer that never comes.
+        _LOGGER.exception("the server's request %s could not be answered", method)
+        return error_frame(id, RpcError(-32603, f"the client failed: {type(exc).__name__}"))

@@ -125,7 +125,8 @@ class InputRounds:
     async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         asked_at = self._loop.time()
         try:
-            return await self._exchange.ask_user(method, params)
+            with clocks_stopped():
+                return await self._exchange.ask_user(method, params)
         finally:
             self._user_seconds += self._loop.time() - asked_at
 

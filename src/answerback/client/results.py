@@ -70,17 +70,22 @@ class KnownTool:
 
     def _violations(self, data: Any, place: str) -> tuple[Finding, ...]:
         """The violations of the schema; none can be found without jsonschema-rs."""
-        from ..rules.checks.ab32_output_schema import output_schema_violated, schema_check
-        from ..rules.finding import Fault
-
         if self._check is None:
+            from ..rules.checks.ab32_output_schema import schema_check
+
             try:
                 self._check = schema_check(self.output_schema or {})
             except MissingExtraError:
                 self._check = lambda _: []
+        violations = self._check(data)
+        if not violations:
+            return ()
+        from ..rules.checks.ab32_output_schema import output_schema_violated
+        from ..rules.finding import Fault
+
         return tuple(
             output_schema_violated.finding(Fault(place + pointer, text))
-            for pointer, text in self._check(data)
+            for pointer, text in violations
         )
 
 

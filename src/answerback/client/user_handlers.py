@@ -55,6 +55,11 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
             found["roots"] = {}
         return found
 
+    def asks_user(self, method: str) -> bool:
+        """Whether a handler answers the request, which may take a person's time."""
+        handler = {"elicitation/create": self.elicit, "sampling/createMessage": self.sample}
+        return handler.get(method) is not None or (method == "roots/list" and callable(self.roots))
+
     async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         """The result of a request of the server; raises RpcError."""
         match method:

@@ -5,24 +5,28 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from functools import partial
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED, Handlers
 from ..context import Context
-from ..errors import ToolError
+from ..errors import ToolError, Unavailable
+from ..peer import NeedsInput
 from ..reply import Error, Reply
 from .task_peer import AnswerKeeper
 from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
-from .task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore
+from .task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore, checked_key
 from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
 
 if TYPE_CHECKING:
     from ..registry import Registry
+
+T = TypeVar("T")
 
 
 def task_service(registry: Registry, handlers: Handlers) -> TaskService:
@@ -44,22 +48,28 @@ class TaskService:
         self._record_refusal = _recorder_of_refusals(registry)
         self._waiters: dict[object, Callable[[str | None], None]] = {}
         worker = new_worker_name()
-        self._runner = TaskRunner(registry, self._store, self.limits, worker, self.wake)
-        self._runner.use_loop()
+        self.runner = TaskRunner(registry, self._store, self.limits, worker, self.wake)
+        self.runner.use_loop()
         self._watch: TaskWatch | None = None
         if self._store.blocks:
             waits = self._waiters.__len__
-            self._watch = TaskWatch(self._store, self._runner, lambda: waits() > 0, self.wake)
+            self._watch = TaskWatch(self._store, self.runner, lambda: waits() > 0, self.wake)
 
     async def create(
-        self, call: Call, *, ttl: float | None = None, key: str | None = None
+        self,
+        call: Call,
+        *,
+        ttl: float | None = None,
+        key: str | None = None,
+        asks_later: bool = False,
     ) -> Task | Outcome:
         """Make a task of a call and start it; return the refusal or the question if it may not run.
 
         *ttl* are the seconds that the client wants the task to be kept. With an idempotency *key*
-        that is known, the task that has it is returned, and nothing runs.
+        that is known, the task that has it is returned, and nothing runs. With *asks_later* the
+        task itself asks the questions of `Ask` parameters.
         """
-        self._runner.use_loop()
+        self.runner.use_loop()
         keeper = AnswerKeeper(call.peer)
         peer, call.peer = call.peer, cast("Any", keeper)
         call.stage = "admit"
@@ -67,22 +77,24 @@ class TaskService:
             outcome = await self._admit(call)
         finally:
             call.peer = peer
-        if outcome is not ADMITTED:
+        is_admitted = outcome is ADMITTED or (asks_later and isinstance(outcome, NeedsInput))
+        if not is_admitted:
             return await self._record_refusal(call, outcome)
         try:
-            return await self._start(self._new_task(call, keeper.kept, ttl, key))
+            task = self._new_task(call, keeper.kept, ttl, checked_key(key))
+            return await _to_the_end(self._start(task))
         except ToolError as exc:
             return await self._record_refusal(call, Reply(error=Error.of(exc)))
 
     async def get(self, id: str, owner: str) -> Task | None:
         """The task with this id, if it belongs to *owner*."""
         self._remove_expired()
-        task = await self._runner.off_loop(self._store.get, id)
+        task = await self.runner.off_loop(self._store.get, id)
         return task if task is not None and task.owner == owner else None
 
     async def page(self, owner: str, after: str | None, count: int) -> list[Task]:
         """Tasks of *owner* in the order of their creation, after the one with the id *after*."""
-        return await self._runner.off_loop(self._store.page, owner, after, count)
+        return await self.runner.off_loop(self._store.page, owner, after, count)
 
     async def answer(self, id: str, owner: str, answers: Mapping[str, Any]) -> Task | None:
         """Give a task answers to its questions; None if there is no such task."""
@@ -90,25 +102,27 @@ class TaskService:
         if task is None:
             return None
         change = partial(answered, answers=answers, now=time())
-        changed = await self._runner.off_loop(self._store.change, id, change)
+        changed = await self.runner.off_loop(self._store.change, id, change)
         if changed is None:
             return await self.get(id, owner)
         self.wake(changed)
         if changed.is_waiting:
-            self._runner.use_loop()
-            await self._runner.off_loop(self._runner.fill)
+            self.runner.use_loop()
+            await self._fill()
         return changed
 
     async def cancel(self, id: str, owner: str) -> Task | None:
         """Cancel a task; one that has ended stays as it is. None if there is no such task."""
         if await self.get(id, owner) is None:
             return None
-        changed = await self._runner.off_loop(
-            self._store.change, id, partial(cancelled, now=time())
-        )
+        return await _to_the_end(self._cancel(id)) or await self.get(id, owner)
+
+    async def _cancel(self, id: str) -> Task | None:
+        change = partial(cancelled, now=time())
+        changed = await self.runner.off_loop(self._store.change, id, change)
         if changed is None:
-            return await self.get(id, owner)
-        if (run := self._runner.runs.get(id)) is not None:
+            return None
+        if (run := self.runner.runs.get(id)) is not None:
             run.cancel()
         self.wake(changed)
         return changed
@@ -130,15 +144,6 @@ class TaskService:
         finally:
             stop()
 
-    def read(self, id: str, owner: str) -> Task | None:
-        """The task, if it belongs to *owner*; may block."""
-        task = self._store.get(id)
-        return task if task is not None and task.owner == owner else None
-
-    def soon(self, function: Callable[..., None], *args: Any) -> None:
-        """Call a function that reads tasks, in a thread if it may block."""
-        self._runner.soon(function, *args)
-
     def subscribe(self, listener: Callable[[str | None], None]) -> Callable[[], None]:
         """Call *listener* with the id of each task that changes, from any thread.
 
@@ -155,14 +160,14 @@ class TaskService:
         """
         if self._registry.tasks is self:
             self._registry.tasks = None
-        await self._runner.stop(self._registry.limits.shutdown)
+        await self.runner.stop(self._registry.limits.shutdown)
         if self._watch is not None:
             self._watch.stop()
         self._store.close()
 
     async def _start(self, task: Task) -> Task:
         """Record the task, then start it; if all slots are taken it waits in the store."""
-        runner = self._runner
+        runner = self.runner
         self._remove_expired()
         has_slot = runner.slots.take(1) == 1
         if has_slot:
@@ -177,12 +182,17 @@ class TaskService:
             raise
         if not has_slot:
             # A slot may have become free before the task was in the store.
-            await runner.off_loop(runner.fill)
+            await self._fill()
         elif kept.id == task.id:
             runner.start(task)
         else:
             runner.slots.free(1)
         return kept
+
+    async def _fill(self) -> None:
+        """Start tasks that wait; if the store fails now, the watch tries again."""
+        with suppress(Unavailable):
+            await self.runner.off_loop(self.runner.fill)
 
     def _new_task(
         self, call: Call, answers: Mapping[str, Any], ttl: float | None, key: str | None
@@ -251,6 +261,15 @@ class _Waiter:
             except TimeoutError:
                 pass
         event.clear()
+
+
+async def _to_the_end(steps: Coroutine[Any, Any, T]) -> T:
+    """Run to the end also if the client disconnects: what is recorded must be started."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        return await steps
+    result: T = await asyncio.shield(asyncio.ensure_future(steps))
+    return result
 
 
 def _recorder_of_refusals(
