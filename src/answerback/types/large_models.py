@@ -37,13 +37,22 @@ _value: ContextVar[Any] = ContextVar("_value")
 _made: ContextVar[list[Any]] = ContextVar("_made")
 
 
+def complete_adapter(annotation: Any) -> TypeAdapter[Any]:
+    """Return pydantic's adapter of the type, with the schema of models that defer it."""
+    made = TypeAdapter(annotation)
+    # Versions of pydantic before 2.10 have neither of the two.
+    if not getattr(made, "pydantic_complete", True):
+        made.rebuild(raise_errors=False)
+    return made
+
+
 @cache
 def large_validator(annotation: Any) -> SchemaValidator:
     """Return the validator for `build_large`.
 
     Raises TypeError or SchemaError for types of which there is none.
     """
-    return _DecodedSchema(TypeAdapter(annotation).core_schema).validator()
+    return _DecodedSchema(complete_adapter(annotation).core_schema).validator()
 
 
 def json_validator(
