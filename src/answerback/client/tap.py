@@ -19,7 +19,7 @@ from .frames import Lost, Outgoing, Receive, Transport
 Direction: TypeAlias = Literal["sent", "received"]
 Watcher: TypeAlias = Callable[[str, bytes], object]
 NOT_RECORDED = -32001
-_LOGGER = logging.getLogger("answerback")
+_LOGGER = logging.getLogger("answerback.client")
 
 
 class TapLine(msgspec.Struct, omit_defaults=True):
