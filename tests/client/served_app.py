@@ -54,6 +54,13 @@ def crash_once() -> str:
 
 
 @app.tool
+def record() -> str:
+    """Note a run; the tool is not safe to repeat."""
+    note("record")
+    return "recorded"
+
+
+@app.tool
 async def steps(ctx: Context) -> str:
     ctx.progress(1, 2, "half")
     ctx.log("a log line", "warning")

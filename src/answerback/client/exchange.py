@@ -40,6 +40,10 @@ _MAX_ANSWERING = 100
 """How many requests of the server are answered at a time; further ones are dropped."""
 
 
+_IDLE_SECONDS = 0.05
+"""Seconds between two looks at the requests of an exchange that ends."""
+
+
 class RequestOptions(msgspec.Struct, frozen=True):
     """How one request is sent."""
 
@@ -388,6 +392,15 @@ class Exchange:
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(error)
+
+
+async def close_when_idle(exchange: Exchange) -> None:
+    """Close the connection after the last request has ended, or when the task is cancelled."""
+    try:
+        while exchange._waiting:
+            await asyncio.sleep(_IDLE_SECONDS)
+    finally:
+        await exchange.close()
 
 
 def _batch(frame: bytes) -> list[bytes]:

@@ -13,7 +13,7 @@ from ..registry import Change
 from ..stopped_clocks import stoppable
 from ..versions import LATEST_STATEFUL, VERSIONS
 from .eras import ServerFacts
-from .exchange import NO_OPTIONS, Exchange, RequestOptions
+from .exchange import NO_OPTIONS, Exchange, RequestOptions, close_when_idle
 from .faults import (
     TIMED_OUT,
     ConnectError,
@@ -55,6 +55,8 @@ class ServerLink:
         self._make: Callable[[], Transport] | None = None
         self._opening = asyncio.Lock()
         self._closed = False
+        self._ending: set[asyncio.Task[None]] = set()
+        """Exchanges whose session was lost, until their last request has ended."""
         self.after_open: Callable[[Exchange], Awaitable[None]] | None = None
 
     async def open(self) -> Exchange:
@@ -82,6 +84,10 @@ class ServerLink:
     async def close(self) -> None:
         self._closed = True
         await self._drop()
+        for ending in list(self._ending):
+            ending.cancel()
+        if self._ending:
+            await asyncio.wait(list(self._ending))
 
     async def identity(self) -> str:
         return "" if self._transport is None else await self._transport.identity()
@@ -99,20 +105,19 @@ class ServerLink:
     ) -> dict[str, Any]:
         """The result; raises RpcError or NoAnswer.
 
-        If the connection is lost, the request is sent again once, if that is safe.
+        If the connection is lost, the request is sent again once, if it certainly did not run or
+        if that is safe.
         """
         loop = asyncio.get_running_loop()
         until = None if options.timeout is None else loop.time() + options.timeout
         try:
             return await self._request_once(method, params, options)
         except ConnectionLost as lost:
-            if isinstance(lost, SessionLost):
-                self._forget_session()
-            if self._closed or safety.known is False:
+            if self._closed or (lost.may_have_run and safety.known is False):
                 raise
             try:
                 async with asyncio.timeout_at(until):
-                    is_safe = await self._opens() and await safety.ask()
+                    is_safe = await self._opens() and (not lost.may_have_run or await safety.ask())
                 if not is_safe:
                     raise lost
             except (NoAnswer, TimeoutError):
@@ -127,7 +132,11 @@ class ServerLink:
         exchange = self._exchange
         if exchange is None or exchange.lost is not None:
             exchange = await self._open_within(options.timeout)
-        return await InputRounds(exchange, options).result(method, params)
+        try:
+            return await InputRounds(exchange, options).result(method, params)
+        except SessionLost as lost:
+            exchange.lost = lost
+            raise
 
     async def _open_within(self, seconds: float | None) -> Exchange:
         try:
@@ -147,15 +156,17 @@ class ServerLink:
             return False
         return True
 
-    def _forget_session(self) -> None:
-        exchange = self._exchange
-        if exchange is not None and exchange.lost is None:
-            exchange.lost = SessionLost("the session was lost", may_have_run=False)
-
     async def _drop(self) -> None:
         exchange, self._exchange = self._exchange, None
         self._transport = None
-        if exchange is not None:
+        if exchange is None:
+            return
+        if isinstance(exchange.lost, SessionLost) and not self._closed:
+            # Its other requests will hear of the lost session by themselves.
+            ending = asyncio.get_running_loop().create_task(close_when_idle(exchange))
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
+        else:
             await exchange.close()
 
     async def _open_any(self) -> Exchange:
