@@ -1,4 +1,4 @@
-"""HTTP servers that are killed, restarted or stopped under the client, and calls that it cancels."""
+"""HTTP servers that are killed, restarted or stopped, and calls that the client cancels."""
 
 from __future__ import annotations
 
