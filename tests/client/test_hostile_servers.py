@@ -58,6 +58,7 @@ def test_only_the_first_answer_to_the_call_counts(server: Any, effects: Path, ho
         ("null", "cannot be read"),
         ("error text", "cannot be read"),
         ("id at the end", "cannot be read"),
+        ("neither", "neither a result nor an error"),
     ],
 )
 def test_an_answer_that_cannot_be_read_is_a_failed_reply_at_once(
@@ -71,6 +72,18 @@ def test_an_answer_that_cannot_be_read_is_a_failed_reply_at_once(
     assert said in reply.error.message
     assert reply.error.details["may_have_run"] is True
     assert runs(effects) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("how", "shown"), [("half a character", "ab\ufffd"), ("NaN", '{"n":null}')]
+)
+def test_an_answer_that_is_nearly_json_is_read_as_read_reads_it(
+    server: Any, how: str, shown: str
+) -> None:
+    reply = server.call("act", how=how)
+
+    assert reply.ok, reply.error
+    assert reply.for_model() == shown
 
 
 @pytest.mark.parametrize(

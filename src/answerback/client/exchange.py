@@ -259,13 +259,13 @@ class Exchange:
             found = [self.receive(each) for each in _batch(frame)]
             return next((id for id in found if id is not None), None)
         message = decode_frame(frame)
-        if message is None:
-            return _end_by_malformed(self._waiting, frame)
-        if message.is_response:
+        if message is not None and message.is_response:
             return self._receive_response(message)
-        if message.method is not None and message.id is not None:
+        if message is None or message.method is None:
+            return _end_by_malformed(self._waiting, frame)
+        if message.id is not None:
             self._receive_request(message)
-        elif message.method is not None:
+        else:
             self._receive_notification(message)
         return None
 

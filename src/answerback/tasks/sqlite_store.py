@@ -17,6 +17,7 @@ from .task_store import (
     Claim,
     TaskLimits,
     checked_repeat,
+    too_many_bytes,
     too_many_of_owner,
     too_many_waiting,
 )
@@ -210,6 +211,8 @@ def _add(connection: Connection, task: Task, limits: TaskLimits) -> Task:
         found = connection.execute(query, (task.owner, task.idempotency_key)).fetchone()
         if found is not None:
             return checked_repeat(_decode(found[0]), task)
+    if _used_bytes(connection) + len(task.arguments) > limits.total_bytes:
+        raise too_many_bytes(limits)
     if task.is_waiting and count(_WAITING) >= limits.queue:
         raise too_many_waiting(limits)
     if task.owner and count(_UNFINISHED, task.owner) >= limits.per_owner:
@@ -220,6 +223,13 @@ def _add(connection: Connection, task: Task, limits: TaskLimits) -> Task:
         (task.id, task.owner, task.idempotency_key, *_columns(task)),
     )
     return task
+
+
+def _used_bytes(connection: Connection) -> int:
+    """The size of the file, without the pages that are free again."""
+    names = ("page_count", "freelist_count", "page_size")
+    pages, free, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+    return int((pages - free) * size)
 
 
 def _change(connection: Connection, id: str, change: Change) -> Task | None:

@@ -156,7 +156,7 @@ class TaskRunner:
             return function(*args)
         return await loop.run_in_executor(self._threads, function, *args)
 
-    def soon(self, function: Callable[..., None], *args: Any) -> None:
+    def soon(self, function: Callable[..., object], *args: Any) -> None:
         """Call a function that uses the store, in a thread if it may block."""
         if self._store.blocks:
             self._threads.submit(function, *args)

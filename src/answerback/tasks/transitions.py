@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import ToolError
+from ..errors import Conflict, ToolError
 from ..reply import Error, Reply
 from ..shape import Shape
 from .stored_reply import dump_reply
@@ -105,7 +105,7 @@ def cancelled(task: Task, *, now: float) -> Task | None:
     """The client no longer wants the result; a function that runs may go on, and is not heard."""
     if task.state in FINAL:
         return None
-    error = ToolError("The task was cancelled", code="CANCELLED")
+    error = Conflict("The task was cancelled", code="CANCELLED")
     return _ended(task, "cancelled", error.message, now, dump_reply(Reply(error=Error.of(error))))
 
 
