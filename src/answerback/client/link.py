@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -56,8 +56,8 @@ class ServerLink:
         self._make: Callable[[], Transport] | None = None
         self._opening = asyncio.Lock()
         self._closed = False
-        self._ending: set[asyncio.Task[None]] = set()
-        """Exchanges whose session was lost, until their last request has ended."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """Work beside the requests, which ends with the connection."""
         self.after_open: Callable[[Exchange], Awaitable[None]] | None = None
 
     async def open(self) -> Exchange:
@@ -85,10 +85,10 @@ class ServerLink:
     async def close(self) -> None:
         self._closed = True
         await self._drop()
-        for ending in list(self._ending):
-            ending.cancel()
-        if self._ending:
-            await asyncio.wait(list(self._ending))
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
 
     async def identity(self) -> str:
         return "" if self._transport is None else await self._transport.identity()
@@ -157,6 +157,11 @@ class ServerLink:
             return False
         return True
 
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     async def _drop(self) -> None:
         exchange, self.current = self.current, None
         self._transport = None
@@ -164,9 +169,7 @@ class ServerLink:
             return
         if isinstance(exchange.lost, SessionLost) and not self._closed:
             # Its other requests will hear of the lost session by themselves.
-            ending = asyncio.get_running_loop().create_task(close_when_idle(exchange))
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+            self._spawn(close_when_idle(exchange))
         else:
             await exchange.close()
 
@@ -203,6 +206,8 @@ class ServerLink:
             exchange = await self._start(make)
             facts = await initialize_or_discover(exchange, self._transport, self.plan)
         self.facts = facts
+        # Without a session no change would be heard until the next request.
+        exchange.on_session_lost = lambda: self._spawn(self._opens())
         if self.after_open is not None:
             await self.after_open(exchange)
         return exchange
