@@ -54,7 +54,7 @@ async def create_task(link: ServerLink, creation: Coroutine[Any, Any, Any]) -> d
     try:
         found: dict[str, Any] = await asyncio.shield(creating)
     except asyncio.CancelledError:
-        exchange = link._exchange
+        exchange = link.current
         if exchange is not None:
             exchange.spawn(_cancel_when_made(link, creating))
         else:
@@ -159,7 +159,7 @@ class RemoteTask:
             raise NoAnswer(text, code=TIMED_OUT, details=self.params) from None
         except asyncio.CancelledError:
             # Beside this coroutine, which must end now.
-            exchange = self._link._exchange
+            exchange = self._link.current
             if exchange is not None:
                 exchange.spawn(self.give_up())
             raise
