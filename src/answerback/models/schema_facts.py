@@ -126,7 +126,7 @@ def type_of_value(value: Any) -> str:
 
 
 def allows_null(schema: Any, root: Schema, seen: set[str] | None = None) -> bool:
-    """Return whether null fits; *seen* has the references that were followed and do not allow it."""
+    """Return whether null fits; *seen* has the references that do not allow it."""
     seen = set() if seen is None else seen
     if schema is True or schema == {}:
         return True
