@@ -15,6 +15,7 @@ from ..calls.call import Call, Outcome
 from ..calls.handlers import Handlers
 from ..dialects import mcp as dialect
 from ..errors import ToolError
+from ..peer import Question
 from ..reply import Error
 from ..shape import RESULT
 from ..tasks.task_record import Task, owner_of
@@ -41,6 +42,7 @@ POLL_MS = 500
 """The milliseconds that a client should wait between two looks at a task."""
 _PAGE_SIZE = 100
 _WAIT_SECONDS = 3600.0
+_MAX_TTL = 1e15
 
 
 class TaskMethods:
@@ -180,6 +182,8 @@ class TaskMethods:
     async def _ask(self, task: Task, key: str, peer: McpPeer) -> None:
         """Ask the client a question of a task, and give the task the answer."""
         question = task.questions[key]
+        if not peer.client.can_answer(Question(question.method, question.params)):
+            return  # Another client may answer it.
         related = {RELATED_TASK: {"taskId": task.id}}
         params = {**question.params, "_meta": {**question.params.get("_meta", {}), **related}}
         answer = msgspec.json.decode(await peer.send_request(question.method, params))
@@ -279,4 +283,5 @@ def _seconds(sent: Any) -> float | None:
     """The `ttl` that a client of 2025-11-25 sent, in seconds."""
     ttl = sent.get("ttl") if isinstance(sent, dict) else None
     is_number = isinstance(ttl, int | float) and not isinstance(ttl, bool)
-    return ttl / 1000 if is_number and ttl is not None else None
+    # An integer may be too large for a float.
+    return min(ttl, _MAX_TTL) / 1000 if is_number and ttl is not None else None
