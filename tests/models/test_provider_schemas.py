@@ -416,6 +416,18 @@ def test_one_malformed_tool_does_not_stop_the_others(how: str) -> None:
     assert any("malformed" in change for change in kit.report.tools[0].changes)
 
 
+@every_conversion
+@pytest.mark.parametrize("schema", [True, "object", [1]])
+def test_a_tool_whose_schema_is_no_object_does_not_stop_the_others(schema: Any, how: str) -> None:
+    good = tool(of({"x": {"type": "integer"}}, "x"), "good")
+
+    kit = CONVERSIONS[how]([{"name": "bad", "inputSchema": schema}, good])
+
+    assert faults(kit) == []
+    assert len(kit.tools) == 2
+    assert any("malformed" in change for change in kit.report.tools[0].changes)
+
+
 def test_a_remote_reference_is_never_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[Any] = []
     monkeypatch.setattr("socket.socket.connect", lambda *given: opened.append(given))
