@@ -424,6 +424,22 @@ def test_a_client_of_2025_11_25_asks_for_a_task_and_waits_for_its_result(app: Ap
     assert codes == [-32601, -32601, -32601, -32601, -32602, -32602]
 
 
+@pytest.mark.parametrize(
+    ("ttl", "kept"),
+    [(0, 1000), (-5, 1000), (10**400, 604_800_000), ("x", 3_600_000)],
+    ids=["zero", "negative", "huge", "text"],
+)
+def test_any_ttl_of_a_client_is_brought_within_the_limits(ttl: Any, kept: int) -> None:
+    app = App("jobs")
+    app.add_tool(lambda: 1, name="one", task="required")
+
+    made = run_with(
+        app, lambda client: client.old_request("tools/call", name="one", task={"ttl": ttl})
+    )
+
+    assert made["task"]["ttl"] == kept
+
+
 def test_a_client_that_cannot_be_asked_waits_until_another_one_has_answered(app: App) -> None:
     @app.tool(task="optional")
     async def rename(ctx: Context) -> str:

@@ -50,7 +50,8 @@ class ServerLink:
         self.plan = plan
         self.facts = ServerFacts(version=LATEST_STATEFUL)
         self._on_change = on_change
-        self._exchange: Exchange | None = None
+        self.current: Exchange | None = None
+        """The exchange with the server, if the connection is open."""
         self._transport: Transport | None = None
         self._make: Callable[[], Transport] | None = None
         self._opening = asyncio.Lock()
@@ -62,7 +63,7 @@ class ServerLink:
     async def open(self) -> Exchange:
         """The exchange with the server, opened if there is none; raises ConnectError."""
         async with self._opening:
-            exchange = self._exchange
+            exchange = self.current
             if self._closed:
                 raise ConnectError(f"the connection to {self.plan.label} was closed")
             if exchange is not None and exchange.lost is None:
@@ -129,7 +130,7 @@ class ServerLink:
     async def _request_once(
         self, method: str, params: Mapping[str, Any], options: RequestOptions
     ) -> dict[str, Any]:
-        exchange = self._exchange
+        exchange = self.current
         if exchange is None or exchange.lost is not None:
             exchange = await self._open_within(options.timeout)
         try:
@@ -162,7 +163,7 @@ class ServerLink:
         task.add_done_callback(self._tasks.discard)
 
     async def _drop(self) -> None:
-        exchange, self._exchange = self._exchange, None
+        exchange, self.current = self.current, None
         self._transport = None
         if exchange is None:
             return
@@ -215,6 +216,6 @@ class ServerLink:
         await self._drop()
         transport = make()
         exchange = Exchange(transport, self.plan.handlers, self._on_change)
-        self._exchange, self._transport = exchange, transport
+        self.current, self._transport = exchange, transport
         await exchange.open()
         return exchange

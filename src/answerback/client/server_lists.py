@@ -88,6 +88,8 @@ class ServerLists:
         self.known: dict[str, KnownTool] = {}
         self._unlisted: set[str] = set()
         """Tools that were called and are not in the list."""
+        self.as_tasks: set[str] = set()
+        """Tools that the server runs only as tasks."""
         self._cache = ListCache()
         self._on_change = plan.handlers.on_change
         self.link.after_open = self._opened
@@ -143,10 +145,17 @@ class ServerLists:
         return found
 
     async def call(
-        self, name: str, arguments: dict[str, Any], options: RequestOptions
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        options: RequestOptions,
+        *,
+        as_task: bool = False,
     ) -> dict[str, Any]:
         """The result of `tools/call`; raises RpcError or NoAnswer."""
-        params = {"name": name, "arguments": arguments}
+        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        if as_task:
+            params["task"] = {}
         safety = _ToolSafety(self, name, options)
         try:
             return await self.link.request(

@@ -42,6 +42,7 @@ POLL_MS = 500
 """The milliseconds that a client should wait between two looks at a task."""
 _PAGE_SIZE = 100
 _WAIT_SECONDS = 3600.0
+_MAX_TTL = 1e15
 
 
 class TaskMethods:
@@ -282,4 +283,5 @@ def _seconds(sent: Any) -> float | None:
     """The `ttl` that a client of 2025-11-25 sent, in seconds."""
     ttl = sent.get("ttl") if isinstance(sent, dict) else None
     is_number = isinstance(ttl, int | float) and not isinstance(ttl, bool)
-    return ttl / 1000 if is_number and ttl is not None else None
+    # An integer may be too large for a float.
+    return min(ttl, _MAX_TTL) / 1000 if is_number and ttl is not None else None

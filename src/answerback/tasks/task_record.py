@@ -102,6 +102,8 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Grows with each claim. A write of a worker with another number is discarded."""
     attempts: int = 0
     """How often the function was started."""
+    losses: int = 0
+    """How many of its workers died."""
     format: int = FORMAT
 
     @property
