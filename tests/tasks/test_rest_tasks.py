@@ -576,3 +576,22 @@ def test_a_keyed_call_whose_server_was_killed_is_not_made_again(
 
     assert again.headers["x-error-code"] == "WORKER_LOST"
     assert (tmp_path / "ran.txt").read_text() == "x"
+
+
+def test_the_arguments_and_the_user_of_a_plain_call_are_not_kept(tmp_path: Path) -> None:
+    app = App("jobs")
+    app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
+
+    @app.tool(idempotency_key=True)
+    def pay(card: str) -> str:
+        return "paid"
+
+    async def steps(client: httpx.AsyncClient) -> httpx.Response:
+        headers = {"Idempotency-Key": "k-1"}
+        return await client.post("/functions/pay", json={"card": "4111111111"}, headers=headers)
+
+    response = run(app, steps)
+    files = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    assert response.status_code == 200
+    assert b"k-1" in files
+    assert b"4111111111" not in files
