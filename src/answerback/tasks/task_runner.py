@@ -144,7 +144,7 @@ class TaskRunner:
         if running:
             await asyncio.wait(running, timeout=seconds)
         for run in tuple(self.runs.values()):
-            claim = {"worker": self.worker, "fence": run.task.fence}
+            claim: dict[str, Any] = {"worker": self.worker, "fence": run.task.fence}
             give_up: Change = partial(given_up, **claim, now=time(), is_shutdown=True)
             with suppress(Unavailable):
                 await self.off_loop(self._store.change, run.task.id, give_up)
