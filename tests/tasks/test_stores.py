@@ -283,6 +283,24 @@ def test_a_file_of_another_program_or_a_later_version_is_refused(tmp_path: Path)
         SQLiteStore(later).get("x")
 
 
+def test_a_file_of_another_program_with_a_table_of_tasks_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "todo.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE tasks (title TEXT)")
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    before = path.read_bytes()
+
+    with pytest.raises(UnknownTaskFile, match="another program"):
+        SQLiteStore(path).version()
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_cannot_be_created_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable):
+        SQLiteStore(tmp_path / ("x" * 300)).version()
+
+
 def test_a_locked_file_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:
     path = tmp_path / "tasks.db"
     store = SQLiteStore(path, busy=0.05)
