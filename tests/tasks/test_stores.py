@@ -232,17 +232,23 @@ def test_tasks_above_a_limit_are_refused(store: TaskStore) -> None:
     assert store.add(_task(owner="ann"), limits).owner == "ann"
 
 
-def test_expired_tasks_are_removed_unless_they_run(store: TaskStore) -> None:
+def test_expired_tasks_are_removed_unless_they_run_or_wait_for_a_worker(store: TaskStore) -> None:
+    asking = store.add(_task(expires=NOW + 1, idempotency_key="k"), DEFAULT_TASK_LIMITS)
+    claim = _claim(store)
+    ask = partial(
+        transitions.asked, worker="w1", fence=claim.fence, questions={"a": QUESTION}, now=NOW
+    )
+    store.change(asking.id, ask)
     running = store.add(_task(expires=NOW + 1), DEFAULT_TASK_LIMITS)
     _claim(store)
-    waiting = store.add(_task(expires=NOW + 1, idempotency_key="k"), DEFAULT_TASK_LIMITS)
+    waiting = store.add(_task(expires=NOW + 1), DEFAULT_TASK_LIMITS)
     kept = store.add(_task(expires=None), DEFAULT_TASK_LIMITS)
 
     assert store.remove_expired(NOW) == 0
     assert store.remove_expired(NOW + 2) == 1
-    assert store.get(waiting.id) is None
-    assert [task.id for task in store.page(None, None, 10)] == [running.id, kept.id]
-    assert store.add(_task(idempotency_key="k"), DEFAULT_TASK_LIMITS).id != waiting.id
+    assert store.get(asking.id) is None
+    assert [task.id for task in store.page(None, None, 10)] == [running.id, waiting.id, kept.id]
+    assert store.add(_task(idempotency_key="k"), DEFAULT_TASK_LIMITS).id != asking.id
 
 
 def test_pages_go_on_after_the_last_task_of_the_page_before(store: TaskStore) -> None:

@@ -143,7 +143,7 @@ class SQLiteStore:
             return _first(self._opened().execute(f"{query} ORDER BY number", values), count)
 
     def remove_expired(self, now: float) -> int:
-        over = "FROM tasks WHERE expires IS NOT NULL AND expires <= ? AND worker = ''"
+        over = "FROM tasks WHERE expires IS NOT NULL AND expires <= ? AND state <> 'working'"
         if not self._read(f"SELECT 1 {over} LIMIT 1", now):
             return 0
         return self._write(lambda connection: connection.execute(f"DELETE {over}", (now,)).rowcount)
