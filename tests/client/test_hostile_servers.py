@@ -109,6 +109,18 @@ def test_a_server_that_breaks_off_is_a_failed_reply_and_is_started_again(
     assert runs(effects) == before + 2
 
 
+def test_a_tap_is_private_and_takes_answers_that_cannot_be_read(tmp_path: Path) -> None:
+    tap = tmp_path / "tap.jsonl"
+
+    with connect(hostile(tmp_path / "effects"), timeout=20, tap=tap) as server:
+        replies = [server.call("act", how=how) for how in ("deep", "cut", "no UTF-8", "fine")]
+
+    codes = [reply.error.code if reply.error else None for reply in replies]
+    assert codes == [*["INVALID_RESPONSE_FORMAT"] * 3, None]
+    assert len(tap.read_text().splitlines()) >= 8
+    assert tap.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("how", ["hang", "notifications", "requests"])
 def test_a_time_out_holds_while_the_server_hangs_or_floods(how: str, tmp_path: Path) -> None:
     with connect(hostile(tmp_path / "effects")) as flooded:

@@ -1,4 +1,4 @@
-"""HTTP servers that are killed, restarted or stopped under the client, and calls that it cancels."""
+"""HTTP servers that are killed, restarted or stopped, and calls that the client cancels."""
 
 from __future__ import annotations
 
@@ -92,6 +92,48 @@ def test_a_server_killed_in_the_middle_of_calls_is_used_again_and_no_effect_is_d
     assert recorded.ok, recorded.error
     assert runs.words == ["begin", "record", "safely", "safely"]
     assert {(change.kind, change.uri) for change in changes} == {("resource", "note://a")}
+
+
+def test_changes_are_told_after_a_restart_though_the_client_sends_no_request(
+    served: Server, version: str
+) -> None:
+    async def run() -> list[Any]:
+        changes: asyncio.Queue[Any] = asyncio.Queue()
+        url = f"{served.url}/mcp"
+        async with connect(url, version=version, on_change=changes.put_nowait) as server:
+            await server.subscribe("note://a")
+            served.process.kill()
+            served.process.wait(10)
+            with serving(SERVED, "--port", str(served.port)):
+                async with asyncio.timeout(10), connect(url) as other:
+                    while changes.empty():
+                        await other.call("touch", uri="note://a")
+                found = await changes.get()
+                return [found.kind, found.uri]
+
+    found = asyncio.run(run())
+
+    assert found == ["resource", "note://a"]
+
+
+def test_a_kept_list_is_read_again_after_a_restart(served: Server) -> None:
+    """The server tells when its list changes, but not what has changed while it was down."""
+
+    async def run() -> list[list[str]]:
+        async with connect(f"{served.url}/mcp", version="2025-11-25") as server:
+            await server.call("grow")
+            lists = [await server.tools()]
+            served.process.kill()
+            served.process.wait(10)
+            with serving(SERVED, "--port", str(served.port)):
+                await server.call("record")
+                lists.append(await server.tools())
+        return [[tool.name for tool in each if tool.name.startswith("grown")] for each in lists]
+
+    before, after = asyncio.run(run())
+
+    assert len(before) == 1
+    assert after == []
 
 
 def test_a_time_out_holds_within_a_tenth_while_the_server_stands_still(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import time
@@ -67,6 +68,43 @@ def test_a_server_that_loses_every_session_gets_the_call_twice_and_never_runs_it
     assert reply.error is not None
     assert (reply.error.code, reply.error.details) == ("UNAVAILABLE", {"may_have_run": False})
     assert (Forgetful.refused, Forgetful.calls) == (2, [])
+
+
+def test_a_call_goes_on_though_the_server_closes_its_stream_twice() -> None:
+    """Each stream is resumed by the id of the last event, and the call is sent once."""
+    resumed: list[str] = []
+    seen: list[float] = []
+    asked_for: list[Any] = []
+
+    def event(number: int, **message: Any) -> bytes:
+        data = json.dumps({"jsonrpc": "2.0", **message})
+        return f"id: e{number}\nretry: 10\ndata: {data}\n\n".encode()
+
+    def progress(number: int) -> bytes:
+        params = {"progressToken": asked_for[0], "progress": number}
+        return event(number, method="notifications/progress", params=params)
+
+    def begin(server: Faulty, asked: dict[str, Any]) -> None:
+        asked_for.append(asked["id"])
+        server.send_body(200, progress(1), "text/event-stream")
+
+    class Closing(faulty(begin)):  # type: ignore[misc] # a class that is made for this test
+        def do_GET(self) -> None:  # noqa: N802 -- the name that http.server calls
+            last = self.headers.get("last-event-id")
+            if last is None:
+                self.send_body(405)
+                return
+            resumed.append(last)
+            ended = event(3, id=asked_for[0], result={"content": []})
+            self.send_body(200, progress(2) if last == "e1" else ended, "text/event-stream")
+
+    with http_server(Closing) as url, connect(url, timeout=5) as remote:
+        noted = remote.options(progress=lambda each: seen.append(each.progress))
+        reply = noted.call("unsafe")
+
+    assert reply.ok, reply.error
+    assert (resumed, seen) == (["e1", "e2"], [1, 2])
+    assert Closing.calls == ["unsafe"]
 
 
 def test_a_call_to_a_child_that_had_ended_runs_once_in_a_new_child(

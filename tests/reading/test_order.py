@@ -199,6 +199,15 @@ def test_seed_004_the_numbers_of_json_rpc_are_codes(number: int, code: str) -> N
     assert reply.error.details == {"code": number, "data": {"why": "x"}}
 
 
+def test_a_resource_that_is_not_there_is_not_found_in_every_version() -> None:
+    older = {"code": -32002, "message": "Resource not found"}
+    newer = {"code": -32602, "message": "no", "data": {"uri": "note://zz"}}
+
+    replies = [read({"jsonrpc": "2.0", "id": 1, "error": each}) for each in (older, newer)]
+
+    assert [each.error.code for each in replies if each.error] == ["NOT_FOUND", "NOT_FOUND"]
+
+
 def test_seed_004_an_unknown_tool_has_its_own_code() -> None:
     error = {"code": -32602, "message": "Unknown tool: invalid_tool_name"}
 

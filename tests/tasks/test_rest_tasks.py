@@ -18,6 +18,7 @@ from answerback.contract import DIRECT
 from answerback.gates import login
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_store import TaskLimits
+from answerback.wires import cgi
 
 ASYNC = {"Prefer": "respond-async"}
 WAIT = {"Prefer": "wait=10"}
@@ -432,6 +433,26 @@ def test_a_user_with_too_many_tasks_is_refused_with_429_and_others_are_not(app: 
     assert responses[1].headers["retry-after"] == "5"
 
 
+def test_answers_above_the_limit_are_refused_and_the_task_waits_on(app: App) -> None:
+    app.task_limits = TaskLimits(answer_bytes=1000)
+
+    @app.tool(task="required")
+    async def rename(ctx: Context) -> str:
+        return await ctx.elicit("Which name?", str)
+
+    async def steps(client: httpx.AsyncClient) -> Any:
+        location = (await client.post("/functions/rename")).headers["location"]
+        task = (await client.get(location, headers=WAIT)).json()
+        (key,) = task["inputRequests"]
+        answer = {"action": "accept", "content": {"value": "x" * 1000}}
+        refused = await client.post(location, json={"inputResponses": {key: answer}})
+        return refused, await client.get(location)
+
+    refused, task = run(app, steps)
+    assert (refused.status_code, refused.headers["x-error-code"]) == (413, "TOO_LARGE")
+    assert task.json()["status"] == "input_required"
+
+
 def test_many_keys_and_large_replies_do_not_fill_the_store(app: App) -> None:
     app.task_limits = TaskLimits(total_bytes=400_000, result_bytes=50_000)
 
@@ -471,3 +492,106 @@ def test_many_keys_and_large_replies_do_not_fill_the_store(app: App) -> None:
 def test_limits_that_make_no_sense_are_refused(name: str, value: Any) -> None:
     with pytest.raises(ValueError, match=name):
         TaskLimits(**{name: value})
+
+
+def test_the_rules_for_hosts_and_origins_hold_for_tasks() -> None:
+    app = App("jobs")
+    app.add_tool(lambda: 1, name="work", task="required")
+
+    async def steps(client: httpx.AsyncClient) -> Any:
+        client._transport = httpx.ASGITransport(app.asgi(origins=["https://ui.example"]))
+        made = await client.post("/functions/work", headers={"Origin": "https://ui.example"})
+        location = made.headers["location"]
+        foreign = [
+            await client.delete(location, headers={"Host": "evil.example"}),
+            await client.delete(location, headers={"Origin": "https://evil.example"}),
+        ]
+        return made, foreign
+
+    made, foreign = run(app, steps)
+    exposed = made.headers["access-control-expose-headers"]
+    assert {"Location", "Retry-After", "Preference-Applied"} <= set(exposed.split(", "))
+    assert [each.status_code for each in foreign] == [421, 403]
+
+
+@pytest.mark.parametrize(
+    ("path", "headers", "status"),
+    [
+        ("/work", {}, 503),
+        ("/pay", {"HTTP_IDEMPOTENCY_KEY": "k-1"}, 503),
+        ("/pay", {}, 200),
+        ("/either", {"HTTP_PREFER": "respond-async"}, 200),
+        ("/work/tasks/abc", {}, 404),
+    ],
+)
+def test_cgi_refuses_what_would_outlive_its_process(
+    path: str, headers: dict[str, str], status: int
+) -> None:
+    app = App("jobs")
+    app.add_tool(lambda: 1, name="work", task="required")
+    app.add_tool(lambda: 1, name="either", task="optional")
+    app.add_tool(lambda: 1, name="pay", idempotency_key=True)
+    environ = {"REQUEST_METHOD": "POST", "PATH_INFO": path, **headers}
+
+    written = cgi.answer(app, environ, cgi.RequestBody(environ, -1))
+
+    assert written.status == status
+
+
+CRASHING = """
+import os, pathlib, signal
+
+from answerback import App
+
+app = App("jobs")
+
+
+@app.tool(idempotency_key=True)
+def pay() -> None:
+    with open("ran.txt", "a") as file:
+        file.write("x")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    os.chdir(pathlib.Path(__file__).parent)
+    app.run()
+"""
+
+
+def test_a_keyed_call_whose_server_was_killed_is_not_made_again(
+    tmp_path: Path, serve: Callable[..., Any]
+) -> None:
+    file = tmp_path / "jobs.py"
+    file.write_text(CRASHING)
+    flags, keyed = ("--tasks", str(tmp_path / "tasks.db")), {"Idempotency-Key": "k-1"}
+
+    with serve(file, *flags) as server, pytest.raises(httpx.HTTPError):
+        httpx.post(f"{server.url}/functions/pay", headers=keyed)
+    with serve(file, *flags) as server:
+        for _ in range(200):
+            again = httpx.post(f"{server.url}/functions/pay", headers=keyed)
+            if again.status_code != 409:
+                break
+
+    assert again.headers["x-error-code"] == "WORKER_LOST"
+    assert (tmp_path / "ran.txt").read_text() == "x"
+
+
+def test_the_arguments_and_the_user_of_a_plain_call_are_not_kept(tmp_path: Path) -> None:
+    app = App("jobs")
+    app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
+
+    @app.tool(idempotency_key=True)
+    def pay(card: str) -> str:
+        return "paid"
+
+    async def steps(client: httpx.AsyncClient) -> httpx.Response:
+        headers = {"Idempotency-Key": "k-1"}
+        return await client.post("/functions/pay", json={"card": "4111111111"}, headers=headers)
+
+    response = run(app, steps)
+    files = b"".join(each.read_bytes() for each in tmp_path.iterdir())
+    assert response.status_code == 200
+    assert b"k-1" in files
+    assert b"4111111111" not in files

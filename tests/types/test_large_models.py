@@ -94,6 +94,21 @@ class Wrapped(pydantic.BaseModel):
         return value
 
 
+class Initial(pydantic.BaseModel):
+    """Accepts another name, as an `__init__` of its own may."""
+
+    items: list[Item]
+    day: date | None = None
+    below: Initial | None = None
+    _seen: int = pydantic.PrivateAttr(default=0)
+
+    def __init__(self, **values: Any) -> None:
+        if "things" in values:
+            values["items"] = values.pop("things")
+        super().__init__(**values)
+        self._seen = len(self.items)
+
+
 class Open(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="allow", str_strip_whitespace=True)
 
@@ -160,7 +175,7 @@ class Root(pydantic.RootModel[dict[str, Item]]):
 
 
 TYPES: list[Any] = [
-    *(Order, Counted, Noted, Some, Renamed, Wrapped, Open, Closed, Other, Tree, Root),
+    *(Order, Counted, Noted, Some, Renamed, Wrapped, Initial, Open, Closed, Other, Tree, Root),
     *(Box[int], Box[Item], Line, Entry, Pair),
     Annotated[Cat | Dog, pydantic.Field(discriminator="kind")],
     *(list[Item | Other], list[Other | Item], Item | dict[str, int], dict[str, int] | Item),
@@ -177,7 +192,7 @@ TYPES: list[Any] = [
 LEAVES: list[Any] = [None, True, 1, 1.0, 1.5, "", "a", " a", "red", "1", "2020-01-01", [], {}]
 LEAVES += ["12345678-1234-5678-1234-567812345678"]
 NAMES = ["n", "N", "m", "day", "items", "things", "lines", "totals", "first", "type", "kind"]
-NAMES += ["kids", "mark", "inside", "days", "line", "others", "other", "1", "2020-01-01"]
+NAMES += ["kids", "mark", "inside", "days", "below", "line", "others", "other", "1", "2020-01-01"]
 
 
 def values() -> list[Any]:
@@ -190,6 +205,7 @@ def values() -> list[Any]:
     items = [{"n": 1}, {"m": 1}, {"n": 1, "m": 1}, {"n": 1, "line": {"n": 1, "days": ["x"]}}]
     found += [[item] for item in items] + [[item, {"n": "x"}, 1] for item in items]
     found += [{"items": items, "first": 1}, {"items": items, "first": "x"}, {"things": items}]
+    found += [{"items": items, "below": {"things": [last]}} for last in (items[0], {"n": "x"}, 1)]
     return found
 
 
@@ -310,6 +326,15 @@ def test_validators_of_a_model_see_its_whole_list() -> None:
     assert decode(Counted, sent).count == LONG
     assert decode(Noted, sent).seen == LONG
     assert len(decode(Some, sent).items) == LONG
+
+
+def test_a_model_with_its_own_init_is_what_the_init_makes_of_a_large_value() -> None:
+    made = decode(Initial, {"things": [{"n": 1}] * LONG, "day": "2020-01-01"})
+
+    assert (made._seen, made.day, made.items[-1]) == (LONG, date(2020, 1, 1), Item(n=1))
+    assert made.model_fields_set == {"items", "day"}
+    assert set(vars(made)) == {"items", "day", "below"}
+    assert problems_of(Initial, {"things": [*[{}] * LONG, 1]}) == {f"x.items[{LONG}]"}
 
 
 def test_the_limits_of_a_long_list_hold() -> None:

@@ -94,6 +94,20 @@ def of_model_wrap(annotation: Any) -> Any:
     return M
 
 
+def deferred(annotation: Any) -> Any:
+    class M(BaseModel):
+        model_config = pydantic.ConfigDict(defer_build=True)
+
+        day: annotation
+
+        @pydantic.model_validator(mode="before")
+        @classmethod
+        def _check(cls, value: Any) -> Any:
+            return value
+
+    return M
+
+
 def of_field(annotation: Any) -> Any:
     class M(BaseModel):
         day: annotation
@@ -136,6 +150,7 @@ SHAPES = {
     "field-before": of_field,
     "type-before": of_type,
     "type-wrap": wrapped,
+    "deferred": deferred,
     "recursive": of_outer_model,
 }
 

@@ -23,7 +23,7 @@ from ..peer import Log, Progress
 from ..registry import Change
 from ..stopped_clocks import RUNNING, StoppableClock, stoppable
 from .eras import Era, StatefulEra
-from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer
+from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
 from .frames import Incoming, Outgoing, Transport, decode_frame, malformed_response
 from .user_handlers import OnProgress, UserHandlers
 
@@ -198,6 +198,7 @@ class Exchange:
         self._has_dropped = False
         self.lost: Exception | None = None
         """The reason why the connection broke."""
+        self.on_session_lost: Callable[[], None] | None = None
 
     async def open(self) -> None:
         await self._transport.open(self.receive, self._connection_lost)
@@ -389,6 +390,11 @@ class Exchange:
     def _connection_lost(self, error: Exception) -> None:
         if self.lost is None:
             self.lost = error
+        if isinstance(error, SessionLost):
+            # Each request will hear of it by itself.
+            if self.on_session_lost is not None:
+                self.on_session_lost()
+            return
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(error)

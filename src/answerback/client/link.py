@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -50,19 +50,20 @@ class ServerLink:
         self.plan = plan
         self.facts = ServerFacts(version=LATEST_STATEFUL)
         self._on_change = on_change
-        self._exchange: Exchange | None = None
+        self.current: Exchange | None = None
+        """The exchange with the server, if the connection is open."""
         self._transport: Transport | None = None
         self._make: Callable[[], Transport] | None = None
         self._opening = asyncio.Lock()
         self._closed = False
-        self._ending: set[asyncio.Task[None]] = set()
-        """Exchanges whose session was lost, until their last request has ended."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """Work beside the requests, which ends with the connection."""
         self.after_open: Callable[[Exchange], Awaitable[None]] | None = None
 
     async def open(self) -> Exchange:
         """The exchange with the server, opened if there is none; raises ConnectError."""
         async with self._opening:
-            exchange = self._exchange
+            exchange = self.current
             if self._closed:
                 raise ConnectError(f"the connection to {self.plan.label} was closed")
             if exchange is not None and exchange.lost is None:
@@ -84,10 +85,10 @@ class ServerLink:
     async def close(self) -> None:
         self._closed = True
         await self._drop()
-        for ending in list(self._ending):
-            ending.cancel()
-        if self._ending:
-            await asyncio.wait(list(self._ending))
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
 
     async def identity(self) -> str:
         return "" if self._transport is None else await self._transport.identity()
@@ -129,7 +130,7 @@ class ServerLink:
     async def _request_once(
         self, method: str, params: Mapping[str, Any], options: RequestOptions
     ) -> dict[str, Any]:
-        exchange = self._exchange
+        exchange = self.current
         if exchange is None or exchange.lost is not None:
             exchange = await self._open_within(options.timeout)
         try:
@@ -156,16 +157,19 @@ class ServerLink:
             return False
         return True
 
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
     async def _drop(self) -> None:
-        exchange, self._exchange = self._exchange, None
+        exchange, self.current = self.current, None
         self._transport = None
         if exchange is None:
             return
         if isinstance(exchange.lost, SessionLost) and not self._closed:
             # Its other requests will hear of the lost session by themselves.
-            ending = asyncio.get_running_loop().create_task(close_when_idle(exchange))
-            self._ending.add(ending)
-            ending.add_done_callback(self._ending.discard)
+            self._spawn(close_when_idle(exchange))
         else:
             await exchange.close()
 
@@ -202,6 +206,8 @@ class ServerLink:
             exchange = await self._start(make)
             facts = await initialize_or_discover(exchange, self._transport, self.plan)
         self.facts = facts
+        # Without a session no change would be heard until the next request.
+        exchange.on_session_lost = lambda: self._spawn(self._opens())
         if self.after_open is not None:
             await self.after_open(exchange)
         return exchange
@@ -210,6 +216,6 @@ class ServerLink:
         await self._drop()
         transport = make()
         exchange = Exchange(transport, self.plan.handlers, self._on_change)
-        self._exchange, self._transport = exchange, transport
+        self.current, self._transport = exchange, transport
         await exchange.open()
         return exchange

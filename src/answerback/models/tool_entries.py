@@ -61,8 +61,11 @@ def _listed(tools: Any) -> Iterable[Any]:
 def _entry(tool: Any) -> ToolEntry:
     name = _member(tool, "name")
     schema: Any = next((found for key in _SCHEMA_NAMES if (found := _member(tool, key))), {})
-    if not isinstance(name, str) or not isinstance(schema, Mapping):
-        raise TypeError(f"{tool!r:.200} is no tool: it has no name, or its schema is no object")
+    if not isinstance(name, str):
+        raise TypeError(f"{tool!r:.200} is no tool: it has no name")
+    if not isinstance(schema, Mapping):
+        # One tool of a foreign server must not stop the others: the report says what is malformed.
+        schema = {"properties": schema}
     text = _member(tool, "description") or _member(tool, "title") or ""
     return ToolEntry(name, text, schema, _is_for_model(tool))
 

@@ -65,8 +65,15 @@ def json_rpc_error(found: Any) -> Error:
     code = _RPC_CODES.get(number, UNKNOWN_ERROR) if isinstance(number, int) else UNKNOWN_ERROR
     if code == INVALID_ARGUMENTS and _UNKNOWN_TOOL.search(text[:_MAX_SEARCHED]):
         code = TOOL_NOT_FOUND
+    elif code == INVALID_ARGUMENTS and _names_resource(found.get("data")):
+        code = "NOT_FOUND"
     details = {name: each for name, each in found.items() if name != "message"}
     return Error(code, text, details, kind=_KINDS.get(code))
+
+
+def _names_resource(data: Any) -> bool:
+    """Return whether an error is about a resource: since 2026-07-28 it has only the URI."""
+    return isinstance(data, dict) and data.keys() == {"uri"}
 
 
 def pending_error(found: dict[str, Any]) -> Error | None:

@@ -69,6 +69,9 @@ def _record(service: TaskService, call: Call, key: str | None) -> Task:
     return _replace(
         made,
         owner=KEYS + made.owner,
+        # The call is never made from its record; the fingerprint tells its arguments apart.
+        arguments=b"{}",
+        user=None,
         # A name of its own: the watch shortens the claims of the worker itself.
         worker=new_worker_name(),
         lease=made.created + service.limits.retention,

@@ -10,6 +10,8 @@ from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import msgspec
+
 from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED, Handlers
 from ..context import Context
@@ -97,10 +99,16 @@ class TaskService:
         return await self.runner.off_loop(self._store.page, owner, after, count)
 
     async def answer(self, id: str, owner: str, answers: Mapping[str, Any]) -> Task | None:
-        """Give a task answers to its questions; None if there is no such task."""
+        """Give a task answers to its questions; None if there is no such task.
+
+        Raises ToolError for answers that are too large.
+        """
         task = await self.get(id, owner)
         if task is None:
             return None
+        size, largest = len(msgspec.json.encode(answers)), self.limits.answer_bytes
+        if size > largest:
+            raise ToolError(f"The answers have {size} bytes, more than {largest}", code="TOO_LARGE")
         change = partial(answered, answers=answers, now=time())
         changed = await self.runner.off_loop(self._store.change, id, change)
         if changed is None:

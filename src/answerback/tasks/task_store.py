@@ -32,6 +32,8 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How many unfinished tasks a user has; further ones are refused with RATE_LIMITED."""
     result_bytes: int = 4 * 1024 * 1024
     """The largest result; a larger one becomes the error TOO_LARGE."""
+    answer_bytes: int = 1024 * 1024
+    """The largest answers that a client may send at a time; larger ones are refused."""
     total_bytes: int = 256 * 1024 * 1024
     """The size of all records together; above it new tasks are refused with UNAVAILABLE."""
     retention: float = 3600.0
@@ -40,7 +42,7 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The most seconds that a client may ask for."""
 
     def __post_init__(self) -> None:
-        for name in ("slots", "queue", "per_owner", "result_bytes", "total_bytes"):
+        for name in ("slots", "queue", "per_owner", "result_bytes", "answer_bytes", "total_bytes"):
             value: Any = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name}={value!r} should be a whole number of at least 1")

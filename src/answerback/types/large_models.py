@@ -37,13 +37,22 @@ _value: ContextVar[Any] = ContextVar("_value")
 _made: ContextVar[list[Any]] = ContextVar("_made")
 
 
+def complete_adapter(annotation: Any) -> TypeAdapter[Any]:
+    """Return pydantic's adapter of the type, with the schema of models that defer it."""
+    made = TypeAdapter(annotation)
+    # Versions of pydantic before 2.10 have neither of the two.
+    if not getattr(made, "pydantic_complete", True):
+        made.rebuild(raise_errors=False)
+    return made
+
+
 @cache
 def large_validator(annotation: Any) -> SchemaValidator:
     """Return the validator for `build_large`.
 
     Raises TypeError or SchemaError for types of which there is none.
     """
-    return _DecodedSchema(TypeAdapter(annotation).core_schema).validator()
+    return _DecodedSchema(complete_adapter(annotation).core_schema).validator()
 
 
 def json_validator(
@@ -182,7 +191,9 @@ class _DecodedSchema:
             return chain_schema([_IN_JSON, schema | _IS_STRICT])
         if kind == "definition-ref":
             return schema | {"schema_ref": schema["schema_ref"] + _DECODED}
-        if kind in _KEEPING or schema.get("custom_init"):
+        if schema.get("custom_init"):
+            return no_info_before_validator_function(_copy, self._with_init(schema))
+        if kind in _KEEPING:
             return no_info_before_validator_function(_copy, _mapped(schema, _returned))
         if kind in _INSIDE and _can_be_decoded(schema):
             return self._container(schema)
@@ -190,6 +201,33 @@ class _DecodedSchema:
             inner = json_schema(schema | _IS_STRICT)
             return no_info_before_validator_function(_scalar_to_json, inner)
         return no_info_before_validator_function(_to_json, json_schema(_mapped(schema, _returned)))
+
+    def _with_init(self, schema: Any) -> Any:
+        """Return the schema of a model with its own `__init__`, which calls pydantic itself.
+
+        For the instance pydantic uses the validator that it finds there, else that of the class.
+        """
+        cls = schema["cls"]
+        if schema.get("root_model") or cls.__new__ is not object.__new__:
+            return _mapped(schema, _returned)
+        definitions = [
+            _mapped(self._prepared(each), _with_bounds) | {"ref": each["ref"]}
+            for each in self._definitions
+        ]
+        inner = _with_definitions(_mapped(schema, _with_bounds), definitions)
+        validator = SchemaValidator(inner, _use_prebuilt=False)
+
+        def make(value: Any, validate: Callable[[Any], Any]) -> Any:
+            if type(value) is not dict:
+                return validate(value)
+            made = cls.__new__(cls)
+            made.__dict__[_VALIDATOR] = validator
+            made.__init__(**value)
+            # An `__init__` that does not call pydantic leaves it there.
+            made.__dict__.pop(_VALIDATOR, None)
+            return made
+
+        return no_info_wrap_validator_function(make, _mapped(schema, _returned))
 
     def _container(self, schema: Any) -> Any:
         kind = schema["type"]
@@ -234,6 +272,11 @@ def _is_schema(part: dict[str, Any]) -> bool:
 def _returned(part: Any) -> Any:
     """Return the part of a schema for values that a function of the author returned."""
     return _with_few_undeclared(_accepting_json(_with_pauses(part)))
+
+
+def _with_bounds(part: Any) -> Any:
+    """Return the part of a schema as it is, but one that lets other threads run."""
+    return _with_few_undeclared(_with_pauses(part))
 
 
 def _accepting_json(part: Any) -> Any:
@@ -386,6 +429,7 @@ _CONTAINERS = frozenset({"list", "tuple", "set", "frozenset", "dict"})
 _FAIL_FAST = {"fail_fast": True}
 _WITH_EXTRAS = frozenset({"dataclass-args", "model-fields", "typed-dict"})
 _IS_STRICT, _IS_LAX = {"strict": True}, {"strict": False}
+_VALIDATOR = "__pydantic_validator__"
 # The end of the name of a definition for decoded JSON.
 _DECODED = ":decoded"
 # In JSON a string or an array is no exact match, because it may be a date or a set. An exact one

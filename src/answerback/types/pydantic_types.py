@@ -22,6 +22,7 @@ from .describe import describe
 from .json_text import ENCODER, encode_with_nan
 from .large_models import (
     build_large,
+    complete_adapter,
     json_validator,
     large_validator,
     with_any_float,
@@ -36,7 +37,7 @@ from .validator_text import quotes_secret, refusal
 
 @cache
 def _cached_adapter(annotation: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(annotation)
+    return complete_adapter(annotation)
 
 
 def adapter(node: Model) -> TypeAdapter[Any]:
@@ -45,7 +46,7 @@ def adapter(node: Model) -> TypeAdapter[Any]:
         return _cached_adapter(node.annotation)
     except TypeError:
         # The metadata is not hashable, so it cannot be cached.
-        return TypeAdapter(node.annotation)
+        return complete_adapter(node.annotation)
 
 
 # pydantic collects every error of a value. In JSON longer than this, validation of a list or
@@ -88,10 +89,12 @@ def _json_validator(node: Model, *, is_long: bool) -> SchemaValidator | None:
     """Return the validator of strict JSON, or None if pydantic's own does the same."""
     try:
         return _cached_json_validator(node.annotation, is_long, node.nan_is_null)
-    except TypeError:
-        # The metadata is not hashable, so it cannot be cached.
+    except (TypeError, SchemaError):
+        # The metadata is not hashable, or this version of pydantic lacks one of the options.
+        pass
+    try:
         return json_validator(adapter(node).core_schema, any_float=node.nan_is_null)
-    except SchemaError:
+    except (TypeError, SchemaError):
         return None
 
 

@@ -75,19 +75,19 @@ class TaskRoutes:
     async def call(self, call: Call, request: RestRequest) -> Outcome | HttpReply:
         """The outcome of a call, or the response that a task was created."""
         tool = self._registry.tools.get(call.name)
-        if tool is None:
+        support = "forbidden" if tool is None else tool.settings.task
+        takes_key = tool is not None and tool.settings.idempotency_key
+        if support == "forbidden" and not takes_key:
             return await self._handlers.tools(call)
-        preferences = read_preferences(request.headers.get(b"prefer", b""))
-        support = tool.settings.task
         key = _key(request)
-        if support != "forbidden" or tool.settings.idempotency_key:
-            try:
-                checked_key(key)
-            except ToolError as exc:
-                return self._writer.refuse(Reply(error=Error.of(exc)), request)
+        try:
+            checked_key(key)
+        except ToolError as exc:
+            return self._writer.refuse(Reply(error=Error.of(exc)), request)
+        preferences = read_preferences(request.headers.get(b"prefer", b""))
         if support == "required" or (support == "optional" and _ASYNC in preferences):
             return await self._create(call, request, preferences)
-        if key is not None and tool.settings.idempotency_key:
+        if key is not None and takes_key:
             from ...tasks.keyed_calls import run_once
 
             return await run_once(self._service, call, key, self._handlers.tools)
