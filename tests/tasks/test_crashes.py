@@ -19,6 +19,7 @@ from tests.tasks.crash import crash
 from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
 from answerback import App, Context, Limits
+from answerback.tasks import task_watch
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import Task, new_id
 from answerback.tasks.task_store import DEFAULT_TASK_LIMITS, TaskLimits
@@ -247,3 +248,44 @@ def test_a_task_in_a_file_ends_after_its_client_on_stdio_has_gone(tmp_path: Path
 
     [task] = SQLiteStore(path).page(None, None, 10)
     assert task.state == "completed"
+
+
+def test_a_jump_of_the_clock_does_not_take_tasks_from_workers_that_live(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, ahead, looks = time.time, 0.0, 0
+
+    def clock() -> float:
+        nonlocal looks
+        looks += ahead > 0
+        return real() + ahead
+
+    monkeypatch.setattr(task_watch, "time", clock)
+    monkeypatch.setattr(task_watch, "_RECONCILE", 0.02)
+    free = asyncio.Event()
+
+    def worker() -> App:
+        app = App("jobs", limits=Limits(shutdown=1))
+        app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
+
+        @app.tool(task="optional")
+        async def job() -> str:
+            await free.wait()
+            return "done"
+
+        return app
+
+    async def steps(client: TaskClient) -> Any:
+        nonlocal ahead
+        other = worker().asgi()
+        id = await client.create("job")
+        assert await other.start() is None
+        ahead = 60.0
+        while looks < 20:
+            await asyncio.sleep(0.005)
+        free.set()
+        done = await client.until(id)
+        await other.stop()
+        return done
+
+    assert run_with(worker(), steps)["status"] == "completed"

@@ -118,28 +118,28 @@ def test_a_worker_that_lost_its_claim_cannot_refuse_the_task(store: TaskStore) -
     assert refuse("w2", second.fence) is not None
 
 
-def test_an_idempotent_task_that_ends_its_workers_fails_after_the_third(store: TaskStore) -> None:
+def test_an_idempotent_task_that_ends_its_workers_fails_after_the_fifth(store: TaskStore) -> None:
     store.add(_task(idempotent=True), DEFAULT_TASK_LIMITS)
     states = []
-    for worker in ("w1", "w2", "w3"):
+    for worker in ("w1", "w2", "w3", "w4", "w5"):
         task = _claim(store, worker)
         lose = partial(transitions.given_up, worker=worker, fence=task.fence, now=NOW)
         states.append(store.change(task.id, lose).state)  # type: ignore[union-attr]  # it holds
 
-    assert states == ["working", "working", "failed"]
-    assert store.claim("w4", NOW, 10, 1) == []
+    assert states == ["working", "working", "working", "working", "failed"]
+    assert store.claim("w6", NOW, 10, 1) == []
 
 
 def test_shutdowns_of_workers_do_not_end_an_idempotent_task(store: TaskStore) -> None:
     store.add(_task(idempotent=True), DEFAULT_TASK_LIMITS)
-    for worker in ("w1", "w2", "w3", "w4"):
+    for worker in ("w1", "w2", "w3", "w4", "w5"):
         task = _claim(store, worker)
         leave = partial(
             transitions.given_up, worker=worker, fence=task.fence, now=NOW, is_shutdown=True
         )
         store.change(task.id, leave)
 
-    assert _claim(store, "w5").attempts == 5
+    assert _claim(store, "w6").attempts == 6
 
 
 def test_a_record_of_a_later_format_does_not_stop_the_other_tasks(tmp_path: Path) -> None:
@@ -232,17 +232,23 @@ def test_tasks_above_a_limit_are_refused(store: TaskStore) -> None:
     assert store.add(_task(owner="ann"), limits).owner == "ann"
 
 
-def test_expired_tasks_are_removed_unless_they_run(store: TaskStore) -> None:
+def test_expired_tasks_are_removed_unless_they_run_or_wait_for_a_worker(store: TaskStore) -> None:
+    asking = store.add(_task(expires=NOW + 1, idempotency_key="k"), DEFAULT_TASK_LIMITS)
+    claim = _claim(store)
+    ask = partial(
+        transitions.asked, worker="w1", fence=claim.fence, questions={"a": QUESTION}, now=NOW
+    )
+    store.change(asking.id, ask)
     running = store.add(_task(expires=NOW + 1), DEFAULT_TASK_LIMITS)
     _claim(store)
-    waiting = store.add(_task(expires=NOW + 1, idempotency_key="k"), DEFAULT_TASK_LIMITS)
+    waiting = store.add(_task(expires=NOW + 1), DEFAULT_TASK_LIMITS)
     kept = store.add(_task(expires=None), DEFAULT_TASK_LIMITS)
 
     assert store.remove_expired(NOW) == 0
     assert store.remove_expired(NOW + 2) == 1
-    assert store.get(waiting.id) is None
-    assert [task.id for task in store.page(None, None, 10)] == [running.id, kept.id]
-    assert store.add(_task(idempotency_key="k"), DEFAULT_TASK_LIMITS).id != waiting.id
+    assert store.get(asking.id) is None
+    assert [task.id for task in store.page(None, None, 10)] == [running.id, waiting.id, kept.id]
+    assert store.add(_task(idempotency_key="k"), DEFAULT_TASK_LIMITS).id != asking.id
 
 
 def test_pages_go_on_after_the_last_task_of_the_page_before(store: TaskStore) -> None:
@@ -281,6 +287,24 @@ def test_a_file_of_another_program_or_a_later_version_is_refused(tmp_path: Path)
         SQLiteStore(foreign).get("x")
     with pytest.raises(UnknownTaskFile, match="later version"):
         SQLiteStore(later).get("x")
+
+
+def test_a_file_of_another_program_with_a_table_of_tasks_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "todo.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE tasks (title TEXT)")
+        connection.execute("PRAGMA user_version = 1")
+    connection.close()
+    before = path.read_bytes()
+
+    with pytest.raises(UnknownTaskFile, match="another program"):
+        SQLiteStore(path).version()
+    assert path.read_bytes() == before
+
+
+def test_a_file_that_cannot_be_created_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(Unavailable):
+        SQLiteStore(tmp_path / ("x" * 300)).version()
 
 
 def test_a_locked_file_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Path) -> None:

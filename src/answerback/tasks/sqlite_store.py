@@ -143,7 +143,7 @@ class SQLiteStore:
             return _first(self._opened().execute(f"{query} ORDER BY number", values), count)
 
     def remove_expired(self, now: float) -> int:
-        over = "FROM tasks WHERE expires IS NOT NULL AND expires <= ? AND worker = ''"
+        over = "FROM tasks WHERE expires IS NOT NULL AND expires <= ? AND state <> 'working'"
         if not self._read(f"SELECT 1 {over} LIMIT 1", now):
             return 0
         return self._write(lambda connection: connection.execute(f"DELETE {over}", (now,)).rowcount)
@@ -283,20 +283,21 @@ def _columns(task: Task) -> tuple[Any, ...]:
 def _check_version(connection: Connection, path: str) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    is_foreign = version == 0 and bool(tables) and ("tasks",) not in tables
-    if version > SCHEMA_VERSION or is_foreign:
+    columns = {row[1] for row in connection.execute("PRAGMA table_info(tasks)")}
+    is_foreign = bool(tables) and not {"fence", "record"} <= columns
+    if is_foreign or version > SCHEMA_VERSION:
         reason = "another program wrote it" if is_foreign else "a later version wrote it"
         raise UnknownTaskFile(f"{path!r} is not a file of tasks that this version reads: {reason}")
 
 
 @contextmanager
 def _failures_explained(path: str) -> Iterator[None]:
-    """Turn an error of SQLite into Unavailable; the log has the reason, the caller has not."""
+    """Turn an error of the file into Unavailable; the log has the reason, the caller has not."""
     import sqlite3
 
     try:
         yield
-    except sqlite3.Error as exc:
+    except (sqlite3.Error, OSError) as exc:
         import logging
 
         logging.getLogger("answerback").error("the file of tasks %r failed: %s", path, exc)

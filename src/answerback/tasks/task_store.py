@@ -113,7 +113,10 @@ class TaskStore(Protocol):
         """
 
     def remove_expired(self, now: float) -> int:
-        """Remove the records that have expired, except of tasks that run; returns how many."""
+        """Remove the records that have expired; returns how many.
+
+        A task that runs or waits for a worker stays: it was promised to a client.
+        """
 
     def version(self) -> int:
         """A number that changes whenever another process may have changed a record."""
@@ -297,7 +300,7 @@ def _size(task: Task) -> int:
 
 
 def _is_over(task: Task, now: float) -> bool:
-    return task.expires is not None and task.expires <= now and not task.worker
+    return task.expires is not None and task.expires <= now and task.state != "working"
 
 
 def _expiries(tasks: Iterable[Task]) -> Collection[float]:

@@ -27,6 +27,8 @@ _GAP = 0.01
 _REPORTS, _RECONCILE = 0.2, 2.0
 """The seconds between two writes of progress, and between two looks for dead workers."""
 _AFTER_FAILURE = 1.0
+_JUMP = 5.0
+"""The seconds by which the clock may move by itself between two looks for dead workers."""
 
 
 class TaskWatch:
@@ -45,6 +47,8 @@ class TaskWatch:
         self._wake = wake
         self._version = -1
         self._next_step = 0.0
+        self._clocks = time(), monotonic()
+        self._leases_count_from = 0.0
         self._due = {self._reconcile: 0.0, self._renew: 0.0, self._runner.write_messages: 0.0}
         self._every = {
             self._reconcile: _RECONCILE,
@@ -110,13 +114,24 @@ class TaskWatch:
     def _reconcile(self) -> None:
         now = time()
         self._store.remove_expired(now)
+        self._notice_jump(now, monotonic())
+        leases_count = monotonic() >= self._leases_count_from
         for claim in self._store.claims():
-            if claim.worker != self._runner.worker and is_lost(claim, now):
+            if claim.worker != self._runner.worker and is_lost(claim, now if leases_count else 0):
                 change = partial(given_up, worker=claim.worker, fence=claim.fence, now=now)
                 changed = self._store.change(claim.id, change)
                 if changed is not None:
                     self._wake(changed)
         self._runner.fill()
+
+    def _notice_jump(self, now: float, ticks: float) -> None:
+        """After a jump of the clock or a pause of the machine, let workers renew their claims."""
+        then, ticks_then = self._clocks
+        self._clocks = now, ticks
+        paused = ticks - ticks_then
+        if abs(now - then - paused) > _JUMP or paused > LEASE / 3:
+            self._leases_count_from = ticks + LEASE / 2
+            self._renew()
 
 
 def new_worker_name() -> str:

@@ -19,7 +19,7 @@ from .task_record import FINAL, OpenQuestion, State, Task
 
 _replace = msgspec.structs.replace
 _MAX_MESSAGE = 1000
-MAX_LOSSES = 3
+MAX_LOSSES = 5
 """After so many workers that died an idempotent task is not started again."""
 GRACE = 300.0
 """The seconds that a client has at least to read the result of a task."""
