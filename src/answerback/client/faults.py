@@ -61,13 +61,17 @@ class SessionLost(ConnectionLost):
 class HttpRefused(NoAnswer):
     """The server answered with an HTTP status and without a message of MCP."""
 
-    def __init__(self, status: int, text: str = "", retry_after: str | None = None) -> None:
+    def __init__(
+        self, status: int, text: str = "", retry_after: str | None = None, advice: str = ""
+    ) -> None:
         excerpt = " ".join(text.split())[:200]
         message = f"the server answered with HTTP status {status}"
         if excerpt:
             message += f": {excerpt}"
         if status == 401:
-            message += '; connect(…, auth=Login()) logs in, and auth="…" sends a token'
+            advice = 'connect(…, auth=Login()) logs in, and auth="…" sends a token'
+        if advice:
+            message += f"; {advice}"
         details: dict[str, Any] = {"status": status}
         if retry_after is not None:
             details["retry_after"] = _seconds_of(retry_after)

@@ -242,7 +242,7 @@ class RestPages:
         async with self._http.stream("GET", _JSON, url=self.base + path) as response:
             body: bytes = await response.aread()
             if response.status_code >= 300:
-                raise HttpRefused(response.status_code, body[:500].decode(errors="replace"))
+                raise self._http.refusal(response, body)
             return body
 
     async def _post(self, path: str, body: dict[str, Any]) -> HttpReply:
@@ -252,9 +252,13 @@ class RestPages:
         self, method: str, url: str, headers: dict[str, str], body: bytes | None = None
     ) -> HttpReply:
         async with self._http.stream(method, headers, body, url) as response:
+            found: bytes = await response.aread()
+            status = response.status_code
+            if 300 <= status < 400:
+                raise self._http.refusal(response)
             return HttpReply(
-                response.status_code,
-                await response.aread(),
+                status,
+                found if status < 300 else self._http.sent.masked(found),
                 response.headers.get("content-type", "").partition(";")[0],
                 tuple(response.headers.items()),
             )

@@ -11,8 +11,10 @@ from urllib.parse import urljoin
 import msgspec
 
 from ...stopped_clocks import clocks_stopped
-from ..faults import ConnectionLost, LoginError, NoAnswer
+from ..faults import ConnectionLost, HttpRefused, LoginError, NoAnswer
+from ..frames import Receive
 from .http_pool import HttpPool, HttpResponse, parse_url
+from .sent_credentials import SentCredentials
 
 _LOGINS = 3
 """How often a request is sent again after the server asked for credentials."""
@@ -53,6 +55,7 @@ class HttpRequests:
         self._client: HttpPool | None = None
         self.credentials: Mapping[str, str] = {}
         """The headers with credentials that were sent last."""
+        self.sent = SentCredentials(url, self._headers | _login_of(url))
 
     def open(self) -> None:
         if self._client is None:
@@ -78,10 +81,14 @@ class HttpRequests:
             raise ConnectionLost("the connection was closed", may_have_run=False)
         url = url or self.url
         if self._auth is not None:
-            self.credentials = await _credentials(self._auth.headers())
+            self.credentials = await self._login(self._auth.headers())
         given = self._headers | _in_lower_case(headers)
         for _ in range(_LOGINS):
-            sent = given | _in_lower_case(self.credentials) if self.credentials else given
+            sent = given
+            if self.credentials:
+                found = _in_lower_case(self.credentials)
+                self.sent.keep(found)
+                sent = given | found
             response = await client.send(method, url, sent, body)
             status = response.status_code
             if status < 300:
@@ -90,9 +97,9 @@ class HttpRequests:
                 response.close()
                 url = self.url = moved
             elif status in (401, 403) and self._auth is not None:
-                challenge = await _challenge(response, sent.get("authorization", ""))
+                challenge = await self._challenge(response, sent.get("authorization", ""))
                 with clocks_stopped():
-                    self.credentials = await _credentials(self._auth.challenged(challenge))
+                    self.credentials = await self._login(self._auth.challenged(challenge))
             else:
                 return response
         raise NoAnswer("the server refused every login", code="UNAUTHENTICATED", may_have_run=False)
@@ -101,6 +108,36 @@ class HttpRequests:
         """The credentials that the next request will have, for caches."""
         found = self.credentials if self._auth is None else await self._auth.headers()
         return repr(sorted(found.items()))
+
+    def refusal(self, response: HttpResponse, body: bytes = b"") -> HttpRefused:
+        """The error for a response without an answer; it does not show what the client sent."""
+        said = _redirect(response).encode() or body
+        text = self.sent.masked(said)[:1000].decode(errors="replace")
+        after = response.headers.get("retry-after")
+        return HttpRefused(response.status_code, text, after, _advice(response))
+
+    def receiver(self, receive: Receive) -> Receive:
+        """The function that takes frames of the server, without the client's credentials."""
+        return self.sent.masking(receive) if self.sent or self.has_auth else receive
+
+    async def _login(self, asked: Awaitable[Mapping[str, str]]) -> Mapping[str, str]:
+        """The headers from the user's `auth`; an exception in there ends one request."""
+        try:
+            return await asked
+        except LoginError as exc:
+            text, code = self.sent.masked_text(str(exc)), exc.code
+            raise NoAnswer(text, code=code, may_have_run=False) from None
+        except Exception as exc:
+            text = f"the login failed: {str(exc) or type(exc).__name__}"
+            text = self.sent.masked_text(text)
+            raise NoAnswer(text, code="UNAUTHENTICATED", may_have_run=False) from exc
+
+    async def _challenge(self, response: HttpResponse, sent: str) -> AuthChallenge:
+        try:
+            body = self.sent.masked(await response.aread())
+        finally:
+            response.close()
+        return AuthChallenge(response.url, response.status_code, response.headers, body, sent)
 
     async def close(self) -> None:
         client, self._client = self._client, None
@@ -112,35 +149,52 @@ def _in_lower_case(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-async def _credentials(asked: Awaitable[Mapping[str, str]]) -> Mapping[str, str]:
-    """The headers from the user's `auth`; an exception in there ends one request."""
+def _login_of(url: str) -> dict[str, str]:
+    """The header for the user and the password in a URL."""
     try:
-        return await asked
-    except LoginError as exc:
-        raise NoAnswer(str(exc), code=exc.code, may_have_run=False) from None
-    except Exception as exc:
-        text = f"the login failed: {str(exc) or type(exc).__name__}"
-        raise NoAnswer(text, code="UNAUTHENTICATED", may_have_run=False) from exc
-
-
-async def _challenge(response: HttpResponse, sent: str) -> AuthChallenge:
-    try:
-        body = await response.aread()
-    finally:
-        response.close()
-    return AuthChallenge(response.url, response.status_code, response.headers, body, sent)
+        login = parse_url(url).login
+    except ConnectionLost:
+        return {}  # The first request raises it.
+    return {"authorization": login} if login else {}
 
 
 def _moved_to(response: HttpResponse) -> str | None:
     """The URL of a redirect that keeps the method and stays with the same server."""
     if response.status_code not in (307, 308) or "location" not in response.headers:
         return None
-    there = urljoin(response.url, response.headers["location"])
     try:
+        there = urljoin(response.url, response.headers["location"])
         same = parse_url(response.url).origin == parse_url(there).origin
-    except ConnectionLost:
+    except (ConnectionLost, ValueError):
         return None
     return there if same else None
+
+
+def _redirect(response: HttpResponse) -> str:
+    """Where a redirect leads that was not followed, and why; empty for other responses."""
+    if not 300 <= response.status_code < 400 or "location" not in response.headers:
+        return ""
+    try:
+        there = parse_url(urljoin(response.url, response.headers["location"]))
+    except (ConnectionLost, ValueError):
+        return "a redirect to something that is no URL of HTTP"
+    reason = "the statuses 307 and 308 alone repeat a request elsewhere"
+    if there.origin != parse_url(response.url).origin:
+        reason = "credentials would be sent to another host"
+    # The user and the query of a URL may be secret.
+    place = f"{there.scheme}://{there.netloc}{there.target.partition('?')[0]}"
+    return f"a redirect to {place[:100]}, which is not followed because {reason}"
+
+
+def _advice(response: HttpResponse) -> str:
+    """The URLs to try, if the one that was asked has no path and does not speak MCP."""
+    where = parse_url(response.url)
+    has_mcp = response.status_code not in (200, 404, 405)
+    if has_mcp or where.target.partition("?")[0] != "/":
+        return ""
+    return (
+        f"try {where.scheme}://{where.netloc}/mcp, or the transport rest if the server has no MCP"
+    )
 
 
 def is_event_stream(response: HttpResponse) -> bool:

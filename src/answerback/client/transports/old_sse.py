@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from urllib.parse import urljoin, urlsplit
 
-from ..faults import ConnectionLost, HttpRefused, NoAnswer
+from ..faults import ConnectionLost, NoAnswer
 from ..frames import Lost, Outgoing, Receive
 from .event_stream import ReceivedEvents, StreamEvent
 from .http_requests import HttpRequests, is_event_stream
@@ -24,7 +24,7 @@ class OldSse:
         self._stream: asyncio.Task[None] | None = None
 
     async def open(self, receive: Receive, lost: Lost) -> None:
-        self._receive = receive
+        self._receive = self._http.receiver(receive)
         self._lost = lost
         self._http.open()
         self._endpoint: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -39,7 +39,7 @@ class OldSse:
         async with self._http.stream("POST", headers, outgoing.frame, url) as response:
             body = await response.aread()
             if response.status_code >= 300:
-                raise HttpRefused(response.status_code, body[:1000].decode(errors="replace"))
+                raise self._http.refusal(response, body)
 
     async def listen(self) -> None:
         """All messages come over the one stream."""
@@ -58,7 +58,7 @@ class OldSse:
         try:
             async with self._http.stream("GET", {"accept": "text/event-stream"}) as response:
                 if response.status_code >= 300 or not is_event_stream(response):
-                    raise HttpRefused(response.status_code)
+                    raise self._http.refusal(response)
                 async for event in ReceivedEvents(response.read_some):
                     self._take(event)
             self._end(ConnectionLost("the event stream of the server has ended"))

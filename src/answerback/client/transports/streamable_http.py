@@ -53,7 +53,7 @@ class StreamableHttp:
         return self._opened.is_set()
 
     async def open(self, receive: Receive, lost: Lost) -> None:
-        self._receive = receive
+        self._receive = self._http.receiver(receive)
         self._lost = lost
         self._http.open()
 
@@ -127,18 +127,17 @@ class StreamableHttp:
 
     async def _take_refusal(self, response: HttpResponse, outgoing: Outgoing) -> None:
         """An error of JSON-RPC is received as such; any other body is an HttpRefused."""
-        body = await response.aread()
+        body = self._http.sent.masked(await response.aread())
         message = decode_frame(body)
-        status, text = response.status_code, body[:1000].decode(errors="replace")
         if outgoing.id is not None and message is not None and message.error is not None:
-            if status in _OVERLOADED:
-                text = message.error.message
+            if response.status_code in _OVERLOADED:
+                body = message.error.message.encode()
             elif message.id == outgoing.id:
                 self._receive(body)
                 return
             else:
                 raise message.error.as_exception()
-        raise HttpRefused(status, text, response.headers.get("retry-after"))
+        raise self._http.refusal(response, body)
 
     async def _take_events(
         self, response: HttpResponse, id: Id | None, state: _StreamState
@@ -197,7 +196,7 @@ class StreamableHttp:
             headers["last-event-id"] = state.last_id
         async with self._http.stream("GET", headers) as response:
             if response.status_code >= 300 or not is_event_stream(response):
-                raise HttpRefused(response.status_code)
+                raise self._http.refusal(response)
             if outgoing_id is None:
                 self._opened.set()
             return await self._take_events(response, outgoing_id, state)

@@ -1,0 +1,217 @@
+"""Responses with an HTTP status instead of an answer: what errors say, and what they leave out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from base64 import b64encode
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import pytest
+from tests.client.conftest import http_server
+from tests.client.faulty_http import Faulty, faulty
+
+from answerback import Text, connect
+from answerback.client import ConnectError
+
+TOKEN = "s3cr3t/t0ken+42"
+PASSWORD = "hunter2hunter2"
+BASIC = b64encode(f"anna:{PASSWORD}".encode()).decode()
+
+
+def echo_of(request: BaseHTTPRequestHandler) -> str:
+    """The credentials of a request, as a page for developers shows them."""
+    names = ("authorization", "x-acme", "x-api-key", "cookie")
+    return f"POST {request.path} {[each for name in names if (each := request.headers[name])]}"
+
+
+class Echo(BaseHTTPRequestHandler):
+    """Refuses each request, with the request in the body."""
+
+    status = 500
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.do_GET()
+
+    def do_GET(self) -> None:
+        body = echo_of(self).encode()
+        self.send_response(self.status)
+        self.send_header("content-type", "text/plain")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing is logged."""
+
+
+class Bearer:
+    """Gives each request the token, and no other one if it is refused."""
+
+    async def headers(self) -> dict[str, str]:
+        return {"Authorization": f"Bearer {TOKEN}"}
+
+    async def challenged(self, challenge: Any) -> dict[str, str]:
+        raise PermissionError(challenge.body.decode())
+
+
+CREDENTIALS: dict[str, tuple[str, dict[str, Any]]] = {
+    "a header": ("", {"headers": {"Authorization": f"Bearer {TOKEN}"}}),
+    "a header of the server's own": ("", {"headers": {"X-Acme": TOKEN}}),
+    "a cookie": ("", {"headers": {"Cookie": f"theme=dark; sid={TOKEN}"}}),
+    "a token": ("", {"auth": TOKEN}),
+    "a login": ("", {"auth": Bearer()}),
+    "a parameter": (f"/mcp?api_key={TOKEN}", {}),
+}
+
+
+@pytest.mark.parametrize("status", [403, 500])
+@pytest.mark.parametrize("name", CREDENTIALS)
+def test_an_error_does_not_show_the_credentials_that_the_server_echoes(
+    name: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    path, options = CREDENTIALS[name]
+    handler = type("Refuses", (Echo,), {"status": status})
+
+    with http_server(handler) as url, pytest.raises(ConnectError) as refused:
+        connect(url + path, **options).__enter__()
+
+    said = str(refused.value).partition(": ")[2]
+    assert "***" in said or said == "the token does not allow this (HTTP status 403)"
+    assert TOKEN not in said + caplog.text
+
+
+def test_the_password_of_a_url_is_masked_in_each_form() -> None:
+    class Handler(Echo):
+        def do_POST(self) -> None:
+            self.path = f"/ no user anna:{PASSWORD}"
+            super().do_POST()
+
+    with http_server(Handler) as url, pytest.raises(ConnectError) as refused:
+        connect(url.replace("//", f"//anna:{PASSWORD}@") + "/mcp").__enter__()
+
+    said = str(refused.value).partition("HTTP status 500")[2]
+    assert "no user anna:***" in said
+    assert PASSWORD not in said
+    assert BASIC not in said
+
+
+def answer_error(handler: Faulty, asked: dict[str, Any]) -> None:
+    error = {"code": -32603, "message": echo_of(handler), "data": {"sent": echo_of(handler)}}
+    body = json.dumps({"jsonrpc": "2.0", "id": asked["id"], "error": error})
+    handler.send_body(200, body.replace("/", "\\/").encode(), "application/json")
+
+
+def answer_failed(handler: Faulty, asked: dict[str, Any]) -> None:
+    text = {"type": "text", "text": echo_of(handler)}
+    handler.send_result(asked, {"content": [text], "isError": True})
+
+
+def answer_no_message(handler: Faulty, asked: dict[str, Any]) -> None:
+    handler.send_body(200, echo_of(handler).encode())
+
+
+@pytest.mark.parametrize("respond", [answer_error, answer_failed, answer_no_message])
+def test_a_failed_reply_does_not_show_the_credentials_that_the_server_echoes(
+    respond: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    options: dict[str, Any] = {"headers": {"Authorization": f"Bearer {TOKEN}"}}
+
+    with http_server(faulty(respond)) as url, connect(url, timeout=5, **options) as server:
+        reply = server.call("unsafe")
+
+    assert reply.error is not None
+    assert TOKEN not in f"{reply!r} {reply.error.details} {reply.raw} {caplog.text}"
+
+
+def test_the_result_of_a_tool_is_not_changed() -> None:
+    def respond(handler: Faulty, asked: dict[str, Any]) -> None:
+        handler.send_result(asked, {"content": [{"type": "text", "text": f"key {TOKEN}"}]})
+
+    with http_server(faulty(respond)) as url, connect(url, auth=TOKEN) as server:
+        reply = server.call("unsafe")
+
+    assert reply.content == (Text(f"key {TOKEN}"),)
+
+
+def test_a_failed_page_of_plain_rest_does_not_show_the_credentials_that_it_echoes() -> None:
+    async def run(url: str) -> Any:
+        async with connect(url, transport="rest", headers={"X-Api-Key": TOKEN}) as server:
+            return await server.call("tool")
+
+    with http_server(Echo) as url:
+        reply = asyncio.run(run(url))
+
+    assert reply.error is not None
+    assert "***" in f"{reply!r}{reply.raw}"
+    assert TOKEN not in f"{reply!r}{reply.raw}"
+
+
+@pytest.mark.parametrize("transport", ["http", "sse", "rest"])
+def test_a_redirect_to_another_host_says_where_it_leads_and_that_it_is_not_followed(
+    transport: Any,
+) -> None:
+    class Handler(Echo):
+        status = 307
+
+        def end_headers(self) -> None:
+            self.send_header("location", "https://anna:pw@evil.example/mcp?token=x")
+            super().end_headers()
+
+    with http_server(Handler) as url:
+        try:
+            with connect(f"{url}/mcp", transport=transport) as server:
+                reply = server.call("tool")
+            assert reply.error is not None
+            text = reply.error.message
+        except ConnectError as refused:
+            text = str(refused)
+
+    assert "HTTP status 307: a redirect to https://evil.example/mcp, which is not followed" in text
+    assert "because credentials would be sent to another host" in text
+
+
+def test_a_redirect_that_would_change_the_method_says_so() -> None:
+    class Handler(Echo):
+        status = 302
+
+        def end_headers(self) -> None:
+            self.send_header("location", "/login")
+            super().end_headers()
+
+    with http_server(Handler) as url, pytest.raises(ConnectError) as refused:
+        connect(f"{url}/mcp").__enter__()
+
+    assert f"HTTP status 302: a redirect to {url}/login, which is not followed" in str(
+        refused.value
+    )
+
+
+def test_a_redirect_to_no_url_is_an_error_of_the_connection() -> None:
+    class Handler(Echo):
+        status = 307
+
+        def end_headers(self) -> None:
+            self.send_header("location", "http://[evil/")
+            super().end_headers()
+
+    with http_server(Handler) as url, pytest.raises(ConnectError) as refused:
+        connect(f"{url}/mcp").__enter__()
+
+    assert "a redirect to something that is no URL of HTTP" in str(refused.value)
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_a_url_without_a_path_that_has_no_mcp_gets_advice(status: int) -> None:
+    handler = type("Refuses", (Echo,), {"status": status})
+
+    with http_server(handler) as url, pytest.raises(ConnectError) as refused:
+        connect(url, headers={"X-Api-Key": TOKEN}).__enter__()
+
+    assert f"try {url}/mcp" in str(refused.value)
+    assert "the transport rest" in str(refused.value)
