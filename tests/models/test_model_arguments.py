@@ -377,9 +377,24 @@ def test_a_name_that_the_model_made_up_is_not_found_and_the_hint_lists_the_tools
     assert (refused.value.code, refused.value.hint) == ("TOOL_NOT_FOUND", "the tools are t")
 
 
-def test_two_tools_of_one_name_are_refused() -> None:
-    with pytest.raises(ValueError, match="two tools have the name 'a'; give one of them a prefix"):
-        to_openai([{"name": "a"}, {"name": "a"}])
+def test_of_two_tools_of_one_name_the_first_is_kept_and_the_report_names_the_other() -> None:
+    convert: Any
+    for convert in (to_openai, to_anthropic, to_gemini):
+        kit = convert(
+            [
+                {"name": "a", "description": "the first"},
+                {"name": "b"},
+                {"name": "a", "description": "the second"},
+                {"name": "a"},
+            ]
+        )
+
+        assert [each.tool for each in kit.report.tools] == ["a", "b"]
+        assert "the first" in str(kit.tools)
+        assert "the second" not in str(kit.tools)
+        assert kit.report.warnings == (
+            "a second 'a' is left out: give one of the two tools a prefix",
+        )
 
 
 def test_an_app_a_list_of_sdk_objects_and_a_list_result_are_sets_of_tools() -> None:

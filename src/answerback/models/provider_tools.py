@@ -83,7 +83,7 @@ class ModelTools:
         strict: Strict = False,
         functions: bool = False,
     ) -> None:
-        found = read_tools(tools)
+        found, doubled = read_tools(tools)
         entries = [each for each in found if each.for_model]
         names = fitting_names([each.name for each in entries], rules.names)
         self.rules = rules
@@ -100,7 +100,10 @@ class ModelTools:
             self._decoders[name] = made.decoder
             self.tools.append(write(name, entry, made, is_strict))
             reports.append(ToolReport(entry.name, name, is_strict, reason, made.changes))
-        warnings = tuple(_warnings(found, entries, rules))
+        left_out = [
+            f"a second {each!r} is left out: give one of the two tools a prefix" for each in doubled
+        ]
+        warnings = (*left_out, *_warnings(found, entries, rules))
         self.report = ConversionReport(rules.provider, rules.read_on, tuple(reports), warnings)
 
     def name_of(self, provider_name: str) -> str:

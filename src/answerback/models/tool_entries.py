@@ -23,18 +23,21 @@ class ToolEntry(msgspec.Struct, frozen=True):
     """False if only a widget may call the tool."""
 
 
-def read_tools(tools: Any) -> list[ToolEntry]:
+def read_tools(tools: Any) -> tuple[list[ToolEntry], list[str]]:
     """Return the tools of an App, of a list, of a mapping by name or of a `tools/list` result.
 
-    Raises TypeError for something else, and ValueError if two tools have the same name.
+    Of tools with the same name the first is returned; the second value is the names of the others.
+    Raises TypeError for something else.
     """
-    entries = [_entry(each) for each in _listed(tools)]
-    seen: set[str] = set()
-    for each in entries:
-        if each.name in seen:
-            raise ValueError(f"two tools have the name {each.name!r}; give one of them a prefix")
-        seen.add(each.name)
-    return entries
+    entries: dict[str, ToolEntry] = {}
+    doubled: dict[str, None] = {}
+    for each in map(_entry, _listed(tools)):
+        if each.name in entries:
+            # A list of a foreign server must not stop its client: the report names the tool.
+            doubled[each.name] = None
+        else:
+            entries[each.name] = each
+    return list(entries.values()), list(doubled)
 
 
 def _listed(tools: Any) -> Iterable[Any]:
