@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import subprocess
+import sys
 from base64 import b64encode
 from http.server import BaseHTTPRequestHandler
 from typing import Any
@@ -215,3 +217,47 @@ def test_a_url_without_a_path_that_has_no_mcp_gets_advice(status: int) -> None:
 
     assert f"try {url}/mcp" in str(refused.value)
     assert "the transport rest" in str(refused.value)
+
+
+class Pages(Echo):
+    """A server without MCP, which has one function."""
+
+    def do_GET(self) -> None:
+        self._send(200, [{"name": "add", "inputSchema": {"type": "object"}}])
+
+    def do_POST(self) -> None:
+        given = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path == "/add":
+            self._send(200, {"result": given["x"] + given["y"]})
+        else:
+            self._send(404, {"error": "no page"})
+
+    def _send(self, status: int, found: Any) -> None:
+        body = json.dumps(found).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def run_command(*arguments: str) -> int:
+    return subprocess.run([sys.executable, "-m", "answerback", *arguments], timeout=30).returncode
+
+
+def test_the_command_line_calls_and_lists_a_server_without_mcp(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    with http_server(Pages) as url:
+        statuses = [
+            run_command("call", url, "add", "x=1", "y=2"),
+            run_command("call", url, "add", "x=1", "y=2", "--transport", "rest"),
+            run_command("list", url, "--transport", "rest"),
+            run_command("call", "calculator.py", "add", "--transport", "rest"),
+        ]
+
+    out, err = capfd.readouterr()
+    assert statuses == [69, 0, 0, 2]
+    assert f"try {url}/mcp, or the transport rest" in err
+    assert out == '{"result":3}\nadd\n'
+    assert "--transport is for the URL of a server" in err

@@ -17,8 +17,10 @@ from ..wires.single_call import call_once
 from ..wires.standard_streams import Stdout, take_stdin, take_stdout
 from .call_arguments import read_arguments
 from .program import (
+    NO_TRANSPORT,
     Program,
     add_tag_options,
+    add_transport_option,
     is_remote,
     printable,
     printable_json,
@@ -54,9 +56,12 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         return 0
     if program.app is None and target is None:
         _parser(program).error("name the file of the tool first, such as calculator.py")
+    is_server = program.app is None and is_remote(target)
+    if options.transport and not is_server:
+        _parser(program).error(NO_TRANSPORT)
     # Before the author's module is loaded: it may print and read as well.
     out, stdin = take_stdout(), take_stdin()
-    if program.app is None and is_remote(target):
+    if is_server:
         from .remote import call_remote
 
         return call_remote(target or "", words, options, out, stdin)
@@ -82,7 +87,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 def _options(program: Program, arguments: Sequence[str]) -> Any:
     """The options; argparse is left out if there are none, as each call pays for its import."""
     if not any(each.startswith("-") for each in arguments):
-        none: dict[str, Any] = {"help": False, "json": None, "dialect": None, "user": None}
+        none = dict.fromkeys(("help", "json", "dialect", "user", "transport"))
         return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
     parser = _parser(program)
     options, unknown = parser.parse_known_intermixed_args([*arguments])
@@ -129,6 +134,7 @@ def _parser(program: Program) -> ArgumentParser:
         "--scope", action="append", default=[], help="a scope of the user; may be repeated"
     )
     add_tag_options(parser)
+    add_transport_option(parser, program)
     return parser
 
 

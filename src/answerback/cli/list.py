@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..wires.standard_streams import take_stdout
 from .program import (
+    NO_TRANSPORT,
     Program,
     add_tag_options,
+    add_transport_option,
     is_remote,
     printable,
     require_widgets,
@@ -28,12 +30,16 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser_with_target("list")
     parser.add_argument("--json", action="store_true", help="names, descriptions and schemas")
     add_tag_options(parser)
+    add_transport_option(parser, program)
     options = parser.parse_args(arguments)
+    is_server = program.app is None and is_remote(options.target)
+    if options.transport and not is_server:
+        parser.error(NO_TRANSPORT)
     out = take_stdout()
-    if program.app is None and is_remote(options.target):
+    if is_server:
         from .remote import list_remote
 
-        return list_remote(options.target, out, as_json=options.json)
+        return list_remote(options.target, options, out)
     app = require_widgets(program.load_tagged(options.target, options))
     if options.json:
         write_json(out, _as_json(app))

@@ -179,6 +179,21 @@ For call and list it may also be any MCP server: a URL, a command such as
 "npx -y server", or the mcp.json of a host."""
 
 
+NO_TRANSPORT = "--transport is for the URL of a server"
+
+
+def add_transport_option(parser: ArgumentParser, program: Program) -> None:
+    """The option of the commands whose target may be the URL of a server."""
+    if program.app is not None:
+        parser.set_defaults(transport=None)
+        return
+    parser.add_argument(
+        "--transport",
+        choices=("http", "sse", "rest"),
+        help="for a URL: how the server is called; rest is for one without MCP",
+    )
+
+
 def add_tag_options(parser: ArgumentParser) -> None:
     """The options of the commands that select tools by their tags."""
     parser.add_argument(

@@ -27,7 +27,8 @@ def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, st
     from ..client.connecting import connect
     from .terminal_login import login_options
 
-    with connect(target, **_handlers(stdin), **login_options(target, stdin)) as server:
+    more = {**_handlers(stdin), **login_options(target, stdin), **_transport(options.transport)}
+    with connect(target, **more) as server:
         tools = {tool.name: tool for tool in server.tools()}
         if not words or ("=" in words[0] and words[0] not in tools):
             write_stderr(f"error: name the tool to call\n\n{_table(tools.values())}")
@@ -42,20 +43,25 @@ def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, st
     return _print(reply, options.dialect, out)
 
 
-def list_remote(target: str, out: Stdout, *, as_json: bool) -> int:
+def list_remote(target: str, options: Any, out: Stdout) -> int:
     """List the tools of a server."""
     from ..client.connecting import connect
     from .terminal_login import login_options
 
-    with connect(target, **login_options(target, stdin=0)) as server:
+    more = {**login_options(target, stdin=0), **_transport(options.transport)}
+    with connect(target, **more) as server:
         tools = server.tools()
         _note_failures(server)
-    if as_json:
+    if options.json:
         members = [_without_empty(msgspec.to_builtins(tool)) for tool in tools]
         write_json(out, msgspec.json.format(msgspec.json.encode(members), indent=2))
     else:
         write_stdout(out, f"{printable(_table(tools))}\n".encode())
     return 0
+
+
+def _transport(given: str | None) -> dict[str, Any]:
+    return {} if given is None else {"transport": given}
 
 
 def _without_empty(members: Mapping[str, Any]) -> dict[str, Any]:
