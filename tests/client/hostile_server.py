@@ -51,7 +51,12 @@ FRAMES = {
     "neither": b'{"jsonrpc":"2.0","id":%d}',
     "half a character": b'{"id":%d,"result":{"content":[{"type":"text","text":"ab\\ud83d"}]}}',
     "NaN": b'{"id":%d,"result":{"content":[],"structuredContent":{"n":NaN}}}',
-    "id at the end": b'{"error":{"code":"E1"},"id":%d}',
+    "id at the end": b'{"result":{"content":tru},"id":%d}',
+    "code alone": b'{"error":{"code":"E1"},"id":%d}',
+    "code text": b'{"id":%d,"error":{"code":"QUOTA","message":"over quota","data":7}}',
+    "code as text": b'{"jsonrpc":"2.0","id":%d,"error":{"code":"-32602","message":"no city"}}',
+    "message number": b'{"jsonrpc":"2.0","id":%d,"error":{"code":-32602,"message":42}}',
+    "error list": b'{"jsonrpc":"2.0","id":%d,"error":["boom"]}',
 }
 
 

@@ -56,7 +56,6 @@ def test_only_the_first_answer_to_the_call_counts(server: Any, effects: Path, ho
         ("cut", "cannot be read"),
         ("no UTF-8", "utf-8"),
         ("null", "cannot be read"),
-        ("error text", "cannot be read"),
         ("id at the end", "cannot be read"),
         ("neither", "neither a result nor an error"),
     ],
@@ -72,6 +71,27 @@ def test_an_answer_that_cannot_be_read_is_a_failed_reply_at_once(
     assert said in reply.error.message
     assert reply.error.details["may_have_run"] is True
     assert runs(effects) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("how", "code", "said", "data"),
+    [
+        ("error text", -32603, "boom", None),
+        ("code alone", -32603, "error E1", {"code": "E1"}),
+        ("code text", -32603, "over quota", {"code": "QUOTA", "data": 7}),
+        ("code as text", -32602, "no city", None),
+        ("message number", -32602, "42", None),
+        ("error list", -32603, '["boom"]', None),
+    ],
+)
+def test_an_error_with_members_of_other_types_keeps_the_message_of_the_server(
+    server: Any, how: str, code: int, said: str, data: Any
+) -> None:
+    reply = server.call("act", how=how)
+
+    assert reply.error.message == said
+    assert reply.error.details["code"] == code
+    assert reply.error.details.get("data") == data
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,12 @@ MAX_FRAME = 64 * 1024 * 1024
 """The largest message that is read from a server."""
 
 
+_NO_CODE = -32603
+"""The code of an error without a number."""
+
+
 class ErrorBody(msgspec.Struct):
-    code: int = -32603
+    code: int = _NO_CODE
     message: str = ""
     data: Any = None
 
@@ -97,7 +101,39 @@ def decode_frame(frame: bytes) -> Incoming | None:
     try:
         return _decoder.decode(frame)
     except (ValueError, RecursionError):
-        return _decode_nearly_json(frame)
+        return _decode_nearly_json(frame) or _decode_odd_error(frame)
+
+
+class _OddResponse(msgspec.Struct):
+    """A response whose error is no object, or has members of other types than in JSON-RPC."""
+
+    id: Id
+    error: Any
+    method: None = None
+
+
+def _decode_odd_error(frame: bytes) -> Incoming | None:
+    """The response in a frame with such an error, so that the message of the server is kept."""
+    try:
+        found = msgspec.json.decode(frame, type=_OddResponse)
+        return None if found.error is None else Incoming(found.id, error=_odd_error(found.error))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _odd_error(error: Any) -> ErrorBody:
+    if not isinstance(error, dict):
+        return ErrorBody(message=_text(error))
+    code, message, data = error.get("code"), error.get("message"), error.get("data")
+    number = int(code) if re.fullmatch(r"-?\d{1,6}", str(code)) else _NO_CODE
+    if str(code) != str(number) and code is not None:
+        data = {"code": code} if data is None else {"code": code, "data": data}
+    said = message if message is not None else "" if code is None else f"error {_text(code)}"
+    return ErrorBody(number, _text(said), data)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 _NEARLY_JSON = re.compile(rb"\\u[dD][89a-fA-F]|NaN|Infinity")
