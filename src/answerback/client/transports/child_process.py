@@ -66,9 +66,13 @@ class ChildProcess:
 
     def send_now(self, outgoing: Outgoing) -> bool:
         """Send a message without waiting; False if the pipe is full. Raises NoAnswer."""
-        if self._child is not None and not self._child.writable.is_set():
+        child = self._child
+        if child is None or child.is_lost:
+            self._write(outgoing)
+        elif not child.is_writable:
             return False
-        self._write(outgoing)
+        else:
+            child.write(outgoing.frame)
         return True
 
     def _write(self, outgoing: Outgoing) -> None:
@@ -107,6 +111,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._exited = asyncio.Event()
         self.writable = asyncio.Event()
         self.writable.set()
+        self.is_writable = True
         self.is_lost = False
         self._report: asyncio.Task[None] | None = None
 
@@ -122,9 +127,11 @@ class _Child(asyncio.SubprocessProtocol):
         self._stdin.write(frame + b"\n")
 
     def pause_writing(self) -> None:
+        self.is_writable = False
         self.writable.clear()
 
     def resume_writing(self) -> None:
+        self.is_writable = True
         self.writable.set()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -136,7 +143,7 @@ class _Child(asyncio.SubprocessProtocol):
     def _take_stdout(self, data: bytes) -> None:
         if self.is_lost:
             return
-        if not self._buffer and data.count(b"\n") == 1 and data.endswith(b"\n"):
+        if not self._buffer and data.find(b"\n") == len(data) - 1:
             # Nearly always one whole line arrives.
             if line := data.strip():
                 self._receive(line)
@@ -156,7 +163,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
-            self.writable.set()
+            self.resume_writing()
         if fd in (0, 1) and self._report is None and not self.is_lost:
             self._report = asyncio.get_running_loop().create_task(self._tell_loss())
 
