@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ..faults import ConnectError, ConnectionLost
 from ..frames import MAX_FRAME, Lost, Outgoing, Receive
+from ..shown_urls import shown
 from .child_watch import ChildWatch
 
 _GRACE = 2.0
@@ -55,7 +56,7 @@ class ChildProcess:
             watch.close()
             if not isinstance(exc, OSError | ValueError):
                 raise
-            command = " ".join(self._command)
+            command = " ".join(map(shown, self._command))
             raise ConnectError(f"cannot start {command!r}: {exc}") from None
         self._child = child
 
