@@ -20,6 +20,8 @@ _LOST_GRACE = 0.1
 _TERM_GRACE = 1.0
 _LAST_WORDS = 4000
 """Characters of stderr that are kept for an error message."""
+_MAX_IGNORED = 4 * 1024 * 1024
+"""Bytes that are read from a child and thrown away after the end of the connection."""
 _EXIT_SECONDS = 1.0
 """Seconds to wait for the exit status of a child whose stdout was closed."""
 
@@ -108,6 +110,7 @@ class _Child(asyncio.SubprocessProtocol):
         self._watch = watch
         self._buffer = bytearray()
         self._searched = 0
+        self._ignored = 0
         self._stderr = b""
         self._exited = asyncio.Event()
         self.writable = asyncio.Event()
@@ -143,6 +146,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     def _take_stdout(self, data: bytes) -> None:
         if self.is_lost:
+            self._ignore(len(data))
             return
         if not self._buffer and data.find(b"\n") == len(data) - 1:
             # Nearly always one whole line arrives.
@@ -161,6 +165,12 @@ class _Child(asyncio.SubprocessProtocol):
             self._buffer.clear()
             self._searched = 0
             self._lose("the server sent a message that is too large")
+
+    def _ignore(self, count: int) -> None:
+        """Stop reading a server that goes on sending after the end of the connection."""
+        self._ignored += count
+        if self._ignored > _MAX_IGNORED:
+            cast("asyncio.ReadTransport", self._process.get_pipe_transport(1)).pause_reading()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
