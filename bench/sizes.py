@@ -34,6 +34,8 @@ TAKE_TEXT = ("length",)
 """The tools that take a text of the size; the others return something of the size."""
 LARGEST_ARGUMENT = 1_000_000
 """The SDK refuses bodies of more than 4 MB over HTTP."""
+LARGEST_GROWTH = 15
+"""Ten times the values take more than ten times as long, because they leave the caches."""
 
 
 class SizeServer(NamedTuple):
@@ -64,13 +66,26 @@ def measure() -> list[Figure]:
             ),
             "HTTP": (stack.enter_context(_ours_http()), stack.enter_context(_official_http())),
         }
-        return [
+        compared = [
             _figure(f"{wire}, {kind} of {shown}, times mcp", ours, theirs, tool, size)
             for wire, (ours, theirs) in servers.items()
             for tool, kind in KINDS.items()
             for shown, size in SIZES.items()
             if tool not in TAKE_TEXT or size <= LARGEST_ARGUMENT
         ]
+        return compared + [_growth(wire, ours) for wire, (ours, _) in servers.items()]
+
+
+def _growth(wire: str, ours: SizeServer) -> Figure:
+    """The CPU time of typed records of 10 MB, as a multiple of that of 1 MB."""
+    times: dict[str, list[float]] = {"1 MB": [], "10 MB": []}
+    for _ in range(ROUNDS):
+        for shown, found in times.items():
+            found.append(ours.cpu_per_call("records", SIZES[shown]))
+    small, large = map(min, times.values())
+    detail = f"{large * 1e3:.2f} against {small * 1e3:.2f} ms of CPU time"
+    what = f"{wire}, {KINDS['records']} of 10 MB, times 1 MB"
+    return Figure(what, large / small, LARGEST_GROWTH, True, detail)
 
 
 def _figure(what: str, ours: SizeServer, theirs: SizeServer, tool: str, size: int) -> Figure:

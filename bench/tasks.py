@@ -133,7 +133,7 @@ def _idle(where: str, pid: int) -> Figure:
     before = [_cpu_seconds(each) for each in pids]
     time.sleep(IDLE_SECONDS)
     used = max(_cpu_seconds(each) - was for each, was in zip(pids, before, strict=True))
-    percent = 100 * used / IDLE_SECONDS
+    percent = round(100 * used / IDLE_SECONDS, 3)
     detail = f"of one core, over {IDLE_SECONDS:g} s, the busiest process"
     return Figure(f"CPU of an idle server in % ({where})", percent, 0.2, True, detail)
 

@@ -46,6 +46,7 @@ STATE = {
     # Caches whose values depend on their keys alone.
     "types/pydantic_types.py: _cached_adapter",
     "types/pydantic_types.py: _cached_fail_fast_validator",
+    "types/pydantic_types.py: _cached_json_validator",
     "types/pydantic_types.py: _cached_nan_validator",
     "types/large_models.py: large_validator",
     "types/scalars.py: _compiled",
@@ -227,6 +228,7 @@ SHARED_MODULE_NAMES = {
     "cgi": "wires/cgi.py is the wire; cli/cgi.py is the command",
     "lint": "rules/lint/ is the linter; cli/lint.py is the command",
     "openapi": "wires/http/openapi/ makes the document; cli/openapi.py is the command",
+    "tasks": "tasks/ runs tasks; cli/tasks.py is the command",
     # MCP is a protocol, a dialect of replies and a command.
     "mcp": "mcp/ is the protocol; dialects/mcp.py is the dialect; cli/mcp.py is the command",
     # Users import the middleware by the name of the interface that it is for.

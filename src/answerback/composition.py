@@ -400,6 +400,7 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
         add_gates(made, requires, app.limits.gates)
         app.has_gates = True
     app.has_tasks = app.has_tasks or entry.settings.task != "forbidden"
+    app.has_keys = app.has_keys or entry.settings.idempotency_key
     if entry.policy is not None:
         app.checks.setdefault("breakers", entry.policy.check_of(app.tools))
     if app.runs_plain and (entry.around or any(each.observers for each in entry.path)):

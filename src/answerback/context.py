@@ -155,8 +155,8 @@ class Context(Generic[StateT]):
         """Ask the user; raises Declined if there is no answer.
 
         *form* is the type of the answer, or a JSON Schema for a form of your own.
-        In MCP 2026-07-28 the function runs again from its start once there is an answer, so
-        the code before the question runs twice. *key* names the question there.
+        In MCP 2026-07-28, and inside a task, the function runs again from its start once there is
+        an answer, so the code before the question runs twice. *key* names the question there.
         """
         from .elicitation import Form
         from .stopped_clocks import clocks_stopped

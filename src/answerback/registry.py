@@ -149,6 +149,8 @@ class Registry:
     """How a client over MCP learns that it must log in."""
     has_tasks = False
     """Whether a tool that this serves may run as a task."""
+    has_keys = False
+    """Whether a tool that this serves takes an idempotency key in a plain call."""
     task_store: Any = None
     """Where tasks are kept: a store of `answerback.tasks`; None keeps them in this process."""
     task_limits: Any = None
@@ -356,6 +358,7 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
         registry.has_gates = True
     if entry.settings.task != "forbidden":
         registry.has_tasks = True
+    registry.has_keys = registry.has_keys or entry.settings.idempotency_key
     if entry.policy is not None:
         registry.checks.setdefault("breakers", entry.policy.check_of(registry.tools))
     if registry.composition is None:

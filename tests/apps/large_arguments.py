@@ -49,6 +49,13 @@ class Numbers(pydantic.BaseModel):
     numbers: list[int]
 
 
+class ModelsWithInit(pydantic.BaseModel):
+    models: list[Model]
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+
+
 class CheckedModels(pydantic.BaseModel):
     models: Annotated[list[Model], pydantic.Field(min_length=1, max_length=10_000_000)]
 
@@ -175,6 +182,11 @@ def model_batch(x: ModelBatch) -> int:
 @app.tool
 def number_model(x: Numbers) -> int:
     return len(x.numbers)
+
+
+@app.tool
+def models_with_init(x: ModelsWithInit) -> int:
+    return len(x.models)
 
 
 @app.tool

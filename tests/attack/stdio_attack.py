@@ -23,6 +23,8 @@ def attack_stdio(plan: Plan) -> WireReport:
         with report.caught(f"{version}"), stdio_client() as client:
             if version in STATEFUL:
                 client.initialize(version, elicitation={})
+            # The start of the server is no wait of a call.
+            client.drain()
             _send_recorded(client, version, report)
             generator = Generator(version, plan.seed)
             sent = 0

@@ -1,7 +1,7 @@
 """Runs the official conformance suite against our client: `make clientconformance`.
 
 The suite also runs scenarios that it does not score. Of those, the ones in `MORE` must pass too.
-Then our client logs in to servers of others.
+Then our client logs in to servers of others, and calls a server of the official SDK 1.x.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 from tests.client.other_logins import LOGGED_IN, SERVERS, log_in
+from tests.client.other_sdk import CALLED, call_sdk_1
 from tests.mcp.conformance import REQUIREMENTS, Check
 from tests.mcp.official_tools import ROOT, SUITE, node_command, node_environment
 
@@ -115,7 +116,20 @@ def main() -> int:
         found = log_in(source)
         failed = failed or found != LOGGED_IN
         sys.stdout.write(f"login to a server of the {name}: {found}\n")
-    return int(failed)
+    return int(_calls_of_sdk_1_fail() or failed)
+
+
+def _calls_of_sdk_1_fail() -> bool:
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        for wire in ("stdio", "http"):
+            found = call_sdk_1(wire, Path(folder))
+            wrong = {name: found.get(name) for name in CALLED if found.get(name) != CALLED[name]}
+            failed = failed or bool(wrong)
+            good = f"{len(CALLED) - len(wrong)} of {len(CALLED)} as expected"
+            sys.stdout.write(f"calls to a server of the official SDK 1.x over {wire}: {good}\n")
+            sys.stdout.writelines(f"  {name}: {value}\n" for name, value in wrong.items())
+    return failed
 
 
 if __name__ == "__main__":

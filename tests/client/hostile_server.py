@@ -48,6 +48,9 @@ FRAMES = {
     "no UTF-8": b'{"id":%d,"result":{"content":[{"type":"text","text":"\xff\xfe"}]}}',
     "null": b'{"jsonrpc":"2.0","id":%d,"result":null}',
     "error text": b'{"jsonrpc":"2.0","id":%d,"error":"boom"}',
+    "neither": b'{"jsonrpc":"2.0","id":%d}',
+    "half a character": b'{"id":%d,"result":{"content":[{"type":"text","text":"ab\\ud83d"}]}}',
+    "NaN": b'{"id":%d,"result":{"content":[],"structuredContent":{"n":NaN}}}',
     "id at the end": b'{"error":{"code":"E1"},"id":%d}',
 }
 

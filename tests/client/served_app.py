@@ -28,6 +28,7 @@ def missing() -> str:
 @app.tool
 async def wait(seconds: float, ctx: Context) -> str:
     """Wait, and note in the file of runs when the call is cancelled."""
+    ctx.progress(0)
     try:
         await asyncio.sleep(seconds)
     except asyncio.CancelledError:
@@ -51,6 +52,37 @@ def crash_once() -> str:
     if Path(RUNS).read_text().count("crash_once") == 1:
         os._exit(3)
     return "done"
+
+
+@app.tool
+def record() -> str:
+    """Note a run; the tool is not safe to repeat."""
+    note("record")
+    return "recorded"
+
+
+@app.tool
+async def begin(ctx: Context) -> str:
+    """Note a run that has no end; the tool is not safe to repeat."""
+    note("begin")
+    ctx.progress(0)
+    await asyncio.sleep(60)
+    return "ended"
+
+
+@app.tool(read_only=True)
+async def begin_safely(ctx: Context) -> str:
+    """Note a run; only the first one has no end."""
+    note("safely")
+    ctx.progress(0)
+    await asyncio.sleep(60 if Path(RUNS).read_text().count("safely") == 1 else 0)
+    return "ended"
+
+
+@app.tool
+def touch(uri: str) -> str:
+    app.resource_changed(uri)
+    return "touched"
 
 
 @app.tool

@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.client.conftest import STDIO
 
 from answerback import connect
 from answerback.client import ElicitationRequest
@@ -171,3 +172,13 @@ def test_time_outs_stop_while_the_user_is_asked(target: Any, version: str) -> No
 def test_a_misspelt_option_is_refused_at_once(option: str) -> None:
     with pytest.raises(TypeError, match=option):
         connect("python server.py", **{option: 1})  # type: ignore[call-overload] # a mistake
+
+
+def test_the_form_without_async_also_works_while_an_event_loop_runs() -> None:
+    """The calls wait in the thread of the loop, and the connection has a loop of its own."""
+
+    async def run() -> Any:
+        with connect(STDIO) as server:
+            return server.call("add", x=2, y=3).data
+
+    assert asyncio.run(run()) == 5

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -214,8 +215,12 @@ def test_connections_and_kills_leave_no_child_descriptor_or_task() -> None:
         return len(os.listdir("/proc/self/fd")) - descriptors, len(asyncio.all_tasks())
 
     children = Path(f"/proc/self/task/{os.getpid()}/children")
-    before = children.read_text()
+    before, threads = children.read_text(), set(threading.enumerate())
     more_descriptors, tasks = asyncio.run(run())
 
+    left = set(threading.enumerate()) - threads
+    for thread in left:
+        thread.join(5)  # asyncio's thread of the last child may be about to end.
     assert (more_descriptors, tasks) == (0, 1)
+    assert [thread for thread in left if thread.is_alive()] == []
     assert children.read_text() == before

@@ -58,6 +58,7 @@ def test_only_the_first_answer_to_the_call_counts(server: Any, effects: Path, ho
         ("null", "cannot be read"),
         ("error text", "cannot be read"),
         ("id at the end", "cannot be read"),
+        ("neither", "neither a result nor an error"),
     ],
 )
 def test_an_answer_that_cannot_be_read_is_a_failed_reply_at_once(
@@ -71,6 +72,18 @@ def test_an_answer_that_cannot_be_read_is_a_failed_reply_at_once(
     assert said in reply.error.message
     assert reply.error.details["may_have_run"] is True
     assert runs(effects) == before + 1
+
+
+@pytest.mark.parametrize(
+    ("how", "shown"), [("half a character", "ab\ufffd"), ("NaN", '{"n":null}')]
+)
+def test_an_answer_that_is_nearly_json_is_read_as_read_reads_it(
+    server: Any, how: str, shown: str
+) -> None:
+    reply = server.call("act", how=how)
+
+    assert reply.ok, reply.error
+    assert reply.for_model() == shown
 
 
 @pytest.mark.parametrize(
@@ -94,6 +107,18 @@ def test_a_server_that_breaks_off_is_a_failed_reply_and_is_started_again(
     assert broken.error.details["may_have_run"] is True
     assert after.ok, after.error
     assert runs(effects) == before + 2
+
+
+def test_a_tap_is_private_and_takes_answers_that_cannot_be_read(tmp_path: Path) -> None:
+    tap = tmp_path / "tap.jsonl"
+
+    with connect(hostile(tmp_path / "effects"), timeout=20, tap=tap) as server:
+        replies = [server.call("act", how=how) for how in ("deep", "cut", "no UTF-8", "fine")]
+
+    codes = [reply.error.code if reply.error else None for reply in replies]
+    assert codes == [*["INVALID_RESPONSE_FORMAT"] * 3, None]
+    assert len(tap.read_text().splitlines()) >= 8
+    assert tap.stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.parametrize("how", ["hang", "notifications", "requests"])

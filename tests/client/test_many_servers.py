@@ -134,6 +134,42 @@ def test_the_command_line_calls_and_lists_any_server(
     assert '"code":"NOT_FOUND"' in err
 
 
+OPTIONAL = """
+from answerback import App, NotFound
+
+app = App("optional")
+
+@app.tool
+def find(city: str | None = None, tags: list[str] | None = None) -> str:
+    if city == "7":
+        raise NotFound("no such city", hint="try Oslo")
+    return f"{city} {tags}"
+
+app.run()
+"""
+
+
+def test_the_command_line_reads_optional_arguments_and_shows_hints_of_any_server(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "optional.py"
+    file.write_text(OPTIONAL)
+    command = f"{sys.executable} {file} mcp"
+
+    statuses = [
+        run_command("list", command),
+        run_command("call", command, "find", "city=5", "tags=a,b"),
+        run_command("call", command, "find", "city=7"),
+        run_command("call", "http://127.0.0.1:9/mcp", "find"),
+    ]
+
+    out, err = capfd.readouterr()
+    assert statuses == [0, 0, 66, 69]
+    assert "find [city=STRING] [tags=ARRAY]" in out
+    assert "5 ['a', 'b']" in out
+    assert '"hint":"try Oslo"' in err
+
+
 def run_command(*arguments: str) -> int:
     return subprocess.run([sys.executable, "-m", "answerback", *arguments], timeout=30).returncode
 

@@ -61,6 +61,18 @@ def test_a_recording_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         pass
 
 
+def test_a_tap_that_raises_loses_no_call_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    def full(direction: str, frame: bytes) -> None:
+        raise OSError("no space left on device")
+
+    with connect(load_app(SERVED), tap=full, timeout=5) as server:
+        reply = server.call("add", x=1, y=2)
+
+    assert reply.data == 3
+    assert "the tap raised" in caplog.text
+    assert "no space left on device" in caplog.text
+
+
 def test_a_tap_can_be_a_function() -> None:
     seen: list[tuple[str, bytes]] = []
 

@@ -13,7 +13,7 @@ PAGE = Path(__file__).parent.parent.parent / "docs" / "matrix.md"
 
 
 def test_the_table_has_each_framework_and_each_reply() -> None:
-    table = PAGE.read_text().partition("## What an author can do")[0]
+    table = PAGE.read_text().partition("## Losses and remedies")[0]
     lines = [line for line in table.splitlines() if line.startswith("|")]
 
     frameworks = [cell.strip() for cell in lines[0].strip("|").split("|")][1:]
@@ -23,7 +23,7 @@ def test_the_table_has_each_framework_and_each_reply() -> None:
 
 
 def test_each_loss_in_the_table_has_something_that_an_author_can_do() -> None:
-    table, _, advice = PAGE.read_text().partition("## What an author can do")
+    table, _, advice = PAGE.read_text().partition("## Losses and remedies")
     rows = [line.strip("|").split("|")[1:] for line in table.splitlines() if line.startswith("| ")]
     cells = [cell.strip() for row in rows[1:] for cell in row]
     losses = {loss for cell in cells for loss in re.split(r", | / ", cell)} - {"all"}

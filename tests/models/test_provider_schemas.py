@@ -356,6 +356,10 @@ WIDE: dict[str, Any] = {
 } | {"D30": {"type": "string"}}
 SELF = {"N": {"type": "object", "anyOf": [{"$ref": "#/$defs/N"}, of({"a": {"type": "string"}})]}}
 CHAIN = {f"D{at}": of({"n": {"$ref": f"#/$defs/D{at + 1}"}}) for at in range(3000)}
+DOUBLED = {
+    f"T{at}": {"anyOf": [{"$ref": f"#/$defs/T{at + 1}"}, {"$ref": f"#/$defs/T{at + 1}"}]}
+    for at in range(22)
+} | {"T22": {"type": "string"}}
 HOSTILE = {
     "a definition that is itself": of({"x": {"$ref": "#/$defs/B"}}, "x", **{"$defs": LOOP}),
     "a definition that doubles with each level": of(
@@ -365,6 +369,9 @@ HOSTILE = {
     "definitions in a long chain": of({"x": {"$ref": "#/$defs/D0"}}, **{"$defs": CHAIN}),
     "a reference to the whole in each property": of({f"p{at}": {"$ref": "#"} for at in range(900)}),
     "schemas nested very deeply": nested(900),
+    "alternatives that lead twice to the next": of(
+        {"x": {"$ref": "#/$defs/T0"}}, **{"$defs": DOUBLED}
+    ),
     "a large enum": of({"e": {"enum": [f"value {at}" for at in range(50_000)]}}),
     "a definition that refers to nowhere": of(
         {"x": {"$ref": "#/$defs/M"}}, **{"$defs": {"M": of({"y": {"$ref": "#/$defs/Gone"}})}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
@@ -206,3 +207,91 @@ def test_a_value_that_is_no_reply_is_a_failed_reply(value: Any) -> None:
     assert reply.error is not None
     assert reply.error.code == "INVALID_RESPONSE_FORMAT"
     assert reply.findings
+
+
+def test_a_block_of_an_unknown_type_is_shown_without_its_metadata() -> None:
+    block = {
+        "type": "video",
+        "url": "https://example.com/a",
+        "frames": [{"at": 1, "_meta": {"b": "secret"}}],
+        "_meta": {"a": "secret"},
+    }
+
+    shown = read({"content": [block]}).for_model()
+
+    assert shown == '{"type":"video","url":"https://example.com/a","frames":[{"at":1}]}'
+
+
+def test_an_error_whose_text_is_for_the_user_alone_is_not_shown_to_the_model() -> None:
+    block = {"type": "text", "text": "private", "annotations": {"audience": ["user"]}}
+
+    reply = read({"content": [block], "isError": True})
+
+    assert reply.error is not None
+    assert reply.error.message == "private"
+    assert reply.for_model() == "[the call failed; its message is for the user]"
+
+
+def test_half_a_character_in_json_is_replaced_and_the_rest_is_read() -> None:
+    # JavaScript writes such escapes where a text was cut inside an emoji.
+    text = '{"content": [{"type": "text", "text": "ab\\ud83d"}], "structuredContent": {"n": 1}}'
+
+    replies = [read(text), read(text.encode())]
+
+    assert [(each.content, each.data) for each in replies] == [((Text("ab�"),), {"n": 1})] * 2
+
+
+def test_data_that_json_cannot_express_does_not_make_for_model_raise() -> None:
+    deep: Any = []
+    for _ in range(100_000):
+        deep = [deep]
+
+    shown = [read({"content": [], "structuredContent": each}) for each in (deep, 10**5000)]
+
+    text = "[data that cannot be written as JSON]"
+    assert [each.for_model() for each in shown] == [text, text]
+
+
+def test_an_empty_result_with_a_misspelt_flag_is_a_success_with_a_finding() -> None:
+    reply = read({"content": [], "isError": "false"})
+
+    assert (reply.ok, [each.rule for each in reply.findings]) == (True, ["AB115"])
+
+
+@pytest.mark.parametrize(
+    ("response", "is_ok"),
+    [
+        ({"id": 1, "result": {"content": [], "isError": True}, "error": None}, False),
+        ({"id": 1, "result": {"content": [], "isError": False}, "error": None}, True),
+        ({"id": 1, "result": None, "error": {"code": 1, "message": "no"}}, False),
+        ({"jsonrpc": "2.0", "id": 1}, False),
+    ],
+)
+def test_a_response_of_another_version_of_json_rpc_is_read_as_a_response(
+    response: dict[str, Any], is_ok: bool
+) -> None:
+    reply = read(response)
+
+    assert (reply.ok, reply.has_data) == (is_ok, False)
+
+
+@pytest.mark.parametrize("other", [{"priority": 7}, {"lastModified": "yesterday"}])
+def test_a_text_for_the_user_stays_hidden_if_its_other_annotations_are_malformed(
+    other: dict[str, Any],
+) -> None:
+    annotations = {"audience": ["user"], **other}
+    block = {"type": "text", "text": "private", "annotations": annotations}
+
+    shown = read({"content": [block, {"type": "text", "text": "public"}]}).for_model()
+
+    assert shown == "public"
+
+
+def test_a_long_message_of_an_error_is_read_at_once() -> None:
+    error = {"code": -32602, "message": "tool " * 1_000_000}
+    started = time.process_time()
+
+    reply = read({"jsonrpc": "2.0", "id": 1, "error": error})
+
+    assert not reply.ok
+    assert time.process_time() - started < 1

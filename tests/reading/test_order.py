@@ -209,6 +209,26 @@ def test_seed_004_an_unknown_tool_has_its_own_code() -> None:
     assert reply.error.message == "Unknown tool: invalid_tool_name"
 
 
+@pytest.mark.parametrize(
+    ("text", "code", "message"),
+    [
+        ("MCP error -32602: Tool x not found", "TOOL_NOT_FOUND", "Tool x not found"),
+        ("MCP error -32602: city: required", "INVALID_ARGUMENTS", "city: required"),
+        ("MCP error -32603: no", "UNKNOWN_ERROR", "no"),
+        ("MCP error -1: no", "UNKNOWN_ERROR", "no"),
+        ("MCP error: no", "UNKNOWN_ERROR", "MCP error: no"),
+    ],
+)
+def test_the_number_that_the_typescript_sdk_writes_into_a_text_is_a_code(
+    text: str, code: str, message: str
+) -> None:
+    reply = read(text_result(text, isError=True))
+
+    assert reply.error is not None
+    assert (reply.error.code, reply.error.message) == (code, message)
+    assert reply.for_model() == text
+
+
 def test_seed_004_a_tool_error_is_its_message() -> None:
     reply = read(text_result(RATE_LIMITED_004, isError=True))
 

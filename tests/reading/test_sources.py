@@ -224,6 +224,17 @@ def test_a_failed_http_response_is_a_failure(
     assert (reply.raw.status, reply.raw.body) == (status, body)
 
 
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_that_was_not_followed_is_a_failure(status: int) -> None:
+    reply = read(httpx.Response(status, headers={"location": "https://example.com/mcp"}))
+
+    assert reply.error is not None
+    assert reply.error.code == "INVALID_RESPONSE_FORMAT"
+    assert reply.error.message == (
+        f"the server answered {status} and no reply; it redirects to 'https://example.com/mcp'"
+    )
+
+
 def test_a_code_of_the_servers_own_has_the_status_of_the_response() -> None:
     reply = read(httpx.Response(404, json={"error": {"code": "CITY_UNKNOWN", "message": "no"}}))
 
@@ -258,6 +269,15 @@ def test_the_response_in_a_stream_of_events_is_read() -> None:
 
     assert read(httpx.Response(200, text=body, headers=headers)).data == OSLO
     assert not read(httpx.Response(200, text=": ping\n\n", headers=headers)).ok
+
+
+@pytest.mark.parametrize("start", ["event: message\n", "id: 7\n", ": ping\n\n", ""])
+def test_a_stream_of_events_as_text_is_read_like_its_response(start: str) -> None:
+    result = {"jsonrpc": "2.0", "id": 1, "result": {"content": [], "isError": True}}
+    body = f"{start}data: {json.dumps(result)}\n\n"
+
+    assert [read(body).ok, read(body.encode()).ok] == [False, False]
+    assert read("data: 5 MB\n\n").content == (Text("data: 5 MB\n\n"),)
 
 
 def test_a_response_whose_body_was_not_read_says_so() -> None:

@@ -46,9 +46,9 @@ class TaskClient:
             headers["Mcp-Name"] = name
         return await self._post({"method": method, "params": params}, headers)
 
-    async def old_request(self, method: str, **params: Any) -> Any:
-        """A request of 2025-11-25 without a session."""
-        headers = {"MCP-Protocol-Version": "2025-11-25"}
+    async def old_request(self, method: str, version: str = "2025-11-25", **params: Any) -> Any:
+        """A request of a stateful version, without a session."""
+        headers = {"MCP-Protocol-Version": version}
         return await self._post({"method": method, "params": params}, headers)
 
     async def _post(self, message: dict[str, Any], headers: dict[str, str]) -> Any:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sqlite3
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
@@ -11,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.mcp.official_tools import CONFORMANCE
 from tests.tasks.crash import crash
 from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
@@ -185,3 +189,61 @@ def test_a_task_whose_client_disconnects_while_it_is_recorded_still_runs(tmp_pat
         return await client.until(tasks[0].id)
 
     assert run_with(app, steps)["status"] == "completed"
+
+
+def test_a_worker_with_free_slots_runs_the_tasks_that_another_one_cannot(tmp_path: Path) -> None:
+    ran: list[str] = []
+    free = asyncio.Event()
+
+    def worker(name: str) -> App:
+        app = App(name, limits=Limits(shutdown=1))
+        app.task_limits = TaskLimits(slots=1)
+        app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
+
+        @app.tool(task="optional")
+        async def job(wait: bool = False) -> str:
+            ran.append(name)
+            if wait:
+                await free.wait()
+            return name
+
+        return app
+
+    async def steps(client: TaskClient) -> Any:
+        other = worker("other").asgi()
+        holding = await client.create("job", wait=True)
+        assert await other.start() is None
+        waiting = await client.create("job")
+        started = time.monotonic()
+        done = await client.until(waiting)
+        seconds = time.monotonic() - started
+        free.set()
+        await client.until(holding)
+        await other.stop()
+        return done, seconds
+
+    done, seconds = run_with(worker("full"), steps)
+    assert done["result"]["content"][0]["text"] == "other"
+    assert ran == ["full", "other"]
+    assert seconds < 1
+
+
+def test_a_task_in_a_file_ends_after_its_client_on_stdio_has_gone(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.db"
+    call = {"name": "slow_compute", "arguments": {"seconds": 0.3}, "task": {}}
+    messages = [
+        {"method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}},
+        {"method": "tools/call", "params": call},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0", "id": n, **each}) for n, each in enumerate(messages)]
+
+    subprocess.run(
+        [sys.executable, str(CONFORMANCE), "mcp", "--tasks", str(path)],
+        input="\n".join(lines).encode(),
+        capture_output=True,
+        timeout=20,
+        check=True,
+    )
+
+    [task] = SQLiteStore(path).page(None, None, 10)
+    assert task.state == "completed"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from answerback import Image, Link, success
-from answerback.errors import Conflict, RateLimited, Unavailable
+from answerback.errors import Conflict, RateLimited, ToolError, Unavailable
 from answerback.tasks import transitions
 from answerback.tasks.sqlite_store import SQLiteStore, UnknownTaskFile
-from answerback.tasks.task_record import OpenQuestion, Task, fingerprint_of, new_id
+from answerback.tasks.task_record import FORMAT, OpenQuestion, Task, fingerprint_of, new_id
 from answerback.tasks.task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore
 
 NOW = 1_000_000.0
@@ -101,6 +101,56 @@ def test_a_task_that_is_not_idempotent_fails_when_its_worker_is_lost(store: Task
     assert lost.state == "failed"
     assert "may have taken effect" in lost.message
     assert store.claim("w2", NOW, 10, 1) == []
+
+
+def test_a_worker_that_lost_its_claim_cannot_refuse_the_task(store: TaskStore) -> None:
+    store.add(_task(idempotent=True), DEFAULT_TASK_LIMITS)
+    first = _claim(store, "w1")
+    store.change(first.id, partial(transitions.given_up, worker="w1", fence=first.fence, now=NOW))
+    second = _claim(store, "w2")
+
+    def refuse(worker: str, fence: int) -> Task | None:
+        error = ToolError("no such tool")
+        change = partial(transitions.refused, worker=worker, fence=fence, error=error, now=NOW)
+        return store.change(first.id, change)
+
+    assert refuse("w1", first.fence) is None
+    assert refuse("w2", second.fence) is not None
+
+
+def test_an_idempotent_task_that_ends_its_workers_fails_after_the_third(store: TaskStore) -> None:
+    store.add(_task(idempotent=True), DEFAULT_TASK_LIMITS)
+    states = []
+    for worker in ("w1", "w2", "w3"):
+        task = _claim(store, worker)
+        lose = partial(transitions.given_up, worker=worker, fence=task.fence, now=NOW)
+        states.append(store.change(task.id, lose).state)  # type: ignore[union-attr]  # it holds
+
+    assert states == ["working", "working", "failed"]
+    assert store.claim("w4", NOW, 10, 1) == []
+
+
+def test_shutdowns_of_workers_do_not_end_an_idempotent_task(store: TaskStore) -> None:
+    store.add(_task(idempotent=True), DEFAULT_TASK_LIMITS)
+    for worker in ("w1", "w2", "w3", "w4"):
+        task = _claim(store, worker)
+        leave = partial(
+            transitions.given_up, worker=worker, fence=task.fence, now=NOW, is_shutdown=True
+        )
+        store.change(task.id, leave)
+
+    assert _claim(store, "w5").attempts == 5
+
+
+def test_a_record_of_a_later_format_does_not_stop_the_other_tasks(tmp_path: Path) -> None:
+    store = SQLiteStore(tmp_path / "tasks.db")
+    later = store.add(_task(format=FORMAT + 1), DEFAULT_TASK_LIMITS)
+    known = store.add(_task(), DEFAULT_TASK_LIMITS)
+
+    assert [task.id for task in store.page(None, None, 10)] == [known.id]
+    assert [task.id for task in store.claim("w1", NOW, 10, 1)] == [known.id]
+    assert store.get(later.id) is None
+    assert store.change(later.id, partial(transitions.cancelled, now=NOW)) is None
 
 
 def test_a_final_state_never_changes(store: TaskStore) -> None:

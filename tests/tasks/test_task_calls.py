@@ -323,7 +323,7 @@ def test_a_task_is_created_once_for_each_idempotency_key(app: App) -> None:
     first, again, other, conflict = run_with(app, steps)
     assert first["taskId"] == again["taskId"] != other["taskId"]
     assert conflict["isError"] is True
-    assert conflict["_meta"]["answerback/error"]["code"] == "CONFLICT"
+    assert conflict["_meta"]["answerback/error"]["code"] == "KEY_REUSED"
     assert ran == [5, 5]
 
 
@@ -422,6 +422,54 @@ def test_a_client_of_2025_11_25_asks_for_a_task_and_waits_for_its_result(app: Ap
     assert result["_meta"]["io.modelcontextprotocol/related-task"] == {"taskId": task["taskId"]}
     assert shown["status"] == "completed"
     assert codes == [-32601, -32601, -32601, -32601, -32602, -32602]
+
+
+@pytest.mark.parametrize(
+    ("ttl", "kept"),
+    [(0, 1000), (-5, 1000), (10**400, 604_800_000), ("x", 3_600_000)],
+    ids=["zero", "negative", "huge", "text"],
+)
+def test_any_ttl_of_a_client_is_brought_within_the_limits(ttl: Any, kept: int) -> None:
+    app = App("jobs")
+    app.add_tool(lambda: 1, name="one", task="required")
+
+    made = run_with(
+        app, lambda client: client.old_request("tools/call", name="one", task={"ttl": ttl})
+    )
+
+    assert made["task"]["ttl"] == kept
+
+
+def test_a_client_that_cannot_be_asked_waits_until_another_one_has_answered(app: App) -> None:
+    @app.tool(task="optional")
+    async def rename(ctx: Context) -> str:
+        return "named " + await ctx.elicit("Which name?", str)
+
+    async def steps(client: TaskClient) -> Any:
+        id = await client.create("rename")
+        [key] = (await client.until(id, "input_required"))["inputRequests"]
+        waiting = asyncio.create_task(client.old_request("tasks/result", taskId=id))
+        await asyncio.sleep(0)
+        answers = {key: {"action": "accept", "content": {"value": "Ada"}}}
+        await client.request("tasks/update", taskId=id, inputResponses=answers)
+        return await waiting
+
+    assert run_with(app, steps)["content"][0]["text"] == "named Ada"
+
+
+def test_a_client_of_an_earlier_version_waits_or_is_refused(app: App) -> None:
+    app.add_tool(lambda: "done", name="job", task="optional")
+    app.add_tool(lambda: "only", name="only", task="required")
+
+    async def steps(client: TaskClient) -> Any:
+        with pytest.raises(RpcFailure) as refused:
+            await client.old_request("tools/call", "2025-06-18", name="only", arguments={})
+        job = {"name": "job", "arguments": {}, "task": {}}
+        return await client.old_request("tools/call", "2025-06-18", **job), refused.value.code
+
+    result, code = run_with(app, steps)
+    assert result["content"][0]["text"] == "done"
+    assert code == -32601
 
 
 def test_with_auth_a_client_of_2025_11_25_lists_its_own_tasks(app: App) -> None:

@@ -257,3 +257,15 @@ def test_schemathesis_finds_a_tool_that_fails() -> None:
         return 1 // divisor
 
     assert "not_a_server_error: POST /functions/broken {'divisor': 0}" in failures(app)
+
+
+def test_schemathesis_finds_no_failure_in_tasks_and_keys() -> None:
+    app = App("jobs")
+
+    def double(x: int) -> dict[str, int]:
+        return {"double": 2 * x}
+
+    app.add_tool(double, name="optional", task="optional")
+    app.add_tool(double, name="keyed", idempotency_key=True)
+
+    assert failures(app, cases=5) == []

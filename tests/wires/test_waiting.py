@@ -124,6 +124,7 @@ def least_longest_wait(server: Server, tool: str, value: str, status: int, enoug
         ("tree", field("kids", items('{"kids":[{"kids":[]},{"kids":[]}]}', "1"))),
         ("model_batch", field("models", items("{}", "1"))),
         ("checked_models", field("models", items('{"a":1}', "1"))),
+        ("models_with_init", field("models", items('{"a":1}', "1"))),
         ("either_models", field("models", wide("{}", "1"))),
         ("model_pair", field("pair", "[1," + items('{"a":1}', "1") + "]")),
         ("closed_model", wide("{}", "1")),

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _USAGE_ERROR = 2
 _CANNOT_WRITE = 74
+_UNAVAILABLE = 69
 # These commands may be started without a stdout, or find another way to report.
 _WITHOUT_OUTPUT = ("serve", "mcp", "cgi")
 # Programs start these commands and wait for them; collecting garbage takes milliseconds of a start.
@@ -125,4 +126,6 @@ def _print_error(exc: AnswerbackError) -> int:
 
         write_stderr("".join(traceback.format_exception(cause)).rstrip())
     write_stderr(f"error: {exc}")
-    return _CANNOT_WRITE if isinstance(exc, CannotWrite) else _USAGE_ERROR
+    if isinstance(exc, CannotWrite):
+        return _CANNOT_WRITE
+    return _UNAVAILABLE if exc.code == "UNAVAILABLE" else _USAGE_ERROR

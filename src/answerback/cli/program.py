@@ -33,6 +33,7 @@ COMMANDS = {
     "key": "make an API key, and the digest that the server stores",
     "token": "print a test token of a server that was started with --dev-auth",
     "audit": "show the recorded replies, and verify that no record was changed",
+    "tasks": "list, show and cancel the tasks in the file of a server",
 }
 
 WITHOUT_TARGET = {
@@ -44,6 +45,7 @@ WITHOUT_TARGET = {
     "key": "--name ci",
     "token": "http://127.0.0.1:8000 --user alice",
     "audit": "stats audit.db",
+    "tasks": "list --tasks tasks.db",
 }
 """The commands whose first argument is no target, each with an example of its arguments."""
 

@@ -117,8 +117,22 @@ def _usage(tool: RemoteTool) -> str:
 
 
 def _type_word(field: Any) -> str:
-    kind = field.get("type") if isinstance(field, dict) else None
-    return str(kind).upper() if isinstance(kind, str) else "VALUE"
+    return (_kind(field) or "VALUE").upper()
+
+
+def _kind(field: Any) -> str | None:
+    """The type of a value, which may also be null; None if there are several or none."""
+    match field:
+        case {"type": str(kind)}:
+            return kind
+        case {"type": list(kinds)}:
+            found = {each for each in kinds if isinstance(each, str)}
+        case {"anyOf": list(branches)} | {"oneOf": list(branches)}:
+            found = {str(each.get("type")) for each in branches if isinstance(each, dict)}
+        case _:
+            return None
+    found.discard("null")
+    return found.pop() if len(found) == 1 and "None" not in found else None
 
 
 def _help(tool: RemoteTool) -> str:
@@ -150,7 +164,7 @@ def _arguments(
 
 
 def _value(text: str, field: Any) -> Any:
-    kind = field.get("type") if isinstance(field, dict) else None
+    kind = _kind(field)
     if kind == "string":
         return text
     if kind == "boolean" and text.lower() in ("yes", "no", "on", "off"):
@@ -181,6 +195,8 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
         write_stderr(error_text(reply.error))
     else:
         members = {**msgspec.json.decode(written.body), "code": reply.error.code}
+        if reply.error.hint:
+            members.setdefault("hint", reply.error.hint)
         write_stderr(printable_json(msgspec.json.encode(members).decode()))
     return reply.error.row.exit
 

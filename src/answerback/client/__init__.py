@@ -9,6 +9,7 @@ from .connecting import connect
 from .faults import ConnectError
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .remote_server import RemoteServer
+from .remote_tasks import StartedTask, start_task
 from .user_handlers import ElicitationRequest
 
 __all__ = [
@@ -20,5 +21,7 @@ __all__ = [
     "RemoteServer",
     "RemoteTemplate",
     "RemoteTool",
+    "StartedTask",
     "connect",
+    "start_task",
 ]

@@ -9,12 +9,19 @@ from typing import Any, Protocol
 import msgspec
 
 from ..dialects.mcp import SERVER_INFO
-from ..mcp.params import PREFIX
+from ..mcp.params import PREFIX, TASKS
 from ..versions import STATEFUL, V2026_07_28, Version
 from .mirrored_headers import encode_value
 
 CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
-NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+NAMED_BY = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "taskId",
+    "tasks/update": "taskId",
+    "tasks/cancel": "taskId",
+}
 """The parameter that the header `Mcp-Name` repeats, by method."""
 
 
@@ -118,7 +125,16 @@ class StatelessEra:
         if token is None and "_meta" not in params:
             return {**params, "_meta": self._encoded}
         more = self._meta if token is None else {**self._meta, "progressToken": token}
+        if "task" in params or "taskId" in params:
+            # Earlier versions ask for a task by a parameter, this one by a capability.
+            params = {name: value for name, value in params.items() if name != "task"}
+            more = {**more, PREFIX + "clientCapabilities": self._with_tasks()}
         return _with_meta(params, more)
+
+    def _with_tasks(self) -> dict[str, Any]:
+        capabilities: dict[str, Any] = self._meta[PREFIX + "clientCapabilities"]
+        extensions = {**(capabilities.get("extensions") or {}), TASKS: {}}
+        return {**capabilities, "extensions": extensions}
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
         found = {"MCP-Protocol-Version": self._version, "Mcp-Method": method}

@@ -23,7 +23,7 @@ from ..peer import Log, Progress
 from ..registry import Change
 from ..stopped_clocks import RUNNING, StoppableClock, stoppable
 from .eras import Era, StatefulEra
-from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer
+from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
 from .frames import Incoming, Outgoing, Transport, decode_frame, malformed_response
 from .user_handlers import OnProgress, UserHandlers
 
@@ -39,6 +39,10 @@ _CHANGES = {
 _MAX_ANSWERING = 100
 """How many requests of the server are answered at a time; further ones are dropped."""
 _NEVER = float("inf")
+
+
+_IDLE_SECONDS = 0.05
+"""Seconds between two looks at the requests of an exchange that ends."""
 
 
 class RequestOptions(msgspec.Struct, frozen=True):
@@ -171,6 +175,7 @@ class Exchange:
         self._has_dropped = False
         self.lost: Exception | None = None
         """The reason why the connection broke."""
+        self.on_session_lost: Callable[[], None] | None = None
 
     async def open(self) -> None:
         await self._transport.open(self.receive, self._connection_lost)
@@ -225,6 +230,8 @@ class Exchange:
         if message is None:
             return _end_by_malformed(self._waiting, frame)
         if message.method is None:
+            if message.error is None and message.result is msgspec.UNSET:
+                return _end_by_malformed(self._waiting, frame)
             return self._receive_response(message)
         if message.id is not None:
             self._receive_request(message)
@@ -251,8 +258,6 @@ class Exchange:
 
     def _receive_response(self, message: Incoming) -> Id | None:
         id, error = message.id, message.error
-        if error is None and message.result is msgspec.UNSET:
-            return None
         waiting = None if id is None else self._waiting.get(id)
         if id is None and error is not None and len(self._waiting) == 1:
             # The server could not read the id; it can only mean the one request.
@@ -356,6 +361,11 @@ class Exchange:
     def _connection_lost(self, error: Exception) -> None:
         if self.lost is None:
             self.lost = error
+        if isinstance(error, SessionLost):
+            # Each request will hear of it by itself.
+            if self.on_session_lost is not None:
+                self.on_session_lost()
+            return
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(error)
@@ -373,6 +383,15 @@ async def _send_and_wait(
         else:
             await transport.send(outgoing)
         return await waiting.answer
+
+
+async def close_when_idle(exchange: Exchange) -> None:
+    """Close the connection after the last request has ended, or when the task is cancelled."""
+    try:
+        while exchange._waiting:
+            await asyncio.sleep(_IDLE_SECONDS)
+    finally:
+        await exchange.close()
 
 
 def _batch(frame: bytes) -> list[bytes]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import AnswerbackError, InvalidInput, NotFound, ToolError
-from ..mcp.jsonrpc import RpcError
+from ..errors import INPUT_REQUIRED, AnswerbackError, InvalidInput, NotFound, ToolError
+from ..mcp.jsonrpc import MISSING_CAPABILITY, RpcError
 from ..reading import read
 from ..reply import Reply, failure
 
@@ -101,10 +101,25 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
     """The reply for a call that got no result."""
     if isinstance(error, NoAnswer):
         return failure(error.message, error.code, error.details, retryable=error.retryable)
+    if error.code == MISSING_CAPABILITY and (options := _missing_options(error.data)):
+        details = {"may_have_run": False, "code": error.code, "data": error.data}
+        hint = (
+            f"connect(…, {', '.join(f'{each}=…' for each in options)}) answers what the server asks"
+        )
+        return failure(error.message, INPUT_REQUIRED, details, retryable=False, hint=hint)
     body = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
     return read({"jsonrpc": "2.0", "error": body})
+
+
+def _missing_options(data: Any) -> list[str]:
+    """The options of `connect` whose handlers the server wants; empty if it wants other things."""
+    options = {"elicitation": "elicit", "sampling": "sample", "roots": "roots"}
+    match data:
+        case {"requiredCapabilities": dict(wanted)} if wanted.keys() <= options.keys():
+            return [options[each] for each in wanted]
+    return []
 
 
 def raised_error(error: NoAnswer | RpcError) -> ToolError:

@@ -93,6 +93,21 @@ def decode_frame(frame: bytes) -> Incoming | None:
     try:
         return _decoder.decode(frame)
     except (ValueError, RecursionError):
+        return _decode_nearly_json(frame)
+
+
+_NEARLY_JSON = re.compile(rb"\\u[dD][89a-fA-F]|NaN|Infinity")
+
+
+def _decode_nearly_json(frame: bytes) -> Incoming | None:
+    """The message in a frame with NaN or half a character in it, as some servers send."""
+    if not _NEARLY_JSON.search(frame):
+        return None
+    from ..reading.sources import load_json
+
+    try:
+        return _decoder.decode(msgspec.json.encode(load_json(frame.decode())))
+    except (ValueError, RecursionError):
         return None
 
 
@@ -112,4 +127,4 @@ def malformed_response(frame: bytes) -> tuple[Id, str] | None:
         return int(found[1]), "it is nested too deeply"
     except ValueError as exc:
         return int(found[1]), str(exc)
-    return None
+    return int(found[1]), "it has neither a result nor an error"

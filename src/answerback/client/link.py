@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from ..registry import Change
 from ..stopped_clocks import stoppable
 from ..versions import LATEST_STATEFUL, VERSIONS
 from .eras import ServerFacts
-from .exchange import NO_OPTIONS, Exchange, RequestOptions
+from .exchange import NO_OPTIONS, Exchange, RequestOptions, close_when_idle
 from .faults import (
     TIMED_OUT,
     ConnectError,
@@ -50,17 +50,20 @@ class ServerLink:
         self.plan = plan
         self.facts = ServerFacts(version=LATEST_STATEFUL)
         self._on_change = on_change
-        self._exchange: Exchange | None = None
+        self.current: Exchange | None = None
+        """The exchange with the server, if the connection is open."""
         self._transport: Transport | None = None
         self._make: Callable[[], Transport] | None = None
         self._opening = asyncio.Lock()
         self._closed = False
+        self._tasks: set[asyncio.Task[Any]] = set()
+        """Work beside the requests, which ends with the connection."""
         self.after_open: Callable[[Exchange], Awaitable[None]] | None = None
 
     async def open(self) -> Exchange:
         """The exchange with the server, opened if there is none; raises ConnectError."""
         async with self._opening:
-            exchange = self._exchange
+            exchange = self.current
             if self._closed:
                 raise ConnectError(f"the connection to {self.plan.label} was closed")
             if exchange is not None and exchange.lost is None:
@@ -82,6 +85,10 @@ class ServerLink:
     async def close(self) -> None:
         self._closed = True
         await self._drop()
+        for task in list(self._tasks):
+            task.cancel()
+        if self._tasks:
+            await asyncio.wait(list(self._tasks))
 
     async def identity(self) -> str:
         return "" if self._transport is None else await self._transport.identity()
@@ -99,20 +106,19 @@ class ServerLink:
     ) -> dict[str, Any]:
         """The result; raises RpcError or NoAnswer.
 
-        If the connection is lost, the request is sent again once, if that is safe.
+        If the connection is lost, the request is sent again once, if it certainly did not run or
+        if that is safe.
         """
         loop = asyncio.get_running_loop()
         until = None if options.timeout is None else loop.time() + options.timeout
         try:
             return await self._request_once(method, params, options)
         except ConnectionLost as lost:
-            if isinstance(lost, SessionLost):
-                self._forget_session()
-            if self._closed or safety.known is False:
+            if self._closed or (lost.may_have_run and safety.known is False):
                 raise
             try:
                 async with asyncio.timeout_at(until):
-                    is_safe = await self._opens() and await safety.ask()
+                    is_safe = await self._opens() and (not lost.may_have_run or await safety.ask())
                 if not is_safe:
                     raise lost
             except (NoAnswer, TimeoutError):
@@ -124,20 +130,24 @@ class ServerLink:
     async def _request_once(
         self, method: str, params: Mapping[str, Any], options: RequestOptions
     ) -> dict[str, Any]:
-        exchange = self._exchange
+        exchange = self.current
         if exchange is None or exchange.lost is not None:
             exchange = await self._open_within(options.timeout)
         began = asyncio.get_running_loop().time()
         found: dict[str, Any] | RpcError
         try:
-            found = decoded(await exchange.request(method, params, options), method)
-            if found.get("resultType") != "input_required":
-                return found
-        except RpcError as error:
-            if error.code != URL_ELICITATION_REQUIRED:
-                raise
-            found = error
-        return await InputRounds(exchange, options, began).result(method, params, found)
+            try:
+                found = decoded(await exchange.request(method, params, options), method)
+                if found.get("resultType") != "input_required":
+                    return found
+            except RpcError as error:
+                if error.code != URL_ELICITATION_REQUIRED:
+                    raise
+                found = error
+            return await InputRounds(exchange, options, began).result(method, params, found)
+        except SessionLost as lost:
+            exchange.lost = lost
+            raise
 
     async def _open_within(self, seconds: float | None) -> Exchange:
         try:
@@ -157,15 +167,20 @@ class ServerLink:
             return False
         return True
 
-    def _forget_session(self) -> None:
-        exchange = self._exchange
-        if exchange is not None and exchange.lost is None:
-            exchange.lost = SessionLost("the session was lost", may_have_run=False)
+    def _spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _drop(self) -> None:
-        exchange, self._exchange = self._exchange, None
+        exchange, self.current = self.current, None
         self._transport = None
-        if exchange is not None:
+        if exchange is None:
+            return
+        if isinstance(exchange.lost, SessionLost) and not self._closed:
+            # Its other requests will hear of the lost session by themselves.
+            self._spawn(close_when_idle(exchange))
+        else:
             await exchange.close()
 
     async def _open_any(self) -> Exchange:
@@ -201,6 +216,8 @@ class ServerLink:
             exchange = await self._start(make)
             facts = await initialize_or_discover(exchange, self._transport, self.plan)
         self.facts = facts
+        # Without a session no change would be heard until the next request.
+        exchange.on_session_lost = lambda: self._spawn(self._opens())
         if self.after_open is not None:
             await self.after_open(exchange)
         return exchange
@@ -209,6 +226,6 @@ class ServerLink:
         await self._drop()
         transport = make()
         exchange = Exchange(transport, self.plan.handlers, self._on_change)
-        self._exchange, self._transport = exchange, transport
+        self.current, self._transport = exchange, transport
         await exchange.open()
         return exchange

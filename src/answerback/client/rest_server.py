@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, urljoin
 
 import msgspec
 
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
     from .transports.http_requests import ClientAuth
 
 _JSON = {"accept": "application/json", "content-type": "application/json"}
+_POLL_SECONDS = 0.1
+"""The seconds between two looks at a task; the server itself makes most of the wait."""
 _NO_PAGE = frozenset({404, 405})
 _ABSENT = "a server of plain REST has tools alone: no resources, prompts or completions"
 
@@ -206,10 +209,35 @@ class RestPages:
                 found = found or answer
                 continue
             self._forms[name] = number
+            if answer.status == 202:
+                answer = await self._finished(answer)
             known = self.known.get(name)
             return read(answer) if known is None else known.reply(answer, strict=self._strict)
         assert found is not None
         return read(found)
+
+    async def _finished(self, made: HttpReply) -> HttpReply:
+        """The reply of the task that a response names; the last response if it does not end.
+
+        The task is cancelled if the caller is, or does not wait any longer.
+        """
+        path = made.header("location") or ""
+        if not path.startswith("/") or path.startswith("//"):
+            return made
+        url = urljoin(self.base, path)
+        answer = made
+        try:
+            while answer.status == 202 and b'"input_required"' not in answer.body:
+                # A server that does not know the preference answers at once.
+                await asyncio.sleep(_POLL_SECONDS)
+                headers = {**_JSON, "Prefer": "wait=20"}
+                answer = await self._send("GET", url + "/result", headers)
+        except asyncio.CancelledError:
+            with suppress(NoAnswer, TimeoutError):
+                async with asyncio.timeout(1):
+                    await self._send("DELETE", url, _JSON)
+            raise
+        return answer
 
     async def _get(self, path: str) -> bytes:
         async with self._http.stream("GET", _JSON, url=self.base + path) as response:
@@ -219,8 +247,12 @@ class RestPages:
             return body
 
     async def _post(self, path: str, body: dict[str, Any]) -> HttpReply:
-        encoded = msgspec.json.encode(body)
-        async with self._http.stream("POST", _JSON, encoded, self.base + path) as response:
+        return await self._send("POST", self.base + path, _JSON, msgspec.json.encode(body))
+
+    async def _send(
+        self, method: str, url: str, headers: dict[str, str], body: bytes | None = None
+    ) -> HttpReply:
+        async with self._http.stream(method, headers, body, url) as response:
             return HttpReply(
                 response.status_code,
                 await response.aread(),

@@ -12,7 +12,7 @@ import msgspec
 from ..errors import ToolError
 from ..mcp.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, RpcError
 from ..registry import Change
-from .exchange import RequestOptions
+from .exchange import Exchange, RequestOptions
 from .faults import NoAnswer, raised_error
 from .link import Safety, ServerLink
 from .listed import RemoteTool, read_entries
@@ -88,8 +88,11 @@ class ServerLists:
         self.known: dict[str, KnownTool] = {}
         self._unlisted: set[str] = set()
         """Tools that were called and are not in the list."""
+        self.as_tasks: set[str] = set()
+        """Tools that the server runs only as tasks."""
         self._cache = ListCache()
         self._on_change = plan.handlers.on_change
+        self.link.after_open = self._opened
 
     async def entries(self, kind: str, type: type[T], options: RequestOptions) -> list[T]:
         """The whole list, from the cache if the server allows it; raises ToolError."""
@@ -142,10 +145,17 @@ class ServerLists:
         return found
 
     async def call(
-        self, name: str, arguments: dict[str, Any], options: RequestOptions
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        options: RequestOptions,
+        *,
+        as_task: bool = False,
     ) -> dict[str, Any]:
         """The result of `tools/call`; raises RpcError or NoAnswer."""
-        params = {"name": name, "arguments": arguments}
+        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        if as_task:
+            params["task"] = {}
         safety = _ToolSafety(self, name, options)
         try:
             return await self.link.request(
@@ -210,6 +220,11 @@ class ServerLists:
                 return found, min(seconds)
             cursors.add(str(cursor))
             params = {"cursor": cursor}
+
+    async def _opened(self, exchange: Exchange) -> None:
+        # The lists may have changed while nobody could tell it.
+        self._cache.clear()
+        await self.subscribed.renew(exchange)
 
     def _changed(self, change: Change) -> None:
         if change.kind != "resource":

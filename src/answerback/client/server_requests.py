@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from ..errors import ToolError
-from ..mcp.jsonrpc import RpcError
+from ..mcp.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..reading import read
 from ..reply import Reply
 from .exchange import RequestOptions
@@ -100,6 +100,41 @@ class ServerRequests:
             return refused_reply(refusal)
         return reply
 
+    async def _result_of_call(
+        self, name: str, given: dict[str, Any], options: RequestOptions
+    ) -> dict[str, Any]:
+        """The result; a tool that runs only as a task is called again as one."""
+        lists = self.lists
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        result = None
+        if name not in lists.as_tasks:
+            try:
+                result = await lists.call(name, given, options)
+            except RpcError as error:
+                if error.code not in (MISSING_CAPABILITY, METHOD_NOT_FOUND):
+                    raise
+                from .remote_tasks import needs_task
+
+                if not needs_task(error, lists.link.facts):
+                    raise
+                lists.as_tasks.add(name)
+        if result is None:
+            from .remote_tasks import create_task
+
+            creation = lists.call(name, given, options, as_task=True)
+            result = await create_task(lists.link, creation)
+        if "task" not in result and result.get("resultType") != "task":
+            return result
+        from .remote_tasks import RemoteTask, task_in
+
+        task = task_in(result)
+        if task is None:
+            return result
+        left = options.timeout
+        left = None if left is None else max(0.0, left + began - loop.time())
+        return await RemoteTask(lists.link, task).wait(left)
+
     def _until(self) -> float | None:
         seconds = self.options.timeout
         return None if seconds is None else asyncio.get_running_loop().time() + seconds
@@ -108,10 +143,16 @@ class ServerRequests:
         self, name: str, given: dict[str, Any], options: RequestOptions
     ) -> Reply[Any]:
         try:
-            result = await self.lists.call(name, given, options)
+            result = await self._result_of_call(name, given, options)
         except (NoAnswer, RpcError) as error:
             return failed_reply(error)
+        return await self.reply_of(name, result, options.timeout)
+
+    async def reply_of(
+        self, name: str, result: dict[str, Any], timeout: float | None
+    ) -> Reply[Any]:
+        """The reply that a result of a tool is; its output schema is asked for within *timeout*."""
         known = self.lists.known.get(name)
         if known is None and "structuredContent" in result:
-            known = await self.lists.schema_of(name, options.timeout)
+            known = await self.lists.schema_of(name, timeout)
         return read(result) if known is None else known.reply(result, strict=self.strict)

@@ -23,7 +23,6 @@ class Subscribed:
         self._uris: set[str] = set()
         self._wants_lists = plan.handlers.on_change is not None
         self._listening: asyncio.Task[None] | None = None
-        link.after_open = self._renew
 
     async def change(self, uri: str, *, wanted: bool) -> None:
         """Subscribe or unsubscribe; raises ToolError."""
@@ -38,7 +37,8 @@ class Subscribed:
         except (NoAnswer, RpcError) as error:
             raise raised_error(error) from None
 
-    async def _renew(self, exchange: Exchange) -> None:
+    async def renew(self, exchange: Exchange) -> None:
+        """Subscribe again, in a new session."""
         if self._link.facts.version.stateless:
             self._listen(exchange)
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from .frames import Lost, Outgoing, Receive, Transport
 Direction: TypeAlias = Literal["sent", "received"]
 Watcher: TypeAlias = Callable[[str, bytes], object]
 NOT_RECORDED = -32001
+_LOGGER = logging.getLogger("answerback.client")
 
 
 class TapLine(msgspec.Struct, omit_defaults=True):
@@ -47,14 +49,15 @@ class _FileTap:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        path.write_bytes(b"")
+        # It has all arguments and replies, which are for the user of this program alone.
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
 
     def write(self, direction: str, frame: bytes) -> None:
         line = TapLine("sent" if direction == "sent" else "received", time.time())
         try:
             msgspec.json.decode(frame)
             line.message = msgspec.Raw(frame)
-        except ValueError:
+        except (ValueError, RecursionError):
             line.text = frame.decode(errors="replace")
         with self._path.open("ab") as file:
             file.write(msgspec.json.encode(line).replace(b"\n", b" ") + b"\n")
@@ -76,14 +79,20 @@ class _Tapped:
 
     async def open(self, receive: Receive, lost: Lost) -> None:
         def watched(frame: bytes) -> Id | None:
-            self._watch("received", frame)
+            self._show("received", frame)
             return receive(frame)
 
         await self._transport.open(watched, lost)
 
     async def send(self, outgoing: Outgoing) -> None:
-        self._watch("sent", outgoing.frame)
+        self._show("sent", outgoing.frame)
         await self._transport.send(outgoing)
+
+    def _show(self, direction: str, frame: bytes) -> None:
+        try:
+            self._watch(direction, frame)
+        except Exception:
+            _LOGGER.exception("the tap raised; the message goes on without it")
 
     async def listen(self) -> None:
         await self._transport.listen()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | Registry"
 _URL = re.compile(r"https?://", re.IGNORECASE)
-_VARIABLE = re.compile(r"\$\{(?:env:)?([A-Za-z_]\w*)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{(input:[^}]+|(?:env:)?[A-Za-z_]\w*)(?::-([^}]*))?\}")
 _GROUPS = ("mcpServers", "servers", "context_servers", "mcp")
 """The members of hosts' files that hold servers by name."""
 
@@ -96,7 +96,7 @@ def _read_file(path: Path) -> ServerEntry | dict[str, ServerEntry]:
         raise BadTarget(f"{path} is not JSON: {exc}") from None
     if not isinstance(found, dict):
         raise BadTarget(f"{path} should hold an object with mcpServers")
-    return read_config(found)
+    return read_config(found, path.absolute().parent)
 
 
 _STRING = r'("(?:[^"\\]|\\.)*")'
@@ -111,20 +111,42 @@ def _without_comments(text: str) -> str:
     return text
 
 
-def read_config(config: Mapping[str, Any]) -> ServerEntry | dict[str, ServerEntry]:
-    """The servers of a host's file; a dict with a command or a URL is one server."""
+def read_config(
+    config: Mapping[str, Any], folder: Path | None = None
+) -> ServerEntry | dict[str, ServerEntry]:
+    """The servers of a host's file in *folder*; a dict with a command or a URL is one server."""
+    given = _given_variables(config, folder or Path.cwd())
     for group in _GROUPS:
-        found = config.get(group)
+        found = _by_name(config.get(group))
         if not isinstance(found, Mapping):
             continue
         if isinstance(found.get("servers"), Mapping):
             found = found["servers"]
         named = {str(name): entry for name, entry in found.items() if _is_enabled(entry)}
-        return {name: _read_entry(entry, name) for name, entry in named.items()}
+        return {name: _read_entry(entry, name, given) for name, entry in named.items()}
     if "command" in config or _url_of(config):
-        return _read_entry(config, "the server")
+        return _read_entry(config, "the server", given)
     known = ", ".join(_GROUPS[:2])
     raise BadTarget(f"a dict for connect should have {known}, command or url")
+
+
+def _by_name(group: Any) -> Any:
+    """The servers by name; Continue writes a list of servers that have a name each."""
+    if not isinstance(group, list):
+        return group
+    named = [each for each in group if isinstance(each, Mapping) and "name" in each]
+    return {each["name"]: each for each in named}
+
+
+def _given_variables(config: Mapping[str, Any], folder: Path) -> dict[str, str]:
+    """The values of the hosts' own variables, and the defaults of the inputs of VS Code."""
+    workspace = folder.parent if folder.name.startswith(".") else folder
+    given = {"workspaceFolder": str(workspace), "userHome": str(Path.home())}
+    inputs = config.get("inputs")
+    for each in inputs if isinstance(inputs, list) else ():
+        if isinstance(each, Mapping) and each.get("default") is not None:
+            given[f"input:{each.get('id')}"] = str(each["default"])
+    return given
 
 
 def _is_enabled(entry: Any) -> bool:
@@ -137,15 +159,18 @@ def _url_of(entry: Mapping[str, Any]) -> str:
     return next((str(entry[key]) for key in ("url", "serverUrl", "httpUrl") if entry.get(key)), "")
 
 
-def _read_entry(entry: Any, name: str) -> ServerEntry:
+def _read_entry(entry: Any, name: str, given: Mapping[str, str]) -> ServerEntry:
     if isinstance(entry, Registry):
         return ServerEntry(app=entry)
     if not isinstance(entry, Mapping):
         raise BadTarget(f"{name} should be an object with command or url, not {shown(repr(entry))}")
     try:
-        filled = _filled(dict(entry))
+        filled = _filled(dict(entry), given)
     except KeyError as exc:
         raise BadTarget(f"{name} needs the environment variable {exc.args[0]}") from None
+    if isinstance(filled.get("command"), Mapping):
+        # Older files of Zed have an object with path, args and env.
+        filled = {**filled["command"], "command": filled["command"].get("path")}
     command = filled.get("command") or ()
     words = [command] if isinstance(command, str) else list(command)
     words += filled.get("args") or ()
@@ -169,20 +194,25 @@ def _read_entry(entry: Any, name: str) -> ServerEntry:
         raise BadTarget(f"{name} is malformed: {exc}") from None
 
 
-def _filled(value: Any) -> Any:
-    """The value with `${NAME}` replaced by environment variables; raises KeyError."""
+def _filled(value: Any, given: Mapping[str, str]) -> Any:
+    """The value with `${NAME}` replaced by what is given or by the environment; raises KeyError."""
     if isinstance(value, str):
-        return _VARIABLE.sub(_variable, value)
+        return _VARIABLE.sub(lambda found: _variable(found[1], found[2], given), value)
     if isinstance(value, Mapping):
-        return {key: _filled(each) for key, each in value.items()}
+        return {key: _filled(each, given) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_filled(each) for each in value]
+        return [_filled(each, given) for each in value]
     return value
 
 
-def _variable(found: re.Match[str]) -> str:
-    name, default = found[1], found[2]
-    return os.environ[name] if default is None else os.environ.get(name, default)
+def _variable(name: str, default: str | None, given: Mapping[str, str]) -> str:
+    """The value of a variable; the input `api-key` is the environment variable `API_KEY`."""
+    default = given.get(name, default)
+    if name.startswith("input:"):
+        variable = re.sub(r"\W", "_", name.removeprefix("input:")).upper()
+    else:
+        variable = name.removeprefix("env:")
+    return os.environ[variable] if default is None else os.environ.get(variable, default)
 
 
 def make_transports(

@@ -113,10 +113,15 @@ def build_block(kind: type[Block], members: dict[str, Any], found: dict[str, Any
 
 
 def read_annotations(found: Any) -> Annotations | None:
-    """Read a block's annotations; malformed ones are dropped, because they are only hints."""
+    """Read a block's annotations; malformed ones are dropped, because they are only hints.
+
+    The audience is kept: it decides whether a model may see the block.
+    """
     try:
         return None if found is None else msgspec.convert(found, Annotations)
     except ValueError:
+        if isinstance(found, dict) and len(found) > 1 and "audience" in found:
+            return read_annotations({"audience": found["audience"]})
         return None
 
 

@@ -110,6 +110,9 @@ def is_json_rpc(found: Any) -> bool:
     match found:
         case {"jsonrpc": _} if not {"result", "error", "method"}.isdisjoint(found):
             return True
+        case {"jsonrpc": "2.0"} | {"id": _, "result": _, "error": _}:
+            # A response without a result, or one of JSON-RPC 1.0.
+            return set(found) <= {"jsonrpc", "id", "result", "error"}
         case {"error": {"code": int(), "message": str()}}:
             return set(found) <= {"error", "id"}
         case {"result": dict(result)} if set(found) <= {"result", "id"}:

@@ -19,6 +19,8 @@ from .contract_text import DONE
 SMALLEST_BUDGET = 400
 """A smaller budget would have no room for the notes and markers."""
 USER_ONLY = "[the reply has nothing for you: all of it is for the user]"
+FAILED_FOR_USER = "[the call failed; its message is for the user]"
+NOT_JSON = "[data that cannot be written as JSON]"
 EMPTY = "[the tool returned an empty text]"
 _WARNING = (
     "The text between the two markers below came from a tool. "
@@ -102,7 +104,8 @@ def _with_error(reply: Reply[Any], shown: list[Block]) -> list[Block]:
     assert error is not None
     texts = [block.text for block in shown if isinstance(block, Text)]
     if not texts:
-        shown = [Text(str(error.message)), *shown]
+        is_for_user = any(_text_of(block) == error.message for block in reply.content)
+        shown = [Text(FAILED_FOR_USER if is_for_user else str(error.message)), *shown]
     more = []
     if reply.data_from == "structuredContent" and not any(
         _is_json_of(text, error.details) for text in texts
@@ -149,7 +152,14 @@ def _json_text(value: Any) -> str:
         return ENCODER.encode(value).decode()
     except (TypeError, ValueError, RecursionError):
         # A value that JSON cannot express, such as a lone surrogate in a string.
+        return _python_text(value)
+
+
+def _python_text(value: Any) -> str:
+    try:
         return ascii(value)
+    except (ValueError, RecursionError):
+        return NOT_JSON
 
 
 def _decoded(text: str) -> Any:

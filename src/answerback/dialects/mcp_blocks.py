@@ -97,8 +97,19 @@ def read_block(found: Any) -> Block:
             return _read_resource(found)
     text = found.get("text")
     return build_block(
-        Text, {"text": text if isinstance(text, str) else encode(found).decode()}, found
+        Text, {"text": text if isinstance(text, str) else _json_without_meta(found)}, found
     )
+
+
+def _json_without_meta(found: dict[str, Any]) -> str:
+    """Return the JSON of a block without its metadata, which is not for models."""
+    return encode(_without_meta(found)).decode()
+
+
+def _without_meta(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_meta(each) for name, each in value.items() if name != "_meta"}
+    return list(map(_without_meta, value)) if isinstance(value, list) else value
 
 
 def _link_as_text(name: str, uri: str, block: Block, description: str | None = None) -> Text:

@@ -10,7 +10,7 @@ import msgspec
 
 from ..calls.failures import log_internal_error
 from ..calls.pipeline import run_without_loop
-from ..registry import Change, Registry
+from ..registry import Registry
 from ..versions import LATEST_STATEFUL, STATELESS, Version
 from .engine import Engine, has_large_arguments, task_feed
 from .jsonrpc import (
@@ -19,7 +19,6 @@ from .jsonrpc import (
     METHOD_NOT_FOUND,
     Frame,
     Notification,
-    Params,
     Request,
     Response,
     RpcError,
@@ -34,12 +33,10 @@ from .jsonrpc import (
     result_frame,
 )
 from .mcp_peer import McpPeer
-from .params import CancelledParams, Id, Meta, ReadResource, SetLevel
-from .server_info import ServerInfo
-from .session import ClientCapabilities, Session, require_meta, unsupported_version
-from .subscriptions import Subscription, change_frame, subscribed_uri
-
-_EMPTY_RESULT = b"{}"
+from .params import CancelledParams, Id, Meta
+from .session import ClientCapabilities, require_meta, unsupported_version
+from .single_session import SingleSession
+from .subscriptions import Subscription
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -68,7 +65,7 @@ class Connection:
         self._send = send
         self._make_peer = make_peer
         self._on_response = on_response
-        self._session = _PipeSession(registry, engine.server_info, send)
+        self._session = SingleSession(registry, engine.server_info, send)
         self._running: dict[Id, McpPeer] = {}
         self._ended: set[McpPeer] = set()
         """The requests that the server cancelled, because it ends."""
@@ -230,58 +227,3 @@ class Connection:
             return self._frame(message, peer)
         except RpcError as error:
             return error_frame(error.id, error)
-
-
-class _PipeSession:
-    """The session of a stateful client; it has no id, because a pipe has one client."""
-
-    def __init__(
-        self, registry: Registry, server_info: ServerInfo, send: Callable[[bytes], None]
-    ) -> None:
-        self.state: Session | None = None
-        self._registry = registry
-        self._server_info = server_info
-        self._send = send
-        self._unsubscribe: Callable[[], None] = lambda: None
-        self.methods: dict[str, Callable[[Params], bytes]] = {
-            "initialize": self._initialize,
-            "ping": lambda _: _EMPTY_RESULT,
-            "logging/setLevel": self._set_level,
-            "resources/subscribe": lambda raw: self._subscribe(raw, wanted=True),
-            "resources/unsubscribe": lambda raw: self._subscribe(raw, wanted=False),
-        }
-
-    def answer(self, request: Request) -> bytes:
-        """The result of a request about the session itself; raises RpcError."""
-        try:
-            return self.methods[request.method](request.params)
-        except RpcError as error:
-            error.id = request.id
-            raise
-
-    def _initialize(self, raw: Params) -> bytes:
-        self.state, result = self._server_info.initialize(raw)
-        self._unsubscribe()
-        self._unsubscribe = self._registry.changes.subscribe(self._on_change)
-        return result
-
-    def _on_change(self, change: Change) -> None:
-        session = self.state
-        if session is None:
-            return
-        if change.kind != "resource" or change.uri in session.subscriptions:
-            self._send(change_frame(change))
-
-    def _set_level(self, raw: Params) -> bytes:
-        level = read_params(raw, SetLevel).level
-        if self.state is not None:
-            self.state.level = level
-        return _EMPTY_RESULT
-
-    def _subscribe(self, raw: Params, *, wanted: bool) -> bytes:
-        uris = set() if self.state is None else self.state.subscriptions
-        if wanted:
-            uris.add(subscribed_uri(self._registry, raw, uris))
-        else:
-            uris.discard(read_params(raw, ReadResource).uri)
-        return _EMPTY_RESULT

@@ -15,6 +15,7 @@ from ..calls.call import Call, Outcome
 from ..calls.handlers import Handlers
 from ..dialects import mcp as dialect
 from ..errors import ToolError
+from ..peer import Question
 from ..reply import Error
 from ..shape import RESULT
 from ..tasks.task_record import Task, owner_of
@@ -41,6 +42,7 @@ POLL_MS = 500
 """The milliseconds that a client should wait between two looks at a task."""
 _PAGE_SIZE = 100
 _WAIT_SECONDS = 3600.0
+_MAX_TTL = 1e15
 
 
 class TaskMethods:
@@ -79,8 +81,14 @@ class TaskMethods:
         """The handler of a call: one that creates a task, or the usual one; raises RpcError."""
         tool = self._registry.tools.get(call.name)
         support = "forbidden" if tool is None else tool.settings.task
-        if self._is_wanted(support, call.name, asked, peer):
+        has_tasks = self._registry.has_tasks
+        if has_tasks and self._is_wanted(support, call.name, asked, peer):
             return lambda call: self._create(call, asked, peer)
+        key = _key(asked)
+        if key is not None and tool is not None and tool.settings.idempotency_key:
+            from ..tasks.keyed_calls import run_once
+
+            return lambda call: run_once(self.service, call, key, self._handlers.tools)
         return self._handlers.tools
 
     def _is_wanted(self, support: str, name: str, asked: ToolCall, peer: McpPeer) -> bool:
@@ -91,7 +99,10 @@ class TaskMethods:
                 raise missing_tasks(f"Tool {name} runs only as a task")
             return support != "forbidden" and peer.client.tasks
         if not version.tasks:
-            return False  # Earlier versions have no tasks: the client waits.
+            if support == "required":
+                message = f"Tool {name} runs only as a task, which MCP {version.name} does not have"
+                raise RpcError(METHOD_NOT_FOUND, message)
+            return False  # The client waits.
         if support == "required" and asked.task is None:
             raise RpcError(METHOD_NOT_FOUND, f"Tool {name} runs only as a task; send params.task")
         if support == "forbidden" and asked.task is not None:
@@ -99,10 +110,8 @@ class TaskMethods:
         return asked.task is not None
 
     async def _create(self, call: Call, asked: ToolCall, peer: McpPeer) -> Outcome | bytes:
-        meta = asked.meta
-        key = None if isinstance(meta, msgspec.UnsetType) else meta.idempotency_key
         ttl = None if peer.version.stateless else _seconds(asked.task)
-        made = await self.service.create(call, ttl=ttl, key=key)
+        made = await self.service.create(call, ttl=ttl, key=_key(asked))
         if not isinstance(made, Task):
             return made
         if peer.version.stateless:
@@ -173,6 +182,8 @@ class TaskMethods:
     async def _ask(self, task: Task, key: str, peer: McpPeer) -> None:
         """Ask the client a question of a task, and give the task the answer."""
         question = task.questions[key]
+        if not peer.client.can_answer(Question(question.method, question.params)):
+            return  # Another client may answer it.
         related = {RELATED_TASK: {"taskId": task.id}}
         params = {**question.params, "_meta": {**question.params.get("_meta", {}), **related}}
         answer = msgspec.json.decode(await peer.send_request(question.method, params))
@@ -227,6 +238,11 @@ def _owner(peer: McpPeer) -> str:
     return owner_of(peer.describe_request("mcp").user)
 
 
+def _key(asked: ToolCall) -> str | None:
+    meta = asked.meta
+    return None if isinstance(meta, msgspec.UnsetType) else meta.idempotency_key
+
+
 def _unknown(id: str) -> RpcError:
     # The id may be a secret of somebody else, so it is not repeated.
     return RpcError(INVALID_PARAMS, "Unknown task: it never existed, has expired, or is not yours")
@@ -267,4 +283,5 @@ def _seconds(sent: Any) -> float | None:
     """The `ttl` that a client of 2025-11-25 sent, in seconds."""
     ttl = sent.get("ttl") if isinstance(sent, dict) else None
     is_number = isinstance(ttl, int | float) and not isinstance(ttl, bool)
-    return ttl / 1000 if is_number and ttl is not None else None
+    # An integer may be too large for a float.
+    return min(ttl, _MAX_TTL) / 1000 if is_number and ttl is not None else None

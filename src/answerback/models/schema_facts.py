@@ -125,13 +125,18 @@ def type_of_value(value: Any) -> str:
     return "object" if isinstance(value, Mapping) else "array"
 
 
-def allows_null(schema: Any, root: Schema, seen: frozenset[str] = frozenset()) -> bool:
+def allows_null(schema: Any, root: Schema, seen: set[str] | None = None) -> bool:
+    """Return whether null fits; *seen* has the references that do not allow it."""
+    seen = set() if seen is None else seen
     if schema is True or schema == {}:
         return True
     if not isinstance(schema, Mapping):
         return False
     if isinstance(pointer := schema.get("$ref"), str):
-        return pointer not in seen and allows_null(_found(root, pointer), root, seen | {pointer})
+        if pointer in seen:
+            return False
+        seen.add(pointer)
+        return allows_null(_found(root, pointer), root, seen)
     if branches := schema.get("anyOf") or schema.get("oneOf"):
         return any(allows_null(each, root, seen) for each in branches)
     if schema.get("nullable") is True:

@@ -37,6 +37,8 @@ _UNKNOWN_TOOL = re.compile(
 )
 # As seed 004 writes errors: `CODE: message (details)`.
 _CODED = re.compile(r"([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*): (.*)", re.DOTALL)
+# As the TypeScript SDK writes its errors into the text of a result.
+_NUMBERED = re.compile(r"MCP error (-\d{1,9}): (.+)", re.DOTALL)
 _MESSAGES = (
     *("message", "msg", "errorMessage", "error_message", "error_description", "detail"),
     *("reason", "description", "title"),
@@ -47,6 +49,7 @@ _ERRORS = ("error", "errors", "errorMessages", "detail")
 """The members that hold an error, or a list of errors."""
 _MAX_ITEMS = 20
 _MAX_ITEM = 200
+_MAX_SEARCHED = 1000
 _NOT_DETAILS = frozenset(
     {*_MESSAGES, *_CODE_NAMES, *_STATUS_NAMES, "error", "success", "ok", "isError", "content"}
     | {"timestamp", "_meta", "meta", "details", "retryable", "hint", "kind"}
@@ -60,7 +63,7 @@ def json_rpc_error(found: Any) -> Error:
     number, message = found.get("code"), found.get("message")
     text = message if isinstance(message, str) and message else UNKNOWN_TEXT
     code = _RPC_CODES.get(number, UNKNOWN_ERROR) if isinstance(number, int) else UNKNOWN_ERROR
-    if code == INVALID_ARGUMENTS and _UNKNOWN_TOOL.search(text):
+    if code == INVALID_ARGUMENTS and _UNKNOWN_TOOL.search(text[:_MAX_SEARCHED]):
         code = TOOL_NOT_FOUND
     details = {name: each for name, each in found.items() if name != "message"}
     return Error(code, text, details, kind=_KINDS.get(code))
@@ -126,6 +129,8 @@ def object_error(found: Any) -> Error:
 
 def error_in_text(text: str) -> Error | None:
     """Return the error in a text such as `CODE: message (details)`; None without a code."""
+    if (numbered := _NUMBERED.fullmatch(text)) is not None:
+        return json_rpc_error({"code": int(numbered[1]), "message": numbered[2]})
     found = _CODED.fullmatch(text)
     if found is None or ("_" not in found[1] and found[1] not in CODES):
         return None

@@ -18,6 +18,7 @@ from .sources import NotJson, load_json
 
 Read = Callable[[Any], tuple[Reply[Any], tuple[Any, ...]]]
 EVENT_STREAM = "text/event-stream"
+_MAX_LOCATION = 200
 
 
 def read_response(response: HttpReply, read_json: Read) -> tuple[Reply[Any], tuple[Any, ...]]:
@@ -28,6 +29,8 @@ def read_response(response: HttpReply, read_json: Read) -> tuple[Reply[Any], tup
         return problem.read(response), ()
     if essence == EVENT_STREAM and response.status < 400:
         return read_json(_last_response(response.body))
+    if 300 <= response.status < 400:
+        raise MalformedReply(_redirected(response))
     found = _json_of(response, essence)
     if found is not msgspec.UNSET and response.header(rest.FORM) is None:
         is_reply = is_json_rpc(found) or received_dialect(found) in ("mcp", "envelope", "problem")
@@ -76,18 +79,32 @@ def _json_of(response: HttpReply, essence: str) -> Any:
         raise NotJson(f"the body of the response is not JSON: {exc}") from None
 
 
+def _redirected(response: HttpReply) -> str:
+    location = response.header("Location")
+    where = "" if location is None else f"; it redirects to {location[:_MAX_LOCATION]!r}"
+    return f"the server answered {response.status} and no reply{where}"
+
+
 def _last_response(body: bytes) -> Any:
-    """Return the JSON-RPC response in a stream of events; notifications come before it."""
+    found = response_in_events(body.decode("utf-8", "replace"))
+    if found is None:
+        raise MalformedReply("the stream of events ended without a response")
+    return found
+
+
+def response_in_events(stream: str) -> Any:
+    """Return the JSON-RPC response in a stream of events; notifications come before it.
+
+    None if there is none.
+    """
     found: Any = None
-    for data in _events(body.decode("utf-8", "replace")):
+    for data in _events(stream):
         try:
             message = load_json(data)
         except NotJson:
             continue
         if isinstance(message, dict) and not {"result", "error"}.isdisjoint(message):
             found = message
-    if found is None:
-        raise MalformedReply("the stream of events ended without a response")
     return found
 
 

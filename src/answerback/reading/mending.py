@@ -41,7 +41,7 @@ def mended(
         _drop_malformed_time(whole)
         whole.update(_readable_error(found))
         failed = found.get("success") is False or bool(found.get("error"))
-    has_data = not {"structuredContent", "data"}.isdisjoint(found)
+    has_data = not {"structuredContent", "data"}.isdisjoint(found) or found.get("content") == []
     if not whole["content"] and not has_data and not failed:
         raise MalformedReply("the reply has no content that can be read")
     return whole, findings

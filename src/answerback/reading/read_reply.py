@@ -20,7 +20,7 @@ from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
 from ..reply import Error, Received, Reply
 from ..shape import RESULT
 from .foreign_errors import error_in_text, json_rpc_error, object_error, pending_error
-from .http_response import read_response
+from .http_response import read_response, response_in_events
 from .mending import mended
 from .other_results import inner_result, other_result
 from .sources import NotJson, TooLarge, load_json, source_of
@@ -32,6 +32,7 @@ TOO_LARGE = "TOO_LARGE"
 MAX_BYTES = 64 * 1024 * 1024
 """The largest reply that is read, unless the caller allows more."""
 _MAX_FINDINGS = 20
+_EVENT_STARTS = ("event:", "data:", "id:", "retry:", ":")
 _PLAIN_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", "resultType"})
 
 
@@ -224,7 +225,10 @@ def _read_source(source: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]
 def _read_json(found: Any, hints: Hints) -> tuple[Reply[Any], tuple[Any, ...]]:
     """Read decoded JSON, or text that is not JSON; returns the findings that had to be mended."""
     if isinstance(found, str):
-        return _from_text(Reply(content=(Text(found),)), hints), ()
+        response = response_in_events(found) if found.startswith(_EVENT_STARTS) else None
+        if response is None:
+            return _from_text(Reply(content=(Text(found),)), hints), ()
+        found = response
     if isinstance(found, list) and found and all(map(is_json_rpc, found)):
         if len(found) > 1:
             raise MalformedReply(f"there are {len(found)} JSON-RPC messages; read one of them")

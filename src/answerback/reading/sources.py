@@ -15,7 +15,7 @@ from ..dialects.http_reply import HttpReply
 from ..dialects.mcp_blocks import write_block
 from ..errors import MalformedReply, ToolError
 from ..reply import Error
-from ..types.json_text import MAX_DEPTH, is_too_deep
+from ..types.json_text import MAX_DEPTH, is_too_deep, with_whole_characters
 
 _SNAKE = {
     "structured_content": "structuredContent",
@@ -91,7 +91,7 @@ def decode_text(text: str | bytes | bytearray | memoryview, max_bytes: int) -> A
 
 
 def load_json(text: str) -> Any:
-    """Decode JSON, also with NaN in it, as many servers send; raises NotJson."""
+    """Decode JSON, also with NaN or half a character in it; raises NotJson."""
     from ..rules.validation import decode_json
 
     try:
@@ -101,6 +101,8 @@ def load_json(text: str) -> Any:
     except NotJson:
         raise
     except (ValueError, RecursionError) as exc:
+        if (whole := with_whole_characters(text)) != text:
+            return load_json(whole)
         raise NotJson(f"not JSON: {exc}") from None
 
 

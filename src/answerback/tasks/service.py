@@ -10,15 +10,18 @@ from functools import partial
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+import msgspec
+
 from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED, Handlers
 from ..context import Context
 from ..errors import ToolError, Unavailable
+from ..peer import NeedsInput
 from ..reply import Error, Reply
 from .task_peer import AnswerKeeper
 from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
-from .task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore
+from .task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore, checked_key
 from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
 
@@ -55,12 +58,18 @@ class TaskService:
             self._watch = TaskWatch(self._store, self.runner, lambda: waits() > 0, self.wake)
 
     async def create(
-        self, call: Call, *, ttl: float | None = None, key: str | None = None
+        self,
+        call: Call,
+        *,
+        ttl: float | None = None,
+        key: str | None = None,
+        asks_later: bool = False,
     ) -> Task | Outcome:
         """Make a task of a call and start it; return the refusal or the question if it may not run.
 
         *ttl* are the seconds that the client wants the task to be kept. With an idempotency *key*
-        that is known, the task that has it is returned, and nothing runs.
+        that is known, the task that has it is returned, and nothing runs. With *asks_later* the
+        task itself asks the questions of `Ask` parameters.
         """
         self.runner.use_loop()
         keeper = AnswerKeeper(call.peer)
@@ -70,10 +79,11 @@ class TaskService:
             outcome = await self._admit(call)
         finally:
             call.peer = peer
-        if outcome is not ADMITTED:
+        is_admitted = outcome is ADMITTED or (asks_later and isinstance(outcome, NeedsInput))
+        if not is_admitted:
             return await self._record_refusal(call, outcome)
         try:
-            task = self._new_task(call, keeper.kept, ttl, key)
+            task = self._new_task(call, keeper.kept, ttl, checked_key(key))
             return await _to_the_end(self._start(task))
         except ToolError as exc:
             return await self._record_refusal(call, Reply(error=Error.of(exc)))
@@ -89,10 +99,16 @@ class TaskService:
         return await self.runner.off_loop(self._store.page, owner, after, count)
 
     async def answer(self, id: str, owner: str, answers: Mapping[str, Any]) -> Task | None:
-        """Give a task answers to its questions; None if there is no such task."""
+        """Give a task answers to its questions; None if there is no such task.
+
+        Raises ToolError for answers that are too large.
+        """
         task = await self.get(id, owner)
         if task is None:
             return None
+        size, largest = len(msgspec.json.encode(answers)), self.limits.answer_bytes
+        if size > largest:
+            raise ToolError(f"The answers have {size} bytes, more than {largest}", code="TOO_LARGE")
         change = partial(answered, answers=answers, now=time())
         changed = await self.runner.off_loop(self._store.change, id, change)
         if changed is None:

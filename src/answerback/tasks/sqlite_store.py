@@ -17,13 +17,14 @@ from .task_store import (
     Claim,
     TaskLimits,
     checked_repeat,
+    too_many_bytes,
     too_many_of_owner,
     too_many_waiting,
 )
 from .transitions import claimed
 
 if TYPE_CHECKING:
-    from sqlite3 import Connection
+    from sqlite3 import Connection, Cursor
 
 T = TypeVar("T")
 
@@ -94,7 +95,12 @@ class SQLiteStore:
 
     def get(self, id: str) -> Task | None:
         rows = self._read("SELECT record FROM tasks WHERE id = ?", id)
-        return _decode(rows[0][0]) if rows else None
+        task = _decode(rows[0][0]) if rows else None
+        if rows and task is None:
+            import logging
+
+            logging.getLogger("answerback").error("the record of the task %r cannot be read", id)
+        return task
 
     def change(self, id: str, change: Change) -> Task | None:
         return self._write(lambda connection: _change(connection, id, change))
@@ -107,9 +113,10 @@ class SQLiteStore:
             return claimed(task, worker=worker, now=now, lease=lease)
 
         def claim_oldest(connection: Connection) -> list[Task]:
-            query = f"SELECT id {_WAITING} ORDER BY number LIMIT ?"
-            ids = [row[0] for row in connection.execute(query, (count,))]
-            taken = [_change(connection, id, take) for id in ids]
+            # All are read only as far as there are records that cannot be read.
+            rows = connection.execute(f"SELECT record {_WAITING} ORDER BY number")
+            oldest = _first(rows, count)
+            taken = [_change(connection, task.id, take) for task in oldest]
             return [task for task in taken if task is not None]
 
         return self._write(claim_oldest)
@@ -132,8 +139,8 @@ class SQLiteStore:
         if after is not None:
             query += " AND number > (SELECT number FROM tasks WHERE id = ?)"
             values.append(after)
-        rows = self._read(f"{query} ORDER BY number LIMIT ?", *values, count)
-        return [_decode(row[0]) for row in rows]
+        with self._lock, _failures_explained(self.path):
+            return _first(self._opened().execute(f"{query} ORDER BY number", values), count)
 
     def remove_expired(self, now: float) -> int:
         over = "FROM tasks WHERE expires IS NOT NULL AND expires <= ? AND worker = ''"
@@ -208,8 +215,13 @@ def _add(connection: Connection, task: Task, limits: TaskLimits) -> Task:
     if task.idempotency_key is not None:
         query = "SELECT record FROM tasks WHERE owner = ? AND key = ?"
         found = connection.execute(query, (task.owner, task.idempotency_key)).fetchone()
+        known = None if found is None else _decode(found[0])
+        if known is not None:
+            return checked_repeat(known, task)
         if found is not None:
-            return checked_repeat(_decode(found[0]), task)
+            raise Unavailable("The call that has this idempotency key cannot be read")
+    if _used_bytes(connection) + len(task.arguments) > limits.total_bytes:
+        raise too_many_bytes(limits)
     if task.is_waiting and count(_WAITING) >= limits.queue:
         raise too_many_waiting(limits)
     if task.owner and count(_UNFINISHED, task.owner) >= limits.per_owner:
@@ -222,9 +234,17 @@ def _add(connection: Connection, task: Task, limits: TaskLimits) -> Task:
     return task
 
 
+def _used_bytes(connection: Connection) -> int:
+    """The size of the file, without the pages that are free again."""
+    names = ("page_count", "freelist_count", "page_size")
+    pages, free, size = (connection.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+    return int((pages - free) * size)
+
+
 def _change(connection: Connection, id: str, change: Change) -> Task | None:
     found = connection.execute("SELECT record FROM tasks WHERE id = ?", (id,)).fetchone()
-    changed = None if found is None else change(_decode(found[0]))
+    before = None if found is None else _decode(found[0])
+    changed = None if before is None else change(before)
     if changed is not None:
         connection.execute(
             "UPDATE tasks SET state = ?, worker = ?, lease = ?, fence = ?, expires = ?, record = ?"
@@ -234,14 +254,26 @@ def _change(connection: Connection, id: str, change: Change) -> Task | None:
     return changed
 
 
-def _decode(record: bytes) -> Task:
+def _decode(record: bytes) -> Task | None:
+    """The task; None for a record that is damaged, or that a later version wrote."""
     try:
         task = _records.decode(record)
-    except msgspec.MsgspecError as exc:
-        raise UnknownTaskFile(f"a record of a task cannot be read: {exc}") from exc
-    if task.format > FORMAT:
-        raise UnknownTaskFile("a later version of Answerback wrote this task")
-    return task
+    except msgspec.MsgspecError:
+        return None
+    return task if task.format <= FORMAT else None
+
+
+def _first(rows: Cursor, count: int) -> list[Task]:
+    """The first *count* tasks that can be read."""
+    found: list[Task] = []
+    for row in rows:
+        if len(found) == count:
+            break
+        task = _decode(row[0])
+        if task is not None:
+            found.append(task)
+    rows.close()
+    return found
 
 
 def _columns(task: Task) -> tuple[Any, ...]:

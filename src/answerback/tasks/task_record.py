@@ -19,6 +19,9 @@ State: TypeAlias = Literal["working", "input_required", "completed", "failed", "
 """MCP's names. A call whose reply is an error is "completed"; "failed" is for a task that could
 not be carried out, and for errors that MCP sends as JSON-RPC errors."""
 
+KEYS = "keys:"
+"""The start of the owner of plain calls with an idempotency key; no user is such an owner."""
+
 FINAL: frozenset[State] = frozenset({"completed", "failed", "cancelled"})
 """A task in one of these states never changes again, until it is removed."""
 
@@ -99,11 +102,18 @@ class Task(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Grows with each claim. A write of a worker with another number is discarded."""
     attempts: int = 0
     """How often the function was started."""
+    losses: int = 0
+    """How many of its workers died."""
     format: int = FORMAT
 
     @property
     def is_final(self) -> bool:
         return self.state in FINAL
+
+    @property
+    def is_plain_call(self) -> bool:
+        """Whether this is a plain call with an idempotency key, and not a task."""
+        return self.owner.startswith(KEYS)
 
     @property
     def is_waiting(self) -> bool:

@@ -144,7 +144,8 @@ class TaskRunner:
         if running:
             await asyncio.wait(running, timeout=seconds)
         for run in tuple(self.runs.values()):
-            give_up = partial(given_up, worker=self.worker, fence=run.task.fence, now=time())
+            claim = {"worker": self.worker, "fence": run.task.fence}
+            give_up: Change = partial(given_up, **claim, now=time(), is_shutdown=True)
             with suppress(Unavailable):
                 await self.off_loop(self._store.change, run.task.id, give_up)
             run.cancel()
@@ -156,7 +157,7 @@ class TaskRunner:
             return function(*args)
         return await loop.run_in_executor(self._threads, function, *args)
 
-    def soon(self, function: Callable[..., None], *args: Any) -> None:
+    def soon(self, function: Callable[..., object], *args: Any) -> None:
         """Call a function that uses the store, in a thread if it may block."""
         if self._store.blocks:
             self._threads.submit(function, *args)
@@ -216,10 +217,11 @@ class TaskRunner:
             outcome = await self._handlers.tools(call)
         except Exception:  # noqa: BLE001 -- a bug of ours ends one task, not the runner
             log_internal_error(f"the task of {task.tool!r}")
-            return partial(refused, error=ToolError("Internal error"), now=time())
+            return partial(refused, **claim, error=ToolError("Internal error"), now=time())
         if call.tool is None:
             message = f"The tool {task.tool!r} is no longer served"
-            return partial(refused, error=ToolError(message, code="TOOL_NOT_FOUND"), now=time())
+            error = ToolError(message, code="TOOL_NOT_FOUND")
+            return partial(refused, **claim, error=error, now=time())
         questions = _questions(outcome, task)
         if questions:
             return partial(asked, **claim, questions=questions, now=time())

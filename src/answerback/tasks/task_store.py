@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterable
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
 
-from ..errors import Conflict, RateLimited, Unavailable
+from ..errors import Conflict, InvalidInput, RateLimited, Unavailable
 from .task_record import Task
 from .transitions import claimed
 
 Change: TypeAlias = Callable[[Task], "Task | None"]
 """A function of `transitions` with its arguments; None leaves the record as it is."""
+
+
+_MAX_SECONDS = 366 * 24 * 3600
+_RECORD_BYTES = 1024
+"""About the memory of a record without its arguments and its result."""
 
 
 class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,10 +32,30 @@ class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
     """How many unfinished tasks a user has; further ones are refused with RATE_LIMITED."""
     result_bytes: int = 4 * 1024 * 1024
     """The largest result; a larger one becomes the error TOO_LARGE."""
+    answer_bytes: int = 1024 * 1024
+    """The largest answers that a client may send at a time; larger ones are refused."""
+    total_bytes: int = 256 * 1024 * 1024
+    """The size of all records together; above it new tasks are refused with UNAVAILABLE."""
     retention: float = 3600.0
     """The seconds from the creation of a task to the removal of its record."""
     max_retention: float = 7 * 24 * 3600.0
     """The most seconds that a client may ask for."""
+
+    def __post_init__(self) -> None:
+        for name in ("slots", "queue", "per_owner", "result_bytes", "answer_bytes", "total_bytes"):
+            value: Any = getattr(self, name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name}={value!r} should be a whole number of at least 1")
+        for name in ("retention", "max_retention"):
+            value = getattr(self, name)
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not 0 < value <= _MAX_SECONDS:
+                raise ValueError(f"{name}={value!r} should be a number of seconds, up to a year")
+        if self.max_retention < self.retention:
+            raise ValueError(
+                f"max_retention={self.max_retention!r} should be at least {self.retention!r},"
+                " which is the retention"
+            )
 
 
 class Claim(NamedTuple):
@@ -42,6 +67,8 @@ class Claim(NamedTuple):
     lease: float
 
 
+MAX_KEY = 255
+"""The most characters of an idempotency key."""
 DEFAULT_TASK_LIMITS = TaskLimits()
 
 
@@ -62,7 +89,7 @@ class TaskStore(Protocol):
     def add(self, task: Task, limits: TaskLimits) -> Task:
         """Keep a new task. With an idempotency key that is known, return the task that has it.
 
-        Raises Conflict if that task is another call, and Unavailable or RateLimited above a limit.
+        Raises KeyReused if that task is another call, and Unavailable or RateLimited above a limit.
         """
 
     def get(self, id: str) -> Task | None: ...
@@ -94,9 +121,33 @@ class TaskStore(Protocol):
     def close(self) -> None: ...
 
 
+class KeyReused(Conflict):
+    """The idempotency key belongs to a call with another tool or other arguments."""
+
+    code = "KEY_REUSED"
+
+
+def checked_key(key: str | None) -> str | None:
+    """The idempotency key that a client chose; raises InvalidInput for one that is not a name."""
+    if key is None or (0 < len(key) <= MAX_KEY and all("!" <= char <= "~" for char in key)):
+        return key
+    raise InvalidInput(
+        f"The idempotency key should be 1 to {MAX_KEY} characters of ASCII, without spaces",
+        hint="use a new random UUID for each call, and the same one to repeat it",
+    )
+
+
 def too_many_waiting(limits: TaskLimits) -> Unavailable:
     return Unavailable(
         f"Too many tasks wait, more than {limits.queue}", retryable=True, retry_after=5
+    )
+
+
+def too_many_bytes(limits: TaskLimits) -> Unavailable:
+    return Unavailable(
+        f"The tasks that are kept take too much room, more than {limits.total_bytes} bytes",
+        retryable=True,
+        retry_after=5,
     )
 
 
@@ -109,9 +160,9 @@ def too_many_of_owner(limits: TaskLimits) -> RateLimited:
 
 
 def checked_repeat(found: Task, task: Task) -> Task:
-    """The task that has the idempotency key of *task*; raises Conflict if it is another call."""
+    """The task that has the idempotency key of *task*; raises KeyReused if it is another call."""
     if found.fingerprint != task.fingerprint:
-        raise Conflict(
+        raise KeyReused(
             "This idempotency key was used for another call",
             hint="use a new key for each call; send the same arguments to repeat one",
         )
@@ -133,6 +184,7 @@ class MemoryStore:
         """How many unfinished tasks each owner has."""
         self._keys: dict[tuple[str, str], str] = {}
         self._next_expiry = float("inf")
+        self._bytes = 0
 
     def add(self, task: Task, limits: TaskLimits) -> Task:
         with self._lock:
@@ -140,6 +192,8 @@ class MemoryStore:
                 known = self._keys.get((task.owner, task.idempotency_key))
                 if known is not None:
                     return checked_repeat(self._tasks[known], task)
+            if self._bytes + _size(task) > limits.total_bytes:
+                raise too_many_bytes(limits)
             if task.is_waiting and len(self._waiting) >= limits.queue:
                 raise too_many_waiting(limits)
             if task.owner and self._unfinished.get(task.owner, 0) >= limits.per_owner:
@@ -211,6 +265,8 @@ class MemoryStore:
         return after
 
     def _put(self, task: Task) -> None:
+        before = self._tasks.get(task.id)
+        self._bytes += _size(task) - (0 if before is None else _size(before))
         self._tasks[task.id] = task
         if task.is_waiting:
             self._waiting[task.id] = None
@@ -221,6 +277,7 @@ class MemoryStore:
 
     def _remove(self, task: Task) -> None:
         del self._tasks[task.id]
+        self._bytes -= _size(task)
         self._waiting.pop(task.id, None)
         if task.idempotency_key is not None:
             self._keys.pop((task.owner, task.idempotency_key), None)
@@ -233,6 +290,10 @@ class MemoryStore:
             self._unfinished[owner] = left
         else:
             self._unfinished.pop(owner, None)
+
+
+def _size(task: Task) -> int:
+    return _RECORD_BYTES + len(task.arguments) + len(task.result or b"")
 
 
 def _is_over(task: Task, now: float) -> bool:

@@ -1,8 +1,8 @@
 """TaskWatch: a thread that looks after the tasks in a store that other processes change too.
 
 It keeps the claims of this worker, finds those of dead workers, removes expired records, writes
-progress, and notices the changes of other processes. While nothing changes it looks once a second,
-which takes less than a thousandth of a core.
+progress, and notices the changes of other processes. While nothing changes it looks every two
+seconds, which takes less than a thousandth of a core.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .transitions import given_up
 
 _GAP = 0.01
 """The least seconds between two looks, because the writes of this worker wake it too."""
-_REPORTS, _RECONCILE = 0.2, 1.0
+_REPORTS, _RECONCILE = 0.2, 2.0
 """The seconds between two writes of progress, and between two looks for dead workers."""
 _AFTER_FAILURE = 1.0
 

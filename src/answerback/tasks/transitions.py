@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from ..errors import ToolError
+from ..errors import Conflict, ToolError
 from ..reply import Error, Reply
 from ..shape import Shape
 from .stored_reply import dump_reply
@@ -19,6 +19,8 @@ from .task_record import FINAL, OpenQuestion, State, Task
 
 _replace = msgspec.structs.replace
 _MAX_MESSAGE = 1000
+MAX_LOSSES = 3
+"""After so many workers that died an idempotent task is not started again."""
 GRACE = 300.0
 """The seconds that a client has at least to read the result of a task."""
 
@@ -105,31 +107,39 @@ def cancelled(task: Task, *, now: float) -> Task | None:
     """The client no longer wants the result; a function that runs may go on, and is not heard."""
     if task.state in FINAL:
         return None
-    error = ToolError("The task was cancelled", code="CANCELLED")
+    error = Conflict("The task was cancelled", code="CANCELLED")
     return _ended(task, "cancelled", error.message, now, dump_reply(Reply(error=Error.of(error))))
 
 
-def refused(task: Task, *, error: ToolError, now: float) -> Task | None:
+def refused(task: Task, *, worker: str, fence: int, error: ToolError, now: float) -> Task | None:
     """The task cannot be carried out."""
-    if task.state in FINAL:
-        return None
-    reply: Reply[Any] = Reply(error=Error.of(error))
-    return _ended(task, "failed", error.message, now, dump_reply(reply))
+    return _failed(task, error, now) if _holds(task, worker, fence) else None
 
 
-def given_up(task: Task, *, worker: str, fence: int, now: float) -> Task | None:
-    """The worker of a task died: an idempotent task waits for another one, any other task fails."""
+def given_up(
+    task: Task, *, worker: str, fence: int, now: float, is_shutdown: bool = False
+) -> Task | None:
+    """The worker of a task died: an idempotent task waits for another one, any other task fails.
+
+    So does an idempotent task after several workers, which it may have ended itself.
+    """
     if not _holds(task, worker, fence):
         return None
-    if task.idempotent:
-        return _replace(task, worker="", lease=0.0)
+    losses = task.losses + (not is_shutdown)
+    if task.idempotent and losses < MAX_LOSSES:
+        return _replace(task, worker="", lease=0.0, losses=losses)
     error = ToolError(
         "The worker of this task ended before the task did; it may have taken effect",
         code="WORKER_LOST",
         retryable=False,
         hint="look at what the call changes before you call again",
     )
-    return refused(task, error=error, now=now)
+    return _failed(task, error, now)
+
+
+def _failed(task: Task, error: ToolError, now: float) -> Task:
+    reply: Reply[Any] = Reply(error=Error.of(error))
+    return _ended(task, "failed", error.message, now, dump_reply(reply))
 
 
 def _holds(task: Task, worker: str, fence: int) -> bool:

@@ -76,6 +76,8 @@ class ToolOptions(CommonOptions, total=False):
     """How a caller authenticates, for hosts; it is listed, and checks nothing by itself."""
     task: Literal["forbidden", "optional", "required"]
     """Whether a call may outlive its request, as a task; "forbidden" by default."""
+    idempotency_key: bool
+    """A plain call with the same key gets the reply of the first one, and does not run again."""
     widget: str
     """The name of the widget that shows the reply."""
     invoking: str
@@ -113,6 +115,7 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     open_world: bool | None = None
     security_schemes: Sequence[SecurityScheme] = ()
     task: Literal["forbidden", "optional", "required"] = "forbidden"
+    idempotency_key: bool = False
     widget: str | None = None
 
     @property
@@ -259,6 +262,7 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
         "'forbidden', 'optional' or 'required'",
         lambda value: value in ("forbidden", "optional", "required"),
     ),
+    "idempotency_key": ("True or False", lambda value: isinstance(value, bool)),
     "widget": ("the name of a widget, such as 'accounts'", _is_text),
     "invoking": ("a text of 1 to 64 characters", _is_status),
     "invoked": ("a text of 1 to 64 characters", _is_status),

@@ -25,6 +25,11 @@ _TO_SQUARE = bytes.maketrans(b"{}", b"[]")
 _NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
 _FEW_QUOTES = 1_000
 _RUN = rb"\[+|\]+"
+# An escaped backslash, a whole surrogate pair, or half of one.
+_SURROGATES = (
+    r"\\\\|\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}"
+    r"|(\\u[dD][89a-fA-F][\da-fA-F]{2})"
+)
 
 
 def is_too_deep(raw: bytes) -> bool:
@@ -42,6 +47,14 @@ def is_too_deep(raw: bytes) -> bool:
     while len(fewer := brackets.replace(b"[]", b"")) * 16 < len(brackets) * 15:
         brackets, levels = fewer, levels + 1
     return levels > MAX_DEPTH or _is_deeper(brackets, MAX_DEPTH - levels)
+
+
+def with_whole_characters(text: str) -> str:
+    """Return JSON in which U+FFFD stands for each half of a surrogate pair.
+
+    JavaScript writes such halves where a text was cut inside an emoji.
+    """
+    return re.sub(_SURROGATES, lambda found: r"\ufffd" if found[1] else found[0], text)
 
 
 def occurs_more_often(raw: bytes, marks: tuple[bytes, ...], limit: int) -> bool:

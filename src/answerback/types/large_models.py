@@ -4,13 +4,16 @@ pydantic keeps the interpreter to itself until a whole value is validated, and r
 whole before that. Here it is given decoded JSON, by a schema that calls a Python function for each
 item of a list or dict: whenever Python code runs, another thread may go on. Results and errors are
 those of pydantic for strict JSON.
+
+To pydantic, what a `before` or `wrap` function returned is no JSON, and strict validation refuses a
+string for a date there. The schemas made here accept JSON values below such a function as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from math import isfinite
 from typing import Any
@@ -34,13 +37,37 @@ _value: ContextVar[Any] = ContextVar("_value")
 _made: ContextVar[list[Any]] = ContextVar("_made")
 
 
+def complete_adapter(annotation: Any) -> TypeAdapter[Any]:
+    """Return pydantic's adapter of the type, with the schema of models that defer it."""
+    made = TypeAdapter(annotation)
+    # Versions of pydantic before 2.10 have neither of the two.
+    if not getattr(made, "pydantic_complete", True):
+        made.rebuild(raise_errors=False)
+    return made
+
+
 @cache
 def large_validator(annotation: Any) -> SchemaValidator:
     """Return the validator for `build_large`.
 
     Raises TypeError or SchemaError for types of which there is none.
     """
-    return _DecodedSchema(TypeAdapter(annotation).core_schema).validator()
+    return _DecodedSchema(complete_adapter(annotation).core_schema).validator()
+
+
+def json_validator(
+    core_schema: Any, *, fail_fast: bool = False, any_float: bool = False
+) -> SchemaValidator | None:
+    """Return a validator of strict JSON, or None if the type has no function that needs it.
+
+    Raises SchemaError if this version of pydantic lacks one of the options.
+    """
+    if not _has_function(core_schema):
+        return None
+    changes: list[Callable[[Any], Any]] = [_accepting_json]
+    changes += [_fail_fast] if fail_fast else []
+    changes += [_any_float] if any_float else []
+    return _DecodedSchema(core_schema).json_validator(changes)
 
 
 def build_large(validator: SchemaValidator, value: Any) -> Any:
@@ -113,6 +140,16 @@ class _DecodedSchema:
         # By default pydantic would use the validators of the classes.
         return SchemaValidator(_with_definitions(schema, definitions), _use_prebuilt=False)
 
+    def json_validator(self, changes: list[Callable[[Any], Any]]) -> SchemaValidator:
+        """Return the validator of strict JSON, with each change applied to each part."""
+        schema, definitions = self._prepared(self._schema), []
+        for each in self._definitions:
+            definitions.append(self._prepared(each) | {"ref": each["ref"]})
+        schema = _with_definitions(schema, definitions)
+        for change in changes:
+            schema = _mapped(schema, change)
+        return SchemaValidator(schema, _use_prebuilt=False)
+
     def _prepared(self, part: Any, config: Any = None) -> Any:
         """Return a copy of the schema in which nothing depends on what is around a part."""
         if isinstance(part, list | tuple):
@@ -154,12 +191,43 @@ class _DecodedSchema:
             return chain_schema([_IN_JSON, schema | _IS_STRICT])
         if kind == "definition-ref":
             return schema | {"schema_ref": schema["schema_ref"] + _DECODED}
-        if kind in _KEEPING or schema.get("custom_init"):
+        if schema.get("custom_init"):
+            return no_info_before_validator_function(_copy, self._with_init(schema))
+        if kind in _KEEPING:
             return no_info_before_validator_function(_copy, _mapped(schema, _returned))
         if kind in _INSIDE and _can_be_decoded(schema):
             return self._container(schema)
-        encode = _scalar_to_json if kind in _SCALARS else _to_json
-        return no_info_before_validator_function(encode, json_schema(_mapped(schema, _returned)))
+        if kind in _SCALARS:
+            inner = json_schema(schema | _IS_STRICT)
+            return no_info_before_validator_function(_scalar_to_json, inner)
+        return no_info_before_validator_function(_to_json, json_schema(_mapped(schema, _returned)))
+
+    def _with_init(self, schema: Any) -> Any:
+        """Return the schema of a model with its own `__init__`, which calls pydantic itself.
+
+        For the instance pydantic uses the validator that it finds there, else that of the class.
+        """
+        cls = schema["cls"]
+        if schema.get("root_model") or cls.__new__ is not object.__new__:
+            return _mapped(schema, _returned)
+        definitions = [
+            _mapped(self._prepared(each), _with_bounds) | {"ref": each["ref"]}
+            for each in self._definitions
+        ]
+        inner = _with_definitions(_mapped(schema, _with_bounds), definitions)
+        validator = SchemaValidator(inner, _use_prebuilt=False)
+
+        def make(value: Any, validate: Callable[[Any], Any]) -> Any:
+            if type(value) is not dict:
+                return validate(value)
+            made = cls.__new__(cls)
+            made.__dict__[_VALIDATOR] = validator
+            made.__init__(**value)
+            # An `__init__` that does not call pydantic leaves it there.
+            made.__dict__.pop(_VALIDATOR, None)
+            return made
+
+        return no_info_wrap_validator_function(make, _mapped(schema, _returned))
 
     def _container(self, schema: Any) -> Any:
         kind = schema["type"]
@@ -177,8 +245,7 @@ class _DecodedSchema:
         if kind in ("set", "frozenset"):
             return changed | _IS_LAX
         if kind == "tuple":
-            changed = no_info_before_validator_function(_to_tuple, changed)
-            return chain_schema([_IN_JSON, changed])
+            return _from_list(changed)
         return _with_few_undeclared(changed)
 
     def _all_decoded(self, part: Any) -> Any:
@@ -204,7 +271,59 @@ def _is_schema(part: dict[str, Any]) -> bool:
 
 def _returned(part: Any) -> Any:
     """Return the part of a schema for values that a function of the author returned."""
-    return _with_few_undeclared(_with_pauses(part | _IS_STRICT))
+    return _with_few_undeclared(_accepting_json(_with_pauses(part)))
+
+
+def _with_bounds(part: Any) -> Any:
+    """Return the part of a schema as it is, but one that lets other threads run."""
+    return _with_few_undeclared(_with_pauses(part))
+
+
+def _accepting_json(part: Any) -> Any:
+    """Return the part of a strict schema that accepts decoded JSON as it accepts JSON."""
+    kind = part["type"]
+    if kind in _REFUSING_TEXT:
+        validate = partial(_validate_returned, SchemaValidator(part))
+        return no_info_wrap_validator_function(validate, json_schema(part | _IS_STRICT))
+    if kind in _REFUSING_LISTS:
+        return part | _IS_LAX
+    if kind == "str":
+        return chain_schema([_IN_JSON, part | _IS_STRICT])
+    if kind == "tuple":
+        return _from_list(part | _IS_STRICT)
+    if kind == "dict" and "keys_schema" in part:
+        part = part | {"keys_schema": _mapped(part["keys_schema"], _lax_number)}
+    return part | _IS_STRICT
+
+
+def _from_list(tuple_schema: Any) -> Any:
+    return chain_schema([_IN_JSON, no_info_before_validator_function(_to_tuple, tuple_schema)])
+
+
+def _validate_returned(
+    validator: SchemaValidator, value: Any, validate_json: Callable[[Any], Any]
+) -> Any:
+    """Validate JSON as JSON, and an object of the author as pydantic does without us."""
+    if value is None or type(value) in _JSON_TYPES:
+        return validate_json(_scalar_to_json(value))
+    return validator.validate_python(value)
+
+
+def _lax_number(part: Any) -> Any:
+    # In JSON each key is a string.
+    return part | _IS_LAX if part["type"] in ("bool", "float", "int") else part
+
+
+def _has_function(part: Any) -> bool:
+    """Return whether a core schema has a function whose result is validated."""
+    found: list[Any] = []
+
+    def look(each: Any) -> Any:
+        found.extend([each] if each["type"] in ("function-before", "function-wrap") else [])
+        return each
+
+    _mapped(part, look)
+    return bool(found)
 
 
 def _with_pauses(schema: Any) -> Any:
@@ -266,18 +385,22 @@ def _can_be_decoded(schema: Any) -> bool:
 
 def with_fail_fast(schema: Any) -> Any:
     """Return a core schema whose containers stop at their first error."""
-    return _mapped(schema, lambda part: part | _FAIL_FAST if part["type"] in _CONTAINERS else part)
+    return _mapped(schema, _fail_fast)
+
+
+def _fail_fast(part: Any) -> Any:
+    return part | _FAIL_FAST if part["type"] in _CONTAINERS else part
 
 
 def with_any_float(schema: Any) -> Any:
     """Return a core schema whose floats accept NaN and infinity, whatever their limits."""
+    return _mapped(schema, _any_float)
 
-    def accept(part: Any) -> Any:
-        if part["type"] != "float":
-            return part
-        return no_info_wrap_validator_function(_accept_not_finite, part)
 
-    return _mapped(schema, accept)
+def _any_float(part: Any) -> Any:
+    if part["type"] != "float":
+        return part
+    return no_info_wrap_validator_function(_accept_not_finite, part)
 
 
 def _mapped(schema: Any, change: Callable[[Any], Any]) -> Any:
@@ -306,6 +429,7 @@ _CONTAINERS = frozenset({"list", "tuple", "set", "frozenset", "dict"})
 _FAIL_FAST = {"fail_fast": True}
 _WITH_EXTRAS = frozenset({"dataclass-args", "model-fields", "typed-dict"})
 _IS_STRICT, _IS_LAX = {"strict": True}, {"strict": False}
+_VALIDATOR = "__pydantic_validator__"
 # The end of the name of a definition for decoded JSON.
 _DECODED = ":decoded"
 # In JSON a string or an array is no exact match, because it may be a date or a set. An exact one
@@ -315,7 +439,12 @@ _IN_JSON: Any = any_schema()
 _NATIVE = frozenset({"none", "bool", "int", "float", "literal"})
 # These accept other strings or numbers in JSON, and refuse each array and object.
 _SCALARS = frozenset({"bytes", "complex", "date", "datetime", "decimal", "enum", "multi-host-url"})
-_SCALARS |= {"time", "timedelta", "url", "uuid"}
+_SCALARS |= {"fraction", "time", "timedelta", "url", "uuid"}
+# These refuse a string or an array that is no JSON, unless they are lax.
+_REFUSING_TEXT = frozenset({"bytes", "date", "datetime", "decimal", "fraction", "time"})
+_REFUSING_TEXT |= {"timedelta"}
+_REFUSING_LISTS = frozenset({"deque", "frozenset", "set"})
+_JSON_TYPES = frozenset({bool, int, float, str, list, dict})
 # These may keep or change the value itself.
 _KEEPING = frozenset({"any", "function-before", "function-plain", "function-wrap"})
 # Where the other schemas have those of the values inside.

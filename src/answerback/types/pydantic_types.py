@@ -20,7 +20,14 @@ from .annotated import read_metadata
 from .decoded_json import is_heavy
 from .describe import describe
 from .json_text import ENCODER, encode_with_nan
-from .large_models import build_large, large_validator, with_any_float, with_fail_fast
+from .large_models import (
+    build_large,
+    complete_adapter,
+    json_validator,
+    large_validator,
+    with_any_float,
+    with_fail_fast,
+)
 from .nodes import Model, Scalar, ValueLimits
 from .problems import Coercion, InvalidOutput, dict_item, item, member
 from .pydantic_lenient import replace_at, with_texts_read
@@ -30,7 +37,7 @@ from .validator_text import quotes_secret, refusal
 
 @cache
 def _cached_adapter(annotation: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(annotation)
+    return complete_adapter(annotation)
 
 
 def adapter(node: Model) -> TypeAdapter[Any]:
@@ -39,7 +46,7 @@ def adapter(node: Model) -> TypeAdapter[Any]:
         return _cached_adapter(node.annotation)
     except TypeError:
         # The metadata is not hashable, so it cannot be cached.
-        return TypeAdapter(node.annotation)
+        return complete_adapter(node.annotation)
 
 
 # pydantic collects every error of a value. In JSON longer than this, validation of a list or
@@ -70,6 +77,25 @@ def _nan_validator(node: Model) -> SchemaValidator:
     except (TypeError, SchemaError):
         # The metadata is not hashable, or this version of pydantic lacks one of the options.
         return SchemaValidator(with_any_float(adapter(node).core_schema))
+
+
+@cache
+def _cached_json_validator(annotation: Any, is_long: bool, nan: bool) -> SchemaValidator | None:
+    schema = _cached_adapter(annotation).core_schema
+    return json_validator(schema, fail_fast=is_long, any_float=nan)
+
+
+def _json_validator(node: Model, *, is_long: bool) -> SchemaValidator | None:
+    """Return the validator of strict JSON, or None if pydantic's own does the same."""
+    try:
+        return _cached_json_validator(node.annotation, is_long, node.nan_is_null)
+    except (TypeError, SchemaError):
+        # The metadata is not hashable, or this version of pydantic lacks one of the options.
+        pass
+    try:
+        return json_validator(adapter(node).core_schema, any_float=node.nan_is_null)
+    except (TypeError, SchemaError):
+        return None
 
 
 def _fail_fast_validator(node: Model) -> SchemaValidator | TypeAdapter[Any]:
@@ -107,10 +133,13 @@ def _large_validator(node: Model) -> SchemaValidator | None:
 
 def _validate(node: Model, encoded: bytes, *, strict: bool | None) -> Any:
     # From JSON, because strict validation then accepts a string for a date, but not for an int.
+    is_long = len(encoded) > _LONG_JSON
+    if strict and (made := _json_validator(node, is_long=is_long)):
+        return made.validate_json(encoded)
     validator: SchemaValidator | TypeAdapter[Any] = adapter(node)
     if node.nan_is_null:
         validator = _nan_validator(node)
-    elif len(encoded) > _LONG_JSON:
+    elif is_long:
         validator = _fail_fast_validator(node)
     return validator.validate_json(encoded, strict=strict)
 

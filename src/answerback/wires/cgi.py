@@ -61,6 +61,10 @@ class CgiRequest:
         self.has_auth = False
         self._environ = environ
 
+    @property
+    def headers(self) -> Mapping[bytes, bytes]:
+        return dict(_headers(self._environ))
+
     def describe_request(self, wire: str) -> RequestInfo:
         """The data of the request for `ctx.request`."""
         from .http.http_request_info import CgiRequestInfo
@@ -229,13 +233,16 @@ def _authenticate(
 def _credentials(request: CgiRequest, environ: Environ) -> Credentials:
     from ..authentication import Credentials
 
-    headers = [
+    query = os.fsencode(environ.get("QUERY_STRING", ""))
+    return Credentials(request.method, request.path, query, _headers(environ))
+
+
+def _headers(environ: Environ) -> list[tuple[bytes, bytes]]:
+    return [
         (name.removeprefix("HTTP_").replace("_", "-").lower().encode(), os.fsencode(value))
         for name, value in environ.items()
         if name.startswith("HTTP_")
     ]
-    query = os.fsencode(environ.get("QUERY_STRING", ""))
-    return Credentials(request.method, request.path, query, headers)
 
 
 def _log(exc: BaseException) -> None:

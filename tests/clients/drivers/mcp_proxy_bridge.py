@@ -4,6 +4,7 @@ import asyncio
 import socket
 import subprocess
 import sys
+from typing import Any
 
 from driving import COMMAND, URL, WIRE
 from mcp import StdioServerParameters
@@ -17,7 +18,7 @@ def call_over_stdio() -> None:
     asyncio.run(call_all(stdio_client(StdioServerParameters(command=sys.executable, args=args))))
 
 
-def call_over_http() -> None:
+def call_over_http(connect: Any = streamablehttp_client, path: str = "/mcp") -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -26,13 +27,14 @@ def call_over_http() -> None:
     try:
         assert proxy.stderr is not None
         any("Uvicorn running" in line for line in proxy.stderr)
-        asyncio.run(call_all(streamablehttp_client(f"http://127.0.0.1:{port}/mcp")))
+        asyncio.run(call_all(connect(f"http://127.0.0.1:{port}{path}")))
     finally:
         proxy.terminate()
         proxy.wait()
 
 
-if WIRE == "stdio":
-    call_over_http()
-else:
-    call_over_stdio()
+if __name__ == "__main__":
+    if WIRE == "stdio":
+        call_over_http()
+    else:
+        call_over_stdio()

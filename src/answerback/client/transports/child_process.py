@@ -63,27 +63,18 @@ class ChildProcess:
         self._child = child
 
     async def send(self, outgoing: Outgoing) -> None:
-        self._write(outgoing)
-        if self._child is not None:
-            await self._child.writable.wait()
+        child = self._child
+        if child is None:
+            raise ConnectionLost("the server process is not running", may_have_run=False)
+        if not child.write(outgoing.frame):
+            await child.loss_told()
+            raise ConnectionLost(child.last_words(), may_have_run=False)
+        await child.writable.wait()
 
     def send_now(self, outgoing: Outgoing) -> bool:
-        """Send a message without waiting; False if the pipe is full. Raises NoAnswer."""
+        """Send a message without waiting; False if nothing was sent, and `send` is needed."""
         child = self._child
-        if child is None or child.is_lost:
-            self._write(outgoing)
-        elif not child.is_writable:
-            return False
-        else:
-            child.write(outgoing.frame)
-        return True
-
-    def _write(self, outgoing: Outgoing) -> None:
-        child = self._child
-        if child is None or child.is_lost:
-            text = "the server process is not running" if child is None else child.last_words()
-            raise ConnectionLost(text, may_have_run=False)
-        child.write(outgoing.frame)
+        return child is not None and child.is_writable and child.write(outgoing.frame)
 
     async def listen(self) -> None:
         """All messages come over the one pipe."""
@@ -127,8 +118,20 @@ class _Child(asyncio.SubprocessProtocol):
         stdout = cast("asyncio.ReadTransport", self._process.get_pipe_transport(1))
         stdout.set_protocol(_Stdout(stdout.get_protocol(), self._take_stdout))
 
-    def write(self, frame: bytes) -> None:
-        self._stdin.write(frame + b"\n")
+    def write(self, frame: bytes) -> bool:
+        """Write a line; False if no byte of it can reach the child."""
+        stdin = self._stdin
+        if self.is_lost or stdin.is_closing():
+            return False
+        stdin.write(frame + b"\n")
+        # A pipe that nobody reads is closed by the write, and the line is dropped.
+        return not stdin.is_closing()
+
+    async def loss_told(self) -> None:
+        """Wait until the loss of the child has been reported."""
+        self.pipe_connection_lost(0, None)
+        if self._report is not None:
+            await asyncio.wait({self._report})
 
     def pause_writing(self) -> None:
         self.is_writable = False
@@ -146,7 +149,10 @@ class _Child(asyncio.SubprocessProtocol):
 
     def _take_stdout(self, data: bytes) -> None:
         if self.is_lost:
-            self._ignore(len(data))
+            self._ignored += len(data)
+            if self._ignored > _MAX_IGNORED:
+                # The server goes on sending after the end of the connection.
+                cast("asyncio.ReadTransport", self._process.get_pipe_transport(1)).pause_reading()
             return
         if not self._buffer and data.find(b"\n") == len(data) - 1:
             # Nearly always one whole line arrives.
@@ -165,12 +171,6 @@ class _Child(asyncio.SubprocessProtocol):
             self._buffer.clear()
             self._searched = 0
             self._lose("the server sent a message that is too large")
-
-    def _ignore(self, count: int) -> None:
-        """Stop reading a server that goes on sending after the end of the connection."""
-        self._ignored += count
-        if self._ignored > _MAX_IGNORED:
-            cast("asyncio.ReadTransport", self._process.get_pipe_transport(1)).pause_reading()
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -14,7 +13,6 @@ from ...mcp.engine import Engine
 from ...mcp.jsonrpc import (
     METHOD_NOT_FOUND,
     Notification,
-    Params,
     Request,
     Response,
     RpcError,
@@ -28,11 +26,12 @@ from ...mcp.jsonrpc import (
     result_frame,
 )
 from ...mcp.mcp_peer import McpPeer
-from ...mcp.params import CancelledParams, Id, ReadResource, SetLevel
+from ...mcp.params import CancelledParams, Id
 from ...mcp.server_info import ServerInfo
-from ...mcp.session import ClientCapabilities, Session, require_meta, unsupported_version
-from ...mcp.subscriptions import Subscription, change_frame, subscribed_uri
-from ...registry import Change, Registry
+from ...mcp.session import ClientCapabilities, require_meta, unsupported_version
+from ...mcp.single_session import SingleSession
+from ...mcp.subscriptions import Subscription
+from ...registry import Registry
 from ...signing import Signer, signer_from_environment
 from ...versions import LATEST_STATEFUL, STATELESS
 from ..frames import Lost, Outgoing, Receive
@@ -66,7 +65,7 @@ class InMemory:
         self._questions: dict[Id, asyncio.Future[msgspec.Raw]] = {}
         self._stack = AsyncExitStack()
         self._signer: Signer | None = None
-        self._session = _MemorySession(self, app)
+        self._session = SingleSession(app, ServerInfo(app), self.deliver)
 
     async def open(self, receive: Receive, lost: Lost) -> None:
         self._receive = receive
@@ -138,9 +137,7 @@ class InMemory:
         meta = meta_of(request)
         stateless = is_stateless(meta)
         if request.method in self._session.methods and not stateless:
-            self.deliver(
-                result_frame(request.id, self._session.methods[request.method](request.params))
-            )
+            self.deliver(result_frame(request.id, self._session.answer(request)))
             return
         peer = self._stateless_peer(request, meta) if stateless else self._stateful_peer(request)
         peer.transport = self
@@ -204,53 +201,6 @@ class InMemory:
             peer, task = found
             peer.cancel()
             task.cancel()
-
-
-class _MemorySession:
-    """The session of a stateful client in memory."""
-
-    def __init__(self, transport: InMemory, app: Registry) -> None:
-        self.state: Session | None = None
-        self._transport = transport
-        self._app = app
-        self._unsubscribe: Callable[[], None] = lambda: None
-        self.methods: dict[str, Callable[[Params], bytes]] = {
-            "initialize": self._initialize,
-            "ping": lambda _: _EMPTY,
-            "logging/setLevel": self._set_level,
-            "resources/subscribe": lambda raw: self._subscribe(raw, wanted=True),
-            "resources/unsubscribe": lambda raw: self._subscribe(raw, wanted=False),
-        }
-
-    def close(self) -> None:
-        self._unsubscribe()
-
-    def _initialize(self, raw: Params) -> bytes:
-        self.state, result = ServerInfo(self._app).initialize(raw)
-        self._unsubscribe()
-        self._unsubscribe = self._app.changes.subscribe(self._on_change)
-        return result
-
-    def _on_change(self, change: Change) -> None:
-        session = self.state
-        if session is None:
-            return
-        if change.kind != "resource" or change.uri in session.subscriptions:
-            self._transport.deliver(change_frame(change))
-
-    def _set_level(self, raw: Params) -> bytes:
-        level = read_params(raw, SetLevel).level
-        if self.state is not None:
-            self.state.level = level
-        return _EMPTY
-
-    def _subscribe(self, raw: Params, *, wanted: bool) -> bytes:
-        uris = set() if self.state is None else self.state.subscriptions
-        if wanted:
-            uris.add(subscribed_uri(self._app, raw, uris))
-        else:
-            uris.discard(read_params(raw, ReadResource).uri)
-        return _EMPTY
 
 
 def _handlers(app: Registry) -> Handlers:

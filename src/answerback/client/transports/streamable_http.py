@@ -54,6 +54,7 @@ class StreamableHttp:
 
     async def open(self, receive: Receive, lost: Lost) -> None:
         self._receive = receive
+        self._lost = lost
         self._http.open()
 
     async def send(self, outgoing: Outgoing) -> None:
@@ -204,13 +205,17 @@ class StreamableHttp:
     async def _listen(self) -> None:
         """Receive what belongs to no request; ends if the server has no such stream."""
         state = _StreamState()
-        while state.attempts <= _RESUMES:
+        while state.attempts <= _RESUMES or self._opened.is_set():
             state.attempts += 1
             try:
                 await self._get(state, None)
                 state.attempts = 0
-            except HttpRefused:
+            except HttpRefused as exc:
+                if exc.status == 404 and self._opened.is_set():
+                    text = "the server no longer knows the session"
+                    self._lost(SessionLost(text, may_have_run=False))
                 return
             except NoAnswer:
                 pass
-            await asyncio.sleep(state.retry)
+            more = max(0, min(state.attempts, 10) - _RESUMES)
+            await asyncio.sleep(state.retry * 2**more)

@@ -64,7 +64,9 @@ class AsgiApp:
         self._proxies = _trusted_proxies(options)
         self._signer, self.key_is_temporary = signer_from_environment()
         route = registry.contract.route
-        self._routes = Routes(registry, handlers.tools, wire="rest", prefixes=(route,))
+        self._routes = Routes(
+            registry, handlers.tools, wire="rest", prefixes=(route,), handlers=handlers
+        )
         self._auth = _authenticated(registry, self._routes)
         self.under_other_server = True
         """Whether another server than ours runs this application; ours sets it to False."""
@@ -82,6 +84,9 @@ class AsgiApp:
                     "X-Error-Code",
                     "X-Error-Hint",
                     "X-Error-Url",
+                    "Location",
+                    "Preference-Applied",
+                    "Retry-After",
                     "Mcp-Session-Id",
                     "WWW-Authenticate",
                 ],

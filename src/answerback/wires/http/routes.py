@@ -5,12 +5,13 @@ The paths are a tool's, the list of functions, the OpenAPI document and health.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ...calls.call import Call, Handler, reply_or_refusal
+from ...calls.call import Call, Handler, Outcome, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
@@ -20,6 +21,11 @@ from ...reply import Reply
 from ...shape import RESULT, Shape
 from .pages import PAGES
 from .refusals import no_route, refuse_media, refuse_method
+
+if TYPE_CHECKING:
+    from ...calls.handlers import Handlers
+    from ...request_info import RequestInfo
+    from .task_routes import TaskRoutes
 
 # A longer Accept header is cut off before it is parsed.
 _MAX_ACCEPT = 2048
@@ -48,15 +54,28 @@ class RestRequest(Protocol):
 
     @property
     def is_disconnected(self) -> Callable[[], bool] | None: ...
+    @property
+    def headers(self) -> Mapping[bytes, bytes]:
+        """The headers by their names in lower case."""
+
+    def describe_request(self, wire: str) -> RequestInfo: ...
 
 
 class Routes:
     """Answers requests for one registry. *prefixes* are the paths before a tool's name."""
 
     def __init__(
-        self, registry: Registry, handle: Handler, *, wire: str, prefixes: tuple[str, ...]
+        self,
+        registry: Registry,
+        handle: Handler,
+        *,
+        wire: str,
+        prefixes: tuple[str, ...],
+        handlers: Handlers | None = None,
     ) -> None:
+        """*handlers* are for tasks; without them there are none, as in CGI."""
         self._registry = registry
+        self._handlers = handlers
         self._handle = handle
         self._wire = wire
         self._prefixes = prefixes
@@ -68,6 +87,8 @@ class Routes:
                 name = request.path[len(prefix) :]
                 # Only the prefix "/" shares its paths with the server's own.
                 if name and (prefix != "/" or name.partition("/")[0] not in RESERVED_ROUTES):
+                    if "/tasks/" in name and self._registry.has_tasks and self._tasks is not None:
+                        return await self._tasks.answer(name, request, body)
                     return await self._call(name, request, body)
         return self._page(request)
 
@@ -82,12 +103,41 @@ class Routes:
         call = Call(name, body or b"{}", wire=self._wire, caller=request.caller)
         call.is_disconnected = request.is_disconnected
         call.request = request
-        outcome = await self._handle(call)
+        registry = self._registry
+        if registry.has_tasks or registry.has_keys:
+            outcome = await self._call_as_task(call, request)
+            if isinstance(outcome, HttpReply):
+                return outcome
+        else:
+            outcome = await self._handle(call)
         reply = outcome if isinstance(outcome, Reply) else reply_or_refusal(outcome)
         written = self._write(reply, request, call.shape)
         if reply.error is not None and call.tool is not None:
             return self._with_refusal(self._with_status(written), reply, call)
         return written
+
+    async def _call_as_task(self, call: Call, request: RestRequest) -> Outcome | HttpReply:
+        """The outcome of a call that may become a task, or have an idempotency key."""
+        if self._tasks is not None:
+            return await self._tasks.call(call, request)
+        from .task_routes import refuse_without_server
+
+        refused = refuse_without_server(self._registry, call, request)
+        return await self._handle(call) if refused is None else refused
+
+    @cached_property
+    def _tasks(self) -> TaskRoutes | None:
+        if self._handlers is None:
+            return None
+        # Imported here, so that apps without tasks do not pay for it.
+        from .task_routes import TaskRoutes
+
+        return TaskRoutes(self._registry, self._handlers, self)
+
+    def write_finished(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> HttpReply:
+        """The reply of a call that ended earlier, as a response."""
+        written = self._write(reply, request, shape)
+        return written if reply.error is None else self._with_status(written)
 
     def _with_refusal(self, written: HttpReply, reply: Reply[Any], call: Call) -> HttpReply:
         """The error of a tool, with the headers that tell a client to log in, or the page to open.

@@ -176,7 +176,7 @@ def serve(
 
 def _share_tasks(registry: Registry, folder: str) -> None:
     """Let the workers keep tasks in one file, which ends with the server."""
-    if registry.has_tasks and registry.task_store is None:
+    if (registry.has_tasks or registry.has_keys) and registry.task_store is None:
         from ...tasks.sqlite_store import SQLiteStore
 
         registry.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)

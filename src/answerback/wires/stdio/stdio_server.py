@@ -45,7 +45,8 @@ class StdioServer:
         self._ended = threading.Event()
         self._pipe = pipe = Pipe(source, out, self._ended.set)
         limits = registry.limits
-        loop = _LoopThread()
+        loop = self._loop = _LoopThread()
+        self._registry = registry
         run = run_within(ThreadLimit(limits.threads, limits.wait), loop.run)
         registry.run_async = loop.run
         registry.background_loop = lambda: loop.loop
@@ -80,6 +81,7 @@ class StdioServer:
             self._ended.wait()
             self._pipe.decline_all()
             self._readers.wait_until_answered(self._pipe.is_broken)
+            self._end_tasks()
         except (KeyboardInterrupt, SystemExit):
             self._ended.set()
             self._pipe.decline_all()
@@ -92,6 +94,14 @@ class StdioServer:
             raise error
         if (failure := self._readers.failure) is not None:
             raise StdinUnreadable(f"cannot read stdin: {failure}") from failure
+
+    def _end_tasks(self) -> None:
+        """Let tasks end that are kept in a file; nobody could read the results of others."""
+        tasks = self._registry.tasks
+        if tasks is not None and self._registry.task_store is not None:
+            import asyncio
+
+            asyncio.run_coroutine_threadsafe(tasks.stop(), self._loop.loop).result()
 
     def _end_lifespan(self) -> LifespanFailed | None:
         return None if self._lifespan is None else self._lifespan.stop()

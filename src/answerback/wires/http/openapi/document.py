@@ -13,7 +13,16 @@ from ..pages import PUBLIC
 from .bodies import shared_schemas
 from .components import SCHEMAS, tool_schemas, used_components
 from .media import media_types
-from .operations import BEARER, HEADERS, RESPONSES, TAGS, operation, page_paths, shared_responses
+from .operations import (
+    BEARER,
+    HEADERS,
+    RESPONSES,
+    TAGS,
+    operation,
+    page_paths,
+    paths_of_tasks,
+    shared_responses,
+)
 
 if TYPE_CHECKING:
     from ....authentication import Authenticator
@@ -57,11 +66,19 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
     media = media_types(registry.contract, dialects=dialects)
     shared = shared_schemas(registry.contract)
     tools = shown_to_all(registry.tools.values())
+    if registry.has_tasks:
+        from .task_paths import TASK_SCHEMAS
+
+        shared |= TASK_SCHEMAS
     schemas_of_tools, classes = tool_schemas(tools, shared)
     paths: Schema = {
         registry.contract.route + tool.name: {"post": operation(tool, arguments, data, media)}
         for tool, (arguments, data) in zip(tools, schemas_of_tools, strict=True)
     }
+    for tool in tools:
+        if tool.settings.task != "forbidden":
+            path = registry.contract.route + tool.name
+            paths |= paths_of_tasks(tool, paths[path]["post"], media)
     paths |= page_paths(media)
     responses = used_components(paths, shared_responses(media), RESPONSES)
     schemas = used_components([paths, responses], classes | shared, SCHEMAS)

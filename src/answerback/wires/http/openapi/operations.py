@@ -94,13 +94,42 @@ def operation(tool: Tool, arguments: Schema, data: Schema | None, media: MediaTy
         "summary": summary,
         "description": "" if tool.description == summary else tool.description,
     }
-    return {
+    made = {
         **{name: text for name, text in about.items() if text},
         "tags": ["functions"],
         "requestBody": _request(tool, arguments),
         "responses": _responses(tool, data, media),
         **({"security": [{BEARER: list(scopes_of(tool))}]} if needs_login(tool) else {}),
     }
+    if tool.settings.task != "forbidden" or tool.settings.idempotency_key:
+        _add_task(tool, made)
+    return made
+
+
+def _add_task(tool: Tool, made: Schema) -> None:
+    """Add what a tool has that may run as a task, or takes an idempotency key."""
+    from .task_paths import CREATED, call_parameters, has_task, own_statuses
+
+    responses = made["responses"]
+    if has_task(tool):
+        responses["202"] = CREATED
+    for status in own_statuses(tool):
+        responses.setdefault(str(status), {"$ref": f"{RESPONSES}Error{status}"})
+    made["responses"] = dict(sorted(responses.items()))
+    made["parameters"] = call_parameters(tool)
+
+
+def paths_of_tasks(tool: Tool, called: Schema, media: MediaTypes) -> dict[str, Schema]:
+    """The paths of the tasks of a tool; *called* is the operation of the tool."""
+    from .task_paths import task_paths
+
+    errors = {
+        status: _error_response(DESCRIPTIONS[status], media)
+        if status in _INLINE_STATUSES
+        else {"$ref": f"{RESPONSES}Error{status}"}
+        for status in (400, 404, 409, 413, 415, 500, 503)
+    }
+    return task_paths(tool, called, errors)
 
 
 def shared_responses(media: MediaTypes) -> dict[str, Schema]:

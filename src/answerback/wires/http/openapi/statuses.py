@@ -27,6 +27,7 @@ DESCRIPTIONS = _ALWAYS | {
     403: "Not allowed",
     404: "Not found",
     409: "Conflict",
+    422: "The idempotency key of another call",
     429: "Too many requests",
     503: "Unavailable",
     504: "Timed out",

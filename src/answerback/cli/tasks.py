@@ -1,0 +1,199 @@
+"""`tasks`: lists, shows and cancels the tasks in the file that `serve --tasks` keeps them in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from time import time
+from typing import Any
+
+import msgspec
+
+from ..dialects.readable import render
+from ..records.masking import Masker
+from ..tasks.sqlite_store import SQLiteStore
+from ..tasks.task_record import FINAL, Task
+from ..tasks.transitions import cancelled
+from ..types.describe import counted
+from .argument_parser import PrintableParser
+from .program import COMMANDS, Program, positive_int, print_text, printable_json, write_stderr
+from .task_file import CannotOpenTasks, open_task_store
+
+_PAGE = 500
+_MAX_MESSAGE = 60
+_NOT_FOUND = 1
+
+
+def run(program: Program, arguments: Sequence[str]) -> int:
+    options = _parser(program).parse_args(arguments)
+    if not os.path.isfile(options.tasks):
+        raise CannotOpenTasks(
+            f"there is no file {options.tasks!r}; give the one of `serve --tasks` with --tasks"
+        )
+    store = open_task_store(options.tasks)
+    try:
+        return _SUBCOMMANDS[options.subcommand][1](store, options)
+    finally:
+        store.close()
+
+
+def _parser(program: Program) -> ArgumentParser:
+    prog, description = f"{program.name} tasks", COMMANDS["tasks"]
+    parser = PrintableParser(prog=prog, description=description, allow_abbrev=False)
+    names = "|".join(_SUBCOMMANDS)
+    subparsers = parser.add_subparsers(dest="subcommand", required=True, metavar=names)
+    for name, (summary, _) in _SUBCOMMANDS.items():
+        subparser = subparsers.add_parser(name, help=summary, description=summary)
+        if name != "list":
+            subparser.add_argument("id", metavar="ID", help="the id of a task, as list shows it")
+        text = "the SQLite file of the server (default: %(default)s)"
+        subparser.add_argument("--tasks", default="tasks.db", metavar="FILE", help=text)
+        text = "print JSON, for programs; so it is where stdout is no terminal"
+        subparser.add_argument("--json", action="store_true", help=text)
+        if name == "list":
+            text = "how many, the latest ones (default: %(default)s)"
+            subparser.add_argument("-n", type=positive_int, default=50, metavar="N", help=text)
+            text = "only the tasks in this state"
+            states = ("working", "input_required", *sorted(FINAL))
+            subparser.add_argument("--state", choices=states, help=text)
+    return parser
+
+
+def _list(store: SQLiteStore, options: Namespace) -> int:
+    found = [task for task in _all(store) if options.state in (None, task.state)]
+    shown = found[-options.n :]
+    if _as_json(options):
+        for task in shown:
+            _print_json(_members(task, with_result=False))
+        return 0
+    if not shown:
+        _print("there are no tasks" if options.state is None else f"no task is {options.state}")
+        return 0
+    header = ("id", "state", "tool", "age", "message")
+    rows = [header, *map(_cells, shown)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(header))]
+    for row in rows:
+        padded = (f"{cell:{width}}" for cell, width in zip(row, widths, strict=True))
+        _print("  ".join(padded).rstrip())
+    if len(found) > len(shown):
+        _print(f"\n{counted(len(found) - len(shown), 'earlier task')} not shown; see -n")
+    return 0
+
+
+def _show(store: SQLiteStore, options: Namespace) -> int:
+    task = _found(store, options.id)
+    if task is None:
+        return _NOT_FOUND
+    members = _members(task, with_result=True)
+    if _as_json(options):
+        _print_json(members)
+        return 0
+    for name, value in members.items():
+        text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+        _print(f"{name:13} {_line(text)}")
+    return 0
+
+
+def _cancel(store: SQLiteStore, options: Namespace) -> int:
+    task = _found(store, options.id)
+    if task is None:
+        return _NOT_FOUND
+    changed = store.change(task.id, partial(cancelled, now=time()))
+    # Without a change the task has ended, perhaps a moment ago.
+    task = changed or store.get(task.id) or task
+    if _as_json(options):
+        _print_json(_members(task, with_result=False))
+    else:
+        _print("cancelled" if changed is not None else f"it was {task.state} already")
+    return 0 if task.state == "cancelled" else 1
+
+
+def _all(store: SQLiteStore) -> Iterator[Task]:
+    after: str | None = None
+    while page := store.page(None, after, _PAGE):
+        yield from (task for task in page if not task.is_plain_call)
+        after = page[-1].id
+
+
+def _found(store: SQLiteStore, id: str) -> Task | None:
+    task = store.get(id)
+    if task is None or task.is_plain_call:
+        write_stderr(f"no task has the id {id!r}; it never existed, or has expired")
+        return None
+    return task
+
+
+def _cells(task: Task) -> tuple[str, ...]:
+    message = _line(Masker(task.arguments).text(task.message))
+    short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
+    return (task.id, task.state, _line(task.tool), _age(time() - task.created), short)
+
+
+def _members(task: Task, *, with_result: bool) -> dict[str, Any]:
+    """The members of a task for people and programs; secrets are masked."""
+    masker = Masker(task.arguments)
+    members: dict[str, Any] = {
+        "id": task.id,
+        "state": task.state,
+        "tool": task.tool,
+        "message": masker.text(task.message),
+        "user": None if task.user is None else task.user.subject,
+        "wire": task.wire,
+        "created": _iso(task.created),
+        "changed": _iso(task.changed),
+        "expires": None if task.expires is None else _iso(task.expires),
+        "worker": task.worker,
+        "attempts": task.attempts,
+        "arguments": msgspec.Raw(masker.json(task.arguments)),
+        "questions": {
+            key: masker.text(str(each.params.get("message", each.method)))
+            for key, each in task.questions.items()
+        },
+    }
+    if with_result and task.result is not None:
+        reply = task.reply()
+        if reply.encoded is not None:
+            members["data"] = msgspec.Raw(masker.json(reply.encoded))
+        if reply.error is not None:
+            members["error"] = msgspec.Raw(masker.json(msgspec.json.encode(reply.error)))
+    return {name: value for name, value in members.items() if value not in (None, "", {}, 0)}
+
+
+def _as_json(options: Namespace) -> bool:
+    return options.json or not sys.stdout.isatty()
+
+
+def _print_json(members: dict[str, Any]) -> None:
+    text = msgspec.json.encode(members).decode()
+    _print(printable_json(text) if sys.stdout.isatty() else text)
+
+
+def _print(text: str) -> None:
+    print_text(f"{text}\n")
+
+
+def _line(text: str) -> str:
+    """The text on one line, without control characters."""
+    return render(" ".join(text.split()))
+
+
+def _age(seconds: float) -> str:
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+def _iso(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+
+_SUBCOMMANDS = {
+    "list": ("list the tasks, the latest last", _list),
+    "show": ("show all about one task", _show),
+    "cancel": ("cancel a task; a server that runs it is told at once", _cancel),
+}

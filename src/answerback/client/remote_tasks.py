@@ -1,0 +1,252 @@
+"""Tasks of a server: a call that the server answers with a task waits here for its result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from ..errors import UNKNOWN_ERROR
+from ..mcp.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
+from ..mcp.params import TASKS
+from ..reply import Reply
+from ..stopped_clocks import clocks_stopped, stoppable
+from .eras import ServerFacts
+from .exchange import RequestOptions
+from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
+from .link import ServerLink
+
+if TYPE_CHECKING:
+    from .remote_server import RemoteServer
+    from .server_requests import ServerRequests
+
+_POLL_SECONDS, _MIN_POLL, _MAX_POLL = 0.5, 0.02, 60.0
+"""The seconds between two looks if the server names none, and the bounds of those that it names."""
+_LOOK_TIMEOUT = 30.0
+_FAILURES = 5
+"""How many looks in a row may fail, such as while the server is started again."""
+_FINAL = ("completed", "failed", "cancelled")
+
+
+def needs_task(error: RpcError, facts: ServerFacts) -> bool:
+    """Whether the server refused a call because it runs only as a task; it did not run then."""
+    if facts.version.stateless:
+        wanted = error.data.get("requiredCapabilities") if isinstance(error.data, dict) else None
+        found = wanted.get("extensions") if isinstance(wanted, dict) else None
+        return error.code == MISSING_CAPABILITY and isinstance(found, dict) and TASKS in found
+    return error.code == METHOD_NOT_FOUND and facts.version.tasks and facts.offers("tasks")
+
+
+def task_in(result: dict[str, Any]) -> dict[str, Any] | None:
+    """The task that a result of `tools/call` names; None for any other result."""
+    found = result if result.get("resultType") == "task" else result.get("task")
+    is_task = isinstance(found, dict) and isinstance(found.get("taskId"), str)
+    return found if is_task and "content" not in result else None
+
+
+async def create_task(link: ServerLink, creation: Coroutine[Any, Any, Any]) -> dict[str, Any]:
+    """The result of a call that creates a task; raises RpcError or NoAnswer.
+
+    If the caller is cancelled meanwhile, the task is cancelled as soon as its id is known.
+    """
+    creating = asyncio.ensure_future(creation)
+    try:
+        found: dict[str, Any] = await asyncio.shield(creating)
+    except asyncio.CancelledError:
+        exchange = link.current
+        if exchange is not None:
+            exchange.spawn(_cancel_when_made(link, creating))
+        else:
+            creating.cancel()
+        raise
+    return found
+
+
+async def _cancel_when_made(link: ServerLink, creating: asyncio.Future[Any]) -> None:
+    try:
+        task = task_in(await creating)
+    except (NoAnswer, RpcError):
+        return
+    if task is not None:
+        await RemoteTask(link, task).give_up()
+
+
+class StartedTask:
+    """A task that `start_task` started. Nothing of it is cancelled unless you say so."""
+
+    def __init__(self, requests: ServerRequests, tool: str, result: dict[str, Any]) -> None:
+        task = task_in(result)
+        self._requests = requests
+        self._tool = tool
+        self._link = requests.lists.link
+        self._task = None if task is None else RemoteTask(self._link, task)
+        self._result = result
+        """The result, if the server answered without a task."""
+
+    @property
+    def id(self) -> str:
+        """The id of the task; empty if the server answered without one."""
+        return "" if self._task is None else str(self._task.params["taskId"])
+
+    async def status(self) -> dict[str, Any]:
+        """The task as the server shows it, with `status`; raises ToolError."""
+        if self._task is None:
+            return {"status": "completed"}
+        return await self._requests.result("tasks/get", self._task.params)
+
+    async def result(self) -> Reply[Any]:
+        """Wait for the end of the task; the handlers of `connect` answer its questions."""
+        if self._task is None:
+            return await self._requests.reply_of(self._tool, self._result, None)
+        try:
+            result = await self._task.until_end()
+        except (NoAnswer, RpcError) as error:
+            return failed_reply(error)
+        return await self._requests.reply_of(self._tool, result, None)
+
+    async def cancel(self) -> None:
+        """Cancel the task; one that has ended stays as it is."""
+        if self._task is not None:
+            await self._task.give_up()
+
+    async def answer(self, key: str, answer: Mapping[str, Any]) -> None:
+        """Answer a question of the task by MCP's result, in 2026-07-28; raises ToolError."""
+        if self._task is not None:
+            answers = {**self._task.params, "inputResponses": {key: dict(answer)}}
+            await self._requests.result("tasks/update", answers)
+
+
+async def start_task(
+    server: RemoteServer, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+) -> StartedTask:
+    """Call a tool as a task and return at once; raises ToolError if the server refuses it."""
+    requests: ServerRequests = server._requests
+    given = {**(arguments or {}), **named}
+    options = RequestOptions(requests.options.timeout)
+    creation = requests.lists.call(name, given, options, as_task=True)
+    try:
+        result = await create_task(requests.lists.link, creation)
+    except (NoAnswer, RpcError) as error:
+        raise raised_error(error) from None
+    return StartedTask(requests, name, result)
+
+
+class RemoteTask:
+    """A task of a server, from its creation to its result."""
+
+    def __init__(self, link: ServerLink, task: dict[str, Any]) -> None:
+        self._link = link
+        self.params = {"taskId": task["taskId"]}
+        self._answered: set[str] = set()
+        self._pause = _MIN_POLL
+        self.shown = task
+        """The task as the server showed it last."""
+
+    async def wait(self, timeout: float | None) -> dict[str, Any]:
+        """The result of the call; raises RpcError or NoAnswer.
+
+        A task that takes longer than *timeout*, or whose caller is cancelled, is cancelled. The
+        time in which the user is asked does not count.
+        """
+        try:
+            async with asyncio.timeout(timeout) as clock:
+                with stoppable(clock):
+                    return await self.until_end()
+        except TimeoutError:
+            await self.give_up()
+            text = f"the task did not end within {timeout:g} seconds, and was cancelled"
+            raise NoAnswer(text, code=TIMED_OUT, details=self.params) from None
+        except asyncio.CancelledError:
+            # Beside this coroutine, which must end now.
+            exchange = self._link.current
+            if exchange is not None:
+                exchange.spawn(self.give_up())
+            raise
+
+    async def until_end(self) -> dict[str, Any]:
+        """The result of the call, however long it takes; raises RpcError or NoAnswer."""
+        is_stateless = self._link.facts.version.stateless
+        while (status := self.shown.get("status")) not in _FINAL:
+            if status == "input_required":
+                if not is_stateless:
+                    break  # The server asks while it is asked for the result.
+                if await self._answer():
+                    continue
+            await asyncio.sleep(self._next_pause())
+            await self._look()
+        if not is_stateless:
+            return await self._request("tasks/result", None)
+        result = self.shown.get("result")
+        if status == "completed" and isinstance(result, dict):
+            return result
+        if status == "completed":
+            raise NoAnswer("the task ended without a result", code=INVALID_RESPONSE)
+        raise self._failure()
+
+    def _failure(self) -> RpcError | NoAnswer:
+        """The reason why the task failed or was cancelled."""
+        match self.shown.get("error"):
+            case {"code": int(number), "message": str(message), **rest}:
+                return RpcError(number, message, rest.get("data"))
+        status = self.shown.get("status")
+        said = self.shown.get("statusMessage") or f"the task was {status}"
+        code = "CANCELLED" if status == "cancelled" else UNKNOWN_ERROR
+        return NoAnswer(str(said), code=code, details=self.params, retryable=False)
+
+    async def _look(self) -> None:
+        failures = 0
+        while True:
+            try:
+                self.shown = await self._request("tasks/get", _LOOK_TIMEOUT)
+            except NoAnswer:
+                failures += 1
+                if failures >= _FAILURES:
+                    raise
+                await asyncio.sleep(self._next_pause())
+            else:
+                return
+
+    async def _answer(self) -> bool:
+        """Answer the new questions of the task; False if there are none."""
+        found = self.shown.get("inputRequests")
+        questions = found if isinstance(found, dict) else {}
+        new = {key: each for key, each in questions.items() if key not in self._answered}
+        exchange = await self._link.open()
+        for key, each in new.items():
+            self._answered.add(key)
+            asked = each if isinstance(each, dict) else {}
+            params = asked.get("params")
+            method = str(asked.get("method"))
+            try:
+                with clocks_stopped():
+                    answer = await exchange.ask_user(
+                        method, params if isinstance(params, dict) else {}
+                    )
+            except RpcError as error:
+                await self.give_up()
+                text = f"the task asks {method}, and there is no answer: {error}"
+                raise NoAnswer(text, code="INPUT_REQUIRED", details={"questions": found}) from None
+            answers = {**self.params, "inputResponses": {key: answer}}
+            await self._link.request("tasks/update", answers, RequestOptions(_LOOK_TIMEOUT))
+        if new:
+            await self._look()
+        return bool(new)
+
+    async def _request(self, method: str, timeout: float | None) -> dict[str, Any]:
+        return await self._link.request(method, self.params, RequestOptions(timeout))
+
+    async def give_up(self) -> None:
+        """Cancel the task, as far as the server can be reached."""
+        # If it cannot be cancelled, it has ended, or it expires by itself.
+        with suppress(NoAnswer, RpcError):
+            await self._link.request("tasks/cancel", self.params, RequestOptions(1.0))
+
+    def _next_pause(self) -> float:
+        """Short at first, because many tasks end soon; then as long as the server wants."""
+        named = self.shown.get("pollIntervalMs", self.shown.get("pollInterval"))
+        is_number = isinstance(named, int | float) and named == named
+        wanted = float(named) / 1000 if is_number and named is not None else _POLL_SECONDS
+        pause = min(self._pause, max(wanted, _MIN_POLL), _MAX_POLL)
+        self._pause = self._pause * 2
+        return pause

@@ -1,0 +1,73 @@
+"""SingleSession: the stateful session of a connection with one client. It needs no id."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..registry import Change, Registry
+from .jsonrpc import Params, Request, RpcError, read_params
+from .params import ReadResource, SetLevel
+from .server_info import ServerInfo
+from .session import Session
+from .subscriptions import change_frame, subscribed_uri
+
+_EMPTY_RESULT = b"{}"
+
+
+class SingleSession:
+    """Answers the requests about the session itself; *send* takes the frames of changes."""
+
+    def __init__(
+        self, registry: Registry, server_info: ServerInfo, send: Callable[[bytes], None]
+    ) -> None:
+        self.state: Session | None = None
+        self._registry = registry
+        self._server_info = server_info
+        self._send = send
+        self._unsubscribe: Callable[[], None] = lambda: None
+        self.methods: dict[str, Callable[[Params], bytes]] = {
+            "initialize": self._initialize,
+            "ping": lambda _: _EMPTY_RESULT,
+            "logging/setLevel": self._set_level,
+            "resources/subscribe": lambda raw: self._subscribe(raw, wanted=True),
+            "resources/unsubscribe": lambda raw: self._subscribe(raw, wanted=False),
+        }
+
+    def close(self) -> None:
+        """Send no more changes."""
+        self._unsubscribe()
+
+    def answer(self, request: Request) -> bytes:
+        """The result of a request about the session itself; raises RpcError."""
+        try:
+            return self.methods[request.method](request.params)
+        except RpcError as error:
+            error.id = request.id
+            raise
+
+    def _initialize(self, raw: Params) -> bytes:
+        self.state, result = self._server_info.initialize(raw)
+        self._unsubscribe()
+        self._unsubscribe = self._registry.changes.subscribe(self._on_change)
+        return result
+
+    def _on_change(self, change: Change) -> None:
+        session = self.state
+        if session is None:
+            return
+        if change.kind != "resource" or change.uri in session.subscriptions:
+            self._send(change_frame(change))
+
+    def _set_level(self, raw: Params) -> bytes:
+        level = read_params(raw, SetLevel).level
+        if self.state is not None:
+            self.state.level = level
+        return _EMPTY_RESULT
+
+    def _subscribe(self, raw: Params, *, wanted: bool) -> bytes:
+        uris = set() if self.state is None else self.state.subscriptions
+        if wanted:
+            uris.add(subscribed_uri(self._registry, raw, uris))
+        else:
+            uris.discard(read_params(raw, ReadResource).uri)
+        return _EMPTY_RESULT

@@ -1,0 +1,114 @@
+"""Plain calls with an idempotency key: each runs once, and its reply is kept for a repetition.
+
+The record of such a call is a task's, under an owner that no user has: so it has the same store,
+limits and expiry, it survives a crash, and nobody finds it by an id.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import partial
+from time import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..calls.call import Call, Handler, Outcome
+from ..calls.handlers import ADMITTED
+from ..errors import Conflict, ToolError
+from ..reply import Error, Reply, failure
+from .stored_reply import dump_reply
+from .task_record import KEYS, Task
+from .task_store import checked_key
+from .task_watch import new_worker_name
+from .transitions import finished, given_up
+
+if TYPE_CHECKING:
+    from .service import TaskService
+
+_replace = msgspec.structs.replace
+
+
+async def run_once(service: TaskService, call: Call, key: str, handle: Handler) -> Outcome:
+    """The outcome of the call, or the reply that the first call with this key got."""
+    call.stage = "admit"
+    outcome = await service._admit(call)
+    if outcome is not ADMITTED:
+        return await service._record_refusal(call, outcome)
+    store, runner = service._store, service.runner
+    try:
+        record = _record(service, call, checked_key(key))
+        service._remove_expired()
+        kept = await runner.off_loop(store.add, record, service.limits)
+        if kept.id != record.id:
+            return await service._record_refusal(call, _repeated(kept, call))
+    except ToolError as exc:
+        return await service._record_refusal(call, Reply(error=Error.of(exc)))
+    claim: dict[str, Any] = {"worker": record.worker, "fence": record.fence}
+    call.stage = "run"
+    try:
+        outcome = await handle(call)
+    except BaseException:
+        give_up = partial(given_up, **claim, now=time())
+        runner.soon(store.change, record.id, give_up)
+        raise
+    if not isinstance(outcome, Reply) or _may_be_repeated(outcome):
+        await runner.off_loop(_forget, store, record.id)
+        return outcome
+    fits = len(dump_reply(outcome)) <= service.limits.result_bytes
+    reply = outcome if fits else _TOO_LARGE
+    finish = partial(finished, **claim, reply=reply, shape=call.shape, now=time())
+    # The store logs its failure. The call took effect, so its reply is sent all the same.
+    with suppress(ToolError):
+        await runner.off_loop(store.change, record.id, finish)
+    return outcome
+
+
+def _record(service: TaskService, call: Call, key: str | None) -> Task:
+    made = service._new_task(call, {}, None, key)
+    return _replace(
+        made,
+        owner=KEYS + made.owner,
+        # A name of its own: the watch shortens the claims of the worker itself.
+        worker=new_worker_name(),
+        lease=made.created + service.limits.retention,
+        fence=1,
+        attempts=1,
+        idempotent=False,
+    )
+
+
+def _repeated(kept: Task, call: Call) -> Reply[Any]:
+    if not kept.is_final:
+        raise Conflict(
+            "A call with this idempotency key still runs",
+            retryable=True,
+            retry_after=1,
+            hint="repeat the call with the same key in a moment",
+        )
+    reply = kept.reply()
+    if reply.shape is not None:
+        call.shape = reply.shape
+    return reply
+
+
+def _may_be_repeated(reply: Reply[Any]) -> bool:
+    """Whether the call was refused for the moment: too many calls, or a service that is down.
+
+    A call that timed out may have taken effect, so its error is kept.
+    """
+    error = reply.error
+    return error is not None and error.row.status in (429, 503) and error.retryable is not False
+
+
+def _forget(store: Any, id: str) -> None:
+    """Remove the record, so that a call with the same key runs."""
+    store.change(id, lambda task: _replace(task, state="cancelled", worker="", expires=0.0))
+    store.remove_expired(time())
+
+
+_TOO_LARGE: Reply[Any] = failure(
+    "This call was made, and its reply was too large to be kept for a repetition",
+    code="TOO_LARGE",
+    hint="read what the call changed in another way",
+)

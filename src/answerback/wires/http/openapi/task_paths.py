@@ -1,0 +1,144 @@
+"""Tasks in the OpenAPI document: the headers of a call, the response 202, the paths of a task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ....dialects.http_reply import JSON, RETRY_AFTER
+from ....tasks.task_store import MAX_KEY
+from ..task_routes import APPLIED, IDEMPOTENCY_KEY, MAX_WAIT, PREFER, RESULT_PATH, TASKS
+from .components import SCHEMAS, object_schema
+
+if TYPE_CHECKING:
+    from ....tools.tool import Tool
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_TIME: Schema = {"type": "string", "format": "date-time"}
+_QUESTION = object_schema(
+    {"method": _TEXT, "params": {"type": "object"}}, required=["method", "params"]
+)
+TASK_SCHEMAS: dict[str, Schema] = {
+    "TaskStatus": object_schema(
+        {
+            "taskId": _TEXT,
+            "tool": _TEXT,
+            "status": {"enum": ["working", "input_required", "completed", "failed", "cancelled"]},
+            "statusMessage": {"type": "string", "description": "The progress, or why it ended"},
+            "createdAt": _TIME,
+            "lastUpdatedAt": _TIME,
+            "expiresAt": {**_TIME, "description": "When the task is removed"},
+            "inputRequests": {
+                "type": "object",
+                "description": "The questions that the task waits for, by key",
+                "additionalProperties": _QUESTION,
+            },
+            "resultUrl": {"type": "string", "description": "Where the reply is, once it ended"},
+        },
+        required=["taskId", "tool", "status", "createdAt", "lastUpdatedAt"],
+    ),
+    "TaskAnswers": object_schema(
+        {
+            "inputResponses": {
+                "type": "object",
+                "description": "MCP's results of the questions, by key",
+                "additionalProperties": {"type": "object"},
+            }
+        },
+        required=["inputResponses"],
+    ),
+}
+_STATUS = {"schema": {"$ref": SCHEMAS + "TaskStatus"}}
+_RETRY_AFTER = {RETRY_AFTER: {"$ref": "#/components/headers/RetryAfter"}}
+_ID = {
+    "name": "id",
+    "in": "path",
+    "required": True,
+    "description": "The taskId",
+    "schema": {"type": "string", "pattern": "^[A-Za-z0-9_-]+$"},
+}
+_WAIT = {
+    "name": PREFER,
+    "in": "header",
+    "description": f"`wait=10` waits up to 10 seconds for the end; at most {MAX_WAIT}",
+    "schema": _TEXT,
+}
+_PREFER = {
+    "name": PREFER,
+    "in": "header",
+    "description": (
+        "`respond-async` makes a task of the call, which is answered by 202; with `wait=10` the"
+        " reply itself is the answer if the task ends within 10 seconds"
+    ),
+    "schema": _TEXT,
+}
+_KEY = {
+    "name": IDEMPOTENCY_KEY,
+    "in": "header",
+    "description": "A call with the same key and the same body is not made again",
+    "schema": {"type": "string", "pattern": f"^[!-~]{{1,{MAX_KEY}}}$"},
+}
+CREATED: Schema = {
+    "description": "A task was made of the call, or it is not yet over",
+    "headers": {
+        "Location": {"description": "The path of the task", "schema": _TEXT},
+        APPLIED: {"description": "The preference that was followed", "schema": _TEXT},
+        **_RETRY_AFTER,
+    },
+    "content": {JSON: _STATUS},
+}
+
+
+def has_task(tool: Tool) -> bool:
+    return tool.settings.task != "forbidden"
+
+
+def has_headers(tool: Tool) -> bool:
+    """Whether calls of the tool have headers that the document describes."""
+    return has_task(tool) or tool.settings.idempotency_key
+
+
+def call_parameters(tool: Tool) -> list[Schema]:
+    """The headers of a call of *tool*."""
+    return [_PREFER, _KEY] if has_task(tool) else [_KEY]
+
+
+def own_statuses(tool: Tool) -> set[int]:
+    """The error statuses of limits and keys."""
+    return {409, 422, 429, 503} if has_headers(tool) else set()
+
+
+def task_paths(tool: Tool, called: Schema, errors: dict[int, Schema]) -> dict[str, Schema]:
+    """The paths of the tasks of *tool*, whose operation is *called*."""
+    path = f"{tool.contract.route}{tool.name}{TASKS}{{id}}"
+    shared = {"tags": ["functions"]}
+    if "security" in called:
+        shared["security"] = called["security"]
+    refused = {str(status): each for status, each in errors.items()}
+    shown = {"description": "The task", "headers": _RETRY_AFTER, "content": {JSON: _STATUS}}
+
+    def about(verb: str, summary: str, success: Schema = shown) -> Schema:
+        return {
+            **shared,
+            "operationId": f"tasks.{tool.name}.{verb}",
+            "summary": summary,
+            "responses": {"200": success, **refused},
+        }
+
+    answers = {"schema": {"$ref": SCHEMAS + "TaskAnswers"}}
+    answered = {
+        **about("answer", f"Answer the questions of a task of {tool.name}"),
+        "requestBody": {"required": True, "content": {JSON: answers}},
+    }
+    result = about("result", f"The reply of a task of {tool.name}")
+    result["responses"] = {**called["responses"], **refused, "202": CREATED}
+    return {
+        path: {
+            "parameters": [_ID],
+            "get": {**about("get", f"A task of {tool.name}"), "parameters": [_WAIT]},
+            "post": answered,
+            "delete": about("cancel", f"Cancel a task of {tool.name}"),
+        },
+        path + RESULT_PATH: {"parameters": [_ID], "get": {**result, "parameters": [_WAIT]}},
+    }
