@@ -161,14 +161,15 @@ class TaskService:
         self._waiters[key] = listener
         return lambda: self._waiters.pop(key, None) and None
 
-    async def stop(self) -> None:
+    async def stop(self, seconds: float | None = None) -> None:
         """Start no more tasks, and let those that run end within the time for a shutdown.
 
-        Those that do not end are given up: another worker runs the idempotent ones again.
+        *seconds* are another time. Those that do not end are given up: another worker runs the
+        idempotent ones again.
         """
         if self._registry.tasks is self:
             self._registry.tasks = None
-        await self.runner.stop(self._registry.limits.shutdown)
+        await self.runner.stop(self._registry.limits.shutdown if seconds is None else seconds)
         if self._watch is not None:
             self._watch.stop()
         self._store.close()
