@@ -18,7 +18,7 @@ from tests.clients.packages import Client
 
 from answerback import connect
 
-SDK_1 = Client("server of mcp 1.x", "", pip=("mcp>=1.20,<2",))
+SDK_1 = Client("server of mcp 1.x", "", pip=("mcp==1.30.0",))
 SOURCE = """
 import asyncio
 import sys

@@ -73,7 +73,7 @@ class ConnectOptions(TypedDict, total=False):
     on_log: Callable[[Log], object]
     log_level: Level
     on_change: Callable[[Change], object]
-    """Is told of changes to lists, and of changes to the resources that are subscribed to."""
+    """Gets the changes of lists, and of the resources that are subscribed to."""
     on_notification: Callable[[str, dict[str, Any]], object]
     """Gets the method and the parameters of every notification."""
 

@@ -180,7 +180,7 @@ class Visits:
 class Exchange:
     """Sends requests over a transport and gives each its response.
 
-    *on_change* is told of changes to lists and resources.
+    *on_change* gets the changes of lists and resources.
     """
 
     def __init__(self, transport: Transport, handlers: UserHandlers, on_change: Any) -> None:

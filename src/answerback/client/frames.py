@@ -53,7 +53,7 @@ class Outgoing(msgspec.Struct):
 Receive: TypeAlias = Callable[[bytes], Id | None]
 """Takes a frame of the server; returns the id if the frame is a response."""
 Lost: TypeAlias = Callable[[Exception], None]
-"""Is told that the connection broke."""
+"""Takes the reason why the connection broke."""
 
 
 class Transport(Protocol):

@@ -14,7 +14,7 @@ _SCHEMA_NAMES = ("input_schema", "inputSchema", "parameters")
 
 
 class ToolEntry(msgspec.Struct, frozen=True):
-    """A tool as a model is told about it."""
+    """The parts of a tool that a model gets."""
 
     name: str
     description: str

@@ -22,7 +22,7 @@ _SCHEMAS = frozenset(
 
 
 def well_formed(schema: Any, changed: Callable[[str, str], None], path: str) -> dict[str, Any]:
-    """Return a copy of *schema* without malformed keywords; *changed* is told of each."""
+    """Return a copy of *schema* without malformed keywords; *changed* gets each of them."""
     if not isinstance(schema, Mapping):
         if schema is False:
             return {"not": {}}
