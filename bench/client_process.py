@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-CALLS = 250
+CALLS = 100
 ARGUMENTS = {"x": 7, "y": 3}
 SERVER = ["bench/apps.py", "mcp"]
 

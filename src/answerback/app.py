@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from .own_routes import RouteFunction
     from .records import Records, Sink
     from .reply import Reply
+    from .tasks import TaskLimits
     from .tools.tool import Tool
     from .widgets.widget import WidgetOptions
     from .wires.asgi.application import AsgiApp
@@ -55,6 +56,8 @@ class AppOptions(TypedDict, total=False):
     """Error codes of your own and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
     limits: Limits
     """How many calls and threads may run at a time, and for how long."""
+    task_limits: TaskLimits
+    """How many tasks there may be, how large their results, and how long they are kept."""
     lifespan: LifespanFunction
     """A context manager function, async or plain; a tool gets what it yields as `ctx.state`."""
     records: Sink | Records | None
@@ -101,6 +104,7 @@ class App(Registry):
             from .lifespan import Lifespan
 
             self.lifespan = Lifespan(function, self)
+        self.task_limits = options.get("task_limits")
         self.requires = tuple(options.get("requires", ()))
         self.challenge = options.get("challenge", "auto")
         self._used_tokens = options.get("used_tokens")

@@ -211,11 +211,12 @@ def find_code(code: str, kind: str | None = None) -> Code:
 
 
 def code_for_status(status: int) -> str | None:
-    """Return the code to read an HTTP status as; None for 500, which has no particular code.
+    """Return the code to read an HTTP status as; None for 500 and 422, which mean many things.
 
-    Several codes share a status: the code of the error class that authors raise counts first.
+    Others answer 422 for any invalid argument, and we for a reused key alone. Several codes share
+    a status: the code of the error class that authors raise counts first.
     """
-    if status == CODES[UNKNOWN_ERROR].status:
+    if status in (CODES[UNKNOWN_ERROR].status, CODES["KEY_REUSED"].status):
         return None
     for raised in (InvalidInput, Unauthenticated, Forbidden, NotFound, Conflict):
         if CODES[raised.kind].status == status:

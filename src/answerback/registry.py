@@ -155,6 +155,8 @@ class Registry:
     """Where tasks are kept: a store of `answerback.tasks`; None keeps them in this process."""
     task_limits: Any = None
     """The limits of tasks; None for the defaults."""
+    shows_exceptions = False
+    """Whether callers see the text of unexpected exceptions: `serve --debug`."""
     tasks: Any = None
     """The service that runs tasks, once there was one."""
     background_loop: Callable[[], Any] | None = None

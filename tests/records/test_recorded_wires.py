@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 from tests.records.support import TIMEOUT, MemorySink, app_with, events_in, replies_in
 
 from answerback.records import Event, Records
+from answerback.records.reader import CannotRead
 from answerback.records.verify import verify
 
 
@@ -273,5 +275,9 @@ def test_no_record_is_lost_when_the_file_of_two_workers_is_moved(
 def wait_for_records(file: Path) -> None:
     """Wait until a worker has created the file and written a record to it."""
     until = monotonic() + TIMEOUT
-    while not file.exists() or not replies_in(file):
+    while True:
+        # A worker may have created the file and not its table yet.
+        with suppress(CannotRead):
+            if replies_in(file):
+                return
         assert monotonic() < until

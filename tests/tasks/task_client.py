@@ -62,6 +62,9 @@ class TaskClient:
             raise RpcFailure(answer["error"])
         return answer["result"]
 
+    async def get_json(self, path: str) -> Any:
+        return (await self._http.get(path)).json()
+
     async def call(self, name: str, /, **arguments: Any) -> Any:
         return await self.request("tools/call", name=name, arguments=arguments)
 

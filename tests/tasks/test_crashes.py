@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -248,6 +249,30 @@ def test_a_task_in_a_file_ends_after_its_client_on_stdio_has_gone(tmp_path: Path
 
     [task] = SQLiteStore(path).page(None, None, 10)
     assert task.state == "completed"
+
+
+def test_a_signal_ends_a_stdio_server_and_its_tasks_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "tasks.db"
+    command = [sys.executable, str(CONFORMANCE), "mcp", "--tasks", str(path)]
+    call = {"name": "slow_compute", "arguments": {"seconds": 60}, "task": {}}
+    messages = [
+        {"method": "initialize", "params": {"protocolVersion": "2025-11-25", "capabilities": {}}},
+        {"method": "tools/call", "params": call},
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for n, each in enumerate(messages):
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": n, **each}).encode() + b"\n")
+            process.stdin.flush()
+            process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        status = process.wait(10)
+
+    [task] = SQLiteStore(path).page(None, None, 10)
+    assert status == 128 + signal.SIGTERM
+    assert task.state == "failed"
+    assert "may have taken effect" in task.message
 
 
 def test_a_jump_of_the_clock_does_not_take_tasks_from_workers_that_live(

@@ -13,6 +13,7 @@ from tests.fuzz.stdio_client import request, stdio_client
 from tests.mcp.official_tools import CONFORMANCE
 from tests.tasks.task_client import DECLARED, PREFIX, RpcFailure, TaskClient, run_with
 
+import answerback.tasks
 from answerback import App, Ask, Context, Limits, NotFound
 from answerback.auth import ApiKeys
 from answerback.gates import login
@@ -335,6 +336,15 @@ def test_a_result_above_the_limit_becomes_an_error(app: App) -> None:
 
     assert task["result"]["isError"] is True
     assert task["result"]["_meta"]["answerback/error"]["code"] == "TOO_LARGE"
+
+
+def test_the_limits_of_tasks_are_an_option_of_the_app() -> None:
+    app = App("jobs", task_limits=answerback.tasks.TaskLimits(result_bytes=1000))
+    app.add_tool(lambda: "x" * 2000, name="large", task="required")
+
+    done = run_with(app, lambda client: _run(client, "large"))
+
+    assert "more than 1000" in done["statusMessage"]
 
 
 def test_a_full_queue_refuses_further_tasks(app: App) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.tasks.task_client import TaskClient, run_with
 
-from answerback import App
+from answerback import App, Limits
 from answerback.records import SQLite
 from answerback.registry import HealthState
+from answerback.tasks.sqlite_store import SQLiteStore
 
 SendRequest = Callable[..., Any]
 
@@ -51,6 +53,28 @@ def test_records_that_cannot_be_written_are_shown_and_calls_are_still_served(
     assert send_request(app, "POST", "/functions/one").status == 200
     assert app.records is not None
     app.records.close()
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_a_file_of_tasks_that_fails_is_shown_and_calls_are_still_served(
+    tmp_path: Path, is_damaged: bool
+) -> None:
+    if is_damaged:
+        (tmp_path / "tasks.db").write_bytes(b"not a database" * 1000)
+    app = App("jobs", limits=Limits(shutdown=1))
+    app.task_store = SQLiteStore(tmp_path / "tasks.db")
+
+    async def steps(client: TaskClient) -> Any:
+        async with asyncio.timeout(10):
+            while (health := await client.get_json("/readyz"))["checks"]["tasks"]["failing"] != (
+                is_damaged
+            ):
+                await asyncio.sleep(0.005)
+        return health
+
+    health = run_with(app, steps)
+    assert health["checks"]["tasks"] == {"ready": True, "failing": is_damaged, "running": 0}
+    assert health["status"] == "ready"
 
 
 async def until(condition: Callable[[], Any]) -> None:

@@ -98,6 +98,16 @@ def test_debug_shows_the_exception_and_its_line_to_the_caller(
     assert f"{failing}:10" in message
 
 
+def test_debug_shows_the_exception_of_a_task(serve: Any, failing: Path) -> None:
+    failing.write_text(failing.read_text().replace("@app.tool\n", '@app.tool(task="optional")\n'))
+    with serve(failing, "--debug") as server:
+        wait = {"Prefer": "respond-async, wait=10"}
+        response = httpx.post(f"{server.url}/functions/fail", json={"x": 7}, headers=wait)
+
+    assert response.headers["preference-applied"] == "wait=10"
+    assert response.json()["error"].startswith("IndexError: list index out of range, in fail at ")
+
+
 def test_without_debug_the_exception_is_masked(serve: Any, failing: Path) -> None:
     with serve(failing) as server:
         response = httpx.post(f"{server.url}/functions/fail", json={"x": 7})

@@ -115,6 +115,7 @@ def handlers_on_loop(registry: Registry, *, debug: bool = False) -> Handlers:
 
     pool = ThreadPool(registry.limits.threads, registry.limits.wait)
     registry.checks["threads"] = pool.check
+    registry.shows_exceptions = debug
     registry.run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
     # A pool of its own, so that slow functions do not hold up the decoding of other calls.
     decoding = ThreadPool(_DECODING_THREADS)

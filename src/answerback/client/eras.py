@@ -74,7 +74,7 @@ class Era(Protocol):
     stateless: bool
 
     def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
-        """The parameters as they are sent; *token* asks for progress."""
+        """The parameters to encode for the server; *token* asks for progress."""
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
         """The HTTP headers of a request."""
@@ -119,8 +119,11 @@ class StatelessEra:
         }
         if log_level is not None:
             self._meta[PREFIX + "logLevel"] = log_level
+        self._encoded = msgspec.Raw(msgspec.json.encode(self._meta))
 
     def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
+        if token is None and "_meta" not in params:
+            return {**params, "_meta": self._encoded}
         more = self._meta if token is None else {**self._meta, "progressToken": token}
         if "task" in params or "taskId" in params:
             # Earlier versions ask for a task by a parameter, this one by a capability.

@@ -38,6 +38,7 @@ _CHANGES = {
 
 _MAX_ANSWERING = 100
 """How many requests of the server are answered at a time; further ones are dropped."""
+_NEVER = float("inf")
 
 
 _IDLE_SECONDS = 0.05
@@ -61,97 +62,73 @@ class _Waiting(msgspec.Struct):
     answer: asyncio.Future[msgspec.Raw]
     method: str
     progress: OnProgress | None
-    clock: asyncio.Timeout | _Clock | None = None
     outer: tuple[StoppableClock, ...] = ()
     """The clocks of the call that the request belongs to, such as the deadline of its retries."""
+    at: float | None = None
+    """The time at which `_Timer` ends the wait; None without a time-out, or if `clock` ends it."""
+    clock: asyncio.Timeout | None = None
     questions: int = 0
     """How many questions to the user are open, during which the time-out stands still."""
     stopped_at: float = 0.0
     until: float | None = None
 
     def stop(self, now: float) -> None:
-        if self.questions == 0 and self.clock is not None and not self.clock.expired():
-            self.until, self.stopped_at = self.clock.when(), now
-            if self.until is not None:
-                self.clock.reschedule(None)
+        if self.questions == 0:
+            clock, self.stopped_at = self.clock, now
+            if clock is None:
+                self.until, self.at = self.at, None
+            elif not clock.expired() and clock.when() is not None:
+                self.until = clock.when()
+                clock.reschedule(None)
         self.questions += 1
 
-    def go_on(self, now: float, *, is_open: bool) -> None:
+    def go_on(self, now: float, timer: _Timer) -> None:
+        """Let the time-out run again after an answer."""
         self.questions -= 1
-        if self.questions or not is_open or self.until is None or self.clock is None:
+        if self.questions or self.until is None:
             return
-        if not self.clock.expired():
-            self.clock.reschedule(self.until + now - self.stopped_at)
+        until, self.until = self.until + now - self.stopped_at, None
+        if self.clock is None:
+            self.at = until
+            timer.watch(until)
+        elif not self.clock.expired():
+            self.clock.reschedule(until)
 
 
-class _Clock:
-    """Ends the wait for an answer at a time; `_Clocks` watches it."""
+class _Timer:
+    """Ends the requests whose time is over; one timer is enough, because most are answered."""
 
-    __slots__ = ("_clocks", "_is_expired", "answer", "at")
-
-    def __init__(self, clocks: _Clocks, answer: asyncio.Future[msgspec.Raw], at: float) -> None:
-        self.answer = answer
-        self.at: float | None = at
-        self._clocks = clocks
-        self._is_expired = False
-
-    def when(self) -> float | None:
-        return self.at
-
-    def expired(self) -> bool:
-        return self._is_expired
-
-    def reschedule(self, when: float | None) -> None:
-        self.at = when
-        if when is not None:
-            self._clocks.watch(when)
-
-    def expire(self) -> None:
-        self._is_expired = True
-        self.at = None
-        if not self.answer.done():
-            self.answer.set_exception(TimeoutError())
-
-
-class _Clocks:
-    """The clocks of all requests; they share one timer, because most requests need none."""
-
-    def __init__(self) -> None:
-        self._clocks: set[_Clock] = set()
+    def __init__(self, waiting: dict[Id, _Waiting]) -> None:
+        self._waiting = waiting
         self._handle: asyncio.TimerHandle | None = None
-
-    def add(self, answer: asyncio.Future[msgspec.Raw], seconds: float) -> _Clock:
-        at = answer.get_loop().time() + seconds
-        clock = _Clock(self, answer, at)
-        self._clocks.add(clock)
-        self.watch(at)
-        return clock
-
-    def discard(self, clock: _Clock) -> None:
-        self._clocks.discard(clock)
+        self.next = _NEVER
+        """The time at which the requests are looked at."""
 
     def watch(self, at: float) -> None:
-        """Look at the clocks at this time, or earlier."""
-        if self._handle is None or at < self._handle.when():
+        """Look at the requests at this time, or earlier."""
+        if at < self.next:
             self.close()
             self._handle = asyncio.get_running_loop().call_at(at, self._look)
+            self.next = at
 
     def close(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
-            self._handle = None
+        self._handle, self.next = None, _NEVER
 
     def _look(self) -> None:
-        self._handle = None
+        self._handle, self.next = None, _NEVER
         now = asyncio.get_running_loop().time()
-        later = []
-        for clock in list(self._clocks):
-            if clock.at is not None and clock.at <= now:
-                clock.expire()
-            elif clock.at is not None:
-                later.append(clock.at)
-        if later:
-            self.watch(min(later))
+        later = _NEVER
+        for waiting in self._waiting.values():
+            if waiting.at is None:
+                continue
+            if waiting.at > now:
+                later = min(later, waiting.at)
+            elif not waiting.answer.done():
+                waiting.answer.set_exception(TimeoutError())
+        if later < _NEVER:
+            self.watch(later)
 
 
 class Visits:
@@ -192,7 +169,7 @@ class Exchange:
         self._waiting: dict[Id, _Waiting] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._answering: dict[Id, asyncio.Task[None]] = {}
-        self._clocks = _Clocks()
+        self._timer = _Timer(self._waiting)
         self._send_now: Callable[[Outgoing], bool] | None = getattr(transport, "send_now", None)
         self.visits = Visits()
         self._has_dropped = False
@@ -214,25 +191,18 @@ class Exchange:
         headers: Mapping[str, str] = options.headers
         if self._transport.has_headers:
             headers = {**self.era.headers(method, params), **headers}
-        answer: asyncio.Future[msgspec.Raw] = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[msgspec.Raw] = loop.create_future()
         outgoing = Outgoing(request_frame(id, method, sent), id, method, headers, answer)
-        waiting = self._waiting[id] = _Waiting(
-            answer, method, options.progress, outer=RUNNING.get()
-        )
-        clock: _Clock | None = None
+        waiting = self._waiting[id] = _Waiting(answer, method, options.progress, RUNNING.get())
         try:
             if self._send_now is not None and self._send_now(outgoing):
                 if options.timeout is not None:
-                    waiting.clock = clock = self._clocks.add(answer, options.timeout)
+                    waiting.at = at = loop.time() + options.timeout
+                    if at < self._timer.next:
+                        self._timer.watch(at)
                 return await answer
-            async with asyncio.timeout(options.timeout) as timeout:
-                waiting.clock = timeout
-                if self._transport.may_log_in:
-                    with stoppable(timeout):
-                        await self._transport.send(outgoing)
-                else:
-                    await self._transport.send(outgoing)
-                return await answer
+            return await _send_and_wait(self._transport, outgoing, waiting, options.timeout)
         except TimeoutError:
             self._cancel_request(id, method, "time-out")
             text = f"the server did not answer {method} within {options.timeout:g} seconds"
@@ -242,10 +212,8 @@ class Exchange:
             raise
         finally:
             del self._waiting[id]
-            if clock is not None:
-                self._clocks.discard(clock)
             if answer.done() and not answer.cancelled():
-                answer.exception()
+                answer.exception()  # Otherwise asyncio may log that nobody took it.
 
     async def notify(self, method: str, params: Mapping[str, Any] | None = None) -> None:
         headers = self.era.headers(method, {})
@@ -255,14 +223,16 @@ class Exchange:
 
     def receive(self, frame: bytes) -> Id | None:
         """Take a frame of the server; returns the id if it is a response."""
-        if is_batch(frame):
+        if frame[:1] != b"{" and is_batch(frame):
             found = [self.receive(each) for each in _batch(frame)]
             return next((id for id in found if id is not None), None)
         message = decode_frame(frame)
-        if message is not None and message.is_response:
-            return self._receive_response(message)
-        if message is None or message.method is None:
+        if message is None:
             return _end_by_malformed(self._waiting, frame)
+        if message.method is None:
+            if message.error is None and message.result is msgspec.UNSET:
+                return _end_by_malformed(self._waiting, frame)
+            return self._receive_response(message)
         if message.id is not None:
             self._receive_request(message)
         else:
@@ -283,18 +253,18 @@ class Exchange:
             task.cancel()
         if self._tasks:
             await asyncio.wait(list(self._tasks), timeout=1)
-        self._clocks.close()
+        self._timer.close()
         await self._transport.close()
 
     def _receive_response(self, message: Incoming) -> Id | None:
-        id = message.id
+        id, error = message.id, message.error
         waiting = None if id is None else self._waiting.get(id)
-        if id is None and message.error is not None and len(self._waiting) == 1:
+        if id is None and error is not None and len(self._waiting) == 1:
             # The server could not read the id; it can only mean the one request.
             waiting = next(iter(self._waiting.values()))
         if waiting is not None and not waiting.answer.done():
-            if message.error is not None:
-                waiting.answer.set_exception(message.error.as_exception())
+            if error is not None:
+                waiting.answer.set_exception(error.as_exception())
             elif message.result is not msgspec.UNSET:
                 waiting.answer.set_result(message.result)
         return id
@@ -340,7 +310,8 @@ class Exchange:
             for each in stopped:
                 each.go_on()
             for id, waiting in paused.items():
-                waiting.go_on(loop.time(), is_open=id in self._waiting)
+                if id in self._waiting:
+                    waiting.go_on(loop.time(), self._timer)
 
     def _receive_notification(self, message: Incoming) -> None:
         assert message.method is not None
@@ -398,6 +369,20 @@ class Exchange:
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(error)
+
+
+async def _send_and_wait(
+    transport: Transport, outgoing: Outgoing, waiting: _Waiting, seconds: float | None
+) -> msgspec.Raw:
+    """Send a request whose sending may take time; raises TimeoutError."""
+    async with asyncio.timeout(seconds) as timeout:
+        waiting.clock = timeout
+        if transport.may_log_in:
+            with stoppable(timeout):
+                await transport.send(outgoing)
+        else:
+            await transport.send(outgoing)
+        return await waiting.answer
 
 
 async def close_when_idle(exchange: Exchange) -> None:

@@ -38,10 +38,6 @@ class Incoming(msgspec.Struct):
     result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     error: ErrorBody | None = None
 
-    @property
-    def is_response(self) -> bool:
-        return self.method is None and (self.result is not msgspec.UNSET or self.error is not None)
-
 
 class Outgoing(msgspec.Struct):
     """A message to the server; *id* is set for a request, whose response is waited for."""

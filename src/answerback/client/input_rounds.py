@@ -28,12 +28,14 @@ _MAX_PAUSE = 2.0
 class InputRounds:
     """Sends a request again with the answers of the user's handlers.
 
-    The time-out is for all requests together, without the time in which the user is asked.
+    The time-out is for all requests together, from *began* on, without the time in which the user
+    is asked.
     """
 
-    def __init__(self, exchange: Exchange, options: RequestOptions) -> None:
+    def __init__(self, exchange: Exchange, options: RequestOptions, began: float) -> None:
         self._exchange = exchange
         self._options = options
+        self._began = began
         self._loop = asyncio.get_running_loop()
         self._user_seconds = 0.0
         """The seconds that the user took."""
@@ -41,28 +43,35 @@ class InputRounds:
         """The pages that the user has agreed to visit in this call."""
         self._visits = 0
 
-    async def result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
-        """The result; raises RpcError or NoAnswer."""
-        began = self._loop.time()
-        options, seconds = self._options, self._options.timeout
+    async def result(
+        self, method: str, params: Mapping[str, Any], found: dict[str, Any] | RpcError
+    ) -> dict[str, Any]:
+        """The result, if the first request got *found*; raises RpcError or NoAnswer."""
         rounds = 0
-        while rounds - self._visits < _ROUNDS:
-            try:
-                raw = await self._exchange.request(method, params, options)
-            except RpcError as error:
-                if error.code != URL_ELICITATION_REQUIRED or not await self._visit(error):
-                    raise
+        while True:
+            if isinstance(found, RpcError):
+                if found.code != URL_ELICITATION_REQUIRED or not await self._visit(found):
+                    raise found
+            elif found.get("resultType") == "input_required":
+                params = await self._with_answers(params, found, rounds)
             else:
-                result = _decoded(raw, method)
-                if result.get("resultType") != "input_required":
-                    return result
-                params = await self._with_answers(params, result, rounds)
+                return found
             rounds += 1
-            if seconds is not None:
-                left = began + seconds + self._user_seconds - self._loop.time()
-                options = msgspec.structs.replace(self._options, timeout=max(0.0, left))
-        text = f"the server asked for input more than {_ROUNDS} times"
-        raise NoAnswer(text, code=INPUT_REQUIRED, may_have_run=False)
+            if rounds - self._visits >= _ROUNDS:
+                text = f"the server asked for input more than {_ROUNDS} times"
+                raise NoAnswer(text, code=INPUT_REQUIRED, may_have_run=False)
+            try:
+                raw = await self._exchange.request(method, params, self._options_now())
+                found = decoded(raw, method)
+            except RpcError as error:
+                found = error
+
+    def _options_now(self) -> RequestOptions:
+        seconds = self._options.timeout
+        if seconds is None:
+            return self._options
+        left = self._began + seconds + self._user_seconds - self._loop.time()
+        return msgspec.structs.replace(self._options, timeout=max(0.0, left))
 
     async def _with_answers(
         self, params: Mapping[str, Any], result: dict[str, Any], round: int
@@ -146,9 +155,13 @@ class InputRounds:
         return True
 
 
-def _decoded(raw: msgspec.Raw, method: str) -> dict[str, Any]:
+_decoder = msgspec.json.Decoder(dict[str, Any])
+
+
+def decoded(raw: msgspec.Raw, method: str) -> dict[str, Any]:
+    """The result of a request; raises NoAnswer."""
     try:
-        return msgspec.json.decode(raw, type=dict[str, Any])
+        return _decoder.decode(raw)
     except (ValueError, RecursionError) as exc:
         text = f"the result of {method} cannot be read: {exc}"
         raise NoAnswer(text, code=INVALID_RESPONSE) from None

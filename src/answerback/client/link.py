@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..mcp.jsonrpc import RpcError
+from ..mcp.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
 from ..registry import Change
 from ..stopped_clocks import stoppable
 from ..versions import LATEST_STATEFUL, VERSIONS
@@ -23,7 +23,7 @@ from .faults import (
     SessionLost,
 )
 from .frames import Transport
-from .input_rounds import InputRounds
+from .input_rounds import InputRounds, decoded
 from .opening import LinkPlan, agree, initialize_or_discover
 
 
@@ -133,8 +133,18 @@ class ServerLink:
         exchange = self.current
         if exchange is None or exchange.lost is not None:
             exchange = await self._open_within(options.timeout)
+        began = asyncio.get_running_loop().time()
+        found: dict[str, Any] | RpcError
         try:
-            return await InputRounds(exchange, options).result(method, params)
+            try:
+                found = decoded(await exchange.request(method, params, options), method)
+                if found.get("resultType") != "input_required":
+                    return found
+            except RpcError as error:
+                if error.code != URL_ELICITATION_REQUIRED:
+                    raise
+                found = error
+            return await InputRounds(exchange, options, began).result(method, params, found)
         except SessionLost as lost:
             exchange.lost = lost
             raise

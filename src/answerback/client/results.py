@@ -8,7 +8,7 @@ import msgspec
 
 from ..dialects.mcp_blocks import read_block
 from ..errors import INVALID_OUTPUT, MalformedReply, MissingExtraError
-from ..reading import read
+from ..reading.read_reply import Hints, read_with
 from ..reply import Error, Received, Reply
 from .faults import INVALID_RESPONSE
 from .listed import RemoteTool
@@ -41,6 +41,7 @@ class KnownTool:
         self.paths = header_paths(tool.input_schema)
         schema = tool.output_schema
         self.output_schema = schema if isinstance(schema, dict) else None
+        self._hints = Hints.of(self.output_schema)
         self._check: SchemaCheck | None = None
 
     def reply(self, result: Any, *, strict: bool) -> Reply[Any]:
@@ -48,16 +49,17 @@ class KnownTool:
 
         Data that breaks the output schema is a finding of the reply, or an error if *strict*.
         """
-        reply = read(result, output_schema=self.output_schema)
+        reply = read_with(result, self._hints)
         if self.output_schema is None or reply.error is not None:
             return reply
         found = self._findings(reply)
         return _with_findings(reply, found, strict=strict) if found else reply
 
     def _findings(self, reply: Reply[Any]) -> tuple[Finding, ...]:
-        if reply.has_data and reply.data_from != "text":
+        place = reply.data_from
+        if reply.data is not msgspec.UNSET and place != "text":
             data = reply.data if reply.shape is None else {"result": reply.data}
-            is_structured = reply.data_from == "structuredContent"
+            is_structured = place == "structuredContent"
             return self._violations(data, "/structuredContent" if is_structured else "")
         if not isinstance(reply.raw, dict):
             # A response of plain REST may be a text or an image.

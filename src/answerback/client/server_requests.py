@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -29,6 +29,8 @@ class ServerRequests:
         self.lists = lists
         self.options = options
         self.strict = strict
+        self._plain = RequestOptions(options.timeout, options.progress)
+        self._has_policy = options.has_policy
 
     async def tools(self) -> list[RemoteTool]:
         """The tools that may be called; raises ToolError."""
@@ -71,11 +73,14 @@ class ServerRequests:
             return refused_reply(refusal)
         return reply
 
-    async def call(self, name: str, given: dict[str, Any]) -> Reply[Any]:
+    def call(self, name: str, given: dict[str, Any]) -> Coroutine[Any, Any, Reply[Any]]:
         """Call a tool; under a retry it is called again only if that is safe."""
+        if self._has_policy:
+            return self._call_under_policy(name, given)
+        return self._call_once(name, given, self._plain)
+
+    async def _call_under_policy(self, name: str, given: dict[str, Any]) -> Reply[Any]:
         options = self.options
-        if not options.has_policy:
-            return await self._call_once(name, given, options.timeout)
         until, is_safe = self._until(), False
         if options.retry is not None:
             is_safe = await self.lists.is_safe_to_repeat(name, RequestOptions(options.timeout))
@@ -86,7 +91,8 @@ class ServerRequests:
                 # The list of tools was asked for within the time of the first attempt.
                 left = max(0.0, min(until - asyncio.get_running_loop().time(), left or 0.0))
                 until = None
-            return await self._call_once(name, given, left)
+            sent = RequestOptions(left, options.progress)
+            return await self._call_once(name, given, sent)
 
         try:
             reply: Reply[Any] = await under_policy(options, once, may_repeat=is_safe)
@@ -134,14 +140,13 @@ class ServerRequests:
         return None if seconds is None else asyncio.get_running_loop().time() + seconds
 
     async def _call_once(
-        self, name: str, given: dict[str, Any], timeout: float | None
+        self, name: str, given: dict[str, Any], options: RequestOptions
     ) -> Reply[Any]:
         try:
-            options = RequestOptions(timeout, self.options.progress)
             result = await self._result_of_call(name, given, options)
         except (NoAnswer, RpcError) as error:
             return failed_reply(error)
-        return await self.reply_of(name, result, timeout)
+        return await self.reply_of(name, result, options.timeout)
 
     async def reply_of(
         self, name: str, result: dict[str, Any], timeout: float | None

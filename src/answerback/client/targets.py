@@ -14,6 +14,7 @@ import msgspec
 from ..errors import AnswerbackError
 from ..registry import Registry
 from .frames import Transport
+from .shown_urls import shown
 
 if TYPE_CHECKING:
     from .transports.http_requests import ClientAuth
@@ -46,9 +47,14 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def label(self) -> str:
+        """The server as errors name it, without passwords and tokens."""
         if self.app is not None:
             return str(self.app.name)
-        return self.url or shlex.join(self.command)
+        return shown(self.url) or shlex.join(map(shown, self.command))
+
+    def __repr__(self) -> str:
+        # The environment and the headers may hold secrets.
+        return f"<ServerEntry {self.label}>"
 
 
 def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
@@ -63,7 +69,7 @@ def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
         return _read_text(target)
     if target and all(isinstance(each, str) for each in target):
         return ServerEntry(command=tuple(target))
-    raise BadTarget(f"connect({target!r}) should get a command, a URL, an App or a dict")
+    raise BadTarget(f"connect({shown(repr(target))}) should get a command, a URL, an App or a dict")
 
 
 def _read_text(text: str) -> ServerEntry | dict[str, ServerEntry]:
@@ -157,7 +163,7 @@ def _read_entry(entry: Any, name: str, given: Mapping[str, str]) -> ServerEntry:
     if isinstance(entry, Registry):
         return ServerEntry(app=entry)
     if not isinstance(entry, Mapping):
-        raise BadTarget(f"{name} should be an object with command or url, not {entry!r}")
+        raise BadTarget(f"{name} should be an object with command or url, not {shown(repr(entry))}")
     try:
         filled = _filled(dict(entry), given)
     except KeyError as exc:

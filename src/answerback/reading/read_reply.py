@@ -39,15 +39,17 @@ _PLAIN_MEMBERS = frozenset({"content", "structuredContent", "isError", "_meta", 
 class Hints(msgspec.Struct, frozen=True):
     """Facts that the caller knows about the reply."""
 
-    schema: dict[str, Any] | None = None
-    is_typed: bool = False
     wants_text: bool = False
     """The caller wants a str: the text itself is the data, also if it is JSON."""
+    has_type: bool = False
+    """Whether data is what it is declared to be, even if it looks like an error."""
+    is_wrapped: bool = False
+    """Whether the schema says that the data is the member `result` of an object."""
 
-    @property
-    def has_type(self) -> bool:
-        """Whether data is what it is declared to be, even if it looks like an error."""
-        return self.is_typed or self.schema is not None
+    @classmethod
+    def of(cls, schema: dict[str, Any] | None, into: Any = None) -> Hints:
+        has_type = into is not None or schema is not None
+        return cls(into is str, has_type, _wraps(schema))
 
 
 @overload
@@ -97,8 +99,7 @@ def read(
         from .typed_data import decoder_for
 
         decoder = decoder_for(into)
-    hints = Hints(output_schema, into is not None, into is str)
-    reply = _read_any(result, hints, max_bytes)
+    reply = read_with(result, Hints.of(output_schema, into), max_bytes)
     if decoder is not None:
         from .typed_data import with_type
 
@@ -113,7 +114,8 @@ def read(
     return reply
 
 
-def _read_any(result: Any, hints: Hints, max_bytes: int) -> Reply[Any]:
+def read_with(result: Any, hints: Hints, max_bytes: int = MAX_BYTES) -> Reply[Any]:
+    """Read a reply of a server of which *hints* are known; never raises."""
     if isinstance(result, Reply):
         return result
     if type(result) is dict and (plain := _read_plain(result, hints)) is not None:
@@ -178,8 +180,11 @@ def _plain_meta(meta: Any) -> dict[str, Any] | None:
     """Return the `_meta` of a result; None if it is malformed or has keys of ours."""
     if meta is None:
         return {}
-    if type(meta) is not dict or any(str(key).startswith(META_PREFIX) for key in meta):
+    if type(meta) is not dict:
         return None
+    for key in meta:
+        if str(key).startswith(META_PREFIX):
+            return None
     return dict(meta)
 
 
@@ -414,14 +419,20 @@ def _is_failure(found: Any) -> bool:
 
 def _unwrapped(data: Any, meta: Any, hints: Hints) -> tuple[Any, bool]:
     """Return the data without `{"result": …}` if a marker or the schema says that it is wrapped."""
-    if not isinstance(data, dict) or data.keys() != {"result"}:
+    if not isinstance(data, dict) or len(data) != 1 or "result" not in data:
         return data, False
+    if hints.is_wrapped:
+        return data["result"], True
     match meta:
         case {"fastmcp": {"wrap_result": True}}:
             return data["result"], True
-    match hints.schema:
-        case {"x-fastmcp-wrap-result": True}:
-            return data["result"], True
-        case {"properties": {"result": _, **others}, "required": ["result"]} if not others:
-            return data["result"], True
     return data, False
+
+
+def _wraps(schema: dict[str, Any] | None) -> bool:
+    match schema:
+        case {"x-fastmcp-wrap-result": True}:
+            return True
+        case {"properties": {"result": _, **others}, "required": ["result"]} if not others:
+            return True
+    return False

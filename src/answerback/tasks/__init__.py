@@ -17,3 +17,7 @@ task. How a wire uses them:
 now=time()))`. Programs beside a server, such as `answerback tasks cancel`, open the same SQLite
 file and use these functions; the server sees the change at once.
 """
+
+from .task_store import TaskLimits
+
+__all__ = ["TaskLimits"]

@@ -17,6 +17,7 @@ from ..calls.handlers import ADMITTED, Handlers
 from ..context import Context
 from ..errors import ToolError, Unavailable
 from ..peer import NeedsInput
+from ..registry import HealthState
 from ..reply import Error, Reply
 from .task_peer import AnswerKeeper
 from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
@@ -55,7 +56,9 @@ class TaskService:
         self._watch: TaskWatch | None = None
         if self._store.blocks:
             waits = self._waiters.__len__
-            self._watch = TaskWatch(self._store, self.runner, lambda: waits() > 0, self.wake)
+            watch = TaskWatch(self._store, self.runner, lambda: waits() > 0, self.wake)
+            self._watch = watch
+            registry.checks["tasks"] = partial(_health, watch, self.runner)
 
     async def create(
         self,
@@ -161,14 +164,15 @@ class TaskService:
         self._waiters[key] = listener
         return lambda: self._waiters.pop(key, None) and None
 
-    async def stop(self) -> None:
+    async def stop(self, seconds: float | None = None) -> None:
         """Start no more tasks, and let those that run end within the time for a shutdown.
 
-        Those that do not end are given up: another worker runs the idempotent ones again.
+        *seconds* are another time. Those that do not end are given up: another worker runs the
+        idempotent ones again.
         """
         if self._registry.tasks is self:
             self._registry.tasks = None
-        await self.runner.stop(self._registry.limits.shutdown)
+        await self.runner.stop(self._registry.limits.shutdown if seconds is None else seconds)
         if self._watch is not None:
             self._watch.stop()
         self._store.close()
@@ -269,6 +273,11 @@ class _Waiter:
             except TimeoutError:
                 pass
         event.clear()
+
+
+def _health(watch: TaskWatch, runner: TaskRunner) -> HealthState:
+    """Calls that are no tasks are served while the file fails, so the server is ready."""
+    return HealthState(True, {"failing": watch.is_failing, "running": len(runner.runs)})
 
 
 async def _to_the_end(steps: Coroutine[Any, Any, T]) -> T:

@@ -286,7 +286,8 @@ def _make_handlers(registry: Registry, limits: TaskLimits) -> Handlers:
 
     pool = ThreadPool(limits.slots)
     registry.run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
-    return make_handlers(registry, run_on_loop(pool), decode_in_thread(pool))
+    debug = registry.shows_exceptions
+    return make_handlers(registry, run_on_loop(pool), decode_in_thread(pool), debug=debug)
 
 
 def _loop_in_thread() -> asyncio.AbstractEventLoop:

@@ -55,6 +55,8 @@ class TaskWatch:
             self._renew: LEASE / 3,
             self._runner.write_messages: _REPORTS,
         }
+        self.is_failing = False
+        """Whether the store could not be read or written when it was last looked at."""
         self._stopped = threading.Event()
         name = "answerback-tasks-watch"
         threading.Thread(target=self._work, name=name, daemon=True).start()
@@ -71,10 +73,12 @@ class TaskWatch:
                     self._store.version()  # This opens the file.
                     notice = FileNotice(self._store.notice_path)
                 self._look()
+                self.is_failing = False
                 seconds = _GAP
                 is_busy = bool(self._runner.runs) or self._is_waiting()
                 notice.wait(_REPORTS if is_busy else _RECONCILE, urgent=is_busy)
             except Unavailable:
+                self.is_failing = True
                 seconds = _AFTER_FAILURE  # It is logged already.
             except Exception:  # noqa: BLE001 -- the tasks of this worker need the watch
                 log_internal_error("looking after tasks")

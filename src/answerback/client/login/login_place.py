@@ -60,9 +60,8 @@ async def _allowed(
 
 
 def canonical(url: str) -> str:
-    """The URL of a server as its identifier: no fragment, the scheme and the host in lower case."""
+    """The URL of a server as its identifier: no user, no fragment, and the host in lower case."""
     parts = urlsplit(url)
     path = "" if parts.path == "/" else parts.path
-    return parts._replace(
-        scheme=parts.scheme.lower(), netloc=parts.netloc.lower(), path=path, fragment=""
-    ).geturl()
+    host = parts.netloc.rpartition("@")[2].lower()
+    return parts._replace(scheme=parts.scheme.lower(), netloc=host, path=path, fragment="").geturl()

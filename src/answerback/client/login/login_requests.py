@@ -13,6 +13,7 @@ import msgspec
 
 from ...auth.urls import is_loopback_url, is_secure
 from ..faults import LoginError, NoAnswer
+from ..shown_urls import shown
 from ..transports.http_pool import HttpPool
 
 _SECONDS = 15.0
@@ -68,10 +69,10 @@ async def send(
                     return LoginResponse(status, _document(body))
                 url = urljoin(url, location)
     except TimeoutError:
-        raise LoginError(f"{url} did not answer within {_SECONDS:g} seconds") from None
+        raise LoginError(f"{shown(url)} did not answer within {_SECONDS:g} seconds") from None
     except NoAnswer as exc:
-        raise LoginError(f"{url} cannot be read: {exc}") from None
-    raise LoginError(f"{url} is redirected too often")
+        raise LoginError(f"{shown(url)} cannot be read: {exc}") from None
+    raise LoginError(f"{shown(url)} is redirected too often")
 
 
 def _content(
@@ -97,7 +98,7 @@ async def _exchange(
         while part := await response.read_some():
             body += part
             if len(body) > _MAX_DOCUMENT:
-                raise LoginError(f"{url} is larger than {_MAX_DOCUMENT} bytes")
+                raise LoginError(f"{shown(url)} is larger than {_MAX_DOCUMENT} bytes")
         return response.status_code, response.headers.get("location", ""), body
     finally:
         pool.close()
@@ -135,6 +136,8 @@ def _nearness_of(address: str) -> int:
 
 async def _check(url: str, near: int) -> None:
     if not is_secure(url):
-        raise LoginError(f"{url!r} should be an https URL; http is for this machine alone")
+        raise LoginError(f"{shown(url)!r} should be an https URL; http is for this machine alone")
     if near > 0 and await nearness(url) < near:
-        raise LoginError(f"{url!r} leads into a private network, which the server is not part of")
+        raise LoginError(
+            f"{shown(url)!r} leads into a private network, which the server is not part of"
+        )

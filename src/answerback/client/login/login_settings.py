@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from ...auth.urls import is_secure
+from ..shown_urls import shown
 from .client_registration import AskClient, ClientChoice
 from .login_records import LoginRecords, RegisteredClient
 from .loopback_redirect import LoopbackRedirect
@@ -107,7 +108,9 @@ class BearerToken:
 
     def __init__(self, token: str, url: str) -> None:
         if not is_secure(url):
-            raise ValueError(f"a token is sent over https or to this machine only, not to {url}")
+            raise ValueError(
+                f"a token is sent over https or to this machine only, not to {shown(url)}"
+            )
         if not token or not token.isascii() or not token.isprintable() or " " in token:
             raise ValueError(
                 "auth should be a token without spaces; give other headers as headers="

@@ -10,6 +10,7 @@ import msgspec
 
 from ...auth.urls import is_secure, metadata_urls
 from ..faults import LoginError
+from ..shown_urls import shown
 from .login_requests import send
 
 _WELL_KNOWN = "/.well-known/oauth-protected-resource"
@@ -55,7 +56,7 @@ async def find_resource(
             continue
         if response.status == 200 and response.document:
             return _resource(response.document, server, url)
-        failures.append(f"{url} answered with HTTP status {response.status}")
+        failures.append(f"{shown(url)} answered with HTTP status {response.status}")
     if all("HTTP status 4" in each for each in failures):
         parts = urlsplit(server)
         return ResourceMetadata(server, (issuer or f"{parts.scheme}://{parts.netloc}",))
@@ -74,12 +75,12 @@ def _resource(document: dict[str, Any], server: str, url: str) -> ResourceMetada
     resource = document.get("resource")
     if not isinstance(resource, str) or not _covers(resource, server):
         raise LoginError(
-            f"{url} is the metadata of {resource!r}, not of {server}: the server is not the one "
-            "that its metadata names, so nothing is sent to its issuer"
+            f"{shown(url)} is the metadata of {resource!r}, not of {shown(server)}: the server is "
+            "not the one that its metadata names, so nothing is sent to its issuer"
         )
     issuers = _strings(document.get("authorization_servers"))
     if not issuers:
-        raise LoginError(f"{url} names no authorization server")
+        raise LoginError(f"{shown(url)} names no authorization server")
     return ResourceMetadata(resource, issuers, _strings(document.get("scopes_supported")))
 
 
@@ -115,10 +116,10 @@ async def find_issuer(issuer: str, near: int) -> IssuerMetadata:
             failures.append(str(exc))
             continue
         if response.status != 200 or not response.document:
-            failures.append(f"{url} answered with HTTP status {response.status}")
+            failures.append(f"{shown(url)} answered with HTTP status {response.status}")
         elif response.document.get("issuer") != issuer:
             named = response.document.get("issuer")
-            failures.append(f"{url} is the metadata of {named!r}, not of {issuer!r}")
+            failures.append(f"{shown(url)} is the metadata of {named!r}, not of {issuer!r}")
         else:
             return _issuer(response.document, url)
     raise LoginError(f"the issuer {issuer} has no metadata: {'; '.join(failures)}")
@@ -130,9 +131,9 @@ def _issuer(document: dict[str, Any], url: str) -> IssuerMetadata:
     try:
         found = msgspec.convert(kept, IssuerMetadata)
     except msgspec.ValidationError as exc:
-        raise LoginError(f"{url} cannot be used: {exc}") from None
+        raise LoginError(f"{shown(url)} cannot be used: {exc}") from None
     for name in ("authorization_endpoint", "token_endpoint", "registration_endpoint"):
         page = getattr(found, name)
         if page and not is_secure(page):
-            raise LoginError(f"{url}: {name} {page!r} should be an https URL")
+            raise LoginError(f"{shown(url)}: {name} {page!r} should be an https URL")
     return found

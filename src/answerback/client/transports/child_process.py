@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ..faults import ConnectError, ConnectionLost
 from ..frames import MAX_FRAME, Lost, Outgoing, Receive
+from ..shown_urls import shown
 from .child_watch import ChildWatch
 
 _GRACE = 2.0
@@ -19,6 +20,8 @@ _LOST_GRACE = 0.1
 _TERM_GRACE = 1.0
 _LAST_WORDS = 4000
 """Characters of stderr that are kept for an error message."""
+_MAX_IGNORED = 4 * 1024 * 1024
+"""Bytes that are read from a child and thrown away after the end of the connection."""
 _EXIT_SECONDS = 1.0
 """Seconds to wait for the exit status of a child whose stdout was closed."""
 
@@ -55,7 +58,7 @@ class ChildProcess:
             watch.close()
             if not isinstance(exc, OSError | ValueError):
                 raise
-            command = " ".join(self._command)
+            command = " ".join(map(shown, self._command))
             raise ConnectError(f"cannot start {command!r}: {exc}") from None
         self._child = child
 
@@ -71,7 +74,7 @@ class ChildProcess:
     def send_now(self, outgoing: Outgoing) -> bool:
         """Send a message without waiting; False if nothing was sent, and `send` is needed."""
         child = self._child
-        return child is not None and child.writable.is_set() and child.write(outgoing.frame)
+        return child is not None and child.is_writable and child.write(outgoing.frame)
 
     async def listen(self) -> None:
         """All messages come over the one pipe."""
@@ -98,10 +101,12 @@ class _Child(asyncio.SubprocessProtocol):
         self._watch = watch
         self._buffer = bytearray()
         self._searched = 0
+        self._ignored = 0
         self._stderr = b""
         self._exited = asyncio.Event()
         self.writable = asyncio.Event()
         self.writable.set()
+        self.is_writable = True
         self.is_lost = False
         self._report: asyncio.Task[None] | None = None
 
@@ -129,9 +134,11 @@ class _Child(asyncio.SubprocessProtocol):
             await asyncio.wait({self._report})
 
     def pause_writing(self) -> None:
+        self.is_writable = False
         self.writable.clear()
 
     def resume_writing(self) -> None:
+        self.is_writable = True
         self.writable.set()
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
@@ -142,8 +149,12 @@ class _Child(asyncio.SubprocessProtocol):
 
     def _take_stdout(self, data: bytes) -> None:
         if self.is_lost:
+            self._ignored += len(data)
+            if self._ignored > _MAX_IGNORED:
+                # The server goes on sending after the end of the connection.
+                cast("asyncio.ReadTransport", self._process.get_pipe_transport(1)).pause_reading()
             return
-        if not self._buffer and data.count(b"\n") == 1 and data.endswith(b"\n"):
+        if not self._buffer and data.find(b"\n") == len(data) - 1:
             # Nearly always one whole line arrives.
             if line := data.strip():
                 self._receive(line)
@@ -163,7 +174,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
-            self.writable.set()
+            self.resume_writing()
         if fd in (0, 1) and self._report is None and not self.is_lost:
             self._report = asyncio.get_running_loop().create_task(self._tell_loss())
 

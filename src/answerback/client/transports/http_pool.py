@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote, urlsplit
 import msgspec
 
 from ..faults import ConnectionLost
+from ..shown_urls import shown
 from .http_connection import HttpConnection
 from .http_parsing import ResponseHead
 
@@ -53,9 +54,13 @@ def parse_url(url: str) -> HttpUrl:
         if not host.isascii():
             host = host.encode("idna").decode()
     except ValueError as exc:
-        raise ConnectionLost(f"{url!r} is not a URL: {exc}", may_have_run=False) from None
+        # The text of the exception may quote a part of the password.
+        reason = "its host or port is malformed" if "@" in url else str(exc)
+        text = f"{shown(url)!r} is not a URL: {reason}"
+        raise ConnectionLost(text, may_have_run=False) from None
     if scheme not in ("http", "https") or not host or any(each <= " " for each in host):
-        raise ConnectionLost(f"{url!r} is not the URL of an HTTP server", may_have_run=False)
+        text = f"{shown(url)!r} is not the URL of an HTTP server"
+        raise ConnectionLost(text, may_have_run=False)
     usual = 443 if scheme == "https" else 80
     name = f"[{host}]" if ":" in host else host
     target = quote(parts.path or "/", safe=_SAFE)

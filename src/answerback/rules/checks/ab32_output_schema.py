@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import msgspec
@@ -43,7 +43,7 @@ def _compiled(encoded: bytes) -> SchemaCheck:
     except (ValueError, jsonschema_rs.ReferencingError) as exc:
         reason = str(exc).partition("\n")[0]
         return lambda _: [("", f"the output schema itself is broken: {reason}")]
-    return lambda data: _violations(validator, data)
+    return partial(_violations, validator)
 
 
 def _refuse_reference(uri: str) -> Any:

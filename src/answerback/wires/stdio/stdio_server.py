@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 from functools import cache, cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -81,13 +82,14 @@ class StdioServer:
             self._ended.wait()
             self._pipe.decline_all()
             self._readers.wait_until_answered(self._pipe.is_broken)
-            self._end_tasks()
+            self._end_tasks(self._registry.limits.shutdown)
         except (KeyboardInterrupt, SystemExit):
             self._ended.set()
             self._pipe.decline_all()
             self._connection.cancel_all()
             until = monotonic() + _CANCEL_SECONDS
             self._readers.wait_until_answered(lambda: monotonic() > until)
+            self._end_tasks(max(until - monotonic(), 0.0))
             self._end_lifespan()
             raise
         if (error := self._end_lifespan()) is not None:
@@ -95,13 +97,16 @@ class StdioServer:
         if (failure := self._readers.failure) is not None:
             raise StdinUnreadable(f"cannot read stdin: {failure}") from failure
 
-    def _end_tasks(self) -> None:
+    def _end_tasks(self, seconds: float) -> None:
         """Let tasks end that are kept in a file; nobody could read the results of others."""
         tasks = self._registry.tasks
         if tasks is not None and self._registry.task_store is not None:
             import asyncio
 
-            asyncio.run_coroutine_threadsafe(tasks.stop(), self._loop.loop).result()
+            ending = asyncio.run_coroutine_threadsafe(tasks.stop(seconds), self._loop.loop)
+            # A function that blocks the event loop must not keep the process.
+            with suppress(TimeoutError):
+                ending.result(seconds + _CANCEL_SECONDS)
 
     def _end_lifespan(self) -> LifespanFailed | None:
         return None if self._lifespan is None else self._lifespan.stop()
