@@ -258,6 +258,16 @@ def test_an_empty_result_with_a_misspelt_flag_is_a_success_with_a_finding() -> N
     assert (reply.ok, [each.rule for each in reply.findings]) == (True, ["AB115"])
 
 
+@pytest.mark.parametrize("flag", [{}, [], 0, 0.0, ""])
+@pytest.mark.parametrize("content", [[], [{"type": "text", "text": "fine"}]])
+def test_an_empty_value_in_place_of_the_flag_is_a_success_with_a_finding(
+    flag: Any, content: Any
+) -> None:
+    reply = read({"content": content, "isError": flag})
+
+    assert (reply.ok, [each.rule for each in reply.findings]) == (True, ["AB115"])
+
+
 @pytest.mark.parametrize(
     ("response", "is_ok"),
     [

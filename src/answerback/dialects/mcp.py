@@ -98,8 +98,8 @@ def read(
     found = decode_object(result, "a tool result")
     content = _read_content(found)
     meta = found.get("_meta")
-    failed = found.get("isError") or False
-    if not isinstance(failed, bool):
+    failed = found.get("isError")
+    if failed is not None and not isinstance(failed, bool):
         raise MalformedReply(f"isError must be true or false, not {failed!r}")
     return Reply(
         content=content,
