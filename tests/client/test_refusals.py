@@ -141,6 +141,21 @@ def test_the_result_of_a_tool_is_not_changed() -> None:
     assert reply.content == (Text(f"key {TOKEN}"),)
 
 
+def test_ordinary_words_in_headers_do_not_change_a_failed_reply() -> None:
+    def respond(handler: Faulty, asked: dict[str, Any]) -> None:
+        meta = {"answerback/error": {"code": "NOT_FOUND"}, "seen": "2025-11-25"}
+        text = {"type": "text", "text": "no such answerback"}
+        handler.send_result(asked, {"content": [text], "isError": True, "_meta": meta})
+
+    headers = {"X-Application": "answerback", "X-Api-Version": "2025-11-25", "X-On": "true"}
+    with http_server(faulty(respond)) as url, connect(url, headers=headers) as server:
+        reply = server.call("unsafe")
+
+    assert reply.error is not None
+    assert (reply.error.code, reply.error.message) == ("NOT_FOUND", "no such answerback")
+    assert reply.raw["_meta"]["seen"] == "2025-11-25"
+
+
 def test_a_failed_page_of_plain_rest_does_not_show_the_credentials_that_it_echoes() -> None:
     async def run(url: str) -> Any:
         async with connect(url, transport="rest", headers={"X-Api-Key": TOKEN}) as server:

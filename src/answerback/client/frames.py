@@ -121,7 +121,7 @@ def _odd_error(error: Any) -> ErrorBody:
     if not isinstance(error, dict):
         return ErrorBody(message=_text(error))
     code, message, data = error.get("code"), error.get("message"), error.get("data")
-    number = int(code) if re.fullmatch(r"-?\d{1,6}", str(code)) else _NO_CODE
+    number = int(str(code)) if re.fullmatch(r"-?\d{1,6}", str(code)) else _NO_CODE
     if str(code) != str(number) and code is not None:
         data = {"code": code} if data is None else {"code": code, "data": data}
     said = message if message is not None else "" if code is None else f"error {_text(code)}"

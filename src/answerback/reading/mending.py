@@ -16,7 +16,7 @@ from .sources import in_mcp_names
 # The rules about base64 and media types, whose fixes make a block readable.
 _FIXED_RULES = frozenset({"AB401", "AB402", "AB403"})
 _TRUE = (True, "true", "True")
-_FALSE = (False, "false", "False", None, "", {}, [])
+_FALSE: tuple[Any, ...] = (False, "false", "False", None, "", {}, [])
 _MAX_REASON = 200
 
 

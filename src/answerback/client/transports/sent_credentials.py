@@ -17,10 +17,13 @@ _MIN_LENGTH = 4
 """Shorter values are not masked, because ordinary words contain them."""
 _MIN_OTHER_LENGTH = 8
 """The same for headers whose names do not say that their values are secret."""
+_MAX_WORD = 15
+"""Such a value is a word, and no token, if it is not longer and has no digit."""
 _HARMLESS = frozenset(
     {"user-agent", "origin", "referer", "host", "connection", "from", "traceparent", "tracestate"}
 )
 _HARMLESS_PREFIXES = ("accept", "content-", "cache-", "mcp-", "sec-")
+_DIGIT = re.compile(r"\d")
 _IS_ERROR = re.compile(rb'"isError"\s*:\s*true')
 
 
@@ -85,7 +88,7 @@ def _in_url(url: str) -> Iterator[str]:
 
 def _in_header(name: str, value: str) -> Iterator[str]:
     """The secret parts of a header: the token, the password, the values of cookies."""
-    if name in _HARMLESS or name.startswith(_HARMLESS_PREFIXES):
+    if name in _HARMLESS or name.startswith(_HARMLESS_PREFIXES) or name.endswith("version"):
         return
     parts = [value]
     if name == "cookie":
@@ -95,9 +98,10 @@ def _in_header(name: str, value: str) -> Iterator[str]:
         parts.append(rest.strip())
         if scheme.lower() == "basic":
             parts.append(_password(rest))
-    is_secret = name == "cookie" or is_secret_name(name)
-    least = _MIN_LENGTH if is_secret else _MIN_OTHER_LENGTH
-    yield from (each for each in parts if len(each) >= least)
+    if name == "cookie" or is_secret_name(name):
+        yield from (each for each in parts if len(each) >= _MIN_LENGTH)
+    elif len(value) >= _MIN_OTHER_LENGTH and (len(value) > _MAX_WORD or _DIGIT.search(value)):
+        yield value
 
 
 def _password(encoded: str) -> str:
