@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from functools import partial
@@ -338,6 +340,31 @@ def test_a_full_disk_is_unavailable_and_keeps_what_was_acknowledged(tmp_path: Pa
 
     store.add(_task(arguments=b"x" * 100_000), DEFAULT_TASK_LIMITS)
     assert len(store.page(None, None, 10)) == 2
+
+
+_FILLED_BY_THE_LOG = """
+import resource, sys
+from msgspec.structs import replace
+from answerback.tasks.sqlite_store import SQLiteStore
+from answerback.tasks.task_record import Task
+from answerback.tasks.task_store import DEFAULT_TASK_LIMITS
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+store = SQLiteStore(sys.argv[1], durable=False)
+store.add(Task(id="1", tool="add", arguments=b"", created=1, changed=1), DEFAULT_TASK_LIMITS)
+for number in range(60):
+    changed = store.change("1", lambda task: replace(task, message=f"{number} " + "x" * 10_000))
+print(changed.message[:3])
+"""
+
+
+def test_a_log_that_fills_the_disk_is_emptied(tmp_path: Path) -> None:
+    """SQLite empties it at 4 MB; here a file has 400 KB, and the task needs 10."""
+    program = [sys.executable, "-c", _FILLED_BY_THE_LOG, str(tmp_path / "tasks.db")]
+
+    ended = subprocess.run(program, capture_output=True, text=True, timeout=60, check=False)
+
+    assert (ended.stdout, ended.stderr) == ("59 \n", "")
 
 
 def test_a_store_lists_the_claims_that_hold(store: TaskStore) -> None:

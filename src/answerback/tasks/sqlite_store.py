@@ -165,16 +165,14 @@ class SQLiteStore:
         """Apply a change as one transaction; nothing of it is kept if it raises."""
         with self._lock, _failures_explained(self.path):
             connection = self._opened()
-            connection.execute("BEGIN IMMEDIATE")
             try:
-                result = change(connection)
-                connection.execute("COMMIT")
-            except BaseException:
-                # A full disk has ended the transaction already.
-                if connection.in_transaction:
-                    connection.execute("ROLLBACK")
-                raise
-            return result
+                return _in_transaction(connection, change)
+            except Exception as exc:
+                if not _may_need_room(exc):
+                    raise
+                # The write-ahead log may have taken the rest of the disk; this empties it.
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                return _in_transaction(connection, change)
 
     def _opened(self) -> Connection:
         if self._connection is None or self._pid != os.getpid():
@@ -205,6 +203,28 @@ class SQLiteStore:
             connection.close()
             raise
         return connection
+
+
+def _in_transaction(connection: Connection, change: Callable[[Connection], T]) -> T:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        result = change(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        # A full disk has ended the transaction already.
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+    return result
+
+
+def _may_need_room(error: Exception) -> bool:
+    """Whether a write failed because the disk is full, or a file has its largest size."""
+    import sqlite3
+
+    if not isinstance(error, sqlite3.OperationalError):
+        return False
+    return error.sqlite_errorcode in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR_WRITE)
 
 
 def _add(connection: Connection, task: Task, limits: TaskLimits) -> Task:
