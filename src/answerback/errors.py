@@ -221,7 +221,8 @@ def code_for_status(status: int) -> str | None:
     for raised in (InvalidInput, Unauthenticated, Forbidden, NotFound, Conflict):
         if CODES[raised.kind].status == status:
             return raised.kind
-    return next((code for code in reversed(CODES) if CODES[code].status == status), None)
+    known = (code for code in reversed(CODES) if code in BUILT_IN)
+    return next((code for code in known if CODES[code].status == status), None)
 
 
 @contextmanager

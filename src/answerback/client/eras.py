@@ -122,10 +122,11 @@ class StatelessEra:
         self._encoded = msgspec.Raw(msgspec.json.encode(self._meta))
 
     def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
-        if token is None and "_meta" not in params:
+        is_of_task = "task" in params or "taskId" in params
+        if token is None and "_meta" not in params and not is_of_task:
             return {**params, "_meta": self._encoded}
         more = self._meta if token is None else {**self._meta, "progressToken": token}
-        if "task" in params or "taskId" in params:
+        if is_of_task:
             # Earlier versions ask for a task by a parameter, this one by a capability.
             params = {name: value for name, value in params.items() if name != "task"}
             more = {**more, PREFIX + "clientCapabilities": self._with_tasks()}

@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib.util import cache_from_source
 from typing import NamedTuple, TypeAlias
 
 from .listening import CannotListen
@@ -68,6 +70,16 @@ def serve_and_reload(listener: socket.socket, folder: str) -> int:
     return _Supervisor(listener, folder).run()
 
 
+def _remove_bytecode(paths: list[str]) -> None:
+    """Remove the bytecode of changed files.
+
+    Python compares its age in seconds, and would run it again after a change within a second.
+    """
+    for path in paths:
+        with suppress(OSError, NotImplementedError):
+            os.unlink(cache_from_source(path))
+
+
 class _Supervisor:
     """Starts, replaces and ends the child."""
 
@@ -115,6 +127,7 @@ class _Supervisor:
             _write(f"{error}\nwaiting for a change{rest}")
             return False
         _write(f"{names} changed; reloading")
+        _remove_bytecode(changed)
         self._end_child()
         if not self._received:
             self._child = self._start()
@@ -130,7 +143,7 @@ class _Supervisor:
 
     def _start(self) -> subprocess.Popen[bytes]:
         descriptors = (self._listener.fileno(), self._pipe)
-        # Python compares the age of bytecode in seconds: two quick changes would look like one.
+        # As `_remove_bytecode`: a child must not leave bytecode that looks newer than a change.
         environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
         environ[_CHILD] = f"{descriptors[0]},{descriptors[1]},{self._started}"
         self._started += 1
