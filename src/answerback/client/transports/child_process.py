@@ -18,6 +18,8 @@ _GRACE = 2.0
 """Seconds that a server gets to end by itself after the end of its stdin."""
 _LOST_GRACE = 0.1
 _TERM_GRACE = 1.0
+_READ_BYTES = 64 * 1024
+"""The most bytes of one read, and of a pipe on Linux."""
 _LAST_WORDS = 4000
 """Characters of stderr that are kept for an error message."""
 _MAX_IGNORED = 4 * 1024 * 1024
@@ -116,6 +118,9 @@ class _Child(asyncio.SubprocessProtocol):
         self._watch.begin(self.pid)
         self._stdin = cast("asyncio.WriteTransport", self._process.get_pipe_transport(0))
         stdout = cast("asyncio.ReadTransport", self._process.get_pipe_transport(1))
+        if hasattr(stdout, "max_size"):
+            # asyncio would allocate 256 KB for each read, however little arrives.
+            stdout.max_size = _READ_BYTES
         stdout.set_protocol(_Stdout(stdout.get_protocol(), self._take_stdout))
 
     def write(self, frame: bytes) -> bool:
