@@ -80,8 +80,7 @@ def write_in_pieces(
         if opening or data.startswith(b"{"):
             # With the text style "json" a string is its own text.
             is_text = encoded.startswith(b'"') and contract.text == "json"
-            whole = b"".join(wrapped) if opening else data
-            text = encoded if is_text else encode(whole.decode())
+            text = encoded if is_text else encode((b"".join(wrapped) if opening else data).decode())
             meta = _SERVER_INFO_META % server_info if server_info else b""
             end = _STATELESS if version.stateless else _STATEFUL
             return (_TEXT, text, _STRUCTURED + opening, data, closing + end + meta + b"}")
