@@ -173,5 +173,9 @@ def project_error(error: Error) -> Error:
 
 
 def kind_for_status(code: str, status: int) -> str | None:
-    """Return the kind for an error with a *code* that is not in the table, by its *status*."""
-    return None if code in CODES else code_for_status(status)
+    """Return the kind for an error whose *code* does not tell its *status*."""
+    if code == UNKNOWN_ERROR:
+        return code_for_status(status)
+    if code in CODES:
+        return None
+    return "KEY_REUSED" if status == CODES["KEY_REUSED"].status else code_for_status(status)
