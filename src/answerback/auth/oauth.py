@@ -39,7 +39,7 @@ class OAuthOptions(TypedDict, total=False):
     audience: str | Sequence[str]
     """The audience of the tokens, or several; the URL by default."""
     scopes: Sequence[str]
-    """The scopes that every token must have; clients are told to ask for them."""
+    """The scopes that every token must have; the challenge names them."""
     algorithms: Sequence[str]
     """The algorithms of signatures that are accepted; all asymmetric ones by default."""
     hierarchy: Mapping[str, Sequence[str]]

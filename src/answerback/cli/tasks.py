@@ -195,5 +195,5 @@ def _iso(seconds: float) -> str:
 _SUBCOMMANDS = {
     "list": ("list the tasks, the latest last", _list),
     "show": ("show all about one task", _show),
-    "cancel": ("cancel a task; a server that runs it is told at once", _cancel),
+    "cancel": ("cancel a task; a server that runs it stops it at once", _cancel),
 }

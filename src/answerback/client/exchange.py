@@ -362,7 +362,7 @@ class Exchange:
         if self.lost is None:
             self.lost = error
         if isinstance(error, SessionLost):
-            # Each request will hear of it by itself.
+            # Each request gets its own response about it.
             if self.on_session_lost is not None:
                 self.on_session_lost()
             return

@@ -67,7 +67,7 @@ class Transport(Protocol):
     """True if a request may wait for a login of the user, for which time-outs stop."""
 
     @property
-    def hears_changes(self) -> bool:
+    def receives_changes(self) -> bool:
         """True if notifications that belong to no request arrive, in the stateful era."""
 
     async def open(self, receive: Receive, lost: Lost) -> None:

@@ -94,8 +94,8 @@ class ServerLink:
         return "" if self._transport is None else await self._transport.identity()
 
     @property
-    def hears_changes(self) -> bool:
-        return self._transport is not None and self._transport.hears_changes
+    def receives_changes(self) -> bool:
+        return self._transport is not None and self._transport.receives_changes
 
     async def request(
         self,
@@ -178,7 +178,7 @@ class ServerLink:
         if exchange is None:
             return
         if isinstance(exchange.lost, SessionLost) and not self._closed:
-            # Its other requests will hear of the lost session by themselves.
+            # Each other request gets its own response about the lost session.
             self._spawn(close_when_idle(exchange))
         else:
             await exchange.close()
@@ -216,7 +216,7 @@ class ServerLink:
             exchange = await self._start(make)
             facts = await initialize_or_discover(exchange, self._transport, self.plan)
         self.facts = facts
-        # Without a session no change would be heard until the next request.
+        # Without a session the client receives no changes until the next request.
         exchange.on_session_lost = lambda: self._spawn(self._opens())
         if self.after_open is not None:
             await self.after_open(exchange)

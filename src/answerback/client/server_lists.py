@@ -191,8 +191,8 @@ class ServerLists:
         if facts.version.stateless:
             return found, seconds
         family = "resources" if kind == "templates" else kind
-        is_told = self.link.hears_changes and facts.offers(family, "listChanged")
-        return found, float("inf") if is_told else 0.0
+        is_current = self.link.receives_changes and facts.offers(family, "listChanged")
+        return found, float("inf") if is_current else 0.0
 
     async def _pages(self, kind: str, timeout: float | None) -> tuple[list[Any], float]:
         """All pages of a list within the time-out, and how long they may be kept."""

@@ -74,8 +74,8 @@ class _Tapped:
         self.may_log_in = transport.may_log_in
 
     @property
-    def hears_changes(self) -> bool:
-        return self._transport.hears_changes
+    def receives_changes(self) -> bool:
+        return self._transport.receives_changes
 
     async def open(self, receive: Receive, lost: Lost) -> None:
         def watched(frame: bytes) -> Id | None:
@@ -114,7 +114,7 @@ class Replay:
     closes_to_cancel = False
     has_headers = False
     may_log_in = False
-    hears_changes = True
+    receives_changes = True
 
     def __init__(self, path: Path) -> None:
         self._path = path

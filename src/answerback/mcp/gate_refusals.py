@@ -1,4 +1,4 @@
-"""How a refusal of a gate is told to an MCP client.
+"""The response to an MCP client that a gate refuses.
 
 A client that can log in gets an HTTP status, or a result that asks for it. Where the user can get
 what is missing on a page, a client that can show pages is asked to. Others get text with a link.

@@ -35,7 +35,7 @@ class SchemaRules(msgspec.Struct, frozen=True, kw_only=True):
     strict: bool = False
     """The provider makes sure that arguments match; a schema that cannot be kept is refused."""
     keywords: frozenset[str] | None = None
-    """The constraints that are kept; others are told in the description. None keeps all."""
+    """The constraints that are kept; others stand in the description. None keeps all."""
     formats: frozenset[str] | None = None
     """The values of `format` that are kept; None keeps all."""
     all_required: bool = False

@@ -137,7 +137,7 @@ class Trial:
             raise ToolError("The call was cancelled", code="CANCELLED")
 
     def end(self) -> None:
-        """The call ended, and the breaker and the limits are told."""
+        """Report the end of the call to the breaker and the limits."""
         for limit, key in self._entered:
             limit.leave(key)
         self._entered.clear()

@@ -104,7 +104,7 @@ def answered(task: Task, *, answers: Mapping[str, Any], now: float) -> Task | No
 
 
 def cancelled(task: Task, *, now: float) -> Task | None:
-    """The client no longer wants the result; a function that runs may go on, and is not heard."""
+    """The client wants no result; a function that runs may go on, and its result is discarded."""
     if task.state in FINAL:
         return None
     error = Conflict("The task was cancelled", code="CANCELLED")

@@ -34,7 +34,7 @@ class ChildProcess:
     closes_to_cancel = False
     has_headers = False
     may_log_in = False
-    hears_changes = True
+    receives_changes = True
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ChildProcess:
         if child is None:
             raise ConnectionLost("the server process is not running", may_have_run=False)
         if not child.write(outgoing.frame):
-            await child.loss_told()
+            await child.loss_reported()
             raise ConnectionLost(child.last_words(), may_have_run=False)
         await child.writable.wait()
 
@@ -132,7 +132,7 @@ class _Child(asyncio.SubprocessProtocol):
         # A pipe that nobody reads is closed by the write, and the line is dropped.
         return not stdin.is_closing()
 
-    async def loss_told(self) -> None:
+    async def loss_reported(self) -> None:
         """Wait until the loss of the child has been reported."""
         self.pipe_connection_lost(0, None)
         if self._report is not None:

@@ -57,7 +57,7 @@ class InMemory:
     closes_to_cancel = False
     has_headers = False
     may_log_in = False
-    hears_changes = True
+    receives_changes = True
 
     def __init__(self, app: Registry) -> None:
         self._app = app

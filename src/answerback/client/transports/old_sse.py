@@ -16,7 +16,7 @@ class OldSse:
 
     closes_to_cancel = False
     has_headers = True
-    hears_changes = True
+    receives_changes = True
 
     def __init__(self, http: HttpRequests) -> None:
         self._http = http

@@ -49,7 +49,7 @@ class StreamableHttp:
         self._opened = asyncio.Event()
 
     @property
-    def hears_changes(self) -> bool:
+    def receives_changes(self) -> bool:
         return self._opened.is_set()
 
     async def open(self, receive: Receive, lost: Lost) -> None:
