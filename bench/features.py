@@ -8,9 +8,9 @@ from typing import Annotated
 
 from answerback import App, Context, Depends
 from answerback.calls.call import Call, Handler
-from answerback.calls.handlers import make_handlers
 from answerback.calls.pipeline import run_without_loop
-from answerback.calls.runners import run_in_new_loop, run_in_place
+from answerback.calls.runtime import runtime_for_one_call
+from answerback.registry import registry_of
 
 from .report import Figure
 
@@ -50,7 +50,7 @@ def make_app() -> App:
 
 def measure() -> list[Figure]:
     app = make_app()
-    handle = make_handlers(app, run_in_place(run_in_new_loop)).tools
+    handle = runtime_for_one_call(registry_of(app)).handlers.tools
     best = dict.fromkeys(app.tools, float("inf"))
     # In turn, so that a busy moment of the machine does not fall on one of them alone.
     for _ in range(ROUNDS):

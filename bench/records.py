@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 from answerback.records import Records, SQLite
 from answerback.records.reader import StoredRecord, decode, read
 from answerback.records.statistics import Summary, summarise
+from answerback.registry import registry_of
 
 from .report import Figure
 from .rest import SECONDS, Server, rate, running
@@ -43,7 +44,7 @@ def __getattr__(name: str) -> Any:
     from .apps import app
 
     file = Path(os.environ["BENCH_RECORDS"]) / f"{name}.db"
-    app.records = Records(SQLite(file), check=name == "checked")
+    registry_of(app).records = Records(SQLite(file), check=name == "checked")
     return app.asgi()
 
 

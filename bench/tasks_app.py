@@ -4,10 +4,11 @@ import asyncio
 import time
 
 from answerback import App
+from answerback.registry import registry_of
 from answerback.tasks.task_store import TaskLimits
 
 app = App("bench")
-app.task_limits = TaskLimits(queue=20_000, retention=3600)
+registry_of(app).task_limits = TaskLimits(queue=20_000, retention=3600)
 starts: list[int] = []
 ended: dict[str, float] = {}
 

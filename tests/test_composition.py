@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import pytest
 
 from answerback import App, Ask, Context, Reply, wrap
-from answerback.registry import Change, Registry
+from answerback.registry import Change, Registry, registry_of
 from answerback.shape import BARE, RESULT
 from answerback.tools.tool import Tool
 
@@ -51,9 +51,9 @@ def test_included_tools_and_prompts_have_the_prefix_and_uris_keep_their_form() -
 
     assert list(app.tools) == ["jira_search", "jira_create"]
     assert [tool.name for tool in app.tools.values()] == ["jira_search", "jira_create"]
-    assert list(app.prompts) == ["jira_triage"]
+    assert list(registry_of(app).prompts) == ["jira_triage"]
     assert list(app.resources) == ["jira://projects"]
-    assert list(app.completions) == ["issue of jira_triage"]
+    assert list(registry_of(app).completions) == ["issue of jira_triage"]
     assert (asyncio.run(app.call("jira_search", text="x"))).data == ["x"]
     assert list(other.tools) == ["search", "create"]
 
@@ -61,7 +61,7 @@ def test_included_tools_and_prompts_have_the_prefix_and_uris_keep_their_form() -
 def test_a_tool_registered_later_in_the_included_app_is_served() -> None:
     app, other = App("office"), jira()
     app.include(other, prefix="jira_")
-    seen = changes_of(app)
+    seen = changes_of(registry_of(app))
 
     @other.tool
     def count() -> int:
@@ -74,7 +74,7 @@ def test_a_tool_registered_later_in_the_included_app_is_served() -> None:
 def test_a_tool_removed_later_from_the_included_app_is_gone() -> None:
     app, other = App("office"), jira()
     app.include(other, prefix="jira_")
-    seen = changes_of(app)
+    seen = changes_of(registry_of(app))
 
     other.remove_tool("search")
 
@@ -100,7 +100,7 @@ def test_a_changed_resource_of_an_included_app_reaches_the_clients_of_the_includ
     root, app, other = App("root"), App("office"), jira()
     app.include(other)
     root.include(app)
-    seen = changes_of(root)
+    seen = changes_of(registry_of(root))
 
     other.resource_changed("jira://projects")
 
@@ -286,8 +286,8 @@ def test_a_tool_knows_the_app_that_owns_it() -> None:
 
     tool: Tool = root.tools["jira_search"]
 
-    assert tool.path == (root, app, other)
-    assert other.tools["search"].path == (other,)
+    assert tool.path == tuple(map(registry_of, (root, app, other)))
+    assert other.tools["search"].path == (registry_of(other),)
 
 
 def test_an_app_that_no_longer_exists_does_not_clash() -> None:
@@ -305,7 +305,7 @@ def test_an_app_that_no_longer_exists_does_not_clash() -> None:
 
 def test_a_disabled_tool_is_unknown_and_an_enabled_one_is_served_again() -> None:
     app = jira()
-    seen = changes_of(app)
+    seen = changes_of(registry_of(app))
 
     app.disable("search")
     refused = asyncio.run(app.call("search", text="x"))
@@ -360,7 +360,7 @@ def test_prompts_and_resources_can_be_disabled() -> None:
     app.disable("triage")
     app.disable("jira://projects")
 
-    assert list(app.prompts) == list(app.resources) == []
+    assert list(registry_of(app).prompts) == list(app.resources) == []
 
 
 def test_prompts_and_resources_have_tags() -> None:
@@ -374,9 +374,9 @@ def test_prompts_and_resources_have_tags() -> None:
     def note() -> str:
         return ""
 
-    assert (list(app.prompts), list(app.resources)) == (["draft"], ["note://one"])
+    assert (list(registry_of(app).prompts), list(app.resources)) == (["draft"], ["note://one"])
     app.disable(tag="beta")
-    assert (list(app.prompts), list(app.resources)) == ([], [])
+    assert (list(registry_of(app).prompts), list(app.resources)) == ([], [])
 
 
 def test_a_disabled_name_cannot_be_taken() -> None:

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 import pytest
+from tests.serving import handlers_of, runtime_of
 
 from answerback import App, Context, Reply
 from answerback.calls.call import Call, reply_or_refusal
@@ -52,7 +53,7 @@ def test_progress_and_log_of_sync_and_async_tools_reach_the_peer(fn: Any) -> Non
     app.add_tool(fn, name="report")
     peer = RecordingPeer()
 
-    asyncio.run(call(app.handlers, "report", b"{}", peer))
+    asyncio.run(call(runtime_of(app), "report", b"{}", peer))
 
     assert peer.notifications == [
         Progress(1),
@@ -70,7 +71,7 @@ def test_the_context_has_the_tool_name_the_wire_and_the_abilities_of_the_peer() 
     app.add_tool(who)
 
     assert asyncio.run(app.call("who")).data == ["who", "memory", False, False]
-    assert asyncio.run(call(app.handlers, "who", b"{}", RecordingPeer())).data == [
+    assert asyncio.run(call(runtime_of(app), "who", b"{}", RecordingPeer())).data == [
         "who",
         "memory",
         False,
@@ -91,7 +92,7 @@ def test_a_tool_in_a_thread_sees_that_its_call_was_cancelled() -> None:
     invocation = Call("work")
 
     async def run() -> Reply[Any]:
-        task = asyncio.create_task(app.handlers.tools(invocation))
+        task = asyncio.create_task(handlers_of(app).tools(invocation))
         await asyncio.to_thread(started.wait, 5)
         invocation.cancelled = True
         seen.set()
@@ -152,7 +153,7 @@ def test_an_answer_to_a_question_has_the_declared_type() -> None:
     app.add_tool(ask_age)
     peer = RecordingPeer({"action": "accept", "content": {"value": 7}})
 
-    reply = asyncio.run(call(app.handlers, "ask_age", b"{}", peer))
+    reply = asyncio.run(call(runtime_of(app), "ask_age", b"{}", peer))
 
     assert reply.data == 7
     assert peer.questions[0].message == "How old are you?"
@@ -163,7 +164,7 @@ def test_a_declined_question_is_a_conflict(action: str) -> None:
     app = App("test")
     app.add_tool(ask_age)
 
-    reply = asyncio.run(call(app.handlers, "ask_age", b"{}", RecordingPeer({"action": action})))
+    reply = asyncio.run(call(runtime_of(app), "ask_age", b"{}", RecordingPeer({"action": action})))
 
     assert reply.error is not None
     assert (reply.error.code, reply.error.row.status) == ("INPUT_DECLINED", 409)

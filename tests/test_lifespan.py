@@ -19,6 +19,7 @@ import pytest
 from fastapi import FastAPI
 
 from answerback import App, Context
+from answerback.registry import registry_of
 
 Events = list[Any]
 
@@ -55,7 +56,7 @@ def lifespans(events: Events) -> dict[str, Any]:
     @asynccontextmanager
     async def on_loop_with_app(app: App) -> AsyncIterator[State]:
         events.append("open")
-        assert app.name == "lifespan"
+        assert registry_of(app).name == "lifespan"
         yield State(events)
         events.append("close")
 
@@ -77,7 +78,7 @@ def lifespans(events: Events) -> dict[str, Any]:
 
     class PlainManager:
         def __init__(self, app: App) -> None:
-            assert app.name == "lifespan"
+            assert registry_of(app).name == "lifespan"
 
         def __enter__(self) -> State:
             events.append("open")

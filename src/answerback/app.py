@@ -6,139 +6,216 @@ import atexit
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, TypedDict, Unpack
+from functools import partial
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Never,
+    NoReturn,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
+from .app_options import AppOptions, declared
 from .context import Context, take_peer
-from .contract import Contract, Dialect, contract_named
-from .errors import Code, add_codes
-from .limits import DEFAULT_LIMITS, MAX_BODY, Limits
-from .registry import Registry
-from .tools.tool_options import ToolOptions, check_options
+from .contract import Contract, Dialect
+from .limits import MAX_BODY
+from .registry import Change, HasRegistry
+from .tools.tool_options import CommonOptions, ToolOptions, check_options
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from .authentication import Authenticator
-    from .calls.around import Middleware, Observer
-    from .calls.handlers import Handlers
-    from .content import Icon
-    from .gates import Redeemed, UsedTokens
-    from .lifespan import LifespanFunction
+    from .calls.runtime import Runtime
+    from .gates import Redeemed
+    from .lifespan import Lifespan
     from .own_routes import RouteFunction
-    from .records import Records, Sink
+    from .records import Records
+    from .registry import Table
     from .reply import Reply
-    from .tasks import TaskLimits
+    from .tools.resource import Resource, ResourceOptions
     from .tools.tool import Tool
     from .widgets.widget import WidgetOptions
     from .wires.asgi.application import AsgiApp
 
-
+F = TypeVar("F", bound=Callable[..., Any])
 _FOR_WIDGETS = frozenset({"widget", "invoking", "invoked", "visible_to"})
 """The options of a tool that become keys of its `_meta`."""
 
 
-class AppOptions(TypedDict, total=False):
-    """The options of an App."""
-
-    version: str
-    """The version of the author's program, which clients see; "0.0.0" by default."""
-    title: str
-    description: str
-    """Shown to language models as the server's instructions."""
-    contract: str | Contract
-    """How replies look: a preset's name or a Contract; "standard" by default."""
-    lenient: bool
-    """Read "7" as 7, and JSON in a string, where the type allows no string; True by default."""
-    returns: Literal["reply", "value"]
-    nan: Literal["refuse", "null"]
-    """Defaults of the options of the same names in `@app.tool`."""
-    codes: Mapping[str, int | Code]
-    """Error codes of your own and their HTTP statuses, such as {"CITY_UNKNOWN": 404}."""
-    limits: Limits
-    """How many calls and threads may run at a time, and for how long."""
-    task_limits: TaskLimits
-    """How many tasks there may be, how large their results, and how long they are kept."""
-    lifespan: LifespanFunction
-    """A context manager function, async or plain; a tool gets what it yields as `ctx.state`."""
-    records: Sink | Records | None
-    """Where a record of each reply is kept, such as `SQLite("audit.db")`."""
-    icons: Sequence[Icon]
-    website_url: str
-    """Shown by MCP hosts beside the name of the server."""
-    url: str
-    """The URL of the MCP endpoint as clients know it, such as "https://example.com/mcp"."""
-    requires: Sequence[Callable[..., Any]]
-    """The gates of all tools, resources, prompts and completions; they run before their own."""
-    challenge: Literal["auto", "http", "result"]
-    """How a client over MCP learns that it must log in: by an HTTP status or in the result."""
-    used_tokens: UsedTokens
-    """Remembers which links of gates were used; by default `UsedFiles()`, for one machine."""
-    middleware: Sequence[Middleware]
-    """Functions around each run: `async def timing(call, next)`; the first is outermost."""
-    observers: Sequence[Observer]
-    """Functions that see each outcome, refusals too: `def count(seen)`."""
-    auth: Authenticator
-    """Authenticates the requests over HTTP, such as `OAuth(...)` of `answerback.auth`."""
-
-
-class App(Registry):
+class App(HasRegistry):
     """A set of tools under one name; `AppOptions` lists the options."""
 
     def __init__(self, name: str, **options: Unpack[AppOptions]) -> None:
         check_options(options, AppOptions)
-        super().__init__(
-            name,
-            version=options.get("version", "0.0.0"),
-            title=options.get("title", ""),
-            description=options.get("description", ""),
-            contract=contract_named(options.get("contract", "standard")),
-            lenient=options.get("lenient", True),
-            limits=options.get("limits", DEFAULT_LIMITS),
-        )
-        if "codes" in options:
-            add_codes(options["codes"])
-        self.tool_defaults = _tool_defaults(options)
-        if (records := options.get("records")) is not None:
-            self.records = _records(records)
+        registry = declared(name, options)
+        super().__init__(registry)
         if (function := options.get("lifespan")) is not None:
             from .lifespan import Lifespan
 
-            self.lifespan = Lifespan(function, self)
-        self.task_limits = options.get("task_limits")
-        self.requires = tuple(options.get("requires", ()))
-        self.challenge = options.get("challenge", "auto")
+            registry.lifespan = Lifespan(function, registry, self)
         self._used_tokens = options.get("used_tokens")
-        self.icons = tuple(options.get("icons", ()))
-        self.website_url = options.get("website_url", "")
-        self.url = _url(options)
-        if middleware := options.get("middleware"):
-            from .calls.around import checked_middleware
-
-            self.middleware = checked_middleware(middleware)
-        if observers := options.get("observers"):
-            from .calls.around import checked_observers
-
-            self.observers = checked_observers(observers)
-        self.auth = _authenticator(options.get("auth"))
-        self._handlers: Handlers | None = None
+        self._included: list[App] = []
+        self._own_runtime: Runtime | None = None
         if len(sys.argv) > 1:
             # Once, however many apps a program has.
             atexit.unregister(_remind_to_run)
             atexit.register(_remind_to_run)
 
+    @property
+    def tools(self) -> Table[Tool]:
+        """The tools by name, those of included apps too."""
+        return self._registry.tools
+
+    @property
+    def resources(self) -> Table[Resource]:
+        """The resources by URI or URI template."""
+        return self._registry.resources
+
+    @property
+    def contract(self) -> Contract:
+        return self._registry.contract
+
+    @property
+    def auth(self) -> Authenticator | None:
+        return self._registry.auth
+
+    @property
+    def records(self) -> Records | None:
+        """The records that the author gave: `app.records.flush()`."""
+        return cast("Records | None", self._registry.records)
+
+    @property
+    def lifespan(self) -> Lifespan | None:
+        """For the application that this one is mounted in: `FastAPI(lifespan=app.lifespan)`."""
+        return self._registry.lifespan
+
+    @property
+    def overrides(self) -> dict[Any, Callable[..., Any]]:
+        """For tests: the function to use instead of each dependency, by the dependency."""
+        return self._registry.overrides
+
+    @overload
+    def tool(self, fn: F, /) -> F: ...
+    @overload
+    def tool(self, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
+    def tool(self, fn: Any = None, /, **options: Any) -> Any:
+        """Register a function and return it unchanged. Works with or without options."""
+        if fn is None:
+            return partial(self.tool, **options)
+        if not callable(fn):
+            raise TypeError(f"@app.tool takes options by name: @app.tool(name={fn!r})")
+        self.add_tool(fn, **options)
+        return fn
+
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
+        """Register a function without a decorator, such as a method of an object."""
         if not _FOR_WIDGETS.isdisjoint(options):
             from .widgets.tool_keys import with_widget_keys
 
             options = with_widget_keys(options)
-        return super().add_tool(fn, **options)
+        return self._registry.add_tool(fn, **options)
+
+    def remove_tool(self, name: str) -> None:
+        """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
+        self._registry.remove_tool(name)
+
+    def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
+        """Register a function that gives the content at *uri*, or at all URIs of a template."""
+        from .tools.resource import ResourceOptions, check_uri
+
+        check_uri(uri)
+        check_options(options, ResourceOptions)
+
+        def register(fn: F) -> F:
+            self._registry.add_resource(uri, fn, options)
+            return fn
+
+        return register
+
+    def resource_changed(self, uri: str) -> None:
+        """Notify the clients that subscribed to *uri* that its content has changed."""
+        self._registry.changes.publish(Change("resource", uri))
+
+    @overload
+    def prompt(self, fn: F, /) -> F: ...
+    @overload
+    def prompt(self, /, **options: Unpack[CommonOptions]) -> Callable[[F], F]: ...
+    def prompt(self, fn: Any = None, /, **options: Any) -> Any:
+        """Register a function that makes messages. Works with or without options."""
+        if fn is None:
+            return partial(self.prompt, **options)
+        if not callable(fn):
+            raise TypeError(f"@app.prompt takes options by name: @app.prompt(name={fn!r})")
+        check_options(options, CommonOptions)
+        self._registry.add_prompt(fn, cast("CommonOptions", options))
+        return fn
+
+    def remove_prompt(self, name: str) -> None:
+        """Stop serving a prompt, and notify the clients that subscribed to the list."""
+        self._registry.remove_prompt(name)
+
+    def completion(
+        self, of: str, argument: str, *, requires: Sequence[Callable[..., Any]] = ()
+    ) -> Callable[[F], F]:
+        """Register a function that completes an argument of a prompt or of a resource's URI.
+
+        It takes `value: str`, the text typed so far, and returns a list of strings. With a
+        parameter `arguments: dict[str, str]` it also gets the arguments filled in already.
+        The gates of the prompt or resource count here too; *requires* adds further ones.
+        """
+        check_options({"requires": requires}, CommonOptions)
+
+        def register(fn: F) -> F:
+            self._registry.add_completion(of, argument, fn, requires)
+            return fn
+
+        return register
+
+    def include(self, other: App, *, prefix: str = "") -> None:
+        """Serve the tools, resources and prompts of *other* too, also those registered later.
+
+        The names of tools and prompts begin with *prefix* here; URIs stay as they are.
+        """
+        from .composition import include
+
+        wrong: object = other
+        if not isinstance(wrong, App):
+            raise TypeError(f"include takes an App, not {type(wrong).__name__}")
+        include(self._registry, other._registry, prefix)
+        self._included.append(other)
+
+    def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
+        """Serve again what `disable` removed: the one with this name or URI, or all with a tag."""
+        from .composition import switch
+
+        switch(self._registry, name, tag, on=True)
+
+    def disable(self, name: str | None = None, *, tag: str | None = None) -> None:
+        """Stop serving a tool, prompt or resource, or all with a tag, until it is enabled.
+
+        For callers it does not exist. Calls that run end normally.
+        """
+        from .composition import switch
+
+        switch(self._registry, name, tag, on=False)
+
+    def apps(self) -> Iterator[App]:
+        """This app and those that it includes, each once."""
+        found = {id(self): self}
+        for child in self._included:
+            found |= {id(each): each for each in child.apps() if id(each) not in found}
+        return iter(found.values())
 
     def widget(self, name: str, /, **options: Unpack[WidgetOptions]) -> None:
         """Register a page that hosts show beside a reply; `@app.tool(widget=name)` refers to it."""
         from .widgets.widget import add_widget
 
         # A relative path begins at the author's file: a host starts the server in any folder.
-        add_widget(self, name, options, sys._getframe(1).f_globals.get("__file__"))
+        add_widget(self._registry, name, options, sys._getframe(1).f_globals.get("__file__"))
 
     def route(
         self, path: str, *, methods: Sequence[str] = ("GET",)
@@ -149,10 +226,10 @@ class App(Registry):
         """
         from .own_routes import OwnRoute, check_route
 
-        check_route(self, path, methods)
+        check_route(self._registry, path, methods)
 
         def register(fn: RouteFunction) -> RouteFunction:
-            self.routes.append(OwnRoute(path, tuple(methods), fn))
+            self._registry.routes.append(OwnRoute(path, tuple(methods), fn))
             return fn
 
         return register
@@ -173,7 +250,7 @@ class App(Registry):
         user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
         peer = take_peer(arguments)
         encoded = ENCODER.encode(arguments)
-        return await call(self.handlers, name, encoded, peer, user, contract=self.contract)
+        return await call(self._runtime, name, encoded, peer, user)
 
     def write(self, reply: Reply[Any], dialect: Dialect | None = None) -> dict[str, Any]:
         """Return the JSON object that this app sends for *reply*, over HTTP or in *dialect*."""
@@ -186,13 +263,14 @@ class App(Registry):
         self, dependency: Callable[..., Any], replacement: Callable[..., Any]
     ) -> Iterator[None]:
         """Use another function for a dependency meanwhile: `with app.override(get_pool, fake):`."""
-        before = dict(self.overrides)
-        self.overrides[dependency] = replacement
+        overrides = self._registry.overrides
+        before = dict(overrides)
+        overrides[dependency] = replacement
         try:
             yield
         finally:
-            self.overrides.clear()
-            self.overrides.update(before)
+            overrides.clear()
+            overrides.update(before)
 
     def redeem(self, token: str, user: Any) -> Redeemed:
         """Accept the token in a link of a gate, for the page that the link leads to.
@@ -222,15 +300,14 @@ class App(Registry):
         return None if self.lifespan is None else self.lifespan.state
 
     @property
-    def handlers(self) -> Handlers:
-        """The pipelines of the tools, resources, prompts and completions, for an event loop."""
-        handlers = self._handlers
-        # `serve --audit` sets the records after the author's module may have called the app.
-        if handlers is None or handlers.records is not self.records:
-            from .calls.handlers import handlers_on_loop
+    def _runtime(self) -> Runtime:
+        """The runtime of the call that runs, else the one that serves the app, else an own one."""
+        from .calls.runtime import runtime_on_loop, serving
 
-            handlers = self._handlers = handlers_on_loop(self)
-        return handlers
+        found = serving(self._registry)
+        if found is None:
+            found = self._own_runtime = runtime_on_loop(self._registry)
+        return found
 
     def openapi(self, *, dialects: bool = False) -> dict[str, Any]:
         """The OpenAPI 3.1 document of the tools.
@@ -239,7 +316,7 @@ class App(Registry):
         """
         from .wires.http.openapi import document
 
-        return document(self, dialects=dialects)
+        return document(self._registry, dialects=dialects)
 
     def asgi(
         self,
@@ -254,6 +331,7 @@ class App(Registry):
         It answers to the host names *hosts*, and pages of *origins* may call it. The forwarded
         headers of *trusted_proxies*, which are addresses or networks, count.
         """
+        from .calls.runtime import runtime_on_loop
         from .wires.asgi import asgi
         from .wires.asgi.other_server import warn_of_several_workers
         from .wires.http.options import WebOptions
@@ -261,7 +339,7 @@ class App(Registry):
         if any(tool.settings.widget for tool in self.tools.values()):
             from .widgets.tool_keys import check_widgets
 
-            check_widgets(self)
+            check_widgets(self._registry)
         options = WebOptions(
             max_body=max_body,
             hosts=tuple(hosts),
@@ -269,7 +347,7 @@ class App(Registry):
             trusted_proxies=tuple(trusted_proxies),
         )
         atexit.unregister(_remind_to_run)
-        application = asgi(self, self.handlers, options)
+        application = asgi(runtime_on_loop(self._registry), options)
         warn_of_several_workers(has_secret=not application.key_is_temporary)
         return application
 
@@ -301,39 +379,6 @@ def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
     if isinstance(arguments, str):
         refuse_text(arguments)
     refuse_run_options({**unknown})
-
-
-def _url(options: AppOptions) -> str:
-    url = options.get("url", "")
-    if url and getattr(options.get("auth"), "url", url) != url:
-        raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
-    return url
-
-
-def _authenticator(auth: Authenticator | None) -> Authenticator | None:
-    if auth is None:
-        return None
-    from .authentication import checked_authenticator
-
-    return checked_authenticator(auth)
-
-
-def _tool_defaults(options: AppOptions) -> ToolOptions:
-    """Return the options of tools that the app gives."""
-    defaults: ToolOptions = {}
-    if "lenient" in options:
-        defaults["lenient"] = options["lenient"]
-    if "returns" in options:
-        defaults["returns"] = options["returns"]
-    if "nan" in options:
-        defaults["nan"] = options["nan"]
-    return defaults
-
-
-def _records(records: Sink | Records) -> Records:
-    from .records import Records
-
-    return records if isinstance(records, Records) else Records(records)
 
 
 def only_app(namespace: Mapping[str, Any], where: str) -> App:

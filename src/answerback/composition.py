@@ -182,10 +182,7 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
     """Serve the entries of *other* in *app*; raises ValueError for a clash or a cycle."""
     from weakref import ref
 
-    wrong: object = other
-    if not isinstance(wrong, Registry):
-        raise TypeError(f"include takes an App, not {type(wrong).__name__}")
-    wrong = prefix
+    wrong: object = prefix
     if not isinstance(wrong, str):
         raise TypeError(f"prefix={prefix!r} should be a str, such as prefix='jira_'")
     if not _PREFIX.fullmatch(prefix):
@@ -199,9 +196,8 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
         if any(each is other and known == prefix for each, known in mine.included):
             raise ValueError(f"{app.name!r} includes {other.name!r} already; give a prefix")
         is_first = all(each is not other for each, _ in mine.included)
-        if is_first and other.lifespan is not None:
-            _require_unserved(mine, other)
-        _check_auth_where_served(mine, other)
+        if is_first:
+            _check_include(mine, other)
         mine.included.append((other, prefix))
         mine.change(mine.included.pop)
         if is_first:
@@ -213,12 +209,12 @@ def include(app: Registry, other: Registry, prefix: str) -> None:
             app.changes.publish(Change(kind))
 
 
-def _check_auth_where_served(composition: Composition, other: Registry) -> None:
-    """Check `auth=` of the apps that were served already; the others are checked when they are."""
-    if composition.app.is_served:
-        check_auth(composition.app, other.apps())
+def _check_include(composition: Composition, other: Registry) -> None:
+    """Ask the runtimes that serve the app, or an app that includes it."""
+    for runtime in composition.app.changes.attached():
+        runtime.check_include(other)
     for each in composition._including():
-        _check_auth_where_served(each, other)
+        _check_include(each, other)
 
 
 def check_auth(app: Registry, included: Iterable[Registry]) -> None:
@@ -240,17 +236,6 @@ def check_auth(app: Registry, included: Iterable[Registry]) -> None:
                 f"give auth= of {app.name!r} anonymous=False, or requires=[login()] to "
                 f"{each.name!r} and anonymous=True to its auth="
             )
-
-
-def _require_unserved(composition: Composition, other: Registry) -> None:
-    """Refuse a lifespan that nothing would start any more."""
-    if composition.app.is_served:
-        raise ValueError(
-            f"{other.name!r} has a lifespan; "
-            f"include it before {composition.app.name!r} is served or called"
-        )
-    for each in composition._including():
-        _require_unserved(each, other)
 
 
 def _join_lifespans(composition: Composition, other: Registry) -> None:
@@ -331,9 +316,8 @@ def _forward_switch(
     app: Registry, root: Registry, what: Literal["name", "tag"], value: str, on: bool
 ) -> None:
     """Send a switch of *app* to the other processes that serve it, or an app that includes it."""
-    if (forward := root.changes.forward_switch) is not None:
-        number = next(number for number, each in enumerate(root.apps()) if each is app)
-        forward(Switch(number, what, value, on))
+    number = next(number for number, each in enumerate(root.apps()) if each is app)
+    root.changes.publish_switch(Switch(number, what, value, on))
     if root.composition is not None:
         for each in root.composition._including():
             _forward_switch(app, each.app, what, value, on)
@@ -401,13 +385,6 @@ def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
         app.has_gates = True
     app.has_tasks = app.has_tasks or entry.settings.task != "forbidden"
     app.has_keys = app.has_keys or entry.settings.idempotency_key
-    if entry.policy is not None:
-        app.checks.setdefault("breakers", entry.policy.check_of(app.tools))
-    if app.runs_plain and (entry.around or any(each.observers for each in entry.path)):
-        raise ValueError(
-            f"{entry.path[-1].name!r} has middleware or observers; "
-            f"include it before {app.name!r} is served or called"
-        )
     # As at registration: refuse a return type that the contract of *app* cannot have.
     with suppress(NameError):
         _ = made.returns

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import asyncio
 
     from .lifespan_on_loop import LoopRun
+    from .registry import Registry
 
 LifespanFunction: TypeAlias = Callable[
     ..., AbstractContextManager[Any] | AbstractAsyncContextManager[Any]
@@ -57,7 +58,11 @@ class LifespanFailed(AnswerbackError):
 class Lifespan:
     """The context manager function of an app, and what it yielded: `state`."""
 
-    def __init__(self, function: LifespanFunction | None, app: Any) -> None:
+    def __init__(
+        self, function: LifespanFunction | None, registry: Registry, app: object = None
+    ) -> None:
+        """*function* may take *app*, the App of *registry*."""
+        self._registry = registry
         self._app = app
         self._function = function
         self._takes_app = function is not None and _takes_app(function)
@@ -139,14 +144,13 @@ class Lifespan:
         if call.wire != "memory" and self._loop_run is None:
             import logging
 
-            logging.getLogger("answerback").warning(_MOUNTED, self._app.name)
+            logging.getLogger("answerback").warning(_MOUNTED, self._registry.name)
         await self.start()
 
     @property
     def seconds(self) -> float:
         """The time that it gets to end."""
-        seconds: float = self._app.limits.shutdown
-        return seconds
+        return self._registry.limits.shutdown
 
     def managers(self) -> Managers:
         """New context managers: those of the included apps that do not run yet, then its own."""

@@ -1,13 +1,15 @@
-"""Registry: the tools, resources and prompts that an app serves, and the feed of their changes.
+"""Registry: what an author declares: tools, resources and prompts, and the feed of their changes.
 
-Calls, MCP and the wires are written against it. `App` is the front door to it.
+Calls, MCP and the wires are written against it. Only the author's calls, which come through `App`,
+write to it. What lives while it is served is a `Runtime` (`calls/runtime.py`).
 """
 
 from __future__ import annotations
 
+# The C module: importing `weakref` takes a millisecond of each start-up.
+from _weakref import ref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack
 
 import msgspec
 
@@ -41,22 +43,45 @@ class Change(msgspec.Struct, frozen=True):
 Listener: TypeAlias = Callable[[Change], None]
 
 
+class Attached(Protocol):
+    """Serves a registry: `answerback.calls.runtime.Runtime`."""
+
+    def check_include(self, other: Registry) -> None:
+        """Raise ValueError if the registry cannot include *other* any more."""
+
+
 class ChangeFeed:
     """Sends changes to its subscribers. Any thread may use it; a subscriber must not block."""
 
     def __init__(self) -> None:
-        # The operations on it are atomic, so that threads need no lock.
+        # The operations on these are atomic, so that threads need no lock.
         self._listeners: dict[object, Listener] = {}
-        self.forward: Listener | None = None
-        """Sends a change to the other processes that serve the same app."""
-        self.forward_switch: Callable[[Switch], None] | None = None
-        """Sends what was enabled or disabled to the same processes."""
+        self._links: dict[object, tuple[Listener, Callable[[Switch], None]]] = {}
+        self._attached: list[ref[Attached]] = []
+
+    def attach(self, runtime: Attached) -> None:
+        """Let *runtime* check what is included from now on. It is kept as long as others use it."""
+        self._attached.append(ref(runtime, self._attached.remove))
+
+    def attached(self) -> list[Attached]:
+        """The runtimes that serve the registry now, the newest last."""
+        found = [each() for each in list(self._attached)]
+        return [each for each in found if each is not None]
+
+    def link(self, forward: Listener, forward_switch: Callable[[Switch], None]) -> None:
+        """Send changes, and what is enabled or disabled, to other processes with the same app."""
+        self._links[object()] = (forward, forward_switch)
 
     def publish(self, change: Change) -> None:
         """Send a change of this process to the subscribers and to the other processes."""
         self.deliver(change)
-        if self.forward is not None:
-            self.forward(change)
+        for forward, _ in tuple(self._links.values()):
+            forward(change)
+
+    def publish_switch(self, switch: Switch) -> None:
+        """Send what was enabled or disabled to the other processes."""
+        for _, forward_switch in tuple(self._links.values()):
+            forward_switch(switch)
 
     def deliver(self, change: Change) -> None:
         """Send a change to the subscribers of this process."""
@@ -151,16 +176,8 @@ class Registry:
     """Whether a tool that this serves may run as a task."""
     has_keys = False
     """Whether a tool that this serves takes an idempotency key in a plain call."""
-    task_store: Any = None
-    """Where tasks are kept: a store of `answerback.tasks`; None keeps them in this process."""
     task_limits: Any = None
     """The limits of tasks; None for the defaults."""
-    shows_exceptions = False
-    """Whether callers see the text of unexpected exceptions: `serve --debug`."""
-    tasks: Any = None
-    """The service that runs tasks, once there was one."""
-    background_loop: Callable[[], Any] | None = None
-    """Gives the event loop for tasks, on a wire that serves without one."""
 
     def __init__(
         self,
@@ -188,8 +205,6 @@ class Registry:
         """Authenticates the requests over HTTP; None serves everyone."""
         self.overrides: dict[Any, Callable[..., Any]] = {}
         """For tests: the function to use instead of each dependency, by the dependency."""
-        self.run_async: Callable[[Any, Any], Any] | None = None
-        """Runs a coroutine for the thread of a plain tool, on a wire without an event loop."""
         self.tools: Table[Tool] = Table()
         self.resources: Table[Resource] = Table()
         self.prompts: Table[Prompt] = Table()
@@ -200,30 +215,11 @@ class Registry:
         """Functions around each run of a tool, resource or prompt."""
         self.observers: tuple[Callable[[Any], object], ...] = ()
         """Functions that see each outcome."""
-        self.is_served = False
-        """Whether this was served or called, so that its lifespan may have started."""
-        self.runs_plain = False
-        """Whether this is served without the code that middleware and observers need."""
         self.composition: Composition | None = None
         """The apps that belong together and what is enabled; None while this is not used."""
         self.changes = ChangeFeed()
         self.routes: list[OwnRoute] = []
         """The pages of the author that are served beside the tools."""
-        self.checks: dict[str, Check] = {"records": self._check_records}
-        """The health checks by name; the parts that serve the app add theirs."""
-
-    @overload
-    def tool(self, fn: F, /) -> F: ...
-    @overload
-    def tool(self, /, **options: Unpack[ToolOptions]) -> Callable[[F], F]: ...
-    def tool(self, fn: Any = None, /, **options: Any) -> Any:
-        """Register a function and return it unchanged. Works with or without options."""
-        if fn is None:
-            return partial(self.tool, **options)
-        if not callable(fn):
-            raise TypeError(f"@app.tool takes options by name: @app.tool(name={fn!r})")
-        self.add_tool(fn, **options)
-        return fn
 
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
@@ -240,111 +236,63 @@ class Registry:
         self.changes.publish(Change("tools"))
         return tool
 
-    def _check_records(self) -> HealthState | None:
-        return None if self.records is None else self.records.check()
-
     def remove_tool(self, name: str) -> None:
         """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
         _remove(self, self.tools, name)
         self.changes.publish(Change("tools"))
 
-    def resource(self, uri: str, /, **options: Unpack[ResourceOptions]) -> Callable[[F], F]:
+    def add_resource(self, uri: str, fn: Callable[..., Any], options: ResourceOptions) -> None:
         """Register a function that gives the content at *uri*, or at all URIs of a template."""
-        from .tools.resource import Resource, ResourceOptions, check_uri
+        from .tools.resource import Resource
 
-        check_uri(uri)
-        check_options(options, ResourceOptions)
-
-        def register(fn: F) -> F:
-            if uri in self.resources.own:
-                raise ValueError(f"there is a resource {uri!r} already")
-            _put(self, self.resources, uri, Resource(uri, fn, options, self.contract))
-            self.changes.publish(Change("resources"))
-            return fn
-
-        return register
+        if uri in self.resources.own:
+            raise ValueError(f"there is a resource {uri!r} already")
+        put_resource(self, Resource(uri, fn, options, self.contract))
 
     def remove_resource(self, uri: str) -> None:
         """Stop serving a resource, and notify the clients that subscribed to the list."""
         _remove(self, self.resources, uri)
         self.changes.publish(Change("resources"))
 
-    def resource_changed(self, uri: str) -> None:
-        """Notify the clients that subscribed to *uri* that its content has changed."""
-        self.changes.publish(Change("resource", uri))
-
-    @overload
-    def prompt(self, fn: F, /) -> F: ...
-    @overload
-    def prompt(self, /, **options: Unpack[CommonOptions]) -> Callable[[F], F]: ...
-    def prompt(self, fn: Any = None, /, **options: Any) -> Any:
-        """Register a function that makes messages. Works with or without options."""
+    def add_prompt(self, fn: Callable[..., Any], options: CommonOptions) -> None:
+        """Register a function that makes messages."""
         from .tools.prompt import Prompt
 
-        if fn is None:
-            return partial(self.prompt, **options)
-        if not callable(fn):
-            raise TypeError(f"@app.prompt takes options by name: @app.prompt(name={fn!r})")
-        check_options(options, CommonOptions)
-        prompt = Prompt(fn, cast("CommonOptions", options), self.contract)
+        prompt = Prompt(fn, options, self.contract)
         if prompt.name in self.prompts.own:
             raise ValueError(f"there is a prompt {prompt.name!r} already")
         _put(self, self.prompts, prompt.name, prompt)
         self.changes.publish(Change("prompts"))
-        return fn
 
     def remove_prompt(self, name: str) -> None:
         """Stop serving a prompt, and notify the clients that subscribed to the list."""
         _remove(self, self.prompts, name)
         self.changes.publish(Change("prompts"))
 
-    def completion(
-        self, of: str, argument: str, *, requires: Sequence[Callable[..., Any]] = ()
-    ) -> Callable[[F], F]:
-        """Register a function that completes an argument of a prompt or of a resource's URI.
-
-        It takes `value: str`, the text typed so far, and returns a list of strings. With a
-        parameter `arguments: dict[str, str]` it also gets the arguments filled in already.
-        The gates of the prompt or resource count here too; *requires* adds further ones.
-        """
-        check_options({"requires": requires}, CommonOptions)
-
-        def register(fn: F) -> F:
-            tool = _completion_tool(fn, self.contract, requires)
-            _put(self, self.completions, completion_key(of, argument), tool)
-            return fn
-
-        return register
-
-    def include(self, other: Registry, *, prefix: str = "") -> None:
-        """Serve the tools, resources and prompts of *other* too, also those registered later.
-
-        The names of tools and prompts begin with *prefix* here; URIs stay as they are.
-        """
-        from .composition import include
-
-        include(self, other, prefix)
-
-    def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
-        """Serve again what `disable` removed: the one with this name or URI, or all with a tag."""
-        from .composition import switch
-
-        switch(self, name, tag, on=True)
-
-    def disable(self, name: str | None = None, *, tag: str | None = None) -> None:
-        """Stop serving a tool, prompt or resource, or all with a tag, until it is enabled.
-
-        For callers it does not exist. Calls that run end normally.
-        """
-        from .composition import switch
-
-        switch(self, name, tag, on=False)
+    def add_completion(
+        self, of: str, argument: str, fn: Callable[..., Any], requires: Sequence[Callable[..., Any]]
+    ) -> None:
+        """Register a function that completes an argument of a prompt or of a resource's URI."""
+        tool = _completion_tool(fn, self.contract, requires)
+        _put(self, self.completions, completion_key(of, argument), tool)
 
     def apps(self) -> Iterator[Registry]:
         """This app and those that it includes, each once."""
         if self.composition is None:
             return iter((self,))
         return self.composition.apps()
+
+
+class HasRegistry:
+    """Has a registry: an `App`, for the layers below it."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+
+def registry_of(app: HasRegistry) -> Registry:
+    """The registry of *app*, which its author declared."""
+    return app._registry
 
 
 def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
@@ -361,8 +309,6 @@ def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
     if entry.settings.task != "forbidden":
         registry.has_tasks = True
     registry.has_keys = registry.has_keys or entry.settings.idempotency_key
-    if entry.policy is not None:
-        registry.checks.setdefault("breakers", entry.policy.check_of(registry.tools))
     if registry.composition is None:
         table.own[name] = entry
     else:

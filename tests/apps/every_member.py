@@ -20,6 +20,7 @@ from answerback import (
     failure,
     success,
 )
+from answerback.registry import registry_of
 
 app = App("every-member", version="1.0.0", title="Every member", description="Sends every member.")
 
@@ -112,7 +113,7 @@ def change() -> None:
     app.add_tool(temporary)
     app.remove_tool("temporary")
     app.resource("test://temporary")(temporary)
-    app.remove_resource("test://temporary")
+    registry_of(app).remove_resource("test://temporary")
     app.prompt(temporary)
     app.remove_prompt("temporary")
     app.resource_changed("test://text")

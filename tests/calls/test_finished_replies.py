@@ -9,6 +9,7 @@ from typing import Any, TypedDict
 
 import pytest
 from mcp_types import CallToolResult, TextContent
+from tests.serving import handlers_of
 
 from answerback import App, NotFound, Text, success, validate, wrap
 from answerback.calls.call import Call
@@ -342,7 +343,7 @@ def test_a_resource_may_hold_an_object_that_looks_like_a_reply() -> None:
     def config() -> dict[str, Any]:
         return {"error": "none of them"}
 
-    outcome: Any = asyncio.run(app.handlers.resources(Call("config://app")))
+    outcome: Any = asyncio.run(handlers_of(app).resources(Call("config://app")))
 
     assert outcome.data == {"error": "none of them"}
 

@@ -26,10 +26,10 @@ from answerback import (
     failure,
 )
 from answerback.calls.call import Call, reply_or_refusal
-from answerback.calls.handlers import make_handlers
 from answerback.calls.pipeline import run_without_loop
-from answerback.calls.runners import run_in_new_loop, run_in_place
+from answerback.calls.runtime import runtime_for_one_call
 from answerback.peer import NeedsInput, Question
+from answerback.registry import registry_of
 from answerback.reply import Error
 
 PASSWORD = "postgres://admin:hunter2@db"
@@ -180,7 +180,7 @@ def test_exceptions_that_stop_more_than_the_call_propagate(
 
 
 def tool_handler(app: App) -> Callable[[Call], Any]:
-    return make_handlers(app, run_in_place(run_in_new_loop)).tools
+    return runtime_for_one_call(registry_of(app)).handlers.tools
 
 
 def test_a_failure_is_answered_while_another_thread_imports_asyncio(

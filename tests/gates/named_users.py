@@ -10,6 +10,7 @@ import httpx
 
 from answerback import App
 from answerback.authentication import Challenge, Credentials, User
+from answerback.registry import registry_of
 
 METADATA = "https://tools.example.com/.well-known/oauth-protected-resource/mcp"
 PREFIX = "io.modelcontextprotocol/"
@@ -42,7 +43,7 @@ class NamedUsers:
 def gated_app(name: str = "bank", **options: Any) -> App:
     """An app that authenticates by the name of the user."""
     app = App(name, **options)
-    app.auth = NamedUsers()
+    registry_of(app).auth = NamedUsers()
     return app
 
 

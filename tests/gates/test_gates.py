@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 import pytest
+from tests.serving import handlers_of
 
 from answerback import App, Context, Forbidden, Limits, NotFound, ToolError, failure
 from answerback.authentication import User
@@ -207,7 +208,7 @@ def test_all_scopes_are_one_challenge_at_the_place_of_the_first() -> None:
     app = app_with(scope("a"), lambda ctx: ran.append("between"), scope("x", "a"), scope("y"))
     asked = Call("orders", b"{}", user=ANNA)
 
-    reply = asyncio.run(app.handlers.tools(asked))
+    reply = asyncio.run(handlers_of(app).tools(asked))
 
     assert reply.error is not None  # type: ignore[union-attr]  # a reply, not a question
     assert reply.error.code == "SCOPE_REQUIRED"  # type: ignore[union-attr]  # as above
@@ -220,7 +221,7 @@ def test_all_scopes_are_one_challenge_at_the_place_of_the_first() -> None:
 def test_a_caller_without_a_login_is_asked_for_all_scopes_at_once() -> None:
     asked = Call("orders", b"{}")
 
-    asyncio.run(app_with(login(), scope("a"), scope("b")).handlers.tools(asked))
+    asyncio.run(handlers_of(app_with(login(), scope("a"), scope("b"))).tools(asked))
 
     assert asked.challenge is not None
     assert (asked.challenge.status, asked.challenge.scopes) == (401, ("a", "b"))

@@ -23,6 +23,7 @@ from answerback.authentication import User
 from answerback.gates import LinkRefused, Redeemed, Refusal, UsedFiles, linked, subscription
 from answerback.gates import links as links_module
 from answerback.gates.used_tokens import UnsafeDirectory
+from answerback.registry import registry_of
 from answerback.signing import Signer
 from answerback.testing import TestContext
 
@@ -214,7 +215,7 @@ def test_a_page_must_be_a_whole_url_over_https(url: Any, message: str) -> None:
 def test_a_path_begins_at_the_configured_url_of_the_app(tmp_path: Path) -> None:
     app = shop(tmp_path, "/plans")
     without = asyncio.run(app.call("export", ctx=TestContext(user=ANNA)))
-    app.url = "https://tools.example.com/mcp"
+    registry_of(app).url = "https://tools.example.com/mcp"
 
     assert "url" not in without.meta["answerback/refusal"]
     assert link_of(app).startswith("https://tools.example.com/plans?token=")
@@ -330,9 +331,9 @@ def test_a_record_of_the_whole_reply_has_no_token(tmp_path: Path) -> None:
 
     file = tmp_path / "records.jsonl"
     app = shop(tmp_path)
-    app.records = Records(JSONL(str(file)), content=True)
+    records = registry_of(app).records = Records(JSONL(str(file)), content=True)
     link = link_of(app)
-    app.records.close()
+    records.close()
 
     text = file.read_text()
     assert "SUBSCRIPTION_REQUIRED" in text

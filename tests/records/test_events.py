@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.records.support import TIMEOUT, MemorySink, app_with, call_add, replies_in
+from tests.serving import handlers_of
 
 from answerback import App
 from answerback.records import JSONL, Logging, Records, SQLite
@@ -120,7 +121,7 @@ def test_an_app_without_records_has_no_recording_handler() -> None:
     bare = App("bare")
 
     assert bare.records is None
-    assert bare.handlers.tools.__qualname__.startswith("pipeline")
+    assert handlers_of(bare).tools.__qualname__.startswith("pipeline")
 
 
 def test_an_app_accepts_a_sink_as_its_records(tmp_path: Path) -> None:

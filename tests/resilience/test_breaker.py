@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.resilience.manual_clock import ManualClock
+from tests.serving import runtime_of
 
 from answerback import App, Context, Forbidden, NotFound, RateLimited, Reply, ToolError, Unavailable
 from answerback.resilience import Breaker, Retry
@@ -320,7 +321,7 @@ def test_health_shows_the_breakers_and_stays_ready() -> None:
     for _ in range(3):
         call(app, "ask")
 
-    health = app.checks["breakers"]()
+    health = runtime_of(app).health()["breakers"]()
 
     assert health is not None
     assert health.ready

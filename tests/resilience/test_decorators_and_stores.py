@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from tests.resilience.manual_clock import ManualClock
+from tests.serving import handlers_of
 
 from answerback import App, Limits, RateLimited, Unavailable
 from answerback.calls.call import Call
@@ -264,7 +265,7 @@ async def storm(limit: Limit, breaker: Breaker) -> list[str]:
         await release.wait()
         return "done"
 
-    handlers = app.handlers.tools
+    handlers = handlers_of(app).tools
 
     async def one() -> str:
         reply: Any = await handlers(Call("wait", wire="http"))

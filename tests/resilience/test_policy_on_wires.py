@@ -19,6 +19,7 @@ from mcp import Client, StdioServerParameters
 from tests.conftest import Server, serving
 from tests.records.support import MemorySink
 from tests.resilience.manual_clock import ManualClock
+from tests.serving import runtime_of
 
 from answerback import App, Context, Forbidden, Invocation, Next, Observation, Reply
 from answerback.authentication import User
@@ -249,7 +250,7 @@ def test_an_app_that_includes_the_tool_shares_its_breaker() -> None:
     outer.include(inner, prefix="in_")
     asyncio.run(outer.call("in_work"))
     reply = asyncio.run(outer.call("in_work"))
-    health = outer.checks["breakers"]()
+    health = runtime_of(outer).health()["breakers"]()
 
     assert reply.error is not None
     assert reply.error.code == "UNAVAILABLE"

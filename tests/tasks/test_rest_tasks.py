@@ -10,12 +10,14 @@ from typing import Annotated, Any
 
 import httpx
 import pytest
+from tests.serving import StoringApp
 from tests.tasks.task_client import TaskClient, run_with
 
 from answerback import App, Ask, Context, Limits, NotFound, Unavailable
 from answerback.auth import ApiKeys
 from answerback.contract import DIRECT
 from answerback.gates import login
+from answerback.registry import registry_of
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_store import TaskLimits
 from answerback.wires import cgi
@@ -26,7 +28,7 @@ WAIT = {"Prefer": "wait=10"}
 
 @pytest.fixture(params=["memory", "sqlite"])
 def app(request: pytest.FixtureRequest, tmp_path: Path) -> App:
-    made = App("jobs", limits=Limits(shutdown=1))
+    made = StoringApp("jobs", limits=Limits(shutdown=1))
     if request.param == "sqlite":
         made.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
     return made
@@ -190,7 +192,9 @@ def _token(name: str) -> dict[str, str]:
 
 def test_the_task_of_another_user_is_not_found(app: App) -> None:
     secrets = {name: _token(name)["Authorization"][7:] for name in ("ada", "eve")}
-    app.auth = ApiKeys({sha256(each.encode()).hexdigest(): name for name, each in secrets.items()})
+    registry_of(app).auth = ApiKeys(
+        {sha256(each.encode()).hexdigest(): name for name, each in secrets.items()}
+    )
     app.add_tool(lambda: 1, name="work", task="required", requires=[login()])
 
     async def steps(client: httpx.AsyncClient) -> Any:
@@ -359,7 +363,9 @@ def test_a_malformed_key_is_refused_before_the_tool_runs(key: str, name: str) ->
 
 def test_keys_of_two_users_are_two_keys(app: App) -> None:
     secrets = {name: _token(name)["Authorization"][7:] for name in ("ada", "eve")}
-    app.auth = ApiKeys({sha256(each.encode()).hexdigest(): name for name, each in secrets.items()})
+    registry_of(app).auth = ApiKeys(
+        {sha256(each.encode()).hexdigest(): name for name, each in secrets.items()}
+    )
 
     @app.tool(idempotency_key=True)
     def pay(ctx: Context) -> str:
@@ -401,7 +407,7 @@ def test_a_plain_mcp_call_with_a_key_in_its_meta_runs_once(app: App) -> None:
 
 def test_full_limits_are_refused_with_the_seconds_to_wait() -> None:
     app = App("jobs", limits=Limits(shutdown=0.1))
-    app.task_limits = TaskLimits(slots=1, queue=1)
+    registry_of(app).task_limits = TaskLimits(slots=1, queue=1)
 
     @app.tool(task="required")
     async def work() -> None:
@@ -417,8 +423,10 @@ def test_full_limits_are_refused_with_the_seconds_to_wait() -> None:
 
 def test_a_user_with_too_many_tasks_is_refused_with_429_and_others_are_not(app: App) -> None:
     secrets = {name: _token(name)["Authorization"][7:] for name in ("ada", "eve")}
-    app.auth = ApiKeys({sha256(each.encode()).hexdigest(): name for name, each in secrets.items()})
-    app.task_limits = TaskLimits(per_owner=1)
+    registry_of(app).auth = ApiKeys(
+        {sha256(each.encode()).hexdigest(): name for name, each in secrets.items()}
+    )
+    registry_of(app).task_limits = TaskLimits(per_owner=1)
 
     @app.tool(task="required")
     async def work() -> None:
@@ -434,7 +442,7 @@ def test_a_user_with_too_many_tasks_is_refused_with_429_and_others_are_not(app: 
 
 
 def test_answers_above_the_limit_are_refused_and_the_task_waits_on(app: App) -> None:
-    app.task_limits = TaskLimits(answer_bytes=1000)
+    registry_of(app).task_limits = TaskLimits(answer_bytes=1000)
 
     @app.tool(task="required")
     async def rename(ctx: Context) -> str:
@@ -454,7 +462,7 @@ def test_answers_above_the_limit_are_refused_and_the_task_waits_on(app: App) -> 
 
 
 def test_many_keys_and_large_replies_do_not_fill_the_store(app: App) -> None:
-    app.task_limits = TaskLimits(total_bytes=400_000, result_bytes=50_000)
+    registry_of(app).task_limits = TaskLimits(total_bytes=400_000, result_bytes=50_000)
 
     @app.tool(idempotency_key=True)
     def fill(size: int) -> str:
@@ -533,7 +541,7 @@ def test_cgi_refuses_what_would_outlive_its_process(
     app.add_tool(lambda: 1, name="pay", idempotency_key=True)
     environ = {"REQUEST_METHOD": "POST", "PATH_INFO": path, **headers}
 
-    written = cgi.answer(app, environ, cgi.RequestBody(environ, -1))
+    written = cgi.answer(registry_of(app), environ, cgi.RequestBody(environ, -1))
 
     assert written.status == status
 
@@ -579,7 +587,7 @@ def test_a_keyed_call_whose_server_was_killed_is_not_made_again(
 
 
 def test_the_arguments_and_the_user_of_a_plain_call_are_not_kept(tmp_path: Path) -> None:
-    app = App("jobs")
+    app = StoringApp("jobs")
     app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
 
     @app.tool(idempotency_key=True)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import pytest
 from tests.fuzz.stdio_client import request, stdio_client
 from tests.mcp.official_tools import CONFORMANCE
+from tests.serving import StoringApp
 from tests.tasks.task_client import DECLARED, PREFIX, RpcFailure, TaskClient, run_with
 
 import answerback.tasks
@@ -18,6 +19,7 @@ from answerback import App, Ask, Context, Limits, NotFound
 from answerback.auth import ApiKeys
 from answerback.gates import login
 from answerback.records import Records
+from answerback.registry import registry_of
 from answerback.resilience import Limit
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_store import TaskLimits
@@ -25,7 +27,7 @@ from answerback.tasks.task_store import TaskLimits
 
 @pytest.fixture(params=["memory", "sqlite"])
 def app(request: pytest.FixtureRequest, tmp_path: Path) -> App:
-    made = App("jobs", limits=Limits(shutdown=1))
+    made = StoringApp("jobs", limits=Limits(shutdown=1))
     if request.param == "sqlite":
         made.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
     return made
@@ -104,7 +106,7 @@ def test_a_client_that_did_not_declare_tasks_waits_or_is_refused(app: App) -> No
 
 
 def test_a_question_inside_a_task_frees_its_slot_and_is_answered_later(app: App) -> None:
-    app.task_limits = TaskLimits(slots=1)
+    registry_of(app).task_limits = TaskLimits(slots=1)
 
     @app.tool(task="optional")
     async def rename(ctx: Context) -> str:
@@ -239,7 +241,7 @@ def test_a_plain_function_goes_on_after_the_cancellation_and_is_not_heard(app: A
 
 
 def test_more_tasks_than_slots_wait_and_all_end(app: App) -> None:
-    app.task_limits = TaskLimits(slots=3)
+    registry_of(app).task_limits = TaskLimits(slots=3)
     at_a_time: list[int] = []
     running = [0]
 
@@ -261,7 +263,7 @@ def test_more_tasks_than_slots_wait_and_all_end(app: App) -> None:
 
 
 def test_a_task_belongs_to_the_user_who_made_it(app: App) -> None:
-    app.auth = _keys("ann", "bob")
+    registry_of(app).auth = _keys("ann", "bob")
     seen: list[Any] = []
 
     @app.tool(task="optional", requires=[login()])
@@ -287,7 +289,7 @@ def test_a_task_belongs_to_the_user_who_made_it(app: App) -> None:
 
 
 def test_no_token_and_no_header_is_in_the_file(tmp_path: Path) -> None:
-    app = App("jobs", auth=_keys("ann"))
+    app = StoringApp("jobs", auth=_keys("ann"))
     app.task_store = SQLiteStore(tmp_path / "tasks.db")
     app.add_tool(lambda: 1, name="one", task="optional")
 
@@ -329,7 +331,7 @@ def test_a_task_is_created_once_for_each_idempotency_key(app: App) -> None:
 
 
 def test_a_result_above_the_limit_becomes_an_error(app: App) -> None:
-    app.task_limits = TaskLimits(result_bytes=1000)
+    registry_of(app).task_limits = TaskLimits(result_bytes=1000)
     app.add_tool(lambda: "x" * 2000, name="large", task="optional")
 
     task = run_with(app, lambda client: _run(client, "large"))
@@ -348,7 +350,7 @@ def test_the_limits_of_tasks_are_an_option_of_the_app() -> None:
 
 
 def test_a_full_queue_refuses_further_tasks(app: App) -> None:
-    app.task_limits = TaskLimits(slots=1, queue=1)
+    registry_of(app).task_limits = TaskLimits(slots=1, queue=1)
 
     @app.tool(task="optional")
     async def sleep() -> None:
@@ -373,7 +375,7 @@ def test_the_run_and_the_refusal_of_a_task_are_recorded_as_calls_are(app: App) -
         def add(self, record: Any) -> None:
             kept.append((record.name, record.wire, record.version, record.code))
 
-    app.records = Kept(_NoSink())
+    registry_of(app).records = Kept(_NoSink())
 
     @app.tool(task="required")
     def add(x: int) -> int:
@@ -483,7 +485,7 @@ def test_a_client_of_an_earlier_version_waits_or_is_refused(app: App) -> None:
 
 
 def test_with_auth_a_client_of_2025_11_25_lists_its_own_tasks(app: App) -> None:
-    app.auth = _keys("ann", "bob")
+    registry_of(app).auth = _keys("ann", "bob")
     app.add_tool(lambda: "done", name="job", task="optional")
 
     async def steps(client: TaskClient) -> Any:

@@ -12,7 +12,6 @@ import pytest
 from answerback import App, Reply
 from answerback.tools.tool import Tool
 from answerback.tools.tool_options import ToolOptions
-from answerback.wires.http.openapi import document
 
 
 def answer(fn: Callable[..., Any], /, **arguments: Any) -> Reply[Any]:
@@ -184,7 +183,7 @@ def test_an_option_that_is_none_has_its_default() -> None:
     tool = app.add_tool(double, **options)
 
     assert tool.settings == plain.add_tool(double).settings
-    assert document(app) == document(plain)
+    assert app.openapi() == plain.openapi()
 
 
 def test_hints_are_only_those_that_the_author_gave() -> None:

@@ -30,6 +30,7 @@ from answerback import (
     success,
     wrap,
 )
+from answerback.registry import registry_of
 
 app = App("typed", version="1.0.0", contract="aligned", lenient=True)
 mine = App("mine", contract=Contract(name="mine", text="own").derive(error_text="coded"))
@@ -125,7 +126,7 @@ class State:
 
 @asynccontextmanager
 async def lifespan(app: App) -> AsyncIterator[State]:
-    yield State([app.name])
+    yield State([registry_of(app).name])
 
 
 @contextmanager
@@ -178,7 +179,7 @@ App("a", returns="value", nan="null", codes={"CITY_UNKNOWN": 404})
 App("a", nan="zero")  # type: ignore[arg-type]  # there is no such value
 failure("gone", code="CITY_UNKNOWN", kind=NotFound)
 app.tool(nmae="x")  # type: ignore[call-overload]  # there is no such option
-App("a", "1.0")  # type: ignore[call-arg]  # options are given by name
+App("a", "1.0")  # type: ignore[call-arg, arg-type]  # options are given by name
 success("a", 5, (Text("b"),))  # type: ignore[call-overload]  # likewise
 
 if __name__ == "__main__":

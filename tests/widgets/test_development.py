@@ -11,13 +11,13 @@ from tests.mcp.recording_client import over_http
 from tests.widgets.mcp_requests import STATELESS, VERSIONS, ask, content, uri_of
 
 from answerback import App
-from answerback.registry import Change
+from answerback.registry import Change, registry_of
 
 
 def bank(file: Path, *, development: bool) -> App:
     app = App("bank")
     app.widget("accounts", path=file, bridge=False)
-    app.development = development
+    registry_of(app).development = development
     return app
 
 
@@ -46,7 +46,7 @@ def test_development_mode_reads_the_file_anew_and_notifies_once_for_each_change(
 ) -> None:
     app = bank(file, development=True)
     changes: list[Change] = []
-    app.changes.subscribe(changes.append)
+    registry_of(app).changes.subscribe(changes.append)
 
     first = read(app)
     file.write_text("<!doctype html><p>two")

@@ -16,6 +16,7 @@ from tests.widgets.mcp_requests import STATELESS, WITH_META, ask, content, uri_o
 
 from answerback import App
 from answerback.hosts import QUIRKS
+from answerback.registry import registry_of
 
 URL = "https://example.com/mcp"
 DOMAIN = "c3d80a4ed901ee05b21755a88273b4a4.claudemcpcontent.com"
@@ -109,7 +110,7 @@ class Login:
 
 def test_the_url_of_the_authentication_counts_first() -> None:
     app = bank("https://other.example/mcp")
-    app.auth = Login()
+    registry_of(app).auth = Login()
 
     assert domain(app, agent="Claude-User") == DOMAIN
 
@@ -120,7 +121,7 @@ def test_two_urls_of_one_endpoint_are_refused() -> None:
     with pytest.raises(ValueError, match="is not the url of auth=; leave one of them out"):
         App("bank", url="https://other.example/mcp", auth=Login())
 
-    assert same.url == URL
+    assert registry_of(same).url == URL
 
 
 def test_the_url_of_the_app_that_serves_counts_for_included_widgets() -> None:

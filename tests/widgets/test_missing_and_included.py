@@ -12,6 +12,7 @@ from tests.widgets.mcp_requests import ask, content, result, tool, uri_of
 
 from answerback import App
 from answerback.gates import login
+from answerback.registry import registry_of
 
 PAGE = "<h1>Accounts</h1>"
 PROGRAM = """
@@ -79,7 +80,7 @@ def test_the_list_says_which_widget_was_removed_while_the_app_was_served() -> No
     app = with_tool(App("bank"), "show", "accounts")
     app.widget("accounts", html=PAGE)
     served = app.asgi()
-    app.remove_resource(uri_of("accounts"))
+    registry_of(app).remove_resource(uri_of("accounts"))
 
     answer = asyncio.run(ask(app, "tools/list", served=served))
 

@@ -29,7 +29,6 @@ from answerback import (
     success,
 )
 from answerback.contract import Contract
-from answerback.wires.http.openapi import document
 
 
 class Colour(Enum):
@@ -120,7 +119,7 @@ def rich(contract: str | Contract = "standard") -> App:
 def described(contract: str) -> tuple[App, dict[str, Any]]:
     """The rich app and its document in all dialects, for tests that change neither."""
     app = rich(contract)
-    return app, document(app, dialects=True)
+    return app, app.openapi(dialects=True)
 
 
 def move(point: Point, by: Point | None = None) -> Point:

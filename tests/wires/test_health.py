@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.serving import StoringApp, until
 from tests.tasks.task_client import TaskClient, run_with
 
 from answerback import App, Limits
@@ -61,7 +62,7 @@ def test_a_file_of_tasks_that_fails_is_shown_and_calls_are_still_served(
 ) -> None:
     if is_damaged:
         (tmp_path / "tasks.db").write_bytes(b"not a database" * 1000)
-    app = App("jobs", limits=Limits(shutdown=1))
+    app = StoringApp("jobs", limits=Limits(shutdown=1))
     app.task_store = SQLiteStore(tmp_path / "tasks.db")
 
     async def steps(client: TaskClient) -> Any:
@@ -75,12 +76,6 @@ def test_a_file_of_tasks_that_fails_is_shown_and_calls_are_still_served(
     health = run_with(app, steps)
     assert health["checks"]["tasks"] == {"ready": True, "failing": is_damaged, "running": 0}
     assert health["status"] == "ready"
-
-
-async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(20):
-        while not await asyncio.to_thread(condition):
-            await asyncio.sleep(0.005)
 
 
 def test_a_server_that_shuts_down_is_alive_and_not_ready() -> None:
@@ -126,12 +121,12 @@ def test_a_server_that_shuts_down_is_alive_and_not_ready() -> None:
 def test_a_check_that_raises_makes_the_app_not_ready(
     send_request: SendRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app = App("failing")
+    app = StoringApp("failing")
 
     def fail() -> HealthState:
         raise OSError("hunter2")
 
-    app.checks["database"] = fail
+    app.checks = {"database": fail}
 
     response = send_request(app, "GET", "/readyz")
 

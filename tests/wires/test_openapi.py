@@ -43,6 +43,7 @@ from answerback import (
 from answerback.contract import PRESETS
 from answerback.dialects import write
 from answerback.dialects.accept import MEDIA_TYPES
+from answerback.registry import registry_of
 from answerback.wires.http.openapi import document, document_json
 from answerback.wires.http.pages import function_list
 
@@ -57,14 +58,14 @@ SEED_001_ERROR = {
 
 @pytest.mark.parametrize("contract", CONTRACTS)
 def test_the_document_of_every_contract_is_valid_openapi(contract: str) -> None:
-    found = document(rich(contract))
+    found = rich(contract).openapi()
 
     assert found["openapi"].startswith("3.1.")
     assert [error.message for error in OpenAPIV31SpecValidator(found).iter_errors()] == []
 
 
 def test_an_app_without_tools_has_a_valid_document() -> None:
-    found = document(App("empty"))
+    found = App("empty").openapi()
 
     assert [error.message for error in OpenAPIV31SpecValidator(found).iter_errors()] == []
     assert list(found["paths"]) == ["/functions", "/openapi.json", "/healthz", "/readyz"]
@@ -114,7 +115,7 @@ def test_a_refusal_of_the_wire_matches_its_schema(contract: str, code: str) -> N
 
 
 def test_a_contract_with_problem_has_problem_details_for_errors_only() -> None:
-    whole = document(rich(PRESETS["standard"].derive(name="own", http="problem")))
+    whole = rich(PRESETS["standard"].derive(name="own", http="problem")).openapi()
 
     assert [error.message for error in OpenAPIV31SpecValidator(whole).iter_errors()] == []
     assert "application/json" in response(whole, "find", 200)["content"]
@@ -140,7 +141,7 @@ def test_seed_001_scenario_5_every_operation_has_400_and_500_with_the_error_sche
     contract: str,
 ) -> None:
     """The seed reads the schema in the operation itself and follows no references."""
-    paths = document(rich(contract))["paths"]
+    paths = rich(contract).openapi()["paths"]
     operations = [path["post"] for path in paths.values() if "post" in path]
 
     assert operations
@@ -153,7 +154,7 @@ def test_seed_001_scenario_5_every_operation_has_400_and_500_with_the_error_sche
 
 
 def test_seed_001_results_have_the_structure_of_the_seed() -> None:
-    whole = document(rich("aligned"))
+    whole = rich("aligned").openapi()
 
     def properties(name: str) -> list[str]:
         schema = response(whole, name, 200)["content"]["application/json"]["schema"]
@@ -178,7 +179,7 @@ def test_every_component_is_used_and_every_reference_resolves(contract: str) -> 
 
 
 def test_components_have_the_name_of_their_class_and_the_module_if_two_share_it() -> None:
-    names = document(rich())["components"]["schemas"].keys()
+    names = rich().openapi()["components"]["schemas"].keys()
 
     assert {"Tree", "Problem", "somewhere.else_.Point"} <= names
     assert "Point" not in names
@@ -206,7 +207,7 @@ def test_a_class_used_by_several_tools_is_one_component() -> None:
     def collect(points: list[Point]) -> dict[str, Point]:
         return {str(point.x): point for point in points}
 
-    text = document_json(app).decode()
+    text = document_json(registry_of(app)).decode()
 
     assert text.count("Where something is.") == 1
 
@@ -219,7 +220,7 @@ def test_a_model_whose_input_and_output_differ_is_two_components() -> None:
     def echo(order: Order) -> Order:
         return order
 
-    whole = document(app)
+    whole = app.openapi()
     input_schema = post(whole, "echo")["requestBody"]["content"]["application/json"]["schema"]
     output_schema = response(whole, "echo", 200)["content"]["application/json"]["schema"]
     order = {"basket": {"price": 1.5}}
@@ -234,7 +235,7 @@ def test_the_order_of_tools_does_not_change_the_names() -> None:
     for tool in reversed(rich().tools.values()):
         app.add_tool(tool.fn)
 
-    assert document(app)["components"]["schemas"] == document(rich())["components"]["schemas"]
+    assert app.openapi()["components"]["schemas"] == rich().openapi()["components"]["schemas"]
 
 
 def test_a_body_is_required_only_if_an_argument_is() -> None:
@@ -263,7 +264,7 @@ def test_arguments_have_descriptions_and_defaults_and_no_others_are_allowed() ->
 
 def test_the_schema_of_arguments_agrees_with_the_one_for_mcp() -> None:
     app = rich()
-    whole = document(app)
+    whole = app.openapi()
 
     for name, arguments in CALLS:
         body = post(whole, name)["requestBody"]["content"]["application/json"]["schema"]
@@ -286,7 +287,7 @@ def test_an_example_that_is_not_json_is_refused() -> None:
     app.add_tool(nothing, examples=[{"handle": object()}])
 
     with pytest.raises(ValueError, match="an example of tool 'nothing' is not JSON"):
-        document(app)
+        app.openapi()
 
 
 def test_the_summary_is_the_title_or_the_first_line_of_the_docstring() -> None:
@@ -299,7 +300,7 @@ def test_the_summary_is_the_title_or_the_first_line_of_the_docstring() -> None:
 
 
 def test_operation_ids_are_those_of_seed_001_and_unique() -> None:
-    paths = document(rich())["paths"]
+    paths = rich().openapi()["paths"]
 
     ids = [operation["operationId"] for path in paths.values() for operation in path.values()]
 
@@ -311,7 +312,7 @@ def test_operation_ids_are_those_of_seed_001_and_unique() -> None:
 def test_tools_are_at_the_route_of_the_contract(contract: str) -> None:
     route = PRESETS[contract].route
 
-    assert f"{route}move" in document(rich(contract))["paths"]
+    assert f"{route}move" in rich(contract).openapi()["paths"]
 
 
 def _look_up(city: str) -> str:
@@ -347,7 +348,7 @@ def test_statuses_come_from_the_errors_in_options_docstring_and_code() -> None:
     app.add_tool(returning)
     app.add_tool(harmless, raises=[Conflict, CityUnknown, RateLimited, ToolError])
     app.add_tool(harmless, name="unharmed")
-    whole = document(app)
+    whole = app.openapi()
     always = {"200", "400", "413", "415", "500", "503"}
 
     def more(name: str) -> set[str]:
@@ -387,7 +388,7 @@ def test_statuses_come_from_the_dependencies_too() -> None:
 def test_the_docstring_describes_the_status_of_an_error() -> None:
     app = App("raising")
     app.add_tool(raising)
-    whole = document(app)
+    whole = app.openapi()
 
     assert response(whole, "raising", 429)["description"] == (
         "If it is asked too often.; Or too loudly."
@@ -418,39 +419,39 @@ def test_the_pages_match_their_schemas(contract: str) -> None:
         declared = whole["paths"][path]["get"]["responses"][str(page.status_code)]["content"]
         schema = declared[page.headers["content-type"]]["schema"]
         assert schema_errors(schema, whole, page.json()) == []
-    assert asyncio.run(get("/openapi.json")).content == document_json(app)
-    assert asyncio.run(get("/functions")).json() == json.loads(function_list(app))
+    assert asyncio.run(get("/openapi.json")).content == document_json(registry_of(app))
+    assert asyncio.run(get("/functions")).json() == json.loads(function_list(registry_of(app)))
 
 
 def test_the_document_is_cached_until_a_tool_is_added() -> None:
     app = rich()
-    first = document_json(app)
+    first = document_json(registry_of(app))
 
-    assert document_json(app) is first
+    assert document_json(registry_of(app)) is first
     app.add_tool(nothing, name="another")
-    assert b"functions.another" in document_json(app)
+    assert b"functions.another" in document_json(registry_of(app))
 
 
 def test_the_document_names_the_prefix_of_a_mounted_app_as_its_server() -> None:
     app = rich()
 
-    assert document(app, "/tools")["servers"] == [{"url": "/tools"}]
-    assert document(app)["servers"] == [{"url": "/"}]
+    assert document(registry_of(app), "/tools")["servers"] == [{"url": "/tools"}]
+    assert app.openapi()["servers"] == [{"url": "/"}]
 
 
 def test_changing_a_document_does_not_change_the_next_one() -> None:
     app = rich()
-    document(app)["paths"].clear()
+    app.openapi()["paths"].clear()
 
-    assert document(app)["paths"]
+    assert app.openapi()["paths"]
 
 
 def test_the_document_is_compact_json() -> None:
     app = rich()
 
-    compact = json.dumps(document(app), ensure_ascii=False, separators=(",", ":"))
+    compact = json.dumps(app.openapi(), ensure_ascii=False, separators=(",", ":"))
 
-    assert document_json(app).decode() == compact
+    assert document_json(registry_of(app)).decode() == compact
 
 
 @pytest.mark.parametrize("heavy", ["starlette", "uvicorn", "asyncio", "pydantic", "http.client"])
@@ -460,7 +461,7 @@ def test_printing_the_document_imports_nothing_heavy(heavy: str) -> None:
     probe = f"""
 import runpy, sys
 from answerback.wires.http.openapi import document_json
-document_json(runpy.run_path({str(example)!r})["app"])
+document_json(registry_of(runpy.run_path({str(example)!r})["app"]))
 sys.exit({heavy!r} in sys.modules)
 """
 

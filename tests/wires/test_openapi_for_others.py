@@ -14,7 +14,6 @@ from tests.wires.openapi_samples import post, response, rich, schema_errors
 from answerback import App, Ask, Audio, Context, Declined, Image, RateLimited
 from answerback.contract import PRESETS
 from answerback.limits import Limits
-from answerback.wires.http.openapi import document
 
 CONTRACTS = list(PRESETS)
 ALWAYS = {"200", "400", "413", "415", "500", "503"}
@@ -39,7 +38,7 @@ def boolean_properties(node: Any, path: str = "") -> Iterator[str]:
 @pytest.mark.parametrize("dialects", [False, True])
 def test_no_property_has_a_boolean_schema(contract: str, dialects: bool) -> None:
     """Openapi-python-client refuses a document that has one."""
-    found = document(rich(contract), dialects=dialects)
+    found = rich(contract).openapi(dialects=dialects)
 
     assert list(boolean_properties(found)) == []
 
@@ -247,7 +246,7 @@ def test_an_image_of_a_url_is_json_whatever_is_accepted() -> None:
 @pytest.mark.parametrize("dialects", [False, True])
 def test_no_component_has_a_title_beside_its_name(dialects: bool) -> None:
     """Openapi-python-client names a class by the title, and then two classes share a name."""
-    components = document(rich(), dialects=dialects)["components"]["schemas"]
+    components = rich().openapi(dialects=dialects)["components"]["schemas"]
 
     assert {"Tree", "Person", "Address", "AnswerbackContent"} <= set(components)
     assert {name: each["title"] for name, each in components.items() if "title" in each} == {}

@@ -156,16 +156,14 @@ def with_middleware(kind: Kind, run: Runner) -> Runner:
     return run_wrapped
 
 
-def runner_on_loop(registry: Registry, run_async: AsyncRunner) -> Callable[[], Runner]:
+def runner_on_loop(registry: Registry) -> Callable[[], Runner]:
     """For a wire without an event loop: makes the runner of calls on a loop, when one is needed."""
 
     @cache
     def make() -> Runner:
-        from .thread_pool import ThreadPool, run_async_for_thread, run_on_loop
+        from .thread_pool import ThreadPool, run_on_loop
 
-        pool = ThreadPool(registry.limits.threads, registry.limits.wait)
-        registry.run_async = run_async_for_thread(pool, registry.run_async or run_async)
-        return run_on_loop(pool)
+        return run_on_loop(ThreadPool(registry.limits.threads, registry.limits.wait))
 
     return make
 

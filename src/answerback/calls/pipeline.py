@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from ..context import Context
 from ..contract import Contract
+from ..current_runtime import CURRENT, Running
 from ..errors import TOOL_NOT_FOUND
 from ..peer import NeedsInput
 from ..reply import Reply, failure
@@ -32,6 +33,7 @@ def pipeline(
     *,
     max_calls: int,
     decode_large: LargeDecoder = decode_in_place,
+    running_in: Running | None = None,
 ) -> Handler:
     """The path of a call to one of *tools*; at most *max_calls* run at a time."""
     # A set, because stdio runs the pipeline on several threads, and `add` and `discard` are atomic.
@@ -45,23 +47,21 @@ def pipeline(
         if tool is None or len(running) >= max_calls:
             return _refusal(call, tools, max_calls)
         running.add(call)
+        before = CURRENT.set(running_in)
         began = perf_counter()
         try:
-            raw = call.arguments
+            raw, signature = call.arguments, tool.signature
             is_slow = len(raw) > max_in_place or tool.special
             kwargs = await decode_slowly(call, tool) if is_slow else tool.arguments.decode(raw)
-            signature = tool.signature
             if signature.context is not None:
                 kwargs[signature.context] = Context(call)
             if signature.questions:
                 kwargs |= await _ask_user(tool, call)
-            value = run_slowly(tool, kwargs, call) if is_slow else run(tool, kwargs, call)
+            value = (run_slowly if is_slow else run)(tool, kwargs, call)
             if isinstance(value, CoroutineType):
                 value = await value
             reply = reply_to(tool, value)
-            if reply.encoded is not None:
-                call.shape = reply.shape or tool.shape
-            return reply
+            return _shaped(reply, call, tool)
         except NeedsInput as question:
             return question
         except BaseException as exc:
@@ -71,9 +71,16 @@ def pipeline(
                 raise
             return _failed(exc, call, tools, contract.masked, began)
         finally:
+            CURRENT.reset(before)
             running.discard(call)
 
     return handle
+
+
+def _shaped(reply: Reply[Any], call: Call, tool: Tool) -> Reply[Any]:
+    if reply.encoded is not None:
+        call.shape = reply.shape or tool.shape
+    return reply
 
 
 async def _decode_slowly(

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import ToolError
 from ..lifespan import Lifespan, LifespanFailed, SingleRun, failed, log_failure
 from ..reply import Error, Reply, failure
 from .call import Call, Handler, Outcome
-from .handlers import Handlers, one_call_handler
+from .handlers import Execution
+from .runners import run_in_place
 
 if TYPE_CHECKING:
-    from ..registry import Registry
     from ..tools.tool import Tool
 
 
-def started_handlers(handlers: Handlers, registry: Registry, lifespan: Lifespan) -> Handlers:
-    """The handlers, each of which waits for the lifespan."""
-    return Handlers(
-        tools=_started(handlers.tools, registry.tools, lifespan),
-        resources=_started(handlers.resources, registry.resources, lifespan),
-        prompts=_started(handlers.prompts, registry.prompts, lifespan),
-        completions=_started(handlers.completions, registry.completions, lifespan),
-        pass_gates=handlers.pass_gates,
-        admit=lambda: _started(handlers.admit(), registry.tools, lifespan),
-    )
+def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:
+    """*handle*, which waits for the lifespan."""
 
-
-def _started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:
     async def handle_when_started(call: Call) -> Outcome:
         is_waiting = not lifespan.is_started or lifespan.is_lost
         # A call of an unknown tool is refused at once.
@@ -54,14 +45,20 @@ def _not_started(exc: Exception) -> Outcome:
     return failure("The server could not start", code="UNAVAILABLE", hint=hint)
 
 
-def handler_in_lifespan(registry: Registry, lifespan: Lifespan) -> Handler:
-    """The handler for a process that makes one call: the lifespan runs around that call."""
+def execution_in_lifespan(lifespan: Lifespan) -> Execution:
+    """For a process that makes one call: the lifespan runs around that call."""
     run = SingleRun(lifespan)
-    registry.run_async = run.run_async
-    handle = one_call_handler(registry, run.run_async)
+    wait_for = partial(_in_lifespan, run)
+    return Execution(
+        run_in_place(run.run_async), run.run_async, is_in_place=True, wait_for=wait_for
+    )
 
+
+def _in_lifespan(
+    run: SingleRun, handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan
+) -> Handler:
     async def handle_in_lifespan(call: Call) -> Outcome:
-        if call.name not in registry.tools:
+        if call.name not in tools:
             return await handle(call)
         try:
             run.start()

@@ -24,9 +24,27 @@ from ..registry import HealthState
 from ..tools.tool import Tool
 from ..types.describe import counted
 from .call import Call
-from .runners import AsyncRunner, LargeDecoder, Runner, all_busy, with_timeout
+from .handlers import Execution
+from .runners import AsyncRunner, LargeDecoder, Runner, all_busy, run_in_new_loop, with_timeout
 
 _Job: TypeAlias = "tuple[_LoopMailbox, asyncio.Future[Any], Context, Callable[..., Any], Any]"
+
+
+def execution_on_loop(pool: ThreadPool) -> Execution:
+    """For a wire with an event loop; functions run in *pool*."""
+    # A pool of its own, so that slow functions do not hold up the decoding of other calls.
+    decoding = ThreadPool(_DECODING_THREADS)
+    run_async = run_async_for_thread(pool, run_in_new_loop)
+
+    def close() -> None:
+        pool.close()
+        decoding.close()
+
+    return Execution(run_on_loop(pool), run_async, decode_in_thread(decoding), close=close)
+
+
+# Each thread that decodes makes every other one wait longer for its turn.
+_DECODING_THREADS = 4
 
 
 def run_on_loop(pool: ThreadPool) -> Runner:
@@ -128,6 +146,13 @@ class ThreadPool:
         """When a call began to wait for a thread; None after a call ended."""
         self._is_timed = False
         """Whether a timer looks after the calls that wait."""
+
+    def close(self) -> None:
+        """Let the threads end once their calls have; calls are refused from now on."""
+        with self._lock:
+            self._size = 0
+            for _ in range(self._started):
+                self._jobs.put(None)
 
     def run(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
         """Call the function in a thread, with the caller's context variables."""

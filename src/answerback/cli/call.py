@@ -11,6 +11,7 @@ import msgspec
 from ..calls.call import Call
 from ..contract import Dialect
 from ..dialects import write
+from ..registry import registry_of
 from ..reply import Error, Reply
 from ..shape import RESULT
 from ..wires.single_call import call_once
@@ -159,7 +160,7 @@ def _call(app: App, name: str, pairs: Sequence[str], options: Any, stdin: int) -
         issuer: str = getattr(app.auth, "issuer", "")
         call.user = User(subject=options.user, issuer=issuer, scopes=frozenset(options.scope))
     try:
-        return call_once(app, call)
+        return call_once(registry_of(app), call)
     finally:
         peer.clear_progress()
 

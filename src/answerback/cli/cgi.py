@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+from ..registry import registry_of
 from ..wires.cgi import serve
 from ..wires.standard_streams import take_stdin, take_stdout
 from .program import Program, write_stderr
@@ -21,4 +22,4 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     out, source = take_stdout(), take_stdin()
     if "REQUEST_METHOD" not in os.environ:
         write_stderr(_WITHOUT_SERVER.replace("COMMAND", program.command_line("cgi", target)))
-    return serve(load, os.environ, out, source)
+    return serve(lambda: registry_of(load()), os.environ, out, source)

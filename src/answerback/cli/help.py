@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..registry import registry_of
 from .program import COMMANDS, WITHOUT_TARGET, Program
 
 # The examples of a program that runs its own App.
@@ -43,7 +44,8 @@ def version_text(program: Program) -> str:
 
     if program.app is None:
         return f"answerback {__version__}\n"
-    return f"{program.app.name} {program.app.version} (answerback {__version__})\n"
+    registry = registry_of(program.app)
+    return f"{registry.name} {registry.version} (answerback {__version__})\n"
 
 
 def unknown_command(program: Program, word: str) -> str:
@@ -65,8 +67,8 @@ def _title(program: Program) -> str:
         return "answerback: one typed Python function, one checked reply, every wire"
     from ..types.describe import counted
 
-    tools = counted(len(program.app.tools), "tool")
-    return f"{program.app.name} {program.app.version}: {tools}"
+    registry = registry_of(program.app)
+    return f"{registry.name} {registry.version}: {counted(len(registry.tools), 'tool')}"
 
 
 def _command_list(program: Program) -> str:

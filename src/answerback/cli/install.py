@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import AnswerbackError
+from ..registry import registry_of
 from ..wires.standard_streams import Stdout, take_stdout
 from .host_config import HOSTS, HostConfig, config_file
 from .json_members import CannotEdit, parse, with_member
@@ -76,7 +77,7 @@ def _parse(program: Program, arguments: Sequence[str]) -> Namespace:
 
 def _server_name(given: str | None, app: App) -> str:
     if given is None:
-        return re.sub(r"[^A-Za-z0-9_-]+", "-", app.name).strip("-")[:64] or "server"
+        return re.sub(r"[^A-Za-z0-9_-]+", "-", registry_of(app).name).strip("-")[:64] or "server"
     if not _NAME.fullmatch(given):
         raise CannotInstall(
             f"{given!r} cannot be a server's name; use letters, digits, hyphens and underscores"

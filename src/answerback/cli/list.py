@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..registry import registry_of
 from ..wires.standard_streams import take_stdout
 from .program import (
     NO_TRANSPORT,
@@ -70,7 +71,7 @@ def list_tools(app: App) -> str:
 
     rows = [(usage(tool), _summary(tool)) for tool in app.tools.values()]
     if not rows:
-        return f"{app.name} has no tools"
+        return f"{registry_of(app).name} has no tools"
     width = max((len(call) for call, _ in rows if len(call) <= _MAX_COLUMN), default=4)
     return "\n".join(_row(call, summary, width) for call, summary in rows)
 
@@ -101,4 +102,4 @@ def _as_json(app: App) -> bytes:
 
     from ..wires.http.pages import function_list
 
-    return msgspec.json.format(function_list(app), indent=2)
+    return msgspec.json.format(function_list(registry_of(app)), indent=2)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..registry import registry_of
 from ..wires.standard_streams import take_stdin, take_stdout
 from .program import Program, require_widgets, write_stderr
 
@@ -27,10 +28,11 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     # Before the author's module is loaded: it may print and read as well.
     out, source = take_stdout(), take_stdin()
     app = require_widgets(load())
+    task_store = None
     if tasks is not None:
         from .task_file import open_task_store
 
-        app.task_store = open_task_store(tasks)
+        task_store = open_task_store(tasks)
     if os.environ.get("ANSWERBACK_SECRET"):
         # It signs the state of questions; an invalid one is reported now, not at a question.
         from ..signing import signer_from_environment
@@ -44,7 +46,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     _exit_on_sigterm()
     # Again, because the author's objects exist only now.
     collect_garbage_less_often()
-    StdioServer(app, out, source).run()
+    StdioServer(registry_of(app), out, source, task_store=task_store).run()
     return 0
 
 

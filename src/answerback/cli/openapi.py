@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..registry import registry_of
 from ..wires.standard_streams import take_stdout
 from .program import Program, add_tag_options, write_json
 
@@ -23,5 +24,6 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = program.load_tagged(options.target, options)
     from ..wires.http.openapi import document_json
 
-    write_json(out, msgspec.json.format(document_json(app, dialects=options.dialects), indent=2))
+    document = document_json(registry_of(app), dialects=options.dialects)
+    write_json(out, msgspec.json.format(document, indent=2))
     return 0

@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
+from ..registry import registry_of
 from .program import Program, require_widgets, write_stderr
 from .serve_flags import check_together, parser, serve_options, serve_widgets
 from .task_file import open_task_store
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from socket import socket
 
     from ..app import App
-    from ..calls.handlers import Handlers
+    from ..calls.runtime import Runtime
     from ..records import Records, Sink
     from ..wires.http.options import ServeOptions
 
@@ -39,10 +41,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         return _reload(program, options.target, server)
     app = require_widgets(program.load_tagged(options.target, options))
     serve_widgets(app, options)
-    if options.audit is not None:
-        app.records = _open_records(options.audit, options.audit_keep)
-    if options.tasks is not None:
-        app.task_store = open_task_store(options.tasks)
+    runtime = _runtime(app, options)
     from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
     from ..wires.server.listening import bind, remove_unix_socket
     from ..wires.server.uvicorn_server import serve
@@ -53,22 +52,27 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if given is not None:
         if wants_test_tokens:
             _accept_test_tokens(app, server, given.listener)
-        return serve(app, _handlers(app, server), server, given.listener)
+        return serve(runtime, server, given.listener)
     listener = bind(server)
     try:
         if wants_test_tokens:
             _accept_test_tokens(app, server, listener)
-        return serve(app, _handlers(app, server), server, listener)
+        return serve(runtime, server, listener)
     finally:
         remove_unix_socket(server)
 
 
-def _handlers(app: App, server: ServeOptions) -> Handlers:
-    if not server.debug:
-        return app.handlers
-    from ..calls.handlers import handlers_on_loop
+def _runtime(app: App, options: Namespace) -> Runtime:
+    from ..calls.runtime import runtime_on_loop
 
-    return handlers_on_loop(app, debug=True)
+    records = task_store = None
+    if options.audit is not None:
+        records = _open_records(options.audit, options.audit_keep)
+    if options.tasks is not None:
+        task_store = open_task_store(options.tasks)
+    return runtime_on_loop(
+        registry_of(app), records=records, task_store=task_store, debug=options.debug
+    )
 
 
 def _accept_test_tokens(app: App, server: ServeOptions, listener: socket) -> None:
@@ -78,11 +82,12 @@ def _accept_test_tokens(app: App, server: ServeOptions, listener: socket) -> Non
     from ..wires.http.options import BadOption
     from ..wires.server.listening import base_url
 
-    if not isinstance(app.auth, OAuth):
+    registry = registry_of(app)
+    if not isinstance(registry.auth, OAuth):
         raise BadOption("--dev-auth stands in for the issuer of an app with auth=OAuth(...)")
     base = base_url(server, listener)
     try:
-        app.auth = development_of(app.auth, base)
+        registry.auth = development_of(registry.auth, base)
     except ValueError:
         raise BadOption(f"test tokens are for this machine alone, and not for {base}") from None
 

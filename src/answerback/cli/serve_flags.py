@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ..hosts import is_endpoint
 from ..limits import MAX_BODY
+from ..registry import registry_of
 from ..wires.http.options import BadOption, ServeOptions, WebOptions
 from .program import Program, add_tag_options, positive_int
 from .task_file import add_tasks_option
@@ -54,18 +55,19 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
 
 def serve_widgets(app: App, options: Namespace) -> None:
     """Set the URL of the endpoint, and whether the files of widgets are read anew."""
+    registry = registry_of(app)
     if options.url is not None:
         of_auth = getattr(app.auth, "url", options.url)
         if of_auth != options.url:
             raise BadOption(f"--url is {options.url}, and auth= of the app has {of_auth}")
-        app.url = options.url
+        registry.url = options.url
     if options.reload or options.debug:
-        for each in app.apps():
+        for each in registry.apps():
             each.development = True
     if options.reload and any(resource.is_widget for resource in app.resources.values()):
         from ..widgets.widget import watch_widgets
 
-        watch_widgets(app)
+        watch_widgets(registry)
 
 
 def check_together(options: Namespace) -> None:

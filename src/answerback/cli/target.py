@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..app import App, only_app
 from ..errors import AnswerbackError
+from ..registry import registry_of
 from .program import LOADING
 
 if TYPE_CHECKING:
@@ -43,13 +44,18 @@ def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> Non
     """Serve the entries with these tags alone; raises CannotLoad for a tag that no entry has."""
     from ..composition import select_tags
 
-    tables: tuple[Mapping[str, Tool], ...] = (app.tools, app.resources, app.prompts)
+    registry = registry_of(app)
+    tables: tuple[Mapping[str, Tool], ...] = (
+        registry.tools,
+        registry.resources,
+        registry.prompts,
+    )
     known = {tag for table in tables for each in table.values() for tag in each.settings.tags}
     for tag in (*only, *without):
         if tag not in known:
             there = f"the tags are {', '.join(sorted(known))}" if known else "it has no tags"
-            raise CannotLoad(f"nothing in {app.name} has the tag {tag!r}; {there}")
-    select_tags(app, only, without)
+            raise CannotLoad(f"nothing in {registry.name} has the tag {tag!r}; {there}")
+    select_tags(registry, only, without)
 
 
 def check_widgets_of(app: App) -> None:
@@ -57,7 +63,7 @@ def check_widgets_of(app: App) -> None:
     from ..widgets.tool_keys import MissingWidget, check_widgets
 
     try:
-        check_widgets(app)
+        check_widgets(registry_of(app))
     except MissingWidget as exc:
         raise CannotLoad(str(exc)) from None
 

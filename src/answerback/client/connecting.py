@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, ove
 import msgspec
 
 from ..peer import Level, Log
-from ..registry import Change, Registry
+from ..registry import Change, HasRegistry
 from .many_servers import ManyServers
 from .opening import LinkPlan
 from .remote_server import RemoteServer
@@ -122,7 +122,7 @@ def connect(
 ) -> Connecting[ManyServers]: ...
 @overload
 def connect(
-    target: str | Sequence[str] | Registry, **options: Unpack[ConnectOptions]
+    target: str | Sequence[str] | HasRegistry, **options: Unpack[ConnectOptions]
 ) -> Connecting[RemoteServer]: ...
 @overload
 def connect(

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from ..errors import AnswerbackError
-from ..registry import Registry
+from ..registry import HasRegistry, Registry, registry_of
 from .frames import Transport
 from .shown_urls import shown
 
 if TYPE_CHECKING:
     from .transports.http_requests import ClientAuth
 
-Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | Registry"
+Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry"
 _URL = re.compile(r"https?://", re.IGNORECASE)
 _VARIABLE = re.compile(r"\$\{(input:[^}]+|(?:env:)?[A-Za-z_]\w*)(?::-([^}]*))?\}")
 _GROUPS = ("mcpServers", "servers", "context_servers", "mcp")
@@ -42,14 +42,14 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
     headers: dict[str, str] = {}
     transport: str = ""
     """"http", "sse" or "rest"; by default that is found out."""
-    app: Any = None
+    app: Registry | None = None
     timeout: float | None = None
 
     @property
     def label(self) -> str:
         """The server as errors name it, without passwords and tokens."""
         if self.app is not None:
-            return str(self.app.name)
+            return self.app.name
         return shown(self.url) or shlex.join(map(shown, self.command))
 
     def __repr__(self) -> str:
@@ -59,8 +59,8 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
     """One server, or several by name; raises BadTarget."""
-    if isinstance(target, Registry):
-        return ServerEntry(app=target)
+    if isinstance(target, HasRegistry):
+        return ServerEntry(app=registry_of(target))
     if isinstance(target, Mapping):
         return read_config(target)
     if isinstance(target, os.PathLike):
@@ -160,8 +160,8 @@ def _url_of(entry: Mapping[str, Any]) -> str:
 
 
 def _read_entry(entry: Any, name: str, given: Mapping[str, str]) -> ServerEntry:
-    if isinstance(entry, Registry):
-        return ServerEntry(app=entry)
+    if isinstance(entry, HasRegistry):
+        return ServerEntry(app=registry_of(entry))
     if not isinstance(entry, Mapping):
         raise BadTarget(f"{name} should be an object with command or url, not {shown(repr(entry))}")
     try:

@@ -17,7 +17,7 @@ from .gated import referenced_entry
 from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
-    from ..calls.handlers import Handlers
+    from ..calls.runtime import Runtime
     from .mcp_peer import McpPeer
     from .params import Complete
 
@@ -25,8 +25,7 @@ MAX_VALUES = 100
 
 
 async def complete(
-    registry: Registry,
-    handlers: Handlers,
+    runtime: Runtime,
     asked: Complete,
     peer: McpPeer,
     seen: Callable[[Tool], bool] | None,
@@ -35,6 +34,7 @@ async def complete(
 
     *seen* tells of which prompts and resources the client may know.
     """
+    registry = runtime.registry
     referenced = _referenced(registry, asked, seen)
     argument = asked.argument.name
     if argument not in {parameter.name for parameter in referenced.signature.parameters}:
@@ -42,12 +42,12 @@ async def complete(
     key = completion_key(asked.ref.target, argument)
     tool = registry.completions.get(key)
     if referenced.gates is not None:
-        await _pass_gates(referenced, registry, handlers, peer)
+        await _pass_gates(referenced, runtime, peer)
     if referenced.gates is not None and referenced.gates.late and not _has_own_gates(tool):
         # The values of the arguments, on which these gates decide, are not known yet.
         values: list[str] = []
     elif tool is not None:
-        values = await _call_completion(tool, registry, handlers, key, asked, peer)
+        values = await _call_completion(tool, runtime, key, asked, peer)
     else:
         values = [
             each
@@ -65,13 +65,13 @@ def _has_own_gates(completion: Tool | None) -> bool:
     return completion is not None and bool(completion.settings.requires)
 
 
-async def _pass_gates(owner: Tool, registry: Registry, handlers: Handlers, peer: McpPeer) -> None:
+async def _pass_gates(owner: Tool, runtime: Runtime, peer: McpPeer) -> None:
     """Pass the gates of the prompt or resource that take `ctx` alone; raises RpcError."""
     call = Call(owner.name, b"{}", peer, wire="mcp", caller=peer.caller)
     call.tool = owner
-    refused = await handlers.pass_gates(call)
+    refused = await runtime.pass_gates(call)
     if refused is not None:
-        _raise(refused, registry, call, peer)
+        _raise(refused, runtime.registry, call, peer)
 
 
 def _raise(reply: Reply[Any], registry: Registry, call: Call, peer: McpPeer) -> NoReturn:
@@ -91,20 +91,15 @@ def _referenced(registry: Registry, asked: Complete, seen: Callable[[Tool], bool
 
 
 async def _call_completion(
-    tool: Tool,
-    registry: Registry,
-    handlers: Handlers,
-    key: str,
-    asked: Complete,
-    peer: McpPeer,
+    tool: Tool, runtime: Runtime, key: str, asked: Complete, peer: McpPeer
 ) -> list[str]:
     offered = {"value": asked.argument.value, "arguments": asked.context.arguments}
     wanted = {parameter.name for parameter in tool.signature.parameters}
     arguments = {name: value for name, value in offered.items() if name in wanted}
     call = Call(key, msgspec.json.encode(arguments), peer, wire="mcp", caller=peer.caller)
-    reply = reply_or_refusal(await handlers.completions(call))
+    reply = reply_or_refusal(await runtime.handlers.completions(call))
     if reply.error is not None:
-        _raise(reply, registry, call, peer)
+        _raise(reply, runtime.registry, call, peer)
     return [str(value) for value in reply.data] if isinstance(reply.data, list) else []
 
 

@@ -9,8 +9,8 @@ import msgspec
 
 from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
-from ..calls.handlers import Handlers
 from ..calls.runners import LARGE_ARGUMENTS
+from ..calls.runtime import Runtime
 from ..content import changed_block
 from ..dialects import mcp as dialect
 from ..dialects.common import REFUSAL
@@ -57,11 +57,10 @@ _Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
 class Engine:
     """The methods of MCP. Each wire has one; it keeps no state of any client."""
 
-    def __init__(
-        self, registry: Registry, handlers: Handlers, signer: Callable[[], Signer]
-    ) -> None:
-        self._registry = registry
-        self._handlers = handlers
+    def __init__(self, runtime: Runtime, signer: Callable[[], Signer]) -> None:
+        self._runtime = runtime
+        self._registry = registry = runtime.registry
+        self._handlers = runtime.handlers
         self._signer = signer
         self._prefix = registry.contract.tool_prefix
         self.server_info = ServerInfo(registry)
@@ -274,9 +273,7 @@ class Engine:
 
     async def _complete(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, Complete)
-        found = await complete(
-            self._registry, self._handlers, asked, peer, _seen_by(self._registry, peer)
-        )
+        found = await complete(self._runtime, asked, peer, _seen_by(self._registry, peer))
         result = {"completion": found}
         return self.server_info.encode_result(result, peer.version)
 
@@ -329,7 +326,7 @@ def _task_methods(engine: Engine) -> TaskMethods:
         # Imported here, so that apps without tasks do not pay for it.
         from .task_methods import TaskMethods
 
-        engine.task_methods = TaskMethods(engine._registry, engine._handlers, engine.server_info)
+        engine.task_methods = TaskMethods(engine._runtime, engine.server_info)
     return engine.task_methods
 
 

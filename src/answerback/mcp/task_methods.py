@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..calls.call import Call, Outcome
-from ..calls.handlers import Handlers
 from ..dialects import mcp as dialect
 from ..errors import ToolError
 from ..peer import Question
@@ -34,7 +33,7 @@ from .params import PREFIX, TASKS, Page, TaskId, TaskUpdate, ToolCall
 from .server_info import ServerInfo
 
 if TYPE_CHECKING:
-    from ..registry import Registry
+    from ..calls.runtime import Runtime
     from ..tasks.service import TaskService
 
 RELATED_TASK = PREFIX + "related-task"
@@ -48,9 +47,9 @@ _MAX_TTL = 1e15
 class TaskMethods:
     """Answers the methods of tasks, and creates tasks of calls."""
 
-    def __init__(self, registry: Registry, handlers: Handlers, server_info: ServerInfo) -> None:
-        self._registry = registry
-        self._handlers = handlers
+    def __init__(self, runtime: Runtime, server_info: ServerInfo) -> None:
+        self._runtime = runtime
+        self._registry = runtime.registry
         self._server_info = server_info
         self._methods: dict[str, Callable[[McpPeer, Params], Coroutine[Any, Any, bytes]]] = {
             "tasks/get": self._get,
@@ -65,7 +64,7 @@ class TaskMethods:
         # Imported at the first task: a client that does not ask for one need not wait for it.
         from ..tasks.service import task_service
 
-        return task_service(self._registry, self._handlers)
+        return task_service(self._runtime)
 
     async def answer(self, method: str, peer: McpPeer, raw: Params) -> bytes:
         """The result of a method of tasks; raises RpcError."""
@@ -88,8 +87,8 @@ class TaskMethods:
         if key is not None and tool is not None and tool.settings.idempotency_key:
             from ..tasks.keyed_calls import run_once
 
-            return lambda call: run_once(self.service, call, key, self._handlers.tools)
-        return self._handlers.tools
+            return lambda call: run_once(self.service, call, key, self._runtime.handlers.tools)
+        return self._runtime.handlers.tools
 
     def _is_wanted(self, support: str, name: str, asked: ToolCall, peer: McpPeer) -> bool:
         """Whether a call becomes a task; raises RpcError if it must, or must not, and cannot."""

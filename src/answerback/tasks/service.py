@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
-from ..calls.call import Call, Handler, Outcome
-from ..calls.handlers import ADMITTED, Handlers
+from ..calls.call import Call, Outcome
+from ..calls.handlers import ADMITTED
 from ..context import Context
 from ..errors import ToolError, Unavailable
 from ..peer import NeedsInput
@@ -27,38 +27,38 @@ from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
 
 if TYPE_CHECKING:
-    from ..registry import Registry
+    from ..calls.runtime import Runtime
 
 T = TypeVar("T")
 
 
-def task_service(registry: Registry, handlers: Handlers) -> TaskService:
-    """The service of *registry*, made at its first use; *handlers* are those of a wire."""
-    service: TaskService | None = registry.tasks
-    if service is None:
-        service = registry.tasks = TaskService(registry, handlers)
+def task_service(runtime: Runtime) -> TaskService:
+    """The service of *runtime*, made at its first use."""
+    service = runtime.tasks
+    if not isinstance(service, TaskService):
+        service = runtime.tasks = TaskService(runtime)
     return service
 
 
 class TaskService:
-    """One in each process that serves an app. Without an event loop no method waits."""
+    """One for each runtime. Without an event loop no method waits."""
 
-    def __init__(self, registry: Registry, handlers: Handlers) -> None:
-        self.limits: TaskLimits = registry.task_limits or DEFAULT_TASK_LIMITS
-        self._store: TaskStore = registry.task_store or MemoryStore()
-        self._registry = registry
-        self._admit = handlers.admit()
-        self._record_refusal = _recorder_of_refusals(registry)
+    def __init__(self, runtime: Runtime) -> None:
+        self.limits: TaskLimits = runtime.registry.task_limits or DEFAULT_TASK_LIMITS
+        self._store: TaskStore = runtime.task_store or MemoryStore()
+        self._runtime = runtime
+        self._admit = runtime.admit
+        self._record_refusal = runtime.record
         self._waiters: dict[object, Callable[[str | None], None]] = {}
         worker = new_worker_name()
-        self.runner = TaskRunner(registry, self._store, self.limits, worker, self.wake)
+        self.runner = TaskRunner(runtime, self._store, self.limits, worker, self.wake)
         self.runner.use_loop()
         self._watch: TaskWatch | None = None
         if self._store.blocks:
             waits = self._waiters.__len__
             watch = TaskWatch(self._store, self.runner, lambda: waits() > 0, self.wake)
             self._watch = watch
-            registry.checks["tasks"] = partial(_health, watch, self.runner)
+            runtime.checks["tasks"] = partial(_health, watch, self.runner)
 
     async def create(
         self,
@@ -170,9 +170,11 @@ class TaskService:
         *seconds* are another time. Those that do not end are given up: another worker runs the
         idempotent ones again.
         """
-        if self._registry.tasks is self:
-            self._registry.tasks = None
-        await self.runner.stop(self._registry.limits.shutdown if seconds is None else seconds)
+        if self._runtime.tasks is self:
+            self._runtime.tasks = None
+        if seconds is None:
+            seconds = self._runtime.registry.limits.shutdown
+        await self.runner.stop(seconds)
         if self._watch is not None:
             self._watch.stop()
         self._store.close()
@@ -287,24 +289,3 @@ async def _to_the_end(steps: Coroutine[Any, Any, T]) -> T:
         return await steps
     result: T = await asyncio.shield(asyncio.ensure_future(steps))
     return result
-
-
-def _recorder_of_refusals(
-    registry: Registry,
-) -> Callable[[Call, Outcome], Coroutine[Any, Any, Outcome]]:
-    """Records and shows observers the outcome of a call that does not become a task."""
-
-    async def record(call: Call, outcome: Outcome) -> Outcome:
-        async def refuse(call: Call) -> Outcome:
-            return outcome
-
-        handle: Handler = refuse
-        if not registry.runs_plain:
-            from ..calls.around import observed
-
-            handle = observed(registry, handle, "tool")
-        if registry.records is not None:
-            handle = registry.records.recorded(handle, "tool")
-        return await handle(call)
-
-    return record

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
+from ..calls.runtime import runtime_for_tasks
 from ..errors import ToolError, Unavailable
 from ..reply import Reply, failure
 from .stored_reply import dump_reply
@@ -22,8 +23,7 @@ from .task_store import Change, TaskLimits, TaskStore
 from .transitions import asked, finished, given_up, refused, reported
 
 if TYPE_CHECKING:
-    from ..calls.handlers import Handlers
-    from ..registry import Registry
+    from ..calls.runtime import Runtime
 
 T = TypeVar("T")
 LEASE = 30.0
@@ -84,13 +84,13 @@ class TaskRunner:
 
     def __init__(
         self,
-        registry: Registry,
+        runtime: Runtime,
         store: TaskStore,
         limits: TaskLimits,
         worker: str,
         on_change: Callable[[Task], None],
     ) -> None:
-        self._registry = registry
+        self._wire = runtime
         self._store = store
         self._limits = limits
         self.worker = worker
@@ -101,7 +101,7 @@ class TaskRunner:
         self._filling = threading.Lock()
         self._threads = ThreadPoolExecutor(4, thread_name_prefix="answerback-tasks")
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._handlers = _make_handlers(registry, limits)
+        self._runtime = runtime_for_tasks(runtime, limits.slots)
 
     def use_loop(self) -> None:
         """Run tasks on the event loop that runs now, if one does."""
@@ -121,7 +121,7 @@ class TaskRunner:
 
     def fill(self) -> None:
         """Claim and start as many waiting tasks as there are free slots; may block."""
-        lifespan = self._registry.lifespan
+        lifespan = self._wire.registry.lifespan
         if lifespan is not None and not lifespan.is_started:
             return
         # One thread at a time: a task that is added while another thread holds all the slots is
@@ -149,6 +149,7 @@ class TaskRunner:
             with suppress(Unavailable):
                 await self.off_loop(self._store.change, run.task.id, give_up)
             run.cancel()
+        self._runtime.close()
 
     async def off_loop(self, function: Callable[..., T], *args: Any) -> T:
         """Call a function of the store, in a thread if it may block an event loop."""
@@ -173,7 +174,7 @@ class TaskRunner:
 
     def _current_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None or self._loop.is_closed():
-            make = self._registry.background_loop or _loop_in_thread
+            make = self._wire.get_loop or _loop_in_thread
             self._loop = make()
         return self._loop
 
@@ -214,7 +215,7 @@ class TaskRunner:
         )
         claim: dict[str, Any] = {"worker": self.worker, "fence": task.fence}
         try:
-            outcome = await self._handlers.tools(call)
+            outcome = await self._runtime.handlers.tools(call)
         except Exception:  # noqa: BLE001 -- a bug of ours ends one task, not the runner
             log_internal_error(f"the task of {task.tool!r}")
             return partial(refused, **claim, error=ToolError("Internal error"), now=time())
@@ -276,18 +277,6 @@ def _checked_size(reply: Reply[Any], largest: int) -> Reply[Any]:
         code="TOO_LARGE",
         hint="ask for less, or in parts",
     )
-
-
-def _make_handlers(registry: Registry, limits: TaskLimits) -> Handlers:
-    """The handlers of tasks. They have threads of their own, because tasks hold them for long."""
-    from ..calls.handlers import make_handlers
-    from ..calls.runners import run_in_new_loop
-    from ..calls.thread_pool import ThreadPool, decode_in_thread, run_async_for_thread, run_on_loop
-
-    pool = ThreadPool(limits.slots)
-    registry.run_async = run_async_for_thread(pool, registry.run_async or run_in_new_loop)
-    debug = registry.shows_exceptions
-    return make_handlers(registry, run_on_loop(pool), decode_in_thread(pool), debug=debug)
 
 
 def _loop_in_thread() -> asyncio.AbstractEventLoop:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from ..current_runtime import CURRENT
 from .markers import depends_of
 from .signature import HIDDEN_CONTEXT, Signature, callable_kind, is_context, parameter_hints
 
@@ -272,9 +273,8 @@ class _PlainCall:
 
     def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the event loop of the wire, and wait for it here."""
-        apps = serving_apps(self._context)
-        if apps and apps[0].run_async is not None:
-            return apps[0].run_async(steps, self._context._call)
+        if (runtime := CURRENT.get()) is not None:
+            return runtime.wait_for(steps, self._context._call)
         import asyncio
 
         if self._own_loop is None:

@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..calls.failures import Interrupted
-from ..calls.handlers import tools_handler
 from ..calls.pipeline import run_without_loop
+from ..calls.runtime import runtime_for_one_call
 from ..dialects import HttpReply
 from ..errors import AnswerbackError
 from ..limits import MAX_BODY
@@ -192,12 +192,11 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
     """The response to the request that the environment describes."""
     request = CgiRequest(environ)
     content = body.read() if request.method == "POST" else b""
-    handle = tools_handler(registry)
     # The web server has removed the script's own path, so "/NAME" alone names a tool too.
     prefixes = dict.fromkeys((registry.contract.route, "/functions/", "/"))
-    routes = Routes(
-        registry, handle, wire="cgi", prefixes=tuple(sorted(prefixes, key=len, reverse=True))
-    )
+    longest_first = tuple(sorted(prefixes, key=len, reverse=True))
+    runtime = runtime_for_one_call(registry)
+    routes = Routes(runtime, wire="cgi", prefixes=longest_first, has_tasks=False)
     if registry.auth is not None or registry.composition is not None:
         refused = _authenticate(registry, request, environ, routes)
         if refused is not None:

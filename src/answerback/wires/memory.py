@@ -8,25 +8,19 @@ from typing import Any, NoReturn
 import msgspec
 
 from ..calls.call import Call, reply_or_refusal
-from ..calls.handlers import Handlers
-from ..contract import STANDARD, Contract
+from ..calls.runtime import Runtime
 from ..dialects.contract_text import content_with_text
 from ..peer import NO_PEER, Peer
 from ..reply import Reply
 
 
 async def call(
-    handlers: Handlers,
-    name: str,
-    arguments: bytes,
-    peer: Peer = NO_PEER,
-    user: Any = None,
-    *,
-    contract: Contract = STANDARD,
+    runtime: Runtime, name: str, arguments: bytes, peer: Peer = NO_PEER, user: Any = None
 ) -> Reply[Any]:
-    """The reply, with the texts that *contract* adds to it."""
+    """The reply, with the texts that the contract of the app adds to it."""
+    contract = runtime.registry.contract
     call = Call(name, arguments, peer, user=user)
-    reply = reply_or_refusal(await handlers.tools(call))
+    reply = reply_or_refusal(await runtime.handlers.tools(call))
     return msgspec.structs.replace(
         reply,
         content=content_with_text(reply, call.shape, contract),

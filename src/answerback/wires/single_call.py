@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from ..calls.call import Call, reply_or_refusal
-from ..calls.handlers import tools_handler
 from ..calls.pipeline import run_without_loop
+from ..calls.runtime import runtime_for_one_call
 from ..registry import Registry
 from ..reply import Reply
 
 
 def call_once(registry: Registry, call: Call) -> Reply[Any]:
     """Call a tool and wait for its reply."""
-    handle = tools_handler(registry)
-    return reply_or_refusal(run_without_loop(handle(call)))
+    runtime = runtime_for_one_call(registry)
+    return reply_or_refusal(run_without_loop(runtime.handlers.tools(call)))

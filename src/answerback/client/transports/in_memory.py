@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ...calls.handlers import Handlers, handlers_on_loop
+from ...calls.runtime import runtime_on_loop, serving
 from ...mcp.engine import Engine
 from ...mcp.jsonrpc import (
     METHOD_NOT_FOUND,
@@ -70,7 +70,9 @@ class InMemory:
     async def open(self, receive: Receive, lost: Lost) -> None:
         self._receive = receive
         self._loop = asyncio.get_running_loop()
-        self._engine = Engine(self._app, _handlers(self._app), self._sign)
+        # Connections share the threads of a runtime that serves the app already.
+        runtime = serving(self._app) or runtime_on_loop(self._app)
+        self._engine = Engine(runtime, self._sign)
         lifespan = self._app.lifespan
         if lifespan is not None and not lifespan.is_started:
             await self._stack.enter_async_context(lifespan())
@@ -201,12 +203,6 @@ class InMemory:
             peer, task = found
             peer.cancel()
             task.cancel()
-
-
-def _handlers(app: Registry) -> Handlers:
-    """The handlers that an App keeps, so that connections share its threads."""
-    kept: Handlers | None = getattr(app, "handlers", None)
-    return kept or handlers_on_loop(app)
 
 
 async def _nothing() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...calls.handlers import Handlers
-    from ...registry import Registry
+    from ...calls.runtime import Runtime
     from ..http.options import WebOptions
     from .application import AsgiApp
 
 
-def asgi(registry: Registry, handlers: Handlers, options: WebOptions) -> AsgiApp:
+def asgi(runtime: Runtime, options: WebOptions) -> AsgiApp:
     from .application import AsgiApp
 
-    return AsgiApp(registry, handlers, options)
+    return AsgiApp(runtime, options)

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import log_internal_error
-from ...calls.handlers import Handlers
+from ...calls.runtime import Runtime
 from ...dialects import HttpReply
 from ...errors import needs_extra
 from ...registry import Change, HealthState, Registry
@@ -55,24 +55,22 @@ if TYPE_CHECKING:
 class AsgiApp:
     """Serves a registry over HTTP; Starlette and FastAPI can mount it."""
 
-    def __init__(self, registry: Registry, handlers: Handlers, options: WebOptions) -> None:
-        self._registry = registry
-        self._handlers = handlers
+    def __init__(self, runtime: Runtime, options: WebOptions) -> None:
+        self._runtime = runtime
+        self._registry = registry = runtime.registry
         self._bus: WorkerBus = SINGLE_WORKER
         self._max_body = options.max_body
         self._guard = Guard(options)
         self._proxies = _trusted_proxies(options)
         self._signer, self.key_is_temporary = signer_from_environment()
         route = registry.contract.route
-        self._routes = Routes(
-            registry, handlers.tools, wire="rest", prefixes=(route,), handlers=handlers
-        )
+        self._routes = Routes(runtime, wire="rest", prefixes=(route,), has_tasks=True)
         self._auth = _authenticated(registry, self._routes)
         self.under_other_server = True
         """Whether another server than ours runs this application; ours sets it to False."""
         self._is_new = True
         self._is_closing = False
-        registry.checks["shutdown"] = lambda: HealthState(not self._is_closing)
+        runtime.checks["shutdown"] = lambda: HealthState(not self._is_closing)
         self._cors: ASGIApp | None = None
         if options.origins:
             self._cors = CORSMiddleware(
@@ -103,7 +101,7 @@ class AsgiApp:
                 await self._answer_http(scope, receive, send)
             finally:
                 if self._is_closing:
-                    _write_records(self._registry)
+                    self._runtime.write_records()
         else:
             await self._answer_http(scope, receive, send)
 
@@ -145,8 +143,7 @@ class AsgiApp:
         def forward_switch(switch: Switch) -> None:
             loop.call_soon_threadsafe(send, RegistrySwitched(switch))
 
-        self._registry.changes.forward = forward
-        self._registry.changes.forward_switch = forward_switch
+        self._registry.changes.link(forward, forward_switch)
 
     def open(self) -> None:
         """Serve, also after a shutdown."""
@@ -167,17 +164,17 @@ class AsgiApp:
             failure = await self._registry.lifespan.try_to_start()
             if failure is not None:
                 return failure
-        if self._registry.task_store is not None:
+        if self._runtime.task_store is not None:
             from ...tasks.service import task_service
 
             # Tasks of an earlier run may wait.
-            task_service(self._registry, self._handlers)
+            task_service(self._runtime)
         return None
 
     async def stop(self) -> LifespanFailed | None:
         """End the tasks and the lifespan of the app; a failure is logged and returned."""
-        if self._registry.tasks is not None:
-            await self._registry.tasks.stop()
+        if self._runtime.tasks is not None:
+            await self._runtime.tasks.stop()
         if self._registry.lifespan is None:
             return None
         return await self._registry.lifespan.try_to_stop()
@@ -224,7 +221,7 @@ class AsgiApp:
     def _shut_down(self) -> None:
         """Another server is about to end, perhaps without another word to this application."""
         self.close()
-        _write_records(self._registry)
+        self._runtime.write_records()
 
     async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer the lifespan events of the server, and refuse a WebSocket."""
@@ -281,7 +278,7 @@ class AsgiApp:
         # Imported at the first MCP request; a server of REST alone does not need it.
         from .mcp_endpoint import McpEndpoint
 
-        return McpEndpoint(self._registry, self._handlers, self._signer, self._bus)
+        return McpEndpoint(self._runtime, self._signer, self._bus)
 
 
 def _authenticated(registry: Registry, routes: Routes) -> Authenticated | None:
@@ -290,11 +287,6 @@ def _authenticated(registry: Registry, routes: Routes) -> Authenticated | None:
     from .authenticated import authenticated
 
     return authenticated(registry, routes)
-
-
-def _write_records(registry: Registry) -> None:
-    if registry.records is not None:
-        registry.records.close()
 
 
 def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...calls.handlers import Handlers
+from ...calls.runtime import Runtime
 from ...composition import apply_switch
 from ...mcp.engine import Engine
 from ...mcp.jsonrpc import (
@@ -22,7 +22,6 @@ from ...mcp.jsonrpc import (
 )
 from ...mcp.mcp_peer import McpPeer
 from ...mcp.session import ClientCapabilities
-from ...registry import Registry
 from ...reply import Reply
 from ...signing import Signer
 from ...versions import LATEST_STATEFUL, STATEFUL
@@ -41,11 +40,9 @@ _STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
 class McpEndpoint:
     """Checks a request, finds its era, and hands it on."""
 
-    def __init__(
-        self, registry: Registry, handlers: Handlers, signer: Signer, bus: WorkerBus
-    ) -> None:
-        self._registry = registry
-        self._engine = Engine(registry, handlers, lambda: signer)
+    def __init__(self, runtime: Runtime, signer: Signer, bus: WorkerBus) -> None:
+        self._registry = registry = runtime.registry
+        self._engine = Engine(runtime, lambda: signer)
         in_flight = InFlight()
         self._stateful = Stateful(registry, self._engine, signer, bus, in_flight)
         self._stateless = Stateless(registry, self._engine, in_flight)

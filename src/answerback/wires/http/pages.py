@@ -1,6 +1,6 @@
 """The pages beside the tools: the list of functions, the OpenAPI document and health.
 
-Both health pages show the checks of the registry. `/healthz` is 200 as long as the process answers;
+Both health pages show the checks of the runtime. `/healthz` is 200 as long as the process answers;
 `/readyz` is 503 while a check says that calls cannot be served.
 """
 
@@ -12,12 +12,13 @@ from typing import Any, TypeAlias
 import msgspec
 
 from ...calls.failures import log_internal_error
+from ...calls.runtime import Runtime
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...registry import Check, HealthState, Registry
 from ...tools.tool import Tool
 
-Page: TypeAlias = Callable[[Registry, str], HttpReply]
+Page: TypeAlias = Callable[[Runtime, str], HttpReply]
 """Makes the response of a page; the second argument is the path that the app is mounted under."""
 
 PUBLIC = ("/healthz", "/readyz")
@@ -34,24 +35,25 @@ def function_list(registry: Registry, *, hidden: bool = True) -> bytes:
     return msgspec.json.encode([_function(tool) for tool in tools])
 
 
-def _functions(registry: Registry, root: str) -> HttpReply:
-    return HttpReply(200, function_list(registry, hidden=False), JSON)
+def _functions(runtime: Runtime, root: str) -> HttpReply:
+    return HttpReply(200, function_list(runtime.registry, hidden=False), JSON)
 
 
-def _openapi(registry: Registry, root: str) -> HttpReply:
+def _openapi(runtime: Runtime, root: str) -> HttpReply:
     from .openapi import document_json
 
-    return HttpReply(200, document_json(registry, root), JSON)
+    return HttpReply(200, document_json(runtime.registry, root), JSON)
 
 
-def _health(registry: Registry, root: str) -> HttpReply:
-    return HttpReply(200, _health_json(registry, "ok", _results(registry)), JSON)
+def _health(runtime: Runtime, root: str) -> HttpReply:
+    return HttpReply(200, _health_json(runtime.registry, "ok", _results(runtime)), JSON)
 
 
-def _readiness(registry: Registry, root: str) -> HttpReply:
-    results = _results(registry)
+def _readiness(runtime: Runtime, root: str) -> HttpReply:
+    results = _results(runtime)
     is_ready = all(result.ready for result in results.values())
-    body = _health_json(registry, "ready" if is_ready else "not ready", results)
+    status = "ready" if is_ready else "not ready"
+    body = _health_json(runtime.registry, status, results)
     return HttpReply(200 if is_ready else 503, body, JSON)
 
 
@@ -68,9 +70,9 @@ def _health_json(registry: Registry, status: str, results: Mapping[str, HealthSt
     return msgspec.json.encode(health)
 
 
-def _results(registry: Registry) -> dict[str, HealthState]:
+def _results(runtime: Runtime) -> dict[str, HealthState]:
     """The results of the checks that apply, by name."""
-    found = {name: _result(name, check) for name, check in list(registry.checks.items())}
+    found = {name: _result(name, check) for name, check in runtime.health().items()}
     return {name: result for name, result in found.items() if result is not None}
 
 

@@ -11,19 +11,18 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ...calls.call import Call, Handler, Outcome, reply_or_refusal
+from ...calls.call import Call, Outcome, reply_or_refusal
 from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
 from ...dialects.http_reply import JSON
-from ...registry import Registry
 from ...reply import Reply
 from ...shape import RESULT, Shape
 from .pages import PAGES
 from .refusals import no_route, refuse_media, refuse_method
 
 if TYPE_CHECKING:
-    from ...calls.handlers import Handlers
+    from ...calls.runtime import Runtime
     from ...request_info import RequestInfo
     from .task_routes import TaskRoutes
 
@@ -65,18 +64,13 @@ class Routes:
     """Answers requests for one registry. *prefixes* are the paths before a tool's name."""
 
     def __init__(
-        self,
-        registry: Registry,
-        handle: Handler,
-        *,
-        wire: str,
-        prefixes: tuple[str, ...],
-        handlers: Handlers | None = None,
+        self, runtime: Runtime, *, wire: str, prefixes: tuple[str, ...], has_tasks: bool
     ) -> None:
-        """*handlers* are for tasks; without them there are none, as in CGI."""
-        self._registry = registry
-        self._handlers = handlers
-        self._handle = handle
+        """*has_tasks* is False for CGI: a process that makes one call can run none."""
+        self._runtime = runtime
+        self._registry = runtime.registry
+        self._has_tasks = has_tasks
+        self._handle = runtime.handlers.tools
         self._wire = wire
         self._prefixes = prefixes
 
@@ -127,12 +121,12 @@ class Routes:
 
     @cached_property
     def _tasks(self) -> TaskRoutes | None:
-        if self._handlers is None:
+        if not self._has_tasks:
             return None
         # Imported here, so that apps without tasks do not pay for it.
         from .task_routes import TaskRoutes
 
-        return TaskRoutes(self._registry, self._handlers, self)
+        return TaskRoutes(self._runtime, self)
 
     def write_finished(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> HttpReply:
         """The reply of a call that ended earlier, as a response."""
@@ -177,7 +171,7 @@ class Routes:
         refused = refuse_method(request.method, "GET, HEAD")
         if refused is not None:
             return self.refuse(refused, request, allow="GET, HEAD")
-        return page(self._registry, request.root)
+        return page(self._runtime, request.root)
 
     def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> HttpReply:
         """A refusal as a response; *allow* lists the methods that are allowed."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from ...calls.call import Call, Outcome
-from ...calls.handlers import Handlers
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON, RETRY_AFTER
 from ...errors import INVALID_ARGUMENTS, INVALID_JSON, ToolError
@@ -22,6 +21,7 @@ from ...tasks.task_store import checked_key
 from .refusals import refuse_media, refuse_method
 
 if TYPE_CHECKING:
+    from ...calls.runtime import Runtime
     from ...registry import Registry
     from ...tasks.service import TaskService
     from .routes import RestRequest
@@ -67,9 +67,10 @@ _answers = msgspec.json.Decoder(Answers)
 class TaskRoutes:
     """Answers the requests that are about tasks."""
 
-    def __init__(self, registry: Registry, handlers: Handlers, writer: ReplyWriter) -> None:
-        self._registry = registry
-        self._handlers = handlers
+    def __init__(self, runtime: Runtime, writer: ReplyWriter) -> None:
+        self._runtime = runtime
+        self._registry = runtime.registry
+        self._handlers = runtime.handlers
         self._writer = writer
 
     async def call(self, call: Call, request: RestRequest) -> Outcome | HttpReply:
@@ -119,7 +120,7 @@ class TaskRoutes:
     def _service(self) -> TaskService:
         from ...tasks.service import task_service
 
-        return task_service(self._registry, self._handlers)
+        return task_service(self._runtime)
 
     async def _create(
         self, call: Call, request: RestRequest, preferences: dict[str, str]

@@ -29,7 +29,7 @@ with needs_extra("serve"):
     import uvicorn
 
 if TYPE_CHECKING:
-    from ...calls.handlers import Handlers
+    from ...calls.runtime import Runtime
     from ...lifespan import LifespanFailed
     from ...registry import Registry
     from ..asgi.application import AsgiApp
@@ -142,23 +142,19 @@ class _Server(uvicorn.Server):
         flushing.join(_FLUSH_SECONDS)
 
 
-def serve(
-    registry: Registry, handlers: Handlers, options: ServeOptions, listener: socket.socket
-) -> int:
+def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> int:
     """Serve until a signal, and return the exit status."""
+    registry = runtime.registry
     set_up_logging(options.log_level)
     _check_test_tokens(registry, options)
-    application = asgi(registry, handlers, options.web)
+    application = asgi(runtime, options.web)
     application.under_other_server = False
     if options.workers > 1 and not hasattr(os, "fork"):
         raise CannotListen("--workers needs fork, which this system does not have; leave it out")
 
-    def flush_records() -> None:
-        if registry.records is not None:
-            registry.records.close()
-
     def run(bus: SocketBus | None, ready: Callable[[], None]) -> None:
-        server = _Server(application, bus, ready, flush_records, options, registry.limits.shutdown)
+        flush = runtime.write_records
+        server = _Server(application, bus, ready, flush, options, registry.limits.shutdown)
 
         def on_sigterm(*_: object) -> None:
             # uvicorn handles the signal while it serves, and raises it again after the shutdown.
@@ -172,7 +168,7 @@ def serve(
             server.run(sockets=[listener])
         finally:
             # A worker exits with os._exit, which runs no atexit functions.
-            flush_records()
+            flush()
         server.raise_failure()
 
     def announce() -> None:
@@ -183,7 +179,7 @@ def serve(
         return 0
     with TemporaryDirectory(prefix="answerback-") as folder:
         count = options.workers
-        _share_tasks(registry, folder)
+        _share_tasks(runtime, folder)
 
         def run_worker(number: int, ready: Callable[[], None]) -> None:
             run(SocketBus(folder, number, count), ready)
@@ -191,12 +187,13 @@ def serve(
         return prefork(count, run_worker, listener, started=announce)
 
 
-def _share_tasks(registry: Registry, folder: str) -> None:
+def _share_tasks(runtime: Runtime, folder: str) -> None:
     """Let the workers keep tasks in one file, which ends with the server."""
-    if (registry.has_tasks or registry.has_keys) and registry.task_store is None:
+    registry = runtime.registry
+    if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
         from ...tasks.sqlite_store import SQLiteStore
 
-        registry.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
+        runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
 
 
 def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:

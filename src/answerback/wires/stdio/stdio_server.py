@@ -13,7 +13,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from ...calls.call import Call
-from ...calls.handlers import make_handlers
+from ...calls.handlers import Execution
+from ...calls.runtime import Runtime
 from ...errors import AnswerbackError, ToolError
 from ...mcp.connection import Connection
 from ...mcp.engine import Engine
@@ -42,27 +43,28 @@ class StdinUnreadable(AnswerbackError):
 class StdioServer:
     """Serves one client until it closes its end. *source* is the descriptor to read from."""
 
-    def __init__(self, registry: Registry, out: Stdout, source: int) -> None:
+    def __init__(
+        self, registry: Registry, out: Stdout, source: int, *, task_store: Any = None
+    ) -> None:
         self._ended = threading.Event()
         self._pipe = pipe = Pipe(source, out, self._ended.set)
         limits = registry.limits
         loop = self._loop = _LoopThread()
-        self._registry = registry
         run = run_within(ThreadLimit(limits.threads, limits.wait), loop.run)
-        registry.run_async = loop.run
-        registry.background_loop = lambda: loop.loop
+        execution = Execution(run, loop.run, is_in_place=True)
+        self._runtime = runtime = Runtime(registry, execution, task_store=task_store)
+        runtime.get_loop = lambda: loop.loop
         self._lifespan: ThreadRun | None = None
         if registry.lifespan is not None:
             from ...lifespan import ThreadRun
 
             self._lifespan = ThreadRun(registry.lifespan, lambda: loop.loop, self._ended.set)
-        handlers = make_handlers(registry, run, run_async=loop.run)
-        engine = Engine(registry, handlers, _signer)
-        if registry.task_store is not None:
+        engine = Engine(runtime, _signer)
+        if task_store is not None:
             from ...tasks.service import task_service
 
             # Tasks of an earlier run may wait.
-            task_service(registry, handlers)
+            task_service(runtime)
         self._connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
         self._readers = Readers(
             pipe.read_line, self._connection.receive, self._ended, max_idle=limits.threads
@@ -82,7 +84,7 @@ class StdioServer:
             self._ended.wait()
             self._pipe.decline_all()
             self._readers.wait_until_answered(self._pipe.is_broken)
-            self._end_tasks(self._registry.limits.shutdown)
+            self._end_tasks(self._runtime.registry.limits.shutdown)
         except (KeyboardInterrupt, SystemExit):
             self._ended.set()
             self._pipe.decline_all()
@@ -99,8 +101,8 @@ class StdioServer:
 
     def _end_tasks(self, seconds: float) -> None:
         """Let tasks end that are kept in a file; nobody could read the results of others."""
-        tasks = self._registry.tasks
-        if tasks is not None and self._registry.task_store is not None:
+        tasks = self._runtime.tasks
+        if tasks is not None and self._runtime.task_store is not None:
             import asyncio
 
             ending = asyncio.run_coroutine_threadsafe(tasks.stop(seconds), self._loop.loop)

@@ -1,0 +1,173 @@
+"""Runtime: what lives while an app is served. Each wire makes one.
+
+The registry is what the author declares, and a runtime writes nothing into it. So several wires can
+serve one app in a process, each with its own threads, records and tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..current_runtime import CURRENT
+from ..registry import Check, Recording, Registry
+from ..reply import Reply
+from .call import Call, Handler, Outcome
+from .failures import SHOW_EXCEPTION
+from .handlers import Execution, HandlerMaker, Handlers, may_have_middleware
+from .runners import run_in_new_loop, run_in_place
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+class Tasks(Protocol):
+    """The service that runs tasks: `answerback.tasks.service.TaskService`."""
+
+    async def stop(self, seconds: float | None = None) -> None:
+        """Start no more tasks, and let those that run end."""
+
+
+class Runtime:
+    """How a wire serves a registry: its handlers, records, tasks and health checks.
+
+    *records* replace those that the author gave. Tasks are kept in *task_store*, a store of
+    `answerback.tasks`; without one they are kept in this process. With *debug* callers see the
+    text of unexpected exceptions. *parent* is the runtime of the wire, if it has a second one.
+    """
+
+    get_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
+    """Gives the event loop for tasks, on a wire that serves without one."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        execution: Execution,
+        *,
+        records: Recording | None = None,
+        task_store: Any = None,
+        debug: bool = False,
+        parent: Runtime | None = None,
+    ) -> None:
+        self.registry = registry
+        self.records = registry.records if records is None else records
+        self.task_store = task_store
+        self.debug = debug
+        self.tasks: Tasks | None = None
+        """The service that runs tasks, once there was one."""
+        self.checks: dict[str, Check] = {}
+        """The health checks by name; the parts of a wire add theirs."""
+        if self.records is not None:
+            self.checks["records"] = self.records.check
+        self._execution = execution
+        contract = registry.contract
+        if debug:
+            contract = contract.derive(masked=SHOW_EXCEPTION)
+        self._masked = contract.masked
+        self._maker = HandlerMaker(registry, execution, self, contract, self.records)
+        self.handlers: Handlers = self._maker.all()
+        self._has_middleware = may_have_middleware(registry)
+        if parent is None:
+            registry.changes.attach(self)
+
+    def wait_for(self, steps: Coroutine[Any, Any, Any], call: Any) -> Any:
+        """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
+        return self._execution.run_async(steps, call)
+
+    @cached_property
+    def admit(self) -> Handler:
+        """The handler of calls in the stage "admit": it returns ADMITTED, or a refusal."""
+        return self._maker.admission()
+
+    async def pass_gates(self, call: Call) -> Reply[Any] | None:
+        """Pass the gates of `call.tool` that take `ctx` alone; returns the refusal."""
+        # Imported at the first completion of something with gates.
+        from .gating import pass_early
+
+        return await pass_early(call, self._execution.run, self._masked)
+
+    async def record(self, call: Call, outcome: Outcome) -> Outcome:
+        """Record the outcome of a call whose tool did not run, and show it to the observers."""
+
+        async def handle(call: Call) -> Outcome:
+            return outcome
+
+        return await self._maker.seen(handle, "tool")(call)
+
+    def health(self) -> dict[str, Check]:
+        """The health checks that apply now."""
+        tools = self.registry.tools
+        policy = next((tool.policy for tool in tools.values() if tool.policy is not None), None)
+        breakers = {} if policy is None else {"breakers": policy.check_of(tools)}
+        return {**self.checks, **breakers}
+
+    def write_records(self) -> None:
+        """Write the records that still wait."""
+        if self.records is not None:
+            self.records.close()
+
+    def close(self) -> None:
+        """End the threads; no call is made from now on."""
+        self._execution.close()
+
+    def check_include(self, other: Registry) -> None:
+        """Raise ValueError if the registry cannot include *other* any more."""
+        name = self.registry.name
+        if other.lifespan is not None:
+            raise ValueError(
+                f"{other.name!r} has a lifespan; include it before {name!r} is served or called"
+            )
+        for each in other.apps():
+            if not self._has_middleware and (each.middleware or each.observers):
+                raise ValueError(
+                    f"{each.name!r} has middleware or observers; "
+                    f"include it before {name!r} is served or called"
+                )
+        from ..composition import check_auth
+
+        check_auth(self.registry, other.apps())
+
+
+def runtime_on_loop(
+    registry: Registry,
+    *,
+    records: Recording | None = None,
+    task_store: Any = None,
+    debug: bool = False,
+) -> Runtime:
+    """The runtime of a wire with an event loop; plain functions run in threads beside it."""
+    from .thread_pool import ThreadPool, execution_on_loop
+
+    pool = ThreadPool(registry.limits.threads, registry.limits.wait)
+    execution = execution_on_loop(pool)
+    runtime = Runtime(registry, execution, records=records, task_store=task_store, debug=debug)
+    runtime.checks["threads"] = pool.check
+    return runtime
+
+
+def runtime_for_tasks(wire: Runtime, threads: int) -> Runtime:
+    """The runtime of tasks. It has threads of its own, because tasks hold them for long."""
+    from .thread_pool import ThreadPool, execution_on_loop
+
+    execution = execution_on_loop(ThreadPool(threads))
+    return Runtime(wire.registry, execution, records=wire.records, debug=wire.debug, parent=wire)
+
+
+def runtime_for_one_call(registry: Registry) -> Runtime:
+    """The runtime of a process that makes one call, without an event loop."""
+    if registry.lifespan is not None:
+        from .started import execution_in_lifespan
+
+        return Runtime(registry, execution_in_lifespan(registry.lifespan))
+    run = run_in_place(run_in_new_loop)
+    return Runtime(registry, Execution(run, run_in_new_loop, is_in_place=True))
+
+
+def serving(registry: Registry) -> Runtime | None:
+    """The runtime that runs the current call of *registry*, or the one that serves it last."""
+    running = CURRENT.get()
+    if isinstance(running, Runtime) and running.registry is registry:
+        return running
+    found = [each for each in registry.changes.attached() if isinstance(each, Runtime)]
+    return found[-1] if found else None

@@ -1,0 +1,20 @@
+"""CURRENT: the runtime that runs the current call, for code that knows nothing else of it."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from .context import RunningCall
+
+
+class Running(Protocol):
+    """The part of a Runtime that lower layers need; the Runtime is in `calls`."""
+
+    def wait_for(self, steps: Coroutine[Any, Any, Any], call: RunningCall) -> Any:
+        """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
+
+
+CURRENT: ContextVar[Running | None] = ContextVar("answerback_runtime", default=None)

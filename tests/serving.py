@@ -1,0 +1,44 @@
+"""Serves apps in tests with the settings that the command line gives a runtime."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from answerback import App
+from answerback.calls.handlers import Handlers
+from answerback.calls.runtime import Runtime, runtime_on_loop, serving
+from answerback.registry import Check, registry_of
+from answerback.tasks.task_store import TaskStore
+from answerback.wires.asgi import asgi
+from answerback.wires.asgi.application import AsgiApp
+from answerback.wires.http.options import WebOptions
+
+
+class StoringApp(App):
+    """An App whose ASGI application keeps its tasks in `task_store`, as `serve --tasks` does."""
+
+    task_store: TaskStore | None = None
+    checks: Mapping[str, Check] = MappingProxyType({})
+    """Further health checks, as the parts of a wire add them."""
+
+    def asgi(self, **options: Any) -> AsgiApp:
+        runtime = runtime_on_loop(registry_of(self), task_store=self.task_store)
+        runtime.checks |= self.checks
+        return asgi(runtime, WebOptions(**options))
+
+
+def runtime_of(app: App) -> Runtime:
+    """The runtime that serves the app, or one on an event loop."""
+    registry = registry_of(app)
+    return serving(registry) or runtime_on_loop(registry)
+
+
+def handlers_of(app: App) -> Handlers:
+    return runtime_of(app).handlers
+
+
+async def until(condition: Callable[[], Any]) -> None:
+    async with asyncio.timeout(20):
+        while not await asyncio.to_thread(condition):
+            await asyncio.sleep(0.005)
