@@ -50,7 +50,7 @@ def run(
 ) -> Any:
     async def main() -> Any:
         jobs = Jobs()
-        async with asyncio.timeout(20), connect(jobs.app, version=version, **options) as server:
+        async with asyncio.timeout(60), connect(jobs.app, version=version, **options) as server:
             return await steps(server, jobs)
 
     return asyncio.run(main())
@@ -161,7 +161,7 @@ def test_the_client_of_plain_rest_waits_for_tasks_and_cancels_them(
     tasks = tmp_path / "tasks.db"
 
     async def steps(url: str) -> Any:
-        async with asyncio.timeout(20), connect(url, transport="rest") as server:
+        async with asyncio.timeout(60), connect(url, transport="rest") as server:
             late = await server.options(timeout=0.5).call("forever")
             return await server.call("square", x=7), late
 
