@@ -248,7 +248,7 @@ def test_a_plain_function_that_timed_out_is_not_run_a_second_time() -> None:
     @app.tool(timeout=0.05, retry=Retry(clock=ManualClock()), idempotent=True)
     def fetch() -> str:
         runs.append(1)
-        release.wait(5)
+        release.wait(60)
         return "sunny"
 
     try:
@@ -261,14 +261,14 @@ def test_a_plain_function_that_timed_out_is_not_run_a_second_time() -> None:
     assert len(runs) == 1
 
 
-async def cancel_while_waiting() -> tuple[int, float]:
+async def cancel_while_waiting() -> int:
     app = App("app")
     runs: list[int] = []
     waiting = asyncio.Event()
 
     def long_wait(attempt: int) -> float:
         waiting.set()
-        return 60.0
+        return 600.0
 
     @app.tool(retry=Retry(wait=long_wait), idempotent=True)
     async def fetch() -> str:
@@ -276,19 +276,15 @@ async def cancel_while_waiting() -> tuple[int, float]:
         raise ConnectionResetError
 
     task = asyncio.ensure_future(app.call("fetch"))
-    await asyncio.wait_for(waiting.wait(), 5)
-    began = asyncio.get_running_loop().time()
+    await asyncio.wait_for(waiting.wait(), 60)
     task.cancel()
-    await asyncio.wait([task], timeout=5)
+    await asyncio.wait([task], timeout=60)
     assert task.cancelled()
-    return len(runs), asyncio.get_running_loop().time() - began
+    return len(runs)
 
 
 def test_a_cancelled_call_does_not_wait_for_its_next_attempt() -> None:
-    runs, seconds = asyncio.run(cancel_while_waiting())
-
-    assert runs == 1
-    assert seconds < 1
+    assert asyncio.run(cancel_while_waiting()) == 1
 
 
 @pytest.mark.parametrize(
