@@ -65,7 +65,7 @@ def test_a_file_of_tasks_that_fails_is_shown_and_calls_are_still_served(
     app.task_store = SQLiteStore(tmp_path / "tasks.db")
 
     async def steps(client: TaskClient) -> Any:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (health := await client.get_json("/readyz"))["checks"]["tasks"]["failing"] != (
                 is_damaged
             ):
@@ -78,7 +78,7 @@ def test_a_file_of_tasks_that_fails_is_shown_and_calls_are_still_served(
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await asyncio.to_thread(condition):
             await asyncio.sleep(0.005)
 
