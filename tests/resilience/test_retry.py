@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import urllib.error
 from email.message import Message
 from typing import Any
 
 import pytest
+from tests.loop_clock import advance_clock
 from tests.resilience.manual_clock import ManualClock
 
 from answerback import (
@@ -239,20 +241,25 @@ def test_each_attempt_of_an_async_tool_has_its_own_time_out() -> None:
 
 def test_a_plain_function_that_timed_out_is_not_run_a_second_time() -> None:
     """Contract: its thread goes on, so that two would run at once."""
-    import threading
-
     app = App("app")
     runs: list[int] = []
-    release = threading.Event()
+    begun, release = threading.Event(), threading.Event()
 
-    @app.tool(timeout=0.05, retry=Retry(clock=ManualClock()), idempotent=True)
+    @app.tool(timeout=60, retry=Retry(clock=ManualClock()), idempotent=True)
     def fetch() -> str:
         runs.append(1)
-        release.wait(60)
+        begun.set()
+        release.wait(120)
         return "sunny"
 
+    async def call_until_it_times_out() -> Reply[Any]:
+        calling = asyncio.create_task(app.call("fetch"))
+        assert await asyncio.to_thread(begun.wait, 60)
+        advance_clock(120)
+        return await calling
+
     try:
-        reply = call(app)
+        reply = asyncio.run(call_until_it_times_out())
     finally:
         release.set()
 

@@ -104,7 +104,7 @@ def test_requests_sent_before_the_end_of_stdin_are_answered(tmp_path: Path) -> N
     lines = b"".join(json.dumps({**call, "id": id}).encode() + b"\n" for id in range(50))
 
     done = subprocess.run(
-        [sys.executable, str(file), "mcp"], input=lines, capture_output=True, timeout=20
+        [sys.executable, str(file), "mcp"], input=lines, capture_output=True, timeout=60
     )
 
     assert sorted(json.loads(line)["id"] for line in done.stdout.splitlines()) == [*range(50)]
@@ -252,7 +252,7 @@ def test_a_stdin_that_cannot_be_read_ends_the_server_with_the_reason(tmp_path: P
     file.write_text(FILE)
     with (tmp_path / "write_only").open("wb") as stdin:
         done = subprocess.run(
-            [sys.executable, str(file), "mcp"], stdin=stdin, capture_output=True, timeout=20
+            [sys.executable, str(file), "mcp"], stdin=stdin, capture_output=True, timeout=60
         )
 
     assert done.stderr == b"error: cannot read stdin: [Errno 9] Bad file descriptor\n"
@@ -299,7 +299,7 @@ def test_a_byte_order_mark_before_the_first_message_is_accepted(tmp_path: Path) 
     lines = b'\xef\xbb\xbf{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
 
     done = subprocess.run(
-        [sys.executable, str(file), "mcp"], input=lines, capture_output=True, timeout=20
+        [sys.executable, str(file), "mcp"], input=lines, capture_output=True, timeout=60
     )
 
     assert json.loads(done.stdout) == {"jsonrpc": "2.0", "id": 1, "result": {}}
