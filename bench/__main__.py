@@ -19,7 +19,9 @@ from . import (
     sessions,
     sizes,
     startup,
+    stdio_waiting,
     tasks,
+    timeouts,
 )
 from .report import show
 
@@ -39,6 +41,8 @@ PARTS = {
     "auth": auth.measure,
     "client": client.measure,
     "tasks": tasks.measure,
+    "timeouts": timeouts.measure,
+    "stdio_waiting": stdio_waiting.measure,
 }
 
 

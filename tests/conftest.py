@@ -78,7 +78,7 @@ def serving(path: Path, *flags: str) -> Iterator[Server]:
         yield Server(process)
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 @pytest.fixture(scope="session")

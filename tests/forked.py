@@ -31,7 +31,7 @@ def run(
     input: bytes = b"",
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-    timeout: float = 20,
+    timeout: float = 60,
     loaded: str = "answerback",
 ) -> subprocess.CompletedProcess[bytes]:
     """Run `python ARGUMENTS`, with pipes for its streams; ARGUMENTS may begin with `-m`.
@@ -102,6 +102,6 @@ def _channel(loaded: str) -> socket.socket:
             stdout=subprocess.DEVNULL,
             env={key: os.environ[key] for key in os.environ if key not in NOT_INHERITED},
         )
-    atexit.register(server.wait, 10)
+    atexit.register(server.wait, 60)
     atexit.register(ours.close)
     return ours

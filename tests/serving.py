@@ -39,6 +39,6 @@ def handlers_of(app: App) -> Handlers:
 
 
 async def until(condition: Callable[[], Any]) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not await asyncio.to_thread(condition):
             await asyncio.sleep(0.005)

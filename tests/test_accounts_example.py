@@ -52,7 +52,7 @@ class Bank:
     @asynccontextmanager
     async def mcp(self, mode: str, token: str = "", **options: Any) -> AsyncIterator[Client]:
         headers = {"authorization": f"Bearer {token}"} if token else {}
-        async with httpx2.AsyncClient(headers=headers, timeout=20) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
             transport = streamable_http_client(f"{self.url}/mcp", http_client=http)
             async with Client(transport, mode=mode, read_timeout_seconds=20, **options) as client:
                 yield client

@@ -250,7 +250,7 @@ def test_a_change_feed_takes_constant_time_for_each_subscriber() -> None:
         unsubscribe()
 
     # It took 20 seconds when each subscriber made a copy of all.
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 10
 
 
 def test_a_change_feed_keeps_the_subscribers_of_all_threads() -> None:
@@ -270,7 +270,7 @@ def test_a_change_feed_keeps_the_subscribers_of_all_threads() -> None:
     for thread in running:
         thread.start()
     for thread in running:
-        thread.join(20)
+        thread.join(60)
     feed.publish(Change("tools"))
 
     assert sorted(received) == list(range(count * threads))

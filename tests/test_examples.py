@@ -54,7 +54,7 @@ def _examples(tool: Tool) -> Sequence[Mapping[str, Any]]:
 def test_an_example_lists_its_tools(name: str) -> None:
     command = [sys.executable, str(EXAMPLES / f"{name}.py"), "list"]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
 
     assert done.stdout
     assert done.stderr == ""

@@ -403,7 +403,7 @@ def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         input="{}",
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         env=os.environ | environ,
     )
 
@@ -515,7 +515,7 @@ def test_a_call_within_a_call_finds_the_lifespan_of_an_included_app_running(
         input="" if command == "call" else json.dumps(rpc) + "\n",
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
     )
 
     assert '{"result":5}' in done.stdout

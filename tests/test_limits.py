@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.loop_clock import advance_clock
 
 from answerback import App, Context, Limits
 
@@ -23,13 +24,13 @@ never = threading.Event()
 
 @app.tool
 def stuck() -> int:
-    never.wait(20)
+    never.wait()
     return 1
 
 @app.tool
 async def stuck_async() -> int:
     import asyncio
-    await asyncio.sleep(20)
+    await asyncio.Event().wait()
     return 1
 
 @app.tool(timeout=None)
@@ -42,23 +43,29 @@ app.run()
 
 
 def test_a_plain_tool_that_exceeds_its_time_out_is_cancelled() -> None:
-    # Long enough for the thread to start on a loaded machine.
-    app = App("slow", limits=Limits(seconds=0.5))
-    stopped = threading.Event()
+    app = App("slow", limits=Limits(seconds=60))
+    begun, stopped = threading.Event(), threading.Event()
 
     @app.tool
     def slow(ctx: Context) -> int:
+        begun.set()
         while not ctx.cancelled:
             threading.Event().wait(0.005)
         stopped.set()
         return 1
 
-    reply = asyncio.run(app.call("slow"))
+    async def call() -> Any:
+        running = asyncio.create_task(app.call("slow"))
+        await asyncio.to_thread(begun.wait, 60)
+        advance_clock(120)
+        return await running
+
+    reply = asyncio.run(call())
 
     assert reply.error is not None
     assert reply.error.code == "TIMED_OUT"
     assert reply.error.row.status == 504
-    assert stopped.wait(5)
+    assert stopped.wait(60)
 
 
 def test_an_async_tool_that_exceeds_its_time_out_is_ended() -> None:
@@ -68,7 +75,7 @@ def test_an_async_tool_that_exceeds_its_time_out_is_ended() -> None:
     @app.tool(timeout=0.05)
     async def slow() -> int:
         try:
-            await asyncio.sleep(20)
+            await asyncio.Event().wait()
         finally:
             ended.append(True)
         return 1
@@ -83,7 +90,7 @@ def test_an_async_tool_that_exceeds_its_time_out_is_ended() -> None:
 def test_a_timeout_error_that_the_tool_raises_is_an_unexpected_exception() -> None:
     app = App("slow")
 
-    @app.tool(timeout=20)
+    @app.tool(timeout=60)
     async def own() -> int:
         raise TimeoutError("the database is slow")
 
@@ -103,7 +110,7 @@ def test_a_call_from_the_shell_has_the_same_time_out(
     file.write_text(SLOW)
     command = [sys.executable, str(file), "call", name, "--dialect", "envelope"]
 
-    done = subprocess.run(command, capture_output=True, timeout=15)
+    done = subprocess.run(command, capture_output=True, timeout=60)
 
     envelope: dict[str, Any] = json.loads((done.stdout or done.stderr).splitlines()[-1])
     assert envelope.get("error", {}).get("code") == code
@@ -137,19 +144,23 @@ def test_threads_that_do_not_return_are_logged_and_replaced(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     app = App("stuck", limits=Limits(threads=2))
-    never = threading.Event()
+    begun, never = threading.Barrier(3), threading.Event()
 
-    @app.tool(timeout=0.05)
+    @app.tool(timeout=60)
     def stuck() -> None:
-        never.wait(20)
+        begun.wait(60)
+        never.wait(120)
 
     @app.tool
     def fine() -> int:
         return 7
 
     async def go_on() -> Any:
-        await asyncio.gather(app.call("stuck"), app.call("stuck"))
-        return await asyncio.wait_for(app.call("fine"), 10)
+        stuck = [asyncio.create_task(app.call("stuck")) for _ in range(2)]
+        await asyncio.to_thread(begun.wait, 60)
+        advance_clock(120)
+        await asyncio.wait(stuck)
+        return await asyncio.wait_for(app.call("fine"), 60)
 
     reply = asyncio.run(go_on())
     never.set()
@@ -161,27 +172,41 @@ def test_threads_that_do_not_return_are_logged_and_replaced(
 class Hanging:
     """An app with one thread and a tool that hangs until it is released."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self) -> None:
         self.app = App("hanging", limits=Limits(threads=1))
         self.running, self.release = threading.Event(), threading.Event()
-        self.app.add_tool(self.hang, name="hang", timeout=seconds)
+        self.app.add_tool(self.hang, name="hang", timeout=60)
         self.app.add_tool(lambda: 7, name="fine")
 
     def hang(self) -> None:
         self.running.set()
-        self.release.wait(20)
+        self.release.wait(120)
+
+    async def start(self) -> asyncio.Task[Any]:
+        """Call `hang`, and wait until it holds a thread."""
+        self.running.clear()
+        hung = asyncio.create_task(self.app.call("hang"))
+        assert await asyncio.to_thread(self.running.wait, 60)
+        return hung
+
+    async def lose_thread(self) -> None:
+        """Call `hang` until it times out."""
+        hung = await self.start()
+        advance_clock(120)
+        await hung
 
     async def fine_while_one_hangs(self) -> tuple[Any, Any]:
-        """Call `fine` while `hang` holds a thread; gives both replies."""
-        self.running.clear()
-        hung = asyncio.ensure_future(self.app.call("hang"))
-        await asyncio.to_thread(self.running.wait, 10)
-        fine = await asyncio.wait_for(self.app.call("fine"), 10)
-        return await hung, fine
+        """Call `fine` while `hang` holds a thread, until that times out; gives both replies."""
+        hung = await self.start()
+        fine = asyncio.create_task(self.app.call("fine"))
+        for _ in range(3):  # The call is on its way to the threads.
+            await asyncio.sleep(0)
+        advance_clock(120)
+        return await hung, await asyncio.wait_for(fine, 60)
 
 
 def test_a_call_that_waits_for_a_thread_gets_the_one_that_replaces_a_lost_one() -> None:
-    hanging = Hanging(seconds=0.5)
+    hanging = Hanging()
 
     hung, fine = asyncio.run(hanging.fine_while_one_hangs())
     hanging.release.set()
@@ -191,10 +216,10 @@ def test_a_call_that_waits_for_a_thread_gets_the_one_that_replaces_a_lost_one() 
 
 
 def test_a_call_that_waits_when_the_last_thread_is_lost_is_refused() -> None:
-    hanging = Hanging(seconds=0.5)
+    hanging = Hanging()
 
     async def lose_both() -> tuple[Any, Any]:
-        await hanging.app.call("hang")
+        await hanging.lose_thread()
         return await hanging.fine_while_one_hangs()
 
     hung, fine = asyncio.run(lose_both())
@@ -209,13 +234,13 @@ def test_a_call_that_waits_when_the_last_thread_is_lost_is_refused() -> None:
 def test_a_call_that_comes_when_all_threads_are_lost_is_refused_and_the_log_says_so(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    hanging = Hanging(seconds=0.05)
+    hanging = Hanging()
 
     async def lose_both() -> list[Any]:
-        await hanging.app.call("hang")
-        await hanging.app.call("hang")
+        await hanging.lose_thread()
+        await hanging.lose_thread()
         calls = [hanging.app.call("fine") for _ in range(3)]
-        return await asyncio.wait_for(asyncio.gather(*calls), 10)
+        return await asyncio.wait_for(asyncio.gather(*calls), 60)
 
     refused = asyncio.run(lose_both())
     hanging.release.set()

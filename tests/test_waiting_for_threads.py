@@ -15,6 +15,7 @@ import pytest
 from answerback import App, Limits
 
 PROGRAM = """
+import sys
 import threading
 from answerback import App, Limits
 
@@ -23,7 +24,8 @@ never = threading.Event()
 
 @app.tool
 def hang() -> int:
-    never.wait(20)
+    print("begun", file=sys.stderr, flush=True)
+    never.wait()
     return 1
 
 @app.tool
@@ -46,7 +48,7 @@ def test_a_call_that_waits_while_every_thread_hangs_is_refused_and_later_ones_ar
     @app.tool
     def hang() -> int:
         begun.set()
-        never.wait(20)
+        never.wait(60)
         return 1
 
     @app.tool
@@ -57,7 +59,7 @@ def test_a_call_that_waits_while_every_thread_hangs_is_refused_and_later_ones_ar
         hanging = asyncio.create_task(app.call("hang"))
         while not begun.is_set():
             await asyncio.sleep(0)
-        refused = await asyncio.wait_for(app.call("add", x=1), 10)
+        refused = await asyncio.wait_for(app.call("add", x=1), 60)
         never.set()
         await hanging
         return refused, hanging.result(), await app.call("add", x=1)
@@ -69,11 +71,12 @@ def test_a_call_that_waits_while_every_thread_hangs_is_refused_and_later_ones_ar
 
 
 def test_calls_that_wait_while_others_end_are_all_served() -> None:
-    app = App("busy", limits=Limits(threads=1, wait=0.5))
+    """The last call waits for longer than the limit, but never while nothing ends."""
+    app = App("busy", limits=Limits(threads=1, wait=5))
 
     @app.tool
     def work() -> int:
-        threading.Event().wait(0.1)
+        threading.Event().wait(0.5)
         return 1
 
     async def calls() -> list[Any]:
@@ -90,13 +93,17 @@ def test_over_stdio_a_call_that_waits_while_every_thread_hangs_is_refused(tmp_pa
         [sys.executable, str(program), "mcp"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
     )
     assert process.stdin is not None
     assert process.stdout is not None
+    assert process.stderr is not None
     try:
-        for number, (tool, arguments) in enumerate([("hang", {}), ("add", {"x": 1})]):
-            process.stdin.write(_frame(number, tool, arguments))
+        process.stdin.write(_frame(0, "hang", {}))
+        process.stdin.flush()
+        assert process.stderr.readline() == "begun\n"
+        process.stdin.write(_frame(1, "add", {"x": 1}))
         process.stdin.flush()
         refused = json.loads(process.stdout.readline())
         process.stdin.write(_frame(2, "release", {}))
@@ -106,11 +113,12 @@ def test_over_stdio_a_call_that_waits_while_every_thread_hangs_is_refused(tmp_pa
         process.stdin.flush()
         served = json.loads(process.stdout.readline())
         process.stdin.close()
-        assert process.wait(20) == 0
+        assert process.wait(60) == 0
     finally:
         process.kill()
         process.wait()
         process.stdout.close()
+        process.stderr.close()
 
     assert refused["id"] == 1
     assert refused["result"]["_meta"]["answerback/error"]["code"] == "UNAVAILABLE"

@@ -276,7 +276,7 @@ def context(ctx: Context, steps: int = 2) -> str:
 
 
 @app.tool
-def wait_for(path: str, seconds: float = 5) -> bool:
+def wait_for(path: str, seconds: float = 60) -> bool:
     """Wait until a file exists."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:

@@ -56,7 +56,7 @@ async def slow(name: str, ctx: Context) -> str:
     for step in (1, 2, 3):
         ctx.progress(step, 3, f"step {step}")
         await asyncio.sleep(0)
-    await asyncio.wait_for(_confirmed[name].wait(), 10)
+    await asyncio.wait_for(_confirmed[name].wait(), 60)
     return "done"
 
 

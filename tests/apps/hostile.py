@@ -12,7 +12,7 @@ from answerback import App, Ask, Context, Header
 
 app = App("hostile", version="1.0.0")
 
-MAX_SECONDS = 20.0
+MAX_SECONDS = 60.0
 """A tool that waits gives up after this time."""
 
 
@@ -121,8 +121,10 @@ async def wait_for(path: str) -> bool:
 
 @app.tool
 def flood(ctx: Context, count: int, size: int) -> int:
-    """Send many progress notifications."""
+    """Send many progress notifications, until the client has disconnected."""
     for step in range(count):
+        if ctx.cancelled:
+            break
         ctx.progress(step, message="x" * size)
     return count
 

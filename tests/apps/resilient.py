@@ -33,7 +33,7 @@ def inline() -> str:
     return fail_twice("inline")
 
 
-@app.tool(retry=soon, idempotent=True, timeout=10)
+@app.tool(retry=soon, idempotent=True, timeout=60)
 async def with_await() -> str:
     return fail_twice("with_await")
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from tests.attack.hostile_messages import Generator, Message, large_messages
 from tests.attack.hostile_requests import MALFORMED, ODD_HEADERS, ODD_PATHS
 from tests.attack.pipeline import RawResponse, open_connection, pipelined
-from tests.attack.report import LONGEST_WAIT, Plan, WireReport
+from tests.attack.report import Plan, WireReport
 from tests.fuzz.frames import PREFIX, STATEFUL, STATELESS, VERSIONS
 from tests.fuzz.http_client import (
     EVENTS,
@@ -34,7 +34,7 @@ REST_STATUSES = {200, 400, 404, 405, 413, 415}
 
 
 def attack_mcp_over_http(plan: Plan) -> WireReport:
-    report = WireReport("MCP over HTTP")
+    report = plan.report("MCP over HTTP")
     with report.caught("MCP over HTTP"), served_app() as served:
         for version in VERSIONS:
             _attack_version(served, version, plan.part(1 / len(VERSIONS)), report)
@@ -98,7 +98,7 @@ def _check_mcp(message: Message, response: RawResponse, version: str) -> None:
 
 
 def attack_rest(plan: Plan) -> WireReport:
-    report = WireReport("REST")
+    report = plan.report("REST")
     generator, chance = Generator(VERSIONS[0], plan.seed), random.Random(plan.seed)
     tools = ("add", "add_in_thread", "add_async")
     with report.caught("REST"), served_app() as served:
@@ -133,7 +133,7 @@ def _check_rest(response: RawResponse, *, is_mcp: bool) -> None:
 
 def attack_raw_http(plan: Plan) -> WireReport:
     """Send malformed and half-sent requests, each on a connection of its own."""
-    report = WireReport("malformed HTTP")
+    report = plan.report("malformed HTTP")
     with report.caught("malformed HTTP"), served_app() as served:
         for number in range(max(plan.cases, len(MALFORMED))):
             if plan.time_is_up and number >= len(MALFORMED):
@@ -214,8 +214,7 @@ def _send_large(served: ServedApp, request: bytes, what: str, report: WireReport
     """Send a large request, and small ones on another connection, which must not wait."""
     with report.caught(what):
         waits = (_wait_of_quick_call(served, request, report) for _ in range(3))
-        # A busy machine delays a call too, so a long wait counts only if it happens again.
-        report.waited(next((wait for wait in waits if wait < LONGEST_WAIT), LONGEST_WAIT), what)
+        report.waited_each_time(waits, what)
 
 
 def _wait_of_quick_call(served: ServedApp, request: bytes, report: WireReport) -> float:

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 
 
 @dataclass

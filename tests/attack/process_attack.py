@@ -66,7 +66,7 @@ ODD_ARGUMENTS: list[list[str]] = [
 
 
 def attack_cgi(plan: Plan) -> WireReport:
-    report = WireReport("CGI")
+    report = plan.report("CGI")
     generator, chance = Generator(VERSIONS[0], plan.seed), random.Random(plan.seed)
     for number in range(plan.cases):
         if plan.time_is_up:
@@ -85,7 +85,7 @@ def attack_cgi(plan: Plan) -> WireReport:
 
 
 def attack_command_line(plan: Plan) -> WireReport:
-    report = WireReport("command line")
+    report = plan.report("command line")
     generator = Generator(VERSIONS[0], plan.seed)
     for number in range(plan.cases):
         if plan.time_is_up:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -13,6 +14,23 @@ from tests.auth.requests import Caller, oauth_caller
 def issuer() -> Iterator[Issuer]:
     with running_issuer() as running:
         yield running
+
+
+class WallClock:
+    """The time of day, which a test can set forward."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._ahead = 0.0
+        real = time.time
+        monkeypatch.setattr(time, "time", lambda: real() + self._ahead)
+
+    def advance(self, seconds: float) -> None:
+        self._ahead += seconds
+
+
+@pytest.fixture
+def wall_clock(monkeypatch: pytest.MonkeyPatch) -> WallClock:
+    return WallClock(monkeypatch)
 
 
 @pytest.fixture

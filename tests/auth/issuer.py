@@ -106,7 +106,7 @@ class _Handler(BaseHTTPRequestHandler):
         issuer, path = self.issuer, self.path.partition("?")[0]
         issuer.counts[path] += 1
         if path == "/jwks" and issuer.hangs.is_set():
-            issuer.goes_on.wait(20)
+            issuer.goes_on.wait(60)
         found = issuer.documents(path)
         self.send_response(issuer.status if found is not None else 404)
         for name, value in issuer.headers.items():
@@ -140,4 +140,4 @@ def running_issuer(
         issuer.goes_on.set()
         server.shutdown()
         server.server_close()
-        thread.join(5)
+        thread.join(60)

@@ -61,10 +61,10 @@ class Caller:
         return self._run(send)
 
     def call_until(self, token: str, status: int) -> httpx.Response:
-        """Call again and again until the response has a status; fails after ten seconds."""
+        """Call again and again until the response has a status; fails after a minute."""
 
         async def send(client: httpx.AsyncClient) -> httpx.Response:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while True:
                     headers = {"Authorization": f"Bearer {token}"}
                     reply = await client.post("/functions/who", json={}, headers=headers)

@@ -50,7 +50,7 @@ def server(app_path: Path) -> Iterator[Server]:
 
 
 def post(server: Server, path: str, **options: Any) -> httpx.Response:
-    return httpx.post(f"{server.url}{path}", trust_env=False, timeout=20, **options)
+    return httpx.post(f"{server.url}{path}", trust_env=False, timeout=60, **options)
 
 
 def test_the_server_says_loudly_that_it_issues_test_tokens(server: Server) -> None:

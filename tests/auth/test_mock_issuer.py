@@ -45,7 +45,7 @@ def mock_issuer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MockIssuer
     try:
         yield MockIssuer(process)
     finally:
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 BAD: dict[str, dict[str, Any]] = {

@@ -54,8 +54,8 @@ def accounts_served(home: Path) -> Iterator[str]:
         yield url
     finally:
         app.terminate()
-        app.communicate(timeout=20)
-        provider.communicate(timeout=20)
+        app.communicate(timeout=60)
+        provider.communicate(timeout=60)
 
 
 @pytest.fixture(scope="module")

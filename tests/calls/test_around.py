@@ -331,7 +331,7 @@ def file(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 def run(file: Path, *arguments: str, **environ: str) -> str:
     command = [sys.executable, str(file), *arguments]
     done = subprocess.run(
-        command, stdout=subprocess.PIPE, input=b'{"x":3}', env=os.environ | environ, timeout=20
+        command, stdout=subprocess.PIPE, input=b'{"x":3}', env=os.environ | environ, timeout=60
     )
     return done.stdout.decode()
 

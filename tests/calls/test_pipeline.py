@@ -372,7 +372,7 @@ def test_without_an_event_loop_async_tools_run_in_a_loop_of_their_own() -> None:
     app = App("test")
     app.add_tool(tool)
     app.add_tool(return_coroutine)
-    app.add_tool(return_coroutine, name="with_timeout", timeout=5)
+    app.add_tool(return_coroutine, name="with_timeout", timeout=60)
 
     replies = [run_without_loop(tool_handler(app)(Call(name, b'{"x": 4}'))) for name in app.tools]
 

@@ -183,7 +183,7 @@ def on_a_terminal(tmp_path: Path) -> Run:
             os.close(terminal)
             os.write(leader, typed)
             seen = _read_all(leader)
-            status = process.wait(timeout=20)
+            status = process.wait(timeout=60)
         os.close(leader)
         return Done(seen.decode().replace("\r\n", "\n"), "", status)
 

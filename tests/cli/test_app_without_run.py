@@ -21,7 +21,7 @@ def add(x: int) -> int:
 
 def run(program: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, str(program), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 @pytest.mark.parametrize("command", ["list", "mcp"])

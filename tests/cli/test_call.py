@@ -377,7 +377,7 @@ def test_output_that_cannot_be_written_is_an_error_in_one_line(
         cwd=tools.parent,
         stderr=subprocess.PIPE,
         check=False,
-        timeout=20,
+        timeout=60,
     )
 
     assert result.returncode == 74

@@ -51,7 +51,7 @@ def interrupted(folder: Path, source: str, *arguments: str) -> tuple[int, str]:
         process.stderr.readline()
         process.send_signal(signal.SIGINT)
         try:
-            rest = process.communicate(timeout=20)[1]
+            rest = process.communicate(timeout=60)[1]
         finally:
             process.kill()
     return process.returncode, rest

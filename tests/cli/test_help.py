@@ -70,7 +70,7 @@ def run_file(file: Path, *arguments: str, **environ: str) -> subprocess.Complete
         capture_output=True,
         env=os.environ | environ,
         text=True,
-        timeout=20,
+        timeout=60,
         check=False,
     )
 
@@ -128,7 +128,7 @@ def test_the_help_of_a_console_script_has_the_name_of_the_script(
     environ = os.environ | {"PATH": f"{console_script.parent}{os.pathsep}{os.environ['PATH']}"}
 
     done = subprocess.run(
-        ["mytool", *arguments], capture_output=True, env=environ, text=True, timeout=20, check=True
+        ["mytool", *arguments], capture_output=True, env=environ, text=True, timeout=60, check=True
     )
 
     assert usage in done.stdout
@@ -137,7 +137,7 @@ def test_the_help_of_a_console_script_has_the_name_of_the_script(
 
 def test_the_help_of_a_script_outside_the_path_has_its_path(console_script: Path) -> None:
     done = subprocess.run(
-        [str(console_script)], capture_output=True, text=True, timeout=20, check=True
+        [str(console_script)], capture_output=True, text=True, timeout=60, check=True
     )
 
     assert f"usage: {console_script} COMMAND [options]" in done.stdout
@@ -149,7 +149,7 @@ def test_the_help_of_a_module_has_the_name_of_the_module(tools: Path) -> None:
         capture_output=True,
         cwd=tools.parent,
         text=True,
-        timeout=20,
+        timeout=60,
         check=True,
     )
 

@@ -86,7 +86,7 @@ def test_the_entry_starts_the_server_from_another_folder(
         capture_output=True,
         cwd="/",
         text=True,
-        timeout=20,
+        timeout=60,
         check=True,
     )
 
@@ -242,7 +242,7 @@ def test_on_a_terminal_the_user_is_asked(
         command, stdin=terminal, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
     ) as process:
         os.write(leader, f"{typed}\n".encode())
-        shown, asked = process.communicate(timeout=20)
+        shown, asked = process.communicate(timeout=60)
     os.close(terminal)
     os.close(leader)
 
@@ -265,7 +265,7 @@ def test_ctrl_c_at_the_question_ends_with_130_and_changes_nothing(
         while b"[y/N] " not in asked:
             asked += process.stderr.read(1)
         process.send_signal(signal.SIGINT)
-        rest = process.communicate(timeout=20)[1]
+        rest = process.communicate(timeout=60)[1]
     os.close(terminal)
     os.close(leader)
 
@@ -306,7 +306,7 @@ def test_a_link_to_the_file_stays_a_link(install: Run, tmp_path: Path) -> None:
 def test_a_program_with_its_own_app_installs_itself(tools: Path, tmp_path: Path) -> None:
     command = [sys.executable, str(tools), "install", "claude-code", "--yes"]
 
-    subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, timeout=20)
+    subprocess.run(command, check=True, cwd=tmp_path, capture_output=True, timeout=60)
 
     entry = json.loads((tmp_path / ".mcp.json").read_text())["mcpServers"]["tools"]
     assert entry == {"type": "stdio", "command": sys.executable, "args": [str(tools), "mcp"]}

@@ -235,7 +235,7 @@ def test_an_interrupted_run_exits_at_once_and_leaves_no_files(
     with (tmp_path / "pipe").open("wb"):
         process.send_signal(signal.SIGINT)
         process.stdin = None
-        _, stderr = process.communicate(timeout=20)
+        _, stderr = process.communicate(timeout=60)
 
     assert process.returncode == 130
     assert b"Traceback" not in stderr

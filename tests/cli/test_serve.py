@@ -15,7 +15,7 @@ def test_serve_answers_at_the_address_that_it_prints(
 ) -> None:
     with (
         serve(tools) as server,
-        urllib.request.urlopen(f"{server.url}/healthz", timeout=20) as response,
+        urllib.request.urlopen(f"{server.url}/healthz", timeout=60) as response,
     ):
         assert response.status == 200
 

@@ -25,7 +25,7 @@ VERSION = os.environ.get("MCP_CONFORMANCE_PROTOCOL_VERSION", "2025-11-25")
 
 def visit(page: str) -> None:
     """Be the browser of a user who agrees: follow the redirects to the client's own address."""
-    urllib.request.urlopen(page, timeout=10).close()
+    urllib.request.urlopen(page, timeout=60).close()
 
 
 def login() -> Login:

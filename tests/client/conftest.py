@@ -81,7 +81,7 @@ async def stream_server(
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=5)
+            await asyncio.wait(tasks, timeout=60)
         await asyncio.sleep(0)
 
 

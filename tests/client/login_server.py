@@ -82,7 +82,7 @@ class LoginServer:
 
     def visit(self, page: str) -> None:
         """Be the browser of a user who agrees."""
-        urlopen(page, timeout=10).close()
+        urlopen(page, timeout=60).close()
 
     def authorize(self, query: dict[str, str]) -> str:
         self._challenge = query["code_challenge"]
@@ -96,7 +96,7 @@ class LoginServer:
 
     def token(self, form: dict[str, str]) -> tuple[int, dict[str, Any]]:
         self.waits.set()
-        self.goes_on.wait(10)
+        self.goes_on.wait(60)
         if form["grant_type"] == "refresh_token" and self.refused_refresh:
             return 400, {"error": "invalid_grant", "error_description": "the token was revoked"}
         if form["grant_type"] == "authorization_code":

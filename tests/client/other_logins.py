@@ -117,7 +117,7 @@ SERVERS = {"official SDK": SDK, "FastMCP": FASTMCP}
 
 def visit(page: str) -> None:
     """Be the browser of a user who agrees."""
-    urllib.request.urlopen(page, timeout=10).close()
+    urllib.request.urlopen(page, timeout=60).close()
 
 
 def log_in(source: str) -> list[Any]:
@@ -144,5 +144,5 @@ def log_in(source: str) -> list[Any]:
                 found += [server.info.version.name, server.call("add", x=1, y=2).data]
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     return found

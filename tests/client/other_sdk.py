@@ -100,12 +100,12 @@ def _target(wire: str, python: str, cancelled: Path) -> Iterator[Any]:
         yield f"http://127.0.0.1:{port}/mcp"
     finally:
         process.terminate()
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
 
 
 async def _calls(target: Any, cancelled: Path) -> dict[str, Any]:
     seen: list[tuple[float, str | None]] = []
-    async with connect(target, elicit=lambda request: {"nights": 3}, timeout=20) as server:
+    async with connect(target, elicit=lambda request: {"nights": 3}, timeout=60) as server:
         noted = server.options(progress=lambda each: seen.append((each.progress, each.message)))
         found: dict[str, Any] = {
             "version": server.info.version.name,
@@ -121,7 +121,7 @@ async def _calls(target: Any, cancelled: Path) -> dict[str, Any]:
         await server.call("add", x=1, y=1)
         waiting.cancel()
         await asyncio.wait([waiting])
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not cancelled.exists():
                 await server.call("add", x=1, y=1)
         found["cancelled"] = True

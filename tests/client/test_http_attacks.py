@@ -65,9 +65,9 @@ async def raw_server(respond: Respond) -> AsyncIterator[tuple[RawServer, str]]:
 def replies(respond: Respond, calls: int = 1) -> tuple[list[Any], RawServer]:
     async def run() -> tuple[list[Any], RawServer]:
         async with (
-            asyncio.timeout(20),
+            asyncio.timeout(60),
             raw_server(respond) as (raw, url),
-            connect(url, transport="rest", timeout=10) as server,
+            connect(url, transport="rest", timeout=60) as server,
         ):
             return [await server.call("tool", x=1) for _ in range(calls)], raw
 
@@ -179,7 +179,7 @@ def test_calls_share_a_connection_until_the_server_closes_it() -> None:
     async def run() -> tuple[RawServer, list[int]]:
         counts = []
         async with (
-            asyncio.timeout(20),
+            asyncio.timeout(60),
             raw_server(sends(GOOD["a length"], close=False)) as (raw, url),
             connect(url, transport="rest") as server,
         ):
@@ -226,7 +226,7 @@ def test_a_slow_response_ends_at_the_time_out() -> None:
 
     async def run() -> Any:
         async with (
-            asyncio.timeout(20),
+            asyncio.timeout(60),
             raw_server(trickle) as (_, url),
             connect(url, transport="rest", timeout=0.3) as server,
         ):

@@ -42,7 +42,7 @@ def send_garbage(server: Faulty, asked: dict[str, Any]) -> None:
 def test_a_fault_is_a_failed_reply_and_only_safe_tools_are_called_again(fault: Any) -> None:
     server = faulty(fault)
 
-    with http_server(server) as url, connect(url, timeout=5) as remote:
+    with http_server(server) as url, connect(url, timeout=60) as remote:
         remote.tools()
         replies = [remote.call("unsafe"), remote.call("safe")]
 
@@ -61,7 +61,7 @@ def test_a_lost_session_is_opened_again_and_any_tool_is_called_once() -> None:
     """The status 404 says that the call did not run, so that it is sent again."""
     server = faulty(lose_session)
 
-    with http_server(server) as url, connect(url, timeout=5) as remote:
+    with http_server(server) as url, connect(url, timeout=60) as remote:
         server.sessions.append("another")
         safe = remote.call("safe")
         server.sessions.append("yet another")
@@ -92,7 +92,7 @@ def test_a_stream_that_breaks_off_is_resumed_by_the_id_of_its_last_event() -> No
             message = {"jsonrpc": "2.0", "id": waiting[0]["id"], "result": result}
             self.send_body(200, f"data: {json.dumps(message)}\n\n".encode(), "text/event-stream")
 
-    with http_server(Handler) as url, connect(url, timeout=5) as remote:
+    with http_server(Handler) as url, connect(url, timeout=60) as remote:
         reply = remote.call("unsafe")
 
     assert reply.ok, reply.error

@@ -64,7 +64,7 @@ async def _pass_on(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> 
 
 
 async def call(url: str, **options: Any) -> Any:
-    async with asyncio.timeout(20), connect(url, transport="rest", **options) as server:
+    async with asyncio.timeout(60), connect(url, transport="rest", **options) as server:
         return await server.call("tool", x=1)
 
 

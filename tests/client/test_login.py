@@ -15,6 +15,7 @@ from urllib.request import urlopen
 
 import pytest
 from tests.client.login_server import LoginServer, login_servers
+from tests.loop_clock import advance_clock
 
 from answerback import Reply, connect
 from answerback.client import ConnectError
@@ -53,7 +54,7 @@ def refused(server: LoginServer, login: Any = None) -> str:
     """The message of a connection that cannot be opened."""
     with (
         pytest.raises(ConnectError) as caught,
-        connect(server.url, auth=login or Login(open_url=server.visit, timeout=20)),
+        connect(server.url, auth=login or Login(open_url=server.visit, timeout=60)),
     ):
         pass
     return str(caught.value)
@@ -195,13 +196,15 @@ def test_an_answer_that_is_not_right_ends_the_login(
 ) -> None:
     server.answer |= change
 
-    def visit(page: str) -> None:
+    async def visit(page: str) -> None:
         # An answer that is refused gets an error page, which a browser would show.
         with suppress(OSError):
-            urlopen(page, timeout=10).close()
+            (await asyncio.to_thread(urlopen, page, timeout=60)).close()
+        # The wait for the right answer goes on after one with a wrong state.
+        if "state" in change:
+            advance_clock(120)
 
-    # The wait for the right answer goes on after one with a wrong state.
-    message = refused(server, Login(open_url=visit, timeout=1 if "state" in change else 20))
+    message = refused(server, Login(open_url=visit, timeout=60))
 
     assert said in message
     assert server.paths("/token") == (["/token"] if change == {"code": "stolen"} else [])
@@ -300,7 +303,7 @@ def test_a_call_that_is_cancelled_during_a_refresh_does_not_lose_the_login(
             server.waits.clear()
             server.goes_on.clear()
             call = asyncio.create_task(remote.call("greet"))
-            await asyncio.to_thread(server.waits.wait, 10)
+            await asyncio.to_thread(server.waits.wait, 60)
             call.cancel()
             server.goes_on.set()
             await asyncio.wait([call])
@@ -426,11 +429,11 @@ def test_a_server_that_wants_a_token_names_the_way_to_log_in(server: LoginServer
 def test_time_outs_stop_while_the_user_logs_in(server: LoginServer) -> None:
     async def run() -> Reply[Any]:
         async def visit(page: str) -> None:
-            await asyncio.sleep(1.2)
+            advance_clock(120)
             await asyncio.to_thread(server.visit, page)
 
         login = Login(open_url=visit)
-        async with connect(server.url, auth=login, connect_timeout=1, timeout=1) as remote:
+        async with connect(server.url, auth=login, connect_timeout=60, timeout=60) as remote:
             return await remote.call("greet")
 
     reply = asyncio.run(run())

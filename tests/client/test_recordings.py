@@ -65,7 +65,7 @@ def test_a_tap_that_raises_loses_no_call_and_is_logged(caplog: pytest.LogCapture
     def full(direction: str, frame: bytes) -> None:
         raise OSError("no space left on device")
 
-    with connect(load_app(SERVED), tap=full, timeout=5) as server:
+    with connect(load_app(SERVED), tap=full, timeout=60) as server:
         reply = server.call("add", x=1, y=2)
 
     assert reply.data == 3

@@ -124,7 +124,7 @@ def test_a_failed_reply_does_not_show_the_credentials_that_the_server_echoes(
     caplog.set_level(logging.DEBUG)
     options: dict[str, Any] = {"headers": {"Authorization": f"Bearer {TOKEN}"}}
 
-    with http_server(faulty(respond)) as url, connect(url, timeout=5, **options) as server:
+    with http_server(faulty(respond)) as url, connect(url, timeout=60, **options) as server:
         reply = server.call("unsafe")
 
     assert reply.error is not None

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.loop_clock import advance_clock
 
 from answerback import App, Context, NotFound, ToolError, connect
 from answerback.client import ElicitationRequest, start_task
@@ -50,7 +51,7 @@ def run(
 ) -> Any:
     async def main() -> Any:
         jobs = Jobs()
-        async with asyncio.timeout(20), connect(jobs.app, version=version, **options) as server:
+        async with asyncio.timeout(300), connect(jobs.app, version=version, **options) as server:
             return await steps(server, jobs)
 
     return asyncio.run(main())
@@ -98,9 +99,11 @@ def test_a_cancelled_call_cancels_its_task(version: str) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_task_that_takes_too_long_is_cancelled_and_times_out(version: str) -> None:
     async def steps(server: Any, jobs: Jobs) -> Any:
-        reply = await server.options(timeout=0.3).call("forever")
+        call = asyncio.create_task(server.options(timeout=60).call("forever"))
+        await jobs.started.wait()
+        advance_clock(120)
         await jobs.cancelled.wait()
-        return reply
+        return await call
 
     assert run(version, steps).error.code == "TIMED_OUT"
 
@@ -161,8 +164,9 @@ def test_the_client_of_plain_rest_waits_for_tasks_and_cancels_them(
     tasks = tmp_path / "tasks.db"
 
     async def steps(url: str) -> Any:
-        async with asyncio.timeout(20), connect(url, transport="rest") as server:
-            late = await server.options(timeout=0.5).call("forever")
+        async with asyncio.timeout(60), connect(url, transport="rest") as server:
+            # Long enough for the task to be created.
+            late = await server.options(timeout=5).call("forever")
             return await server.call("square", x=7), late
 
     with serve(file, "--tasks", str(tasks)) as server:

@@ -19,7 +19,7 @@ from answerback import connect
 
 def wait_until_ended(pid: int) -> bool:
     """Whether all threads of a process end; until then its end of the pipe is open."""
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while wait_until_gone(pid) and time.monotonic() < until:
         try:
             if len(os.listdir(f"/proc/{pid}/task")) == 1:
@@ -37,7 +37,7 @@ def test_calls_that_find_their_session_lost_together_each_run_once() -> None:
     server = faulty(answer)
 
     async def run(url: str) -> list[Any]:
-        async with connect(url, timeout=5) as remote:
+        async with connect(url, timeout=60) as remote:
             await remote.tools()
             server.sessions.append("another")
             return list(await asyncio.gather(*(remote.call("unsafe") for _ in range(5))))
@@ -62,7 +62,7 @@ def test_a_server_that_loses_every_session_gets_the_call_twice_and_never_runs_it
                 return
             super().do_POST()
 
-    with http_server(Forgetful) as url, connect(url, timeout=5) as remote:
+    with http_server(Forgetful) as url, connect(url, timeout=60) as remote:
         reply = remote.call("unsafe")
 
     assert reply.error is not None
@@ -98,7 +98,7 @@ def test_a_call_goes_on_though_the_server_closes_its_stream_twice() -> None:
             ended = event(3, id=asked_for[0], result={"content": []})
             self.send_body(200, progress(2) if last == "e1" else ended, "text/event-stream")
 
-    with http_server(Closing) as url, connect(url, timeout=5) as remote:
+    with http_server(Closing) as url, connect(url, timeout=60) as remote:
         noted = remote.options(progress=lambda each: seen.append(each.progress))
         reply = noted.call("unsafe")
 

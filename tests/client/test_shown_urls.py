@@ -21,7 +21,7 @@ SECRETS = ("s3cr", "t0ken")
 
 def error_of(target: Any, **options: Any) -> str:
     async def run() -> None:
-        async with connect(target, connect_timeout=5, **options):
+        async with connect(target, connect_timeout=60, **options):
             pass
 
     with pytest.raises((ConnectError, BadTarget, ValueError)) as raised:

@@ -43,7 +43,7 @@ def checked_by_middleware(reply: Any) -> MemorySink:
     async def ask() -> None:
         transport = httpx.ASGITransport(asgi.ValidReplies(app, records=records))
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
-            await asyncio.wait_for(client.post("/tools/x"), 20)
+            await asyncio.wait_for(client.post("/tools/x"), 60)
 
     asyncio.run(ask())
     records.close()

@@ -56,7 +56,7 @@ class Site:
         self, method: str, path: str, body: bytes | Iterator[bytes] = b"", media: str = ""
     ) -> Response:
         """Send a request and read the whole response; raises if it is incomplete."""
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)) as connection:
             headers = {"Content-Type": media} if media else {}
             connection.request(method, f"/tools/{path}", body, headers)
             response = connection.getresponse()
@@ -154,7 +154,7 @@ def running(*command: str) -> Iterator[None]:
     if os.geteuid() == 0:
         prefix = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
         try:
-            subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=10)
+            subprocess.run([*prefix, "true"], check=True, capture_output=True, timeout=60)
         except (OSError, subprocess.CalledProcessError):
             pytest.skip("root cannot become another user here")
     with subprocess.Popen([*prefix, *command], stderr=subprocess.DEVNULL) as server:
@@ -165,7 +165,7 @@ def running(*command: str) -> Iterator[None]:
 
 
 def wait_until_it_serves(port: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         try:
             socket.create_connection(("127.0.0.1", port), timeout=1).close()

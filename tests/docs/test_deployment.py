@@ -81,7 +81,7 @@ def served(command: list[str], folder: Path, **environ: str) -> Iterator[str]:
             yield banner
         finally:
             process.terminate()
-            process.communicate(timeout=20)
+            process.communicate(timeout=60)
 
 
 class Site(NamedTuple):
@@ -97,7 +97,7 @@ class Site(NamedTuple):
             json=body,
             headers=HEADERS | headers,
             verify=self.trusted,
-            timeout=20,
+            timeout=60,
         )
 
 
@@ -109,7 +109,7 @@ def site(folder: Path) -> Iterator[Site]:
     request = [openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
     request += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
     request += ["-keyout", str(key), "-out", str(cert)]
-    subprocess.run(request, check=True, capture_output=True, timeout=20)
+    subprocess.run(request, check=True, capture_output=True, timeout=60)
     page = block("nginx").replace("listen 443 ssl", f"listen 127.0.0.1:{port} ssl")
     page = page.replace("/run/tools", str(folder)).replace("/etc/ssl", str(folder))
     kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
@@ -206,7 +206,7 @@ def test_the_commands_of_the_dockerfile_serve_and_check_health(folder: Path) -> 
     with served(program, folder, **environ) as banner:
         health = [sys.executable, *words["CHECK CMD"][1:]]
         health[-1] = health[-1].replace("8000", port)
-        checked = subprocess.run(health, capture_output=True, timeout=20)
+        checked = subprocess.run(health, capture_output=True, timeout=60)
         called = httpx.post(
             f"http://127.0.0.1:{port}/functions/add", json={"x": 7, "y": 3}, headers=HEADERS
         )

@@ -125,7 +125,7 @@ class Shell:
         ) as process:
             os.close(terminal)
             output = _read_all(leader)
-            self._status = process.wait(timeout=20)
+            self._status = process.wait(timeout=60)
         os.close(leader)
         return re.sub(r"\r+\n", "\n", output.decode())
 

@@ -53,7 +53,7 @@ def test_the_readme_has_every_command() -> None:
 
 def test_the_page_on_wires_has_every_flag_of_serve() -> None:
     command = [sys.executable, str(ROOT / "examples" / "calculator.py"), "serve", "--help"]
-    shown = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True).stdout
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
     flags = set(re.findall(r"--[a-z-]+", shown)) - {"--help"}
     shown_flags = {flag for row in rows(DOCS / "wires.md", "flag") for flag in _flags(row[0])}

@@ -18,7 +18,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent.parent
 EVERYTHING = ROOT / "tests" / "apps" / "everything.py"
 HOSTILE = ROOT / "tests" / "apps" / "hostile.py"
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 """Seconds to wait for a message or a condition before the test fails."""
 SECRETS = (b"Traceback", b"hunter2", str(ROOT).encode(), b"site-packages", b'File \\"')
 """Texts that must never be sent to a client."""

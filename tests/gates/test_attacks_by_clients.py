@@ -188,7 +188,7 @@ def frames_of(app: App, uris: list[str], changed: list[str]) -> list[bytes]:
             if not changed or (len(frames) > 1 and changed[-1].encode() in frames[-1]):
                 done.set()
 
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             await authenticated(app)(scope, receive, send)
         return frames
 

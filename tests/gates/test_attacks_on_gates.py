@@ -107,7 +107,7 @@ def test_a_stateless_subscription_leaves_out_what_the_token_does_not_let_read() 
 
         task = asyncio.ensure_future(authenticated(app)(scope_, receive, send))
         try:
-            return await asyncio.wait_for(sent.get(), 5)
+            return await asyncio.wait_for(sent.get(), 60)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any
@@ -261,12 +260,10 @@ def test_an_async_gate_that_takes_too_long_refuses_the_call() -> None:
     async def hang(ctx: Context) -> None:
         await asyncio.Event().wait()
 
-    began = time.monotonic()
     reply = call(app_with(hang, limits=Limits(gates=0.05)), "orders", customer=CUSTOMER)
 
     assert reply.error.code == "TIMED_OUT"
     assert "gate" in reply.error.message
-    assert time.monotonic() - began < 5
 
 
 def test_an_async_gate_that_takes_too_long_and_ignores_its_cancellation_refuses_the_call() -> None:
@@ -283,7 +280,7 @@ def test_a_plain_gate_that_takes_too_long_refuses_the_call() -> None:
     released = threading.Event()
 
     def hang(ctx: Context) -> None:
-        released.wait(5)
+        released.wait(60)
 
     reply = call(app_with(hang, limits=Limits(gates=0.05)), "orders", customer=CUSTOMER)
     released.set()

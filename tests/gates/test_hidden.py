@@ -150,7 +150,7 @@ def test_a_hidden_tool_is_unknown_also_when_too_many_calls_run() -> None:
 
     async def both() -> list[str]:
         waiting = asyncio.ensure_future(app.call("wait"))
-        await asyncio.wait_for(running.wait(), 5)
+        await asyncio.wait_for(running.wait(), 60)
         found = await app.call("hidden"), await app.call("nothing")
         release.set()
         await waiting

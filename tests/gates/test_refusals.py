@@ -541,10 +541,11 @@ def test_a_rest_client_gets_the_page_of_a_refusal_in_a_header_and_nobody_keeps_i
 
 
 OWN_GATES = """
+import os
 import sys
 from answerback import App, Context, Limits
 
-app = App("bank", limits=Limits(gates=0.3))
+app = App("bank", limits=Limits(gates=float(os.environ["GATES_SECONDS"])))
 
 def plain(ctx: Context) -> None: ...
 
@@ -562,7 +563,7 @@ async def hangs(ctx: Context) -> None:
 
 def blocks(ctx: Context) -> None:
     import threading
-    threading.Event().wait(20)
+    threading.Event().wait()
 
 @app.tool(requires=[plain, quick, with_arguments])
 def add(x: int) -> int:
@@ -610,6 +611,7 @@ def test_gates_of_the_author_run_where_there_is_no_event_loop(
         "PATH_INFO": f"/functions/{name}",
         "CONTENT_TYPE": "application/json",
         "CONTENT_LENGTH": str(len(body)),
+        "GATES_SECONDS": "0.3" if code == "TIMED_OUT" else "60",
     }
     arguments = [] if x is None else [f"x={x}"]
     command = ["cgi"] if wire == "cgi" else ["call", name, *arguments]
@@ -639,6 +641,7 @@ def test_gates_of_the_author_run_over_stdio(tmp_path: Path) -> None:
 
     done = subprocess.run(
         [sys.executable, str(tmp_path / "slow.py"), "mcp"],
+        env={**os.environ, "GATES_SECONDS": "5"},
         input="".join(json.dumps(each) + "\n" for each in messages),
         capture_output=True,
         text=True,

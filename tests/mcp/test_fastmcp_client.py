@@ -38,7 +38,7 @@ async def report(target: Any, mode: Any) -> ClientReport:
         if progress == total:
             confirming.append(asyncio.create_task(client.call_tool("confirm", {"name": name})))
 
-    async with Client(target, mode=mode, elicitation_handler=accept, timeout=20) as client:
+    async with Client(target, mode=mode, elicitation_handler=accept, timeout=60) as client:
         tools = await client.list_tools()
         text = await client.call_tool("hello")
         structured = await client.call_tool("add", {"x": 2, "y": 3})
@@ -89,7 +89,7 @@ def test_the_fastmcp_client_reads_every_kind_of_result(
 
 async def sum_read_by_client() -> Any:
     transport = StdioTransport(sys.executable, [str(EVERYTHING), "mcp"], env=dict(os.environ))
-    async with Client(transport, timeout=20) as client:
+    async with Client(transport, timeout=60) as client:
         return (await client.call_tool("add", {"x": 7, "y": 3})).data
 
 

@@ -45,7 +45,7 @@ def test_prompts_list_shows_the_descriptions_of_arguments(tmp_path: Path) -> Non
     sent = b"".join(json.dumps(each).encode() + b"\n" for each in messages)
     command = [sys.executable, "prompts.py", "mcp"]
 
-    done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, timeout=20, cwd=tmp_path)
+    done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, timeout=60, cwd=tmp_path)
 
     listed = json.loads(done.stdout.splitlines()[1])["result"]["prompts"][0]["arguments"]
     assert {each["name"]: each.get("description") for each in listed} == {

@@ -39,7 +39,7 @@ def by_message(url: str, city: str) -> Any:
     request = urllib.request.Request(
         f"{url}/message", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
-    with urllib.request.urlopen(request, timeout=20) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         assert response.headers["Content-Type"] == "application/json"
         return _the_three_fields(json.load(response)["result"])
 

@@ -46,7 +46,7 @@ def server_info(site: Path, version: str) -> Any:
     request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}
     command = [sys.executable, str(site), "mcp"]
     sent = json.dumps(request).encode() + b"\n"
-    done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, timeout=20)
+    done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, timeout=60)
     return json.loads(done.stdout)["result"]["serverInfo"]
 
 

@@ -26,7 +26,7 @@ def ask(app: App, method: str, version: str = "2025-11-25", **params: Any) -> An
             response = await client.post("/mcp", json=request, headers=headers)
         return response.json()["result"]
 
-    return asyncio.run(asyncio.wait_for(post(), 20))
+    return asyncio.run(asyncio.wait_for(post(), 60))
 
 
 def app_with_widget(returned: Any, **options: Any) -> App:

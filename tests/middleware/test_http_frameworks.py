@@ -56,7 +56,7 @@ def ask(app: Any, path: str = "/tools/x", method: str = "POST") -> httpx.Respons
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
             return await client.request(method, path)
 
-    return asyncio.run(asyncio.wait_for(send(), 20))
+    return asyncio.run(asyncio.wait_for(send(), 60))
 
 
 @pytest.fixture(params=[over_asgi, over_wsgi], ids=["asgi", "wsgi"])
@@ -169,7 +169,7 @@ def ask_over(transport: Any, method: str, path: str) -> httpx.Response:
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
             return await client.request(method, path)
 
-    return asyncio.run(asyncio.wait_for(send(), 20))
+    return asyncio.run(asyncio.wait_for(send(), 60))
 
 
 @pytest.mark.parametrize("framework", [fastapi_app, flask_app, starlette_app])

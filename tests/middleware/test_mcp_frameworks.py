@@ -32,7 +32,7 @@ def call(server: Any, name: str, **arguments: Any) -> Any:
         async with SDKClient(server) as other:
             return await other.call_tool(name, arguments)
 
-    return asyncio.run(asyncio.wait_for(ask(), 20))
+    return asyncio.run(asyncio.wait_for(ask(), 60))
 
 
 def replies_in(file: Path) -> list[Event]:

@@ -290,7 +290,7 @@ def test_alternatives_that_contain_themselves_are_decoded_in_bounded_time() -> N
 
     decoded = kit.arguments("t", {"x": nested_value(40)})
 
-    assert process_time() - before < 2
+    assert process_time() - before < 5
     assert "note" not in decoded["x"]["one"]["one"]
 
 

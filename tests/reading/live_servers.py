@@ -22,7 +22,7 @@ from tests.rules.reply_builders import PNG
 from tests.rules.test_reference_servers import RecordingClient, running
 from typing_extensions import TypedDict
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 MESSAGES = [
     *(
         "hello",

@@ -304,4 +304,4 @@ def test_a_long_message_of_an_error_is_read_at_once() -> None:
     reply = read({"jsonrpc": "2.0", "id": 1, "error": error})
 
     assert not reply.ok
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5

@@ -144,7 +144,7 @@ async def _fastmcp_results() -> dict[str, Any]:
 
 
 def test_a_result_of_fastmcps_client_is_read() -> None:
-    results = asyncio.run(asyncio.wait_for(_fastmcp_results(), 20))
+    results = asyncio.run(asyncio.wait_for(_fastmcp_results(), 60))
 
     replies = {name: read(result) for name, result in results.items()}
 

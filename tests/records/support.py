@@ -11,7 +11,7 @@ from answerback import App
 from answerback.records import Entry, Event, Records
 from answerback.records.reader import StoredRecord, decode, read
 
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 
 class MemorySink:

@@ -230,11 +230,11 @@ def test_of_many_threads_one_makes_the_probe() -> None:
 
     def service() -> str:
         runs.append(1)
-        finish.wait(5)
+        finish.wait(60)
         return "ok"
 
     def work() -> None:
-        start.wait(5)
+        start.wait(60)
         try:
             breaker.call(service)
         except Unavailable:
@@ -249,7 +249,7 @@ def test_of_many_threads_one_makes_the_probe() -> None:
     for each in threads:
         each.start()
     for each in threads:
-        each.join(5)
+        each.join(60)
 
     assert (len(runs), len(refused)) == (1, 19)
     assert breaker.state == "closed"
@@ -261,7 +261,7 @@ async def probe_with_tasks(breaker: Breaker) -> tuple[int, int]:
 
     async def service() -> str:
         runs.append(1)
-        await asyncio.wait_for(finish.wait(), 5)
+        await asyncio.wait_for(finish.wait(), 60)
         return "ok"
 
     async def release() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from mcp import Client, StdioServerParameters
 from tests.conftest import Server, serving
+from tests.loop_clock import advance_clock
 from tests.records.support import MemorySink
 from tests.resilience.manual_clock import ManualClock
 from tests.serving import runtime_of
@@ -45,7 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 def post(url: str) -> tuple[int, dict[str, str], Any]:
     request = urllib.request.Request(url, b"{}", {"Content-Type": "application/json"})
     try:
-        response = urllib.request.urlopen(request, timeout=20)
+        response = urllib.request.urlopen(request, timeout=60)
     except urllib.error.HTTPError as error:
         response = error
     with response:
@@ -59,7 +60,7 @@ def run(tmp_path: Path, *arguments: str, **environ: str) -> str:
         stdout=subprocess.PIPE,
         input=b"{}",
         env=os.environ | environ | {"RUNS": str(tmp_path / "runs")},
-        timeout=20,
+        timeout=60,
     )
     return done.stdout.decode()
 
@@ -136,7 +137,7 @@ def test_a_cancelled_call_over_stdio_stops_waiting_at_once(tmp_path: Path) -> No
             assert process.poll() is None
         send("notifications/cancelled", params={"requestId": 2})
         process.stdin.close()
-        status = process.wait(timeout=10)
+        status = process.wait(timeout=60)
     finally:
         process.kill()
         process.stdout.close()
@@ -159,7 +160,7 @@ def test_a_limit_is_429_with_retry_after_over_rest(server: Server, name: str) ->
 def test_an_open_breaker_is_503_with_retry_after_and_shown_in_the_health(server: Server) -> None:
     post(f"{server.url}/functions/broken")
     status, headers, body = post(f"{server.url}/functions/broken")
-    with urllib.request.urlopen(f"{server.url}/healthz", timeout=20) as response:
+    with urllib.request.urlopen(f"{server.url}/healthz", timeout=60) as response:
         health = json.loads(response.read())
 
     assert status == 503
@@ -336,8 +337,8 @@ class SlowUser:
 
     cancelled = False
 
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
         self.can = TestContext().can
 
     def notify(self, note: object) -> None:
@@ -347,47 +348,48 @@ class SlowUser:
         pass
 
     async def ask(self, question: Question) -> Any:
-        await asyncio.sleep(self._seconds)
+        self._clock.time += 120
+        advance_clock(120)
         return {"action": "accept", "content": {"answer": "Oslo"}}
 
 
 class SlowUserContext(TestContext):
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, clock: ManualClock) -> None:
         super().__init__()
-        self._call.peer = SlowUser(seconds)
+        self._call.peer = SlowUser(clock)
 
 
-def asking_app(after: float, retry: Retry | None = None) -> App:
-    app = App("app")
+def call_slowly(goes_on: bool = False, deadline: float | None = None) -> Reply[Any]:
+    """Call a tool that asks a slow user; with *goes_on* it takes too long after the answer."""
+    app, clock = App("app"), ManualClock()
+    retry = Retry(deadline=deadline, clock=clock) if deadline else None
 
-    @app.tool(timeout=0.2, retry=retry, idempotent=True)
+    @app.tool(timeout=60, retry=retry, idempotent=True)
     async def ask(ctx: Context) -> str:
         answer = await ctx.elicit("Which city?", dict[str, str])
-        await asyncio.sleep(after)
+        if goes_on:
+            advance_clock(120)
+            await asyncio.Event().wait()
         return str(answer)
 
-    return app
-
-
-def call_slowly(app: App) -> Reply[Any]:
-    return asyncio.run(app.call("ask", ctx=SlowUserContext(0.4)))
+    return asyncio.run(app.call("ask", ctx=SlowUserContext(clock)))
 
 
 def test_the_time_out_stops_while_the_user_is_asked() -> None:
-    reply = call_slowly(asking_app(after=0))
+    reply = call_slowly()
 
     assert reply.ok, reply.error
 
 
 def test_the_time_out_goes_on_after_the_answer() -> None:
-    reply = call_slowly(asking_app(after=5))
+    reply = call_slowly(goes_on=True)
 
     assert reply.error is not None
     assert reply.error.code == "TIMED_OUT"
 
 
 def test_the_deadline_stops_while_the_user_is_asked() -> None:
-    reply = call_slowly(asking_app(after=0, retry=Retry(deadline=0.3)))
+    reply = call_slowly(deadline=60)
 
     assert reply.ok, reply.error
 

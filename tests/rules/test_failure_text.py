@@ -362,4 +362,4 @@ def test_a_repetitive_text_is_checked_quickly(text: str) -> None:
     for _ in range(100):
         findings(text)
 
-    assert time.process_time() - started < 1
+    assert time.process_time() - started < 5

@@ -95,7 +95,7 @@ def test_a_line_of_many_braces_is_read_quickly(line: bytes, before: bytes) -> No
     found = values(before + line + b' {"content": []}\n')
 
     assert INVALID in found or {"content": []} in found
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 5
 
 
 WORDS = st.text(alphabet="ab: -<>[]}{'", max_size=6)

@@ -42,7 +42,7 @@ def ask() -> Ask:
             given.setdefault("Content-Type", "application/json")
         found = urllib.request.Request(url, body, given)
         try:
-            with urllib.request.urlopen(found, timeout=10) as response:
+            with urllib.request.urlopen(found, timeout=60) as response:
                 return _answer(response)
         except urllib.error.HTTPError as error:
             with error:
@@ -92,6 +92,6 @@ def _run(
         input=body,
         capture_output=True,
         env=os.environ | environ,
-        timeout=20,
+        timeout=60,
         check=False,
     )

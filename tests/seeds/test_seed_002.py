@@ -123,7 +123,7 @@ def ask(method: str, **params: Any) -> Any:
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             return (await client.post("/mcp", json=request, headers=headers)).json()["result"]
 
-    return asyncio.run(asyncio.wait_for(post(), 20))
+    return asyncio.run(asyncio.wait_for(post(), 60))
 
 
 def call(name: str, **arguments: Any) -> Any:

@@ -77,7 +77,7 @@ def crash(count: int, folder: Path, workers: int = 3) -> Outcome:
             for pid in _children(server):
                 os.kill(pid, signal.SIGKILL)
         server.process.kill()
-        server.process.wait(10)
+        server.process.wait(60)
         client.close()
     with serving(APP, *flags) as server:
         client = _Client(server.url)
@@ -102,7 +102,7 @@ def _children(server: Server) -> list[int]:
 class _Client:
     def __init__(self, url: str) -> None:
         self._host = url.removeprefix("http://")
-        self._connection = http.client.HTTPConnection(self._host, timeout=20)
+        self._connection = http.client.HTTPConnection(self._host, timeout=60)
 
     def create(self, tool: str, n: int) -> str | None:
         """The id of the new task; None if the server did not acknowledge it."""
@@ -111,7 +111,7 @@ class _Client:
             id: str = self._request("tools/call", tool, params)["taskId"]
             return id
         self.close()
-        self._connection = http.client.HTTPConnection(self._host, timeout=20)
+        self._connection = http.client.HTTPConnection(self._host, timeout=60)
         return None
 
     def close(self) -> None:

@@ -38,7 +38,7 @@ class TasksExtension(ClientExtension):
 
     async def _resolve(self, created: CreatedTask, context: ClaimContext) -> CallToolResult:
         control = TaskControl(context, created.task_id)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while True:
                 task = await control.send("tasks/get")
                 await self._on_task(control, task)

@@ -78,7 +78,7 @@ class TaskClient:
     async def get(self, id: str) -> Any:
         return await self.request("tasks/get", taskId=id)
 
-    async def until(self, id: str, *states: str, seconds: float = 10) -> Any:
+    async def until(self, id: str, *states: str, seconds: float = 60) -> Any:
         """The task, once it is in one of these states, or has ended."""
         async with asyncio.timeout(seconds):
             while (task := await self.get(id))["status"] not in (*states, *FINAL):
@@ -99,4 +99,4 @@ def run_with(app: App, steps: Callable[[TaskClient], Coroutine[Any, Any, Any]]) 
             finally:
                 await asgi.stop()
 
-    return asyncio.run(asyncio.wait_for(run(), 30))
+    return asyncio.run(asyncio.wait_for(run(), 120))

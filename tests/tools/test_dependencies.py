@@ -125,7 +125,7 @@ def app_with(function: Any) -> App:
 
 
 def call(app: App, name: str, **arguments: Any) -> Any:
-    return asyncio.run(asyncio.wait_for(app.call(name, **arguments), 20))
+    return asyncio.run(asyncio.wait_for(app.call(name, **arguments), 60))
 
 
 @pytest.mark.parametrize("tool", ["plain", "on_loop"])
@@ -446,7 +446,7 @@ def plain(
 ) -> bool:
     return same and thread == threading.get_ident()
 
-@app.tool(timeout=10)
+@app.tool(timeout=60)
 def with_timeout(
     same: Annotated[bool, Depends(get_async)], thread: Annotated[int, Depends(open_plain)]
 ) -> bool:
@@ -478,7 +478,7 @@ def test_dependencies_work_on_wires_without_an_event_loop(file: Path, tool: str)
             input=text,
             capture_output=True,
             text=True,
-            timeout=20,
+            timeout=60,
             env=os.environ | environ,
         )
 

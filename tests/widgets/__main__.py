@@ -101,7 +101,7 @@ def inspector_page(url: str) -> Iterator[str]:
         yield found.group()
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.wait(20)
+        process.wait(60)
 
 
 def inspector(browser: Browser, url: str) -> str:

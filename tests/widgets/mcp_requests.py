@@ -32,7 +32,7 @@ async def ask(
     sent = {"accept": "application/json, text/event-stream", "user-agent": agent, **(headers or {})}
     transport = httpx.ASGITransport(served or app.asgi())
     async with httpx.AsyncClient(
-        transport=transport, base_url="http://127.0.0.1", headers=sent, timeout=5
+        transport=transport, base_url="http://127.0.0.1", headers=sent, timeout=60
     ) as http:
         body: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": method}
         body["params"] = dict(params or {})

@@ -151,7 +151,7 @@ def test_a_server_on_stdio_has_no_url_that_claude_could_know(tmp_path: Path) -> 
     command = [sys.executable, str(file), "mcp"]
     sent = json.dumps(request).encode() + b"\n"
 
-    done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, timeout=20)
+    done = subprocess.run(command, input=sent, stdout=subprocess.PIPE, timeout=60)
 
     read = json.loads(done.stdout)["result"]["contents"][0]
     assert read["_meta"]["ui"].keys() == {"csp"}
@@ -186,7 +186,7 @@ def test_the_command_line_gives_the_url(tmp_path: Path) -> None:
     }
 
     with serving(file, "--url", URL) as server:
-        answer = httpx.post(f"{server.url}/mcp", json=request, headers=headers, timeout=10).json()
+        answer = httpx.post(f"{server.url}/mcp", json=request, headers=headers, timeout=60).json()
 
     assert answer["result"]["contents"][0]["_meta"]["ui"]["domain"] == DOMAIN
 
@@ -230,7 +230,7 @@ def test_a_url_of_the_command_line_that_is_not_that_of_the_login_is_refused(
     file.write_text(WITH_LOGIN)
     command = [sys.executable, str(file), "serve", "--url", "https://other.example/mcp"]
 
-    done = subprocess.run(command, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
 
     assert done.returncode != 0
     assert "--url is https://other.example/mcp, and auth= of the app has" in done.stderr

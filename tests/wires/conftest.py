@@ -15,7 +15,7 @@ import pytest
 
 from answerback import App
 
-BOUND = 20.0
+BOUND = 60.0
 
 
 class Response(msgspec.Struct):

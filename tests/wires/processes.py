@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-BOUND = 20.0
+BOUND = 60.0
 
 
 def wait_until(condition: Callable[[], Any]) -> Any:

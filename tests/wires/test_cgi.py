@@ -193,7 +193,7 @@ def test_the_body_is_read_by_its_length_and_not_to_eof() -> None:
         process.stdin.flush()
 
         stdout = process.stdout.read()
-        status = process.wait(timeout=20)
+        status = process.wait(timeout=60)
 
     assert parse(stdout).json == {"result": 30}
     assert status == 0
@@ -601,7 +601,7 @@ def test_a_body_without_content_length_is_refused_with_what_to_set() -> None:
         input=b'{"x": 1, "y": 2}',
         capture_output=True,
         env=os.environ | {"REQUEST_METHOD": "POST", "PATH_INFO": "/Add"},
-        timeout=20,
+        timeout=60,
         check=False,
     )
 

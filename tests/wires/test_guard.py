@@ -138,7 +138,7 @@ def test_serve_on_all_addresses_refuses_the_name_of_a_rebinding_page(
 ) -> None:
     with (
         serve(EVERYTHING, "--host", "0.0.0.0") as server,
-        socket.create_connection((own_address, server.port), timeout=20) as connection,
+        socket.create_connection((own_address, server.port), timeout=60) as connection,
     ):
         connection.sendall(request_bytes(host="evil.example"))
         refused = connection.recv(65536)

@@ -66,7 +66,7 @@ def test_a_file_of_tasks_that_fails_is_shown_and_calls_are_still_served(
     app.task_store = SQLiteStore(tmp_path / "tasks.db")
 
     async def steps(client: TaskClient) -> Any:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (health := await client.get_json("/readyz"))["checks"]["tasks"]["failing"] != (
                 is_damaged
             ):

@@ -32,7 +32,7 @@ def plain_port(serve: Any) -> Iterator[int]:
 
 def exchange(port: int, sent: bytes, *, half_close: bool = False) -> tuple[bytes, bytes]:
     """The headers and the rest of all that is received until the server closes the connection."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
         connection.sendall(sent)
         if half_close:
             connection.shutdown(socket.SHUT_WR)

@@ -68,7 +68,7 @@ def office(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[bool], P
 def run(file: Path, *arguments: str, stdin: str = "") -> tuple[list[Any], list[str]]:
     """The JSON of each line, and the events in the order in which they were printed."""
     command = [sys.executable, str(file), *arguments]
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=20)
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
     events = [line for line in done.stderr.splitlines() if line.startswith(("open", "close"))]
     return [json.loads(line) for line in done.stdout.splitlines()], events
 

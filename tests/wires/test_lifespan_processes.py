@@ -381,7 +381,7 @@ def test_on_stdio_sigterm_is_bounded_during_the_start_and_a_hanging_end(
         read(process)
         process.terminate()
 
-        assert process.wait(10) == 143
+        assert process.wait(60) == 143
 
 
 @pytest.mark.parametrize("wire", ["call", "cgi"])

@@ -77,7 +77,7 @@ def send_request(outer: Any, method: str, path: str, **more: Any) -> httpx.Respo
         async with httpx.AsyncClient(transport=transport, base_url=HERE) as client:
             return await client.request(method, path, **more)
 
-    return asyncio.run(asyncio.wait_for(send(), 20))
+    return asyncio.run(asyncio.wait_for(send(), 60))
 
 
 @pytest.mark.parametrize("mount", [in_starlette, in_fastapi])
@@ -250,7 +250,7 @@ def test_middleware_gets_a_response_even_if_the_client_disconnects(body: bytes) 
     path = "/tools/mcp" if whole else "/tools/functions/wait"
     headers = [(name.lower().encode(), value.encode()) for name, value in STATELESS_HEADERS.items()]
     scope = {"type": "http", "method": "POST", "path": path, "headers": headers}
-    asyncio.run(asyncio.wait_for(outer({**scope, "query_string": b""}, receive, send), 10))
+    asyncio.run(asyncio.wait_for(outer({**scope, "query_string": b""}, receive, send), 60))
 
     # Nobody reads this response; without it the middleware would have raised an error.
     assert [message["type"] for message in sent][:1] == ["http.response.start"]
@@ -275,7 +275,7 @@ def test_a_running_tool_sees_that_its_rest_client_disconnected() -> None:
     async def receive() -> Any:
         if (message := next(messages, None)) is not None:
             return message
-        await asyncio.to_thread(began.wait, 10)
+        await asyncio.to_thread(began.wait, 60)
         return {"type": "http.disconnect"}
 
     async def send(message: Any) -> None:
@@ -285,7 +285,7 @@ def test_a_running_tool_sees_that_its_rest_client_disconnected() -> None:
     scope = {"type": "http", "method": "POST", "path": "/functions/wait", "headers": headers}
 
     async def call() -> None:
-        await asyncio.wait_for(app.asgi()(scope, receive, send), 20)
+        await asyncio.wait_for(app.asgi()(scope, receive, send), 60)
 
     asyncio.run(call())
 

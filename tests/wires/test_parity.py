@@ -94,7 +94,7 @@ def over_rest(app: App, url: str, name: str, arguments: dict[str, Any]) -> Sent:
         {"Content-Type": "application/json", "Accept": ENVELOPE},
     )
     try:
-        with urllib.request.urlopen(request, timeout=20) as response:
+        with urllib.request.urlopen(request, timeout=60) as response:
             return Sent(response.status, response.read())
     except urllib.error.HTTPError as error:
         with error:

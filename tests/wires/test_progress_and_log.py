@@ -66,7 +66,7 @@ def run(file: Path, *arguments: str, stdin: bytes = b"", **environ: str) -> Any:
         [sys.executable, str(file), *arguments],
         input=stdin,
         capture_output=True,
-        timeout=20,
+        timeout=60,
         env=os.environ | environ,
     )
 

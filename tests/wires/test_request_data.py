@@ -98,7 +98,7 @@ def send(host: Any, *requests: tuple[str, Any, dict[str, str]]) -> list[httpx.Re
                 responses.append(response)
         return responses
 
-    return asyncio.run(asyncio.wait_for(send_all(), 20))
+    return asyncio.run(asyncio.wait_for(send_all(), 60))
 
 
 def shown(response: httpx.Response) -> Any:
@@ -207,7 +207,7 @@ def run(file: Path, *arguments: str, text: str = "", **environ: str) -> str:
         input=text,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=60,
         check=True,
         env=os.environ | environ,
     ).stdout

@@ -73,7 +73,7 @@ def test_an_image_is_sent_as_its_bytes_with_its_media_type(
 
 
 def test_a_response_of_five_megabytes_arrives_complete(still_served: Any) -> None:
-    client = http.client.HTTPConnection("127.0.0.1", still_served.port, timeout=20)
+    client = http.client.HTTPConnection("127.0.0.1", still_served.port, timeout=60)
     client.request("POST", "/functions/large")
     response = client.getresponse()
     body = response.read()

@@ -141,7 +141,8 @@ def test_an_incomplete_request_does_not_delay_the_shutdown(
 
         server.process.terminate()
 
-        assert server.process.wait(BOUND / 2) == 0
+        # Less than the 30 seconds that the rest of a request may take otherwise.
+        assert server.process.wait(20) == 0
         assert connection.read_response().status == 408
 
 
@@ -183,14 +184,16 @@ def test_calls_are_refused_while_every_thread_hangs_and_served_when_one_returns(
             connection.send(request_bytes(*request, **options))
             return connection.read_response()
 
+        # A call that times out before it has a thread holds none.
         hung = [answer("/functions/hang", hang).status for _ in range(4)]
-        refused = answer("/functions/add")
+        while (refused := answer("/functions/add")).status == 200:
+            hung.append(answer("/functions/hang", hang).status)
         health = answer("/healthz", None, method="GET")
         unready = answer("/readyz", None, method="GET")
         release.touch()
         served = wait_until(lambda: (result := answer("/functions/add")).status == 200 and result)
 
-    assert hung == [504] * 4
+    assert set(hung) == {504}
     assert (refused.status, refused.error) == (503, "UNAVAILABLE")
     assert health.status == 200
     assert health.json["checks"]["threads"] == {"ready": False, "limit": 2, "lost": 4}
@@ -209,4 +212,5 @@ def test_hanging_threads_do_not_delay_the_shutdown(
 
         server.process.terminate()
 
-        assert server.process.wait(5) == 0
+        # Less than the 30 seconds that running calls get.
+        assert server.process.wait(20) == 0

@@ -12,7 +12,7 @@ def run(code: str, shell: str = "") -> subprocess.CompletedProcess[bytes]:
     """Run *code* in Python; *shell* has redirections, such as `>&-`, which closes stdout."""
     command = f'exec "$0" -c "$1" {shell}'
     return subprocess.run(
-        ["sh", "-c", command, sys.executable, code], capture_output=True, timeout=20, check=False
+        ["sh", "-c", command, sys.executable, code], capture_output=True, timeout=60, check=False
     )
 
 
@@ -80,7 +80,7 @@ def test_writing_to_a_reader_that_closed_the_pipe_raises_broken_pipe() -> None:
     os.close(read)
     code = TAKE + "\ntry: out.write(b'x')\nexcept BrokenPipeError: raise SystemExit(7)"
 
-    result = subprocess.run([sys.executable, "-c", code], stdout=write, timeout=20, check=False)
+    result = subprocess.run([sys.executable, "-c", code], stdout=write, timeout=60, check=False)
     os.close(write)
 
     assert result.returncode == 7

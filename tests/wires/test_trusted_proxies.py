@@ -45,7 +45,7 @@ def send(
             body = b'{"x":7,"y":3}' if method == "POST" else b""
             return await client.request(method, path, content=body, headers=headers)
 
-    return asyncio.run(asyncio.wait_for(request(), 20))
+    return asyncio.run(asyncio.wait_for(request(), 60))
 
 
 def recorded_client(
