@@ -27,7 +27,7 @@ def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, st
     from ..client.connecting import connect
     from .terminal_login import login_options
 
-    more = {**_handlers(stdin), **login_options(target, stdin), **_transport(options.transport)}
+    more = {**_handlers(stdin), **login_options(target, stdin), **_server_options(options)}
     with connect(target, **more) as server:
         tools = {tool.name: tool for tool in server.tools()}
         if not words or ("=" in words[0] and words[0] not in tools):
@@ -48,7 +48,7 @@ def list_remote(target: str, options: Any, out: Stdout) -> int:
     from ..client.connecting import connect
     from .terminal_login import login_options
 
-    more = {**login_options(target, stdin=0), **_transport(options.transport)}
+    more = {**login_options(target, stdin=0), **_server_options(options)}
     with connect(target, **more) as server:
         tools = server.tools()
         _note_failures(server)
@@ -60,8 +60,9 @@ def list_remote(target: str, options: Any, out: Stdout) -> int:
     return 0
 
 
-def _transport(given: str | None) -> dict[str, Any]:
-    return {} if given is None else {"transport": given}
+def _server_options(options: Any) -> dict[str, Any]:
+    transport = {} if options.transport is None else {"transport": options.transport}
+    return {"inherit": bool(options.inherit_env), **transport}
 
 
 def _without_empty(members: Mapping[str, Any]) -> dict[str, Any]:

@@ -216,17 +216,21 @@ def _variable(name: str, default: str | None, given: Mapping[str, str]) -> str:
 
 
 def make_transports(
-    entry: ServerEntry, auth: ClientAuth | None
+    entry: ServerEntry, auth: ClientAuth | None, *, inherit: bool
 ) -> tuple[Callable[[], Transport], ...]:
-    """The functions that make the transports to a server, in the order in which to try them."""
+    """The functions that make the transports to a server, in the order in which to try them.
+
+    With *inherit* a child process gets the whole environment of this process.
+    """
     if entry.app is not None:
         from .transports.in_memory import InMemory
 
         return (lambda: InMemory(entry.app),)
     if not entry.url:
-        from .transports.child_process import ChildProcess
+        from .transports.child_process import ChildProcess, child_environment
 
-        return (lambda: ChildProcess(entry.command, entry.env, entry.cwd),)
+        env = child_environment(entry.env, inherit=inherit)
+        return (lambda: ChildProcess(entry.command, env, entry.cwd),)
     from .transports.http_requests import HttpRequests
     from .transports.old_sse import OldSse
     from .transports.streamable_http import StreamableHttp

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from ...signing import SECRET
 from ..faults import ConnectError, ConnectionLost
 from ..frames import MAX_FRAME, Lost, Outgoing, Receive
 from ..shown_urls import shown
@@ -27,6 +28,38 @@ _MAX_IGNORED = 4 * 1024 * 1024
 _EXIT_SECONDS = 1.0
 """Seconds to wait for the exit status of a child whose stdout was closed."""
 
+# The variables that every child gets; the first two lists are those of the official SDK.
+_POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+_WINDOWS = (
+    "APPDATA",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "PATH",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERNAME",
+    "USERPROFILE",
+)
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
+_CERTIFICATES = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+)
+_INHERITED = {
+    *(_WINDOWS if os.name == "nt" else _POSIX),
+    *("LANG", "TZ", "TMPDIR"),
+    *_PROXIES,
+    *map(str.lower, _PROXIES),
+    *_CERTIFICATES,
+}
+
 
 class ChildProcess:
     """The transport to a server that this process starts; it has its own process group."""
@@ -39,11 +72,11 @@ class ChildProcess:
     def __init__(
         self,
         command: Sequence[str],
-        env: Mapping[str, str] | None = None,
+        env: Mapping[str, str],
         cwd: str | None = None,
     ) -> None:
         self._command = list(command)
-        self._env = None if not env else {**os.environ, **env}
+        self._env = env
         self._cwd = cwd
         self._child: _Child | None = None
 
@@ -264,3 +297,13 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+def child_environment(more: Mapping[str, str], *, inherit: bool) -> dict[str, str]:
+    """The variables that a child gets from this process, and *more*."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name != SECRET and (inherit or name in _INHERITED or name.startswith("LC_"))
+    }
+    return inherited | dict(more)
