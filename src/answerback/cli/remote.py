@@ -10,7 +10,7 @@ import msgspec
 from ..content import Block, Text
 from ..contract import STANDARD, Dialect
 from ..dialects import shape_of, write
-from ..reply import Reply, failure
+from ..reply import Error, Reply, failure
 from ..wires.standard_streams import Stdout
 from .call_arguments import UnreadableArgument, read_content
 from .program import printable, printable_json, write_json, write_stderr, write_stdout
@@ -187,6 +187,7 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
     from .readable_reply import error_text, reply_text
     from .terminal_peer import stderr_is_terminal
 
+    reply = _without_stderr(reply)
     shape = reply.shape or shape_of(reply)
     written = write(reply, dialect or "rest", shape, STANDARD)
     if reply.error is None:
@@ -206,6 +207,15 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
             members.setdefault("hint", reply.error.hint)
         write_stderr(printable_json(msgspec.json.encode(members).decode()))
     return reply.error.row.exit
+
+
+def _without_stderr(reply: Reply[Any]) -> Reply[Any]:
+    """The reply without the stderr of a child process, which the log has shown already."""
+    match reply.error:
+        case Error(details={"stderr": _, **details}) as error:
+            error = msgspec.structs.replace(error, details=details)
+            return msgspec.structs.replace(reply, error=error)
+    return reply
 
 
 def _without_doubled_text(reply: Reply[Any]) -> Reply[Any]:

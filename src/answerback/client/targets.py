@@ -14,7 +14,7 @@ import msgspec
 from ..errors import AnswerbackError
 from ..registry import Registry
 from .frames import Transport
-from .shown_urls import shown
+from .shown_urls import shown, shown_command
 
 if TYPE_CHECKING:
     from .transports.http_requests import ClientAuth
@@ -50,7 +50,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
         """The server as errors name it, without passwords and tokens."""
         if self.app is not None:
             return str(self.app.name)
-        return shown(self.url) or shlex.join(map(shown, self.command))
+        return shown(self.url) or shlex.join(shown_command(self.command))
 
     def __repr__(self) -> str:
         # The environment and the headers may hold secrets.
@@ -69,7 +69,8 @@ def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
         return _read_text(target)
     if target and all(isinstance(each, str) for each in target):
         return ServerEntry(command=tuple(target))
-    raise BadTarget(f"connect({shown(repr(target))}) should get a command, a URL, an App or a dict")
+    words = shown_command([str(each) for each in target])
+    raise BadTarget(f"connect({words}) should get a command, a URL, an App or a dict")
 
 
 def _read_text(text: str) -> ServerEntry | dict[str, ServerEntry]:
@@ -163,7 +164,8 @@ def _read_entry(entry: Any, name: str, given: Mapping[str, str]) -> ServerEntry:
     if isinstance(entry, Registry):
         return ServerEntry(app=entry)
     if not isinstance(entry, Mapping):
-        raise BadTarget(f"{name} should be an object with command or url, not {shown(repr(entry))}")
+        kind = type(entry).__name__
+        raise BadTarget(f"{name} should be an object with command or url, not a {kind}")
     try:
         filled = _filled(dict(entry), given)
     except KeyError as exc:

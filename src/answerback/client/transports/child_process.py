@@ -12,7 +12,7 @@ from typing import Any, cast
 from ...signing import SECRET
 from ..faults import ConnectError, ConnectionLost
 from ..frames import MAX_FRAME, Lost, Outgoing, Receive
-from ..shown_urls import shown
+from ..shown_urls import shown_command
 from .child_watch import ChildWatch
 
 _GRACE = 2.0
@@ -22,7 +22,7 @@ _TERM_GRACE = 1.0
 _READ_BYTES = 64 * 1024
 """The most bytes of one read, and of a pipe on Linux."""
 _LAST_WORDS = 4000
-"""Characters of stderr that are kept for an error message."""
+"""Bytes of stderr that are kept for the log and the details of an error."""
 _MAX_IGNORED = 4 * 1024 * 1024
 """Bytes that are read from a child and thrown away after the end of the connection."""
 _EXIT_SECONDS = 1.0
@@ -93,7 +93,7 @@ class ChildProcess:
             watch.close()
             if not isinstance(exc, OSError | ValueError):
                 raise
-            command = " ".join(map(shown, self._command))
+            command = " ".join(shown_command(self._command))
             raise ConnectError(f"cannot start {command!r}: {exc}") from None
         self._child = child
 
@@ -103,7 +103,7 @@ class ChildProcess:
             raise ConnectionLost("the server process is not running", may_have_run=False)
         if not child.write(outgoing.frame):
             await child.loss_reported()
-            raise ConnectionLost(child.last_words(), may_have_run=False)
+            raise child.loss(may_have_run=False)
         await child.writable.wait()
 
     def send_now(self, outgoing: Outgoing) -> bool:
@@ -208,7 +208,7 @@ class _Child(asyncio.SubprocessProtocol):
         if self._searched > MAX_FRAME:
             self._buffer.clear()
             self._searched = 0
-            self._lose("the server sent a message that is too large")
+            self._lose(self.loss("the server sent a message that is too large"))
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
@@ -226,26 +226,19 @@ class _Child(asyncio.SubprocessProtocol):
         with suppress(TimeoutError):
             async with asyncio.timeout(_EXIT_SECONDS):
                 await self._exited.wait()
-        self._lose(self.last_words())
+        self._lose(self.loss())
 
-    def _lose(self, text: str) -> None:
+    def _lose(self, error: ConnectionLost) -> None:
         if not self.is_lost:
             self.is_lost = True
-            words = self._stderr.decode(errors="replace").strip()
-            details = {"stderr": words} if words else {}
-            self._lost(ConnectionLost(text, details=details))
+            self._lost(error)
 
-    def last_words(self) -> str:
-        """The exit status of the child and the end of its stderr."""
-        status = self._process.get_returncode()
-        if status is None:
-            text = "the server process closed its stdin or stdout"
-        elif status < 0:
-            text = f"the server process was ended by signal {_signal_name(-status)}"
-        else:
-            text = f"the server process ended with exit status {status}"
+    def loss(self, text: str = "", *, may_have_run: bool = True) -> ConnectionLost:
+        """The error for the end of the child; its stderr is not in the message, but in details."""
         words = self._stderr.decode(errors="replace").strip()
-        return f"{text}; its last words: {words[-1000:]}" if words else text
+        details = {"stderr": words} if words else {}
+        text = text or _ending(self._process.get_returncode())
+        return ConnectionLost(text, may_have_run=may_have_run, details=details)
 
     async def close(self) -> None:
         """Close stdin, wait, then end the whole process group, more firmly each time."""
@@ -290,6 +283,14 @@ class _Stdout(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         # The protocol of the event loop counts the pipes that are still open.
         self._given.connection_lost(exc)
+
+
+def _ending(status: int | None) -> str:
+    if status is None:
+        return "the server process closed its stdin or stdout"
+    if status < 0:
+        return f"the server process was ended by signal {_signal_name(-status)}"
+    return f"the server process ended with exit status {status}"
 
 
 def _signal_name(number: int) -> str:
