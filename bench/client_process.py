@@ -19,7 +19,7 @@ SERVER = ["bench/apps.py", "mcp"]
 async def ours(url: str) -> None:
     from answerback import connect
 
-    async with connect(url or [sys.executable, *SERVER]) as server:
+    async with connect(url or [sys.executable, *SERVER], env={"PYTHONPATH": "src"}) as server:
 
         async def call() -> Any:
             reply = await server.call("add_inline", ARGUMENTS)

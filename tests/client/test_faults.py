@@ -34,7 +34,9 @@ def wait_until_gone(pid: int) -> bool:
     return False
 
 
-def test_the_last_words_of_a_crashed_child_are_in_the_reply(version: str) -> None:
+def test_the_stderr_of_a_crashed_child_is_for_programs_and_the_log_and_not_for_a_model(
+    version: str, caplog: pytest.LogCaptureFixture
+) -> None:
     async def run() -> tuple[Any, Any]:
         async with connect(STDIO, version=version) as server:
             return await server.call("crash"), await server.call("add", x=1, y=1)
@@ -43,8 +45,12 @@ def test_the_last_words_of_a_crashed_child_are_in_the_reply(version: str) -> Non
 
     assert crashed.error.code == "UNAVAILABLE"
     assert crashed.error.details["may_have_run"] is True
-    assert "exit status 3" in crashed.error.message
-    assert "the disk is on fire" in crashed.error.message
+    assert crashed.error.message == "the server process ended with exit status 3"
+    assert crashed.error.details["stderr"] == "the disk is on fire"
+    assert "the disk is on fire" not in crashed.for_model()
+    assert [each.name for each in caplog.records if "on fire" in each.getMessage()] == [
+        "answerback.client"
+    ]
     assert after.ok
 
 
@@ -114,7 +120,7 @@ def test_a_server_that_restarts_is_used_again_without_a_new_connection(version: 
     [
         ("no-such-program --flag", "cannot start 'no-such-program --flag'"),
         ("http://127.0.0.1:9/mcp", "cannot connect to http://127.0.0.1:9/mcp"),
-        ([sys.executable, "-c", "import sys; sys.exit('no database')"], "no database"),
+        ([sys.executable, "-c", "import sys; sys.exit(7)"], "ended with exit status 7"),
         ("", "command or a URL"),
         ({"command": ""}, "should have command or url"),
     ],
@@ -126,6 +132,24 @@ def test_connect_tells_why_there_is_no_connection(target: Any, said: str) -> Non
 
     with pytest.raises((ConnectError, ValueError), match=said.replace("(", r"\(")):
         asyncio.run(run())
+
+
+def test_the_stderr_of_a_child_that_does_not_start_is_in_the_details_and_once_in_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    code = "import sys; sys.exit('no database at db://anna' + '\\x1b[31m')"
+
+    with (
+        pytest.raises(ConnectError) as caught,
+        connect([sys.executable, "-c", code, "--token", "s3cret"]),
+    ):
+        pass
+
+    assert str(caught.value).endswith("the server process ended with exit status 1")
+    assert caught.value.details == {"stderr": "no database at db://anna\x1b[31m"}
+    logged = [each.getMessage() for each in caplog.records]
+    assert [each.count("no database at db://anna\\x1b[31m") for each in logged] == [1]
+    assert "s3cret" not in f"{caught.value} {logged}"
 
 
 def test_a_server_that_does_not_answer_is_an_error_after_the_time_out() -> None:

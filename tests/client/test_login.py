@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import msgspec
 import pytest
 from tests.client.login_server import LoginServer, login_servers
 from tests.loop_clock import advance_clock
@@ -27,7 +28,10 @@ from answerback.client.login import (
     RegisteredClient,
 )
 from answerback.client.login.challenge_header import AskedLogin, asked_login
+from answerback.client.login.login_place import LoginPlace
 from answerback.client.login.login_requests import send
+from answerback.client.login.new_grant import new_grant
+from answerback.client.login.server_metadata import IssuerMetadata, ResourceMetadata
 
 PAGES = ("/register", "/authorize", "/token")
 
@@ -554,6 +558,21 @@ def test_a_server_elsewhere_cannot_send_the_client_into_a_nearer_network(
         asyncio.run(send("GET", url, near=near))
 
     assert ("leads into a private network" in str(caught.value)) is not allowed
+
+
+@pytest.mark.parametrize("page", ["http://127.0.0.1:9/x", "https://192.168.7.7/x"])
+def test_a_server_on_the_internet_cannot_open_a_page_of_a_nearer_network_in_the_browser(
+    server: LoginServer, page: str
+) -> None:
+    opened: list[str] = []
+    issuer = msgspec.convert(server.metadata | {"authorization_endpoint": page}, IssuerMetadata)
+    resource = ResourceMetadata("https://mcp.example.com/mcp", (issuer.issuer,))
+    place = LoginPlace(resource.resource, resource, issuer, near=2)
+
+    with pytest.raises(LoginError, match="leads into a private network"):
+        asyncio.run(new_grant(Login("me", open_url=opened.append, timeout=20), place, ()))
+
+    assert opened == []
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ BASIC = b64encode(f"anna:{PASSWORD}".encode()).decode()
 
 def echo_of(request: BaseHTTPRequestHandler) -> str:
     """The credentials of a request, as a page for developers shows them."""
-    names = ("authorization", "x-acme", "x-api-key", "cookie")
+    names = ("authorization", "x-api-key", "cookie")
     return f"POST {request.path} {[each for name in names if (each := request.headers[name])]}"
 
 
@@ -62,7 +62,7 @@ class Bearer:
 
 CREDENTIALS: dict[str, tuple[str, dict[str, Any]]] = {
     "a header": ("", {"headers": {"Authorization": f"Bearer {TOKEN}"}}),
-    "a header of the server's own": ("", {"headers": {"X-Acme": TOKEN}}),
+    "a header with a secret's name": ("", {"headers": {"X-Api-Key": TOKEN}}),
     "a cookie": ("", {"headers": {"Cookie": f"theme=dark; sid={TOKEN}"}}),
     "a token": ("", {"auth": TOKEN}),
     "a login": ("", {"auth": Bearer()}),
@@ -141,19 +141,21 @@ def test_the_result_of_a_tool_is_not_changed() -> None:
     assert reply.content == (Text(f"key {TOKEN}"),)
 
 
-def test_ordinary_words_in_headers_do_not_change_a_failed_reply() -> None:
+def test_headers_without_a_secrets_name_do_not_change_a_failed_reply() -> None:
+    tenant = "tenant-4711-of-acme"
+
     def respond(handler: Faulty, asked: dict[str, Any]) -> None:
-        meta = {"answerback/error": {"code": "NOT_FOUND"}, "seen": "2025-11-25"}
+        meta = {"answerback/error": {"code": "NOT_FOUND"}, "seen": tenant}
         text = {"type": "text", "text": "no such answerback"}
         handler.send_result(asked, {"content": [text], "isError": True, "_meta": meta})
 
-    headers = {"X-Application": "answerback", "X-Api-Version": "2025-11-25", "X-On": "true"}
+    headers = {"X-Application": "answerback", "X-Tenant": tenant}
     with http_server(faulty(respond)) as url, connect(url, headers=headers) as server:
         reply = server.call("unsafe")
 
     assert reply.error is not None
     assert (reply.error.code, reply.error.message) == ("NOT_FOUND", "no such answerback")
-    assert reply.raw["_meta"]["seen"] == "2025-11-25"
+    assert reply.raw["_meta"]["seen"] == tenant
 
 
 def test_a_failed_page_of_plain_rest_does_not_show_the_credentials_that_it_echoes() -> None:
@@ -275,4 +277,4 @@ def test_the_command_line_calls_and_lists_a_server_without_mcp(
     assert statuses == [69, 0, 0, 2]
     assert f"try {url}/mcp, or the transport rest" in err
     assert out == '{"result":3}\nadd\n'
-    assert "--transport is for the URL of a server" in err
+    assert "--transport and --inherit-env are for a server" in err

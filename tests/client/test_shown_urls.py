@@ -1,11 +1,13 @@
-"""Passwords and tokens in the URL of a server are masked in errors, labels, logs and reprs."""
+"""Passwords and tokens in the URL or the command of a server are masked wherever it is named."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,7 +23,7 @@ SECRETS = ("s3cr", "t0ken")
 
 def error_of(target: Any, **options: Any) -> str:
     async def run() -> None:
-        async with connect(target, connect_timeout=60, **options):
+        async with connect(target, **{"connect_timeout": 60} | options):
             pass
 
     with pytest.raises((ConnectError, BadTarget, ValueError)) as raised:
@@ -59,12 +61,38 @@ def test_the_error_of_a_server_that_is_not_there_shows_its_url_without_secrets(
         {"mcpServers": {"one": "https://anna:s3cret@host.invalid/mcp"}},
         ["no-such-command", "https://anna:s3cret@host.invalid/mcp?token=t0ken"],
         ["https://anna:s3cret@host.invalid/mcp", 1],
+        ["no-such-command", "--token", "t0ken", 1],
+        {"mcpServers": {"one": "no-such-command --token t0ken"}},
     ],
 )
 def test_the_error_of_a_malformed_target_shows_no_secret(target: Any) -> None:
     text = error_of(target)
 
     assert not any(secret in text for secret in SECRETS)
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        (["--api-key=s3cret,s3cret"], "--api-key=***"),
+        (["--token", "t0ken", "--verbose"], "--token *** --verbose"),
+        (["--auth", "--token", "t0ken"], "--auth *** ***"),
+        (["-e", "DB_PASSWORD=s3cr et"], "-e DB_PASSWORD=***"),
+        (["--header", "Authorization: Bearer t0ken"], "--header Authorization: Bearer ***"),
+        (["--config", '{"apiKey": "s3cret"}'], '--config {"apiKey": "***"}'),
+        (["--db", "postgres://anna:s3cret@db/prod"], "--db postgres://anna:***@db/prod"),
+        (["--tokenizer=gpt2", "-v"], "--tokenizer=gpt2 -v"),
+    ],
+)
+def test_the_error_of_a_command_shows_it_without_secrets(words: list[str], shown: str) -> None:
+    silent = [sys.executable, "-c", "import sys; sys.stdin.read()"]
+
+    not_started = error_of(["no-such-program", *words])
+    not_answered = error_of([*silent, *words], connect_timeout=0.3)
+
+    assert f"cannot start 'no-such-program {shown}'" in not_started
+    assert "did not answer within" in not_answered
+    assert not any(secret in not_started + not_answered for secret in SECRETS)
 
 
 def test_the_error_of_a_token_for_plain_http_shows_no_secret() -> None:
@@ -124,3 +152,38 @@ def test_the_command_line_shows_no_secret_of_a_url() -> None:
 
     assert "http://anna:***@127.0.0.1:1/mcp?token=***" in done.stderr
     assert "s3cret" not in done.stdout + done.stderr
+
+
+_DIES = """
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["method"] == "tools/call":
+        sys.exit("no database at t0ken")
+    result = {"resultType": "complete", "ttlMs": 60000, "cacheScope": "private", "tools": []}
+    result |= {"supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("dialect", ["rest", "mcp", "envelope", "problem"])
+def test_the_command_line_shows_the_stderr_of_a_dead_server_but_not_in_its_json(
+    dialect: str, tmp_path: Path
+) -> None:
+    program = tmp_path / "server.py"
+    program.write_text(_DIES)
+    command = f"{sys.executable} {program} --api-key=s3cret"
+
+    done = subprocess.run(
+        [sys.executable, "-m", "answerback", "call", command, "tool", "--dialect", dialect],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+
+    logged, _, written = done.stderr.strip().rpartition("\n")
+    assert "no database at t0ken" in logged
+    assert json.loads(written)["code"] == "UNAVAILABLE"
+    assert "t0ken" not in written
+    assert "s3cret" not in done.stderr

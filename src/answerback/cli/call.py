@@ -18,10 +18,10 @@ from ..wires.single_call import call_once
 from ..wires.standard_streams import Stdout, take_stdin, take_stdout
 from .call_arguments import read_arguments
 from .program import (
-    NO_TRANSPORT,
+    NO_SERVER,
     Program,
+    add_server_options,
     add_tag_options,
-    add_transport_option,
     is_remote,
     printable,
     printable_json,
@@ -58,8 +58,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if program.app is None and target is None:
         _parser(program).error("name the file of the tool first, such as calculator.py")
     is_server = program.app is None and is_remote(target)
-    if options.transport and not is_server:
-        _parser(program).error(NO_TRANSPORT)
+    if (options.transport or options.inherit_env) and not is_server:
+        _parser(program).error(NO_SERVER)
     # Before the author's module is loaded: it may print and read as well.
     out, stdin = take_stdout(), take_stdin()
     if is_server:
@@ -88,7 +88,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 def _options(program: Program, arguments: Sequence[str]) -> Any:
     """The options; argparse is left out if there are none, as each call pays for its import."""
     if not any(each.startswith("-") for each in arguments):
-        none = dict.fromkeys(("help", "json", "dialect", "user", "transport"))
+        none = dict.fromkeys(("help", "json", "dialect", "user", "transport", "inherit_env"))
         return SimpleNamespace(words=[*arguments], tag=[], exclude_tag=[], **none)
     parser = _parser(program)
     options, unknown = parser.parse_known_intermixed_args([*arguments])
@@ -135,7 +135,7 @@ def _parser(program: Program) -> ArgumentParser:
         "--scope", action="append", default=[], help="a scope of the user; may be repeated"
     )
     add_tag_options(parser)
-    add_transport_option(parser, program)
+    add_server_options(parser, program)
     return parser
 
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from ..registry import registry_of
 from ..wires.standard_streams import take_stdout
 from .program import (
-    NO_TRANSPORT,
+    NO_SERVER,
     Program,
+    add_server_options,
     add_tag_options,
-    add_transport_option,
     is_remote,
     printable,
     require_widgets,
@@ -31,11 +31,11 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     parser = program.parser_with_target("list")
     parser.add_argument("--json", action="store_true", help="names, descriptions and schemas")
     add_tag_options(parser)
-    add_transport_option(parser, program)
+    add_server_options(parser, program)
     options = parser.parse_args(arguments)
     is_server = program.app is None and is_remote(options.target)
-    if options.transport and not is_server:
-        parser.error(NO_TRANSPORT)
+    if (options.transport or options.inherit_env) and not is_server:
+        parser.error(NO_SERVER)
     out = take_stdout()
     if is_server:
         from .remote import list_remote

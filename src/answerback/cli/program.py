@@ -179,18 +179,23 @@ For call and list it may also be any MCP server: a URL, a command such as
 "npx -y server", or the mcp.json of a host."""
 
 
-NO_TRANSPORT = "--transport is for the URL of a server"
+NO_SERVER = "--transport and --inherit-env are for a server: a URL, a command, or a host's file"
 
 
-def add_transport_option(parser: ArgumentParser, program: Program) -> None:
-    """The option of the commands whose target may be the URL of a server."""
+def add_server_options(parser: ArgumentParser, program: Program) -> None:
+    """The options of the commands whose target may be a server."""
     if program.app is not None:
-        parser.set_defaults(transport=None)
+        parser.set_defaults(transport=None, inherit_env=False)
         return
     parser.add_argument(
         "--transport",
         choices=("http", "sse", "rest"),
         help="for a URL: how the server is called; rest is for one without MCP",
+    )
+    parser.add_argument(
+        "--inherit-env",
+        action="store_true",
+        help="for a command: the server gets your whole environment",
     )
 
 

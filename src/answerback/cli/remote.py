@@ -10,7 +10,7 @@ import msgspec
 from ..content import Block, Text
 from ..contract import STANDARD, Dialect
 from ..dialects import shape_of, write
-from ..reply import Reply, failure
+from ..reply import Error, Reply, failure
 from ..wires.standard_streams import Stdout
 from .call_arguments import UnreadableArgument, read_content
 from .program import printable, printable_json, write_json, write_stderr, write_stdout
@@ -27,7 +27,7 @@ def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, st
     from ..client.connecting import connect
     from .terminal_login import login_options
 
-    more = {**_handlers(stdin), **login_options(target, stdin), **_transport(options.transport)}
+    more = {**_handlers(stdin), **login_options(target, stdin), **_server_options(options)}
     with connect(target, **more) as server:
         tools = {tool.name: tool for tool in server.tools()}
         if not words or ("=" in words[0] and words[0] not in tools):
@@ -48,7 +48,7 @@ def list_remote(target: str, options: Any, out: Stdout) -> int:
     from ..client.connecting import connect
     from .terminal_login import login_options
 
-    more = {**login_options(target, stdin=0), **_transport(options.transport)}
+    more = {**login_options(target, stdin=0), **_server_options(options)}
     with connect(target, **more) as server:
         tools = server.tools()
         _note_failures(server)
@@ -60,8 +60,9 @@ def list_remote(target: str, options: Any, out: Stdout) -> int:
     return 0
 
 
-def _transport(given: str | None) -> dict[str, Any]:
-    return {} if given is None else {"transport": given}
+def _server_options(options: Any) -> dict[str, Any]:
+    transport = {} if options.transport is None else {"transport": options.transport}
+    return {"inherit": bool(options.inherit_env), **transport}
 
 
 def _without_empty(members: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,6 +187,7 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
     from .readable_reply import error_text, reply_text
     from .terminal_peer import stderr_is_terminal
 
+    reply = _without_stderr(reply)
     shape = reply.shape or shape_of(reply)
     written = write(reply, dialect or "rest", shape, STANDARD)
     if reply.error is None:
@@ -205,6 +207,15 @@ def _print(reply: Reply[Any], dialect: Dialect | None, out: Stdout) -> int:
             members.setdefault("hint", reply.error.hint)
         write_stderr(printable_json(msgspec.json.encode(members).decode()))
     return reply.error.row.exit
+
+
+def _without_stderr(reply: Reply[Any]) -> Reply[Any]:
+    """The reply without the stderr of a child process, which the log has shown already."""
+    match reply.error:
+        case Error(details={"stderr": _, **details}) as error:
+            error = msgspec.structs.replace(error, details=details)
+            return msgspec.structs.replace(reply, error=error)
+    return reply
 
 
 def _without_doubled_text(reply: Reply[Any]) -> Reply[Any]:

@@ -54,7 +54,9 @@ class ConnectOptions(TypedDict, total=False):
     auth: ClientAuth | Login | str
     """A token, a `Login`, or an object that gives the requests their credentials."""
     env: Mapping[str, str]
-    """Environment variables of the child process, besides those of this process."""
+    """Environment variables of the child process, besides the few that every child gets."""
+    inherit: bool
+    """True gives the child process, or each of several, the whole environment of this process."""
     cwd: str
     """The folder in which the child process starts."""
     output_schema: Literal["finding", "error"]
@@ -183,7 +185,7 @@ def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> A
         strict = options.get("output_schema") == "error"
         own = ClientOptions.of(options)
         return RestServer(entry, auth, own, strict=strict)
-    makers = make_transports(entry, auth)
+    makers = make_transports(entry, auth, inherit=options.get("inherit", False))
     if "tap" in options:
         from .tap import tapped
 

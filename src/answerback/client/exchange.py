@@ -175,7 +175,7 @@ class Exchange:
         self._has_dropped = False
         self.lost: Exception | None = None
         """The reason why the connection broke."""
-        self.on_session_lost: Callable[[], None] | None = None
+        self.on_lost: Callable[[Exception], None] | None = None
 
     async def open(self) -> None:
         await self._transport.open(self.receive, self._connection_lost)
@@ -361,11 +361,10 @@ class Exchange:
     def _connection_lost(self, error: Exception) -> None:
         if self.lost is None:
             self.lost = error
+        if self.on_lost is not None:
+            self.on_lost(error)
         if isinstance(error, SessionLost):
-            # Each request gets its own response about it.
-            if self.on_session_lost is not None:
-                self.on_session_lost()
-            return
+            return  # Each request gets its own response about it.
         for waiting in self._waiting.values():
             if not waiting.answer.done():
                 waiting.answer.set_exception(error)

@@ -15,9 +15,17 @@ INVALID_RESPONSE = "INVALID_RESPONSE_FORMAT"
 
 
 class ConnectError(AnswerbackError):
-    """No connection to the server could be opened."""
+    """No connection to the server could be opened.
+
+    `details["stderr"]` is the end of the stderr of a child process that has ended. It may hold
+    secrets, so it is for the user of this program, not for a model.
+    """
 
     code = UNAVAILABLE
+
+    def __init__(self, message: str, *, stderr: str = "") -> None:
+        super().__init__(message)
+        self.details = {"stderr": stderr} if stderr else {}
 
 
 class LoginError(AnswerbackError):
@@ -48,6 +56,11 @@ class NoAnswer(Exception):
         self.may_have_run = may_have_run
         self.retryable = retryable
         self.details = {"may_have_run": may_have_run, **(details or {})}
+
+    @property
+    def stderr(self) -> str:
+        """The end of the stderr of a child process that has ended."""
+        return str(self.details.get("stderr", ""))
 
 
 class ConnectionLost(NoAnswer):

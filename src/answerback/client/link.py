@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any
 
@@ -38,6 +39,7 @@ class Safety:
 
 
 _SAFE = Safety()
+_LOGGER = logging.getLogger("answerback.client")
 
 
 class ServerLink:
@@ -155,7 +157,7 @@ class ServerLink:
                 with stoppable(timeout):
                     return await self.open()
         except ConnectError as exc:
-            raise NoAnswer(str(exc), may_have_run=False) from None
+            raise NoAnswer(str(exc), may_have_run=False, details=exc.details) from None
         except TimeoutError:
             text = f"{self.plan.label} could not be reached in time"
             raise NoAnswer(text, code=TIMED_OUT, may_have_run=False) from None
@@ -191,18 +193,21 @@ class ServerLink:
                 exchange = await self._open_with(make)
             except HttpRefused as exc:
                 if exc.status not in (400, 404, 405, 406, 415) or make is makers[-1]:
-                    raise self._cannot_connect(exc) from None
+                    raise _cannot_connect(self.plan.label, exc) from None
             except (NoAnswer, RpcError) as exc:
-                raise self._cannot_connect(exc) from None
+                raise _cannot_connect(self.plan.label, exc) from None
             else:
                 self._make = make
                 return exchange
         raise ConnectError(f"cannot connect to {self.plan.label}")
 
-    def _cannot_connect(self, reason: Exception) -> ConnectError:
-        said = str(reason)
-        text = said if self.plan.label in said else f"cannot connect to {self.plan.label}: {said}"
-        return ConnectError(text)
+    def _lost(self, reason: Exception) -> None:
+        """Called when the open connection breaks."""
+        if isinstance(reason, SessionLost):
+            # Without a session the client receives no changes until the next request.
+            self._spawn(self._opens())
+        elif isinstance(reason, NoAnswer):
+            _log_stderr(self.plan.label, reason)
 
     async def _open_with(self, make: Callable[[], Transport]) -> Exchange:
         exchange = await self._start(make)
@@ -216,8 +221,7 @@ class ServerLink:
             exchange = await self._start(make)
             facts = await initialize_or_discover(exchange, self._transport, self.plan)
         self.facts = facts
-        # Without a session the client receives no changes until the next request.
-        exchange.on_session_lost = lambda: self._spawn(self._opens())
+        exchange.on_lost = self._lost
         if self.after_open is not None:
             await self.after_open(exchange)
         return exchange
@@ -229,3 +233,20 @@ class ServerLink:
         self.current, self._transport = exchange, transport
         await exchange.open()
         return exchange
+
+
+def _cannot_connect(label: str, reason: NoAnswer | RpcError) -> ConnectError:
+    said = str(reason)
+    text = said if label in said else f"cannot connect to {label}: {said}"
+    if isinstance(reason, RpcError):
+        return ConnectError(text)
+    _log_stderr(label, reason)
+    return ConnectError(text, stderr=reason.stderr)
+
+
+def _log_stderr(label: str, reason: NoAnswer) -> None:
+    if reason.stderr:
+        from ..dialects.readable import render
+
+        text = "%s: %s; its stderr ends with:\n%s"
+        _LOGGER.warning(text, label, reason, render(reason.stderr))

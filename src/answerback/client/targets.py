@@ -14,7 +14,7 @@ import msgspec
 from ..errors import AnswerbackError
 from ..registry import HasRegistry, Registry, registry_of
 from .frames import Transport
-from .shown_urls import shown
+from .shown_urls import shown, shown_command
 
 if TYPE_CHECKING:
     from .transports.http_requests import ClientAuth
@@ -50,7 +50,7 @@ class ServerEntry(msgspec.Struct, frozen=True, kw_only=True):
         """The server as errors name it, without passwords and tokens."""
         if self.app is not None:
             return self.app.name
-        return shown(self.url) or shlex.join(map(shown, self.command))
+        return shown(self.url) or shlex.join(shown_command(self.command))
 
     def __repr__(self) -> str:
         # The environment and the headers may hold secrets.
@@ -69,7 +69,8 @@ def read_target(target: Target) -> ServerEntry | dict[str, ServerEntry]:
         return _read_text(target)
     if target and all(isinstance(each, str) for each in target):
         return ServerEntry(command=tuple(target))
-    raise BadTarget(f"connect({shown(repr(target))}) should get a command, a URL, an App or a dict")
+    words = shown_command([str(each) for each in target])
+    raise BadTarget(f"connect({words}) should get a command, a URL, an App or a dict")
 
 
 def _read_text(text: str) -> ServerEntry | dict[str, ServerEntry]:
@@ -163,7 +164,8 @@ def _read_entry(entry: Any, name: str, given: Mapping[str, str]) -> ServerEntry:
     if isinstance(entry, HasRegistry):
         return ServerEntry(app=registry_of(entry))
     if not isinstance(entry, Mapping):
-        raise BadTarget(f"{name} should be an object with command or url, not {shown(repr(entry))}")
+        kind = type(entry).__name__
+        raise BadTarget(f"{name} should be an object with command or url, not a {kind}")
     try:
         filled = _filled(dict(entry), given)
     except KeyError as exc:
@@ -216,17 +218,21 @@ def _variable(name: str, default: str | None, given: Mapping[str, str]) -> str:
 
 
 def make_transports(
-    entry: ServerEntry, auth: ClientAuth | None
+    entry: ServerEntry, auth: ClientAuth | None, *, inherit: bool
 ) -> tuple[Callable[[], Transport], ...]:
-    """The functions that make the transports to a server, in the order in which to try them."""
+    """The functions that make the transports to a server, in the order in which to try them.
+
+    With *inherit* a child process gets the whole environment of this process.
+    """
     if entry.app is not None:
         from .transports.in_memory import InMemory
 
         return (lambda: InMemory(entry.app),)
     if not entry.url:
-        from .transports.child_process import ChildProcess
+        from .transports.child_process import ChildProcess, child_environment
 
-        return (lambda: ChildProcess(entry.command, entry.env, entry.cwd),)
+        env = child_environment(entry.env, inherit=inherit)
+        return (lambda: ChildProcess(entry.command, env, entry.cwd),)
     from .transports.http_requests import HttpRequests
     from .transports.old_sse import OldSse
     from .transports.streamable_http import StreamableHttp

@@ -63,7 +63,7 @@ async def send(
     try:
         async with asyncio.timeout(_SECONDS):
             for _ in range(_REDIRECTS + 1):
-                await _check(url, near)
+                await check_place(url, near)
                 status, location, body = await _exchange(method, url, sent, content)
                 if method != "GET" or status not in _MOVED or not location:
                     return LoginResponse(status, _document(body))
@@ -134,7 +134,8 @@ def _nearness_of(address: str) -> int:
     return 2 if ip.is_global else 1
 
 
-async def _check(url: str, near: int) -> None:
+async def check_place(url: str, near: int) -> None:
+    """Raise LoginError for a page without https, or in a nearer network than *near*."""
     if not is_secure(url):
         raise LoginError(f"{shown(url)!r} should be an https URL; http is for this machine alone")
     if near > 0 and await nearness(url) < near:

@@ -10,6 +10,7 @@ from ..faults import LoginError
 from .client_registration import ClientNeeds, choose_client
 from .login_place import LoginPlace
 from .login_records import Grant, RegisteredClient
+from .login_requests import check_place
 from .loopback_redirect import LoopbackRedirect
 from .token_endpoint import TokenEndpoint, TokenRefused
 from .user_consent import Consent, call_user
@@ -40,6 +41,8 @@ async def _ask_user(
     login: Login, place: LoginPlace, scopes: tuple[str, ...], redirect: LoopbackRedirect
 ) -> Grant:
     issuer, records = place.issuer, login.records
+    if issuer.authorization_endpoint:
+        await check_place(issuer.authorization_endpoint, place.near)
     needs = ClientNeeds(redirect.uri, scopes)
     client = await choose_client(login.choice, issuer, needs, records, place.near)
     consent = Consent(

@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
+from ...signing import SECRET
 from ..faults import ConnectError, ConnectionLost
 from ..frames import MAX_FRAME, Lost, Outgoing, Receive
-from ..shown_urls import shown
+from ..shown_urls import shown_command
 from .child_watch import ChildWatch
 
 _GRACE = 2.0
@@ -21,11 +22,43 @@ _TERM_GRACE = 1.0
 _READ_BYTES = 64 * 1024
 """The most bytes of one read, and of a pipe on Linux."""
 _LAST_WORDS = 4000
-"""Characters of stderr that are kept for an error message."""
+"""Bytes of stderr that are kept for the log and the details of an error."""
 _MAX_IGNORED = 4 * 1024 * 1024
 """Bytes that are read from a child and thrown away after the end of the connection."""
 _EXIT_SECONDS = 1.0
 """Seconds to wait for the exit status of a child whose stdout was closed."""
+
+# The variables that every child gets; the first two lists are those of the official SDK.
+_POSIX = ("HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER")
+_WINDOWS = (
+    "APPDATA",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "PATH",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "USERNAME",
+    "USERPROFILE",
+)
+_PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")
+_CERTIFICATES = (
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "REQUESTS_CA_BUNDLE",
+    "CURL_CA_BUNDLE",
+    "NODE_EXTRA_CA_CERTS",
+)
+_INHERITED = {
+    *(_WINDOWS if os.name == "nt" else _POSIX),
+    *("LANG", "TZ", "TMPDIR"),
+    *_PROXIES,
+    *map(str.lower, _PROXIES),
+    *_CERTIFICATES,
+}
 
 
 class ChildProcess:
@@ -39,11 +72,11 @@ class ChildProcess:
     def __init__(
         self,
         command: Sequence[str],
-        env: Mapping[str, str] | None = None,
+        env: Mapping[str, str],
         cwd: str | None = None,
     ) -> None:
         self._command = list(command)
-        self._env = None if not env else {**os.environ, **env}
+        self._env = env
         self._cwd = cwd
         self._child: _Child | None = None
 
@@ -60,7 +93,7 @@ class ChildProcess:
             watch.close()
             if not isinstance(exc, OSError | ValueError):
                 raise
-            command = " ".join(map(shown, self._command))
+            command = " ".join(shown_command(self._command))
             raise ConnectError(f"cannot start {command!r}: {exc}") from None
         self._child = child
 
@@ -70,7 +103,7 @@ class ChildProcess:
             raise ConnectionLost("the server process is not running", may_have_run=False)
         if not child.write(outgoing.frame):
             await child.loss_reported()
-            raise ConnectionLost(child.last_words(), may_have_run=False)
+            raise child.loss(may_have_run=False)
         await child.writable.wait()
 
     def send_now(self, outgoing: Outgoing) -> bool:
@@ -175,7 +208,7 @@ class _Child(asyncio.SubprocessProtocol):
         if self._searched > MAX_FRAME:
             self._buffer.clear()
             self._searched = 0
-            self._lose("the server sent a message that is too large")
+            self._lose(self.loss("the server sent a message that is too large"))
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 0:
@@ -193,26 +226,19 @@ class _Child(asyncio.SubprocessProtocol):
         with suppress(TimeoutError):
             async with asyncio.timeout(_EXIT_SECONDS):
                 await self._exited.wait()
-        self._lose(self.last_words())
+        self._lose(self.loss())
 
-    def _lose(self, text: str) -> None:
+    def _lose(self, error: ConnectionLost) -> None:
         if not self.is_lost:
             self.is_lost = True
-            words = self._stderr.decode(errors="replace").strip()
-            details = {"stderr": words} if words else {}
-            self._lost(ConnectionLost(text, details=details))
+            self._lost(error)
 
-    def last_words(self) -> str:
-        """The exit status of the child and the end of its stderr."""
-        status = self._process.get_returncode()
-        if status is None:
-            text = "the server process closed its stdin or stdout"
-        elif status < 0:
-            text = f"the server process was ended by signal {_signal_name(-status)}"
-        else:
-            text = f"the server process ended with exit status {status}"
+    def loss(self, text: str = "", *, may_have_run: bool = True) -> ConnectionLost:
+        """The error for the end of the child; its stderr is not in the message, but in details."""
         words = self._stderr.decode(errors="replace").strip()
-        return f"{text}; its last words: {words[-1000:]}" if words else text
+        details = {"stderr": words} if words else {}
+        text = text or _ending(self._process.get_returncode())
+        return ConnectionLost(text, may_have_run=may_have_run, details=details)
 
     async def close(self) -> None:
         """Close stdin, wait, then end the whole process group, more firmly each time."""
@@ -259,8 +285,26 @@ class _Stdout(asyncio.Protocol):
         self._given.connection_lost(exc)
 
 
+def _ending(status: int | None) -> str:
+    if status is None:
+        return "the server process closed its stdin or stdout"
+    if status < 0:
+        return f"the server process was ended by signal {_signal_name(-status)}"
+    return f"the server process ended with exit status {status}"
+
+
 def _signal_name(number: int) -> str:
     try:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
+
+
+def child_environment(more: Mapping[str, str], *, inherit: bool) -> dict[str, str]:
+    """The variables that a child gets from this process, and *more*."""
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if name != SECRET and (inherit or name in _INHERITED or name.startswith("LC_"))
+    }
+    return inherited | dict(more)
