@@ -10,6 +10,7 @@ from . import (
     client,
     features,
     gates,
+    growth,
     mcp_http,
     mcp_stdio,
     records,
@@ -39,6 +40,7 @@ PARTS = {
     "auth": auth.measure,
     "client": client.measure,
     "tasks": tasks.measure,
+    "growth": growth.measure,
 }
 
 
