@@ -10,6 +10,7 @@ from . import (
     client,
     features,
     gates,
+    growth,
     mcp_http,
     mcp_stdio,
     records,
@@ -43,6 +44,7 @@ PARTS = {
     "tasks": tasks.measure,
     "timeouts": timeouts.measure,
     "stdio_waiting": stdio_waiting.measure,
+    "growth": growth.measure,
 }
 
 

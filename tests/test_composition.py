@@ -5,6 +5,7 @@ import gc
 from typing import Annotated, Any
 
 import pytest
+from tests.steps import steps_of
 
 from answerback import App, Ask, Context, Reply, wrap
 from answerback.registry import Change, Registry, registry_of
@@ -436,3 +437,89 @@ def test_an_included_tool_has_its_context_and_its_questions() -> None:
     assert reply.data == "o_where"
     assert asked.error is not None
     assert asked.error.code == "INPUT_REQUIRED"
+
+
+def test_registering_in_an_included_app_takes_as_long_beside_many_tools_as_beside_few() -> None:
+    def steps_beside(count: int) -> int:
+        root, team, other = App("root"), App("team"), App("other")
+        root.include(team, prefix="t_")
+        team.include(other, prefix="o_")
+        for number in range(count):
+            other.add_tool(_nothing, name=f"tool_{number}")
+        steps = steps_of(lambda: other.add_tool(_nothing, name="last"))
+        assert len(root.tools) == count + 1
+        return steps
+
+    steps_beside(1)  # The first registration in a process imports modules.
+
+    assert steps_beside(200) < 1.5 * steps_beside(10)
+
+
+def _nothing() -> None:
+    pass
+
+
+def test_a_thread_that_iterates_sees_a_whole_table_while_another_registers() -> None:
+    root, other = App("root"), jira()
+    root.include(other, prefix="jira_")
+    names = iter(root.tools)
+    first = next(names)
+
+    other.add_tool(_nothing, name="late")
+
+    assert [first, *names] == ["jira_search", "jira_create"]
+    assert list(root.tools) == ["jira_search", "jira_create", "jira_late"]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_apps_are_composed_alike_before_and_after_their_entries_are_registered(late: bool) -> None:
+    root, left, right, leaf = App("root"), App("left"), App("right"), App("leaf")
+
+    def register() -> None:
+        leaf.add_tool(_nothing, name="read", tags={"read"})
+        leaf.add_tool(_nothing, name="write", tags={"write"})
+        leaf.resource("leaf://one")(_text)
+        leaf.prompt(name="ask")(_text)
+        leaf.completion("leaf://one", "x")(_completions)
+        right.add_tool(_nothing, name="own")
+
+    def compose() -> None:
+        left.include(leaf, prefix="a_")
+        left.include(leaf, prefix="b_")
+        right.include(leaf)
+        root.include(left, prefix="l_")
+        root.include(right, prefix="r_")
+        right.disable(tag="write")
+
+    for step in (compose, register) if late else (register, compose):
+        step()
+    root.disable("l_b_read")
+
+    assert set(root.tools) == {"l_a_read", "l_a_write", "l_b_write", "r_read", "r_own"}
+    assert [root.tools[name].name for name in root.tools] == list(root.tools)
+    assert set(root.resources) == {"leaf://one"}
+    assert set(root.prompts) == {"l_a_ask", "l_b_ask", "r_ask"}
+    assert set(root.completions) == {"x of leaf://one"}
+    assert [app.name for app in root.tools["l_a_read"].path] == ["root", "left", "leaf"]
+
+
+def _text() -> str:
+    return ""
+
+
+def _completions(value: str) -> list[str]:
+    return [value]
+
+
+def test_a_clash_in_an_app_two_levels_up_leaves_every_table_as_it_was() -> None:
+    root, team, other = App("root"), App("team"), App("other")
+    root.add_tool(_nothing, name="t_o_tool")
+    team.include(other, prefix="o_")
+    root.include(team, prefix="t_")
+
+    with pytest.raises(ValueError, match="there is a tool 't_o_tool' in 'root' already"):
+        other.add_tool(_nothing, name="tool")
+
+    assert (list(other.tools), list(team.tools), list(root.tools)) == ([], [], ["t_o_tool"])
+    assert other.add_tool(_nothing, name="tool_2").name == "tool_2"
+    assert list(root.tools) == ["t_o_tool", "t_o_tool_2"]

@@ -1,7 +1,8 @@
 """Composition: apps within apps, and which of their entries are enabled.
 
-The tables of an app are worked out anew when something changes in it or in an app that it
-includes, and then replaced as a whole. So a call finds its tool by one access to a dict.
+The tables of an app are replaced as a whole when something changes in it or in an app that it
+includes. So a call finds its tool by one access to a dict. A new name is added to copies of the
+tables; after any other change they are worked out anew.
 """
 
 from __future__ import annotations
@@ -48,6 +49,10 @@ class _Merged(msgspec.Struct):
     served: dict[str, Tool]
 
 
+_Additions: TypeAlias = "dict[tuple[Composition, str], tuple[Tool, bool]]"
+"""The entry that each app gets under a name, and whether the app serves it."""
+
+
 class Composition:
     """The apps that one app includes, the apps that include it, and its switches."""
 
@@ -74,6 +79,13 @@ class Composition:
     def put(self, table: Table[Any], name: str, entry: Tool) -> None:
         """Add an entry; raises ValueError if it clashes in an app that includes this one."""
         with _lock:
+            kind = next(kind for kind in KINDS if _table(self.app, kind) is table)
+            added: _Additions = {}
+            if self._plan(kind, name, entry, self._serves(name, entry), added):
+                table.own[name] = entry
+                for (composition, key), (view, served) in added.items():
+                    composition._add(kind, key, view, served=served)
+                return
             before = table.own.get(name)
             table.own[name] = entry
 
@@ -83,6 +95,33 @@ class Composition:
                     table.own[name] = before
 
             self.change(undo)
+
+    def _plan(self, kind: Kind, key: str, entry: Tool, served: bool, added: _Additions) -> bool:
+        """Add a new entry to the plan, for this app and for those that include it.
+
+        False if a name is there already: then the tables are merged, which finds out why.
+        """
+        if key in self.merged[kind].entries or (self, key) in added:
+            return False
+        added[self, key] = entry, served
+        for parent in self._including():
+            for prefix in [prefix for child, prefix in parent.included if child is self.app]:
+                theirs = _key(kind, prefix, key)
+                if theirs in parent.merged[kind].entries:
+                    return False
+                view = parent._view(kind, theirs, entry)
+                is_served = served and parent._serves(theirs, view)
+                if not parent._plan(kind, theirs, view, is_served, added):
+                    return False
+        return True
+
+    def _add(self, kind: Kind, key: str, entry: Tool, *, served: bool) -> None:
+        merged = self.merged[kind]
+        merged.entries[key] = entry
+        if served:
+            # A new table, because other threads may iterate over the one before.
+            merged.served = {**merged.served, key: entry}
+            _table(self.app, kind).serve(merged.served)
 
     def remove(self, table: Table[Any], name: str) -> None:
         with _lock:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.steps import steps_of
 
 from answerback import (
     App,
@@ -283,6 +284,44 @@ def test_an_unknown_tool_is_named_and_similar_names_are_suggested() -> None:
     assert (near.code, near.message) == ("TOOL_NOT_FOUND", "Function not found: get_wether")
     assert near.hint == "did you mean 'get_weather'?"
     assert far.hint is None
+
+
+def test_the_name_that_was_meant_is_found_among_many_tools() -> None:
+    verbs = ("get", "list", "create", "update", "delete", "search", "send", "read", "move", "close")
+    nouns = ("user", "order", "invoice", "file", "event", "task", "note", "message", "ticket")
+    ends = ("", "_by_id", "_by_name", "_history")
+    app = App("test")
+    for name in (f"{verb}_{noun}{end}" for verb in verbs for noun in nouns for end in ends):
+        app.add_tool(raising(ValueError()), name=name)
+
+    async def hint_for(name: str) -> str:
+        return error_of(await app.call(name)).hint or ""
+
+    async def hints() -> dict[str, str]:
+        meant = {
+            "serch_invoice": "search_invoice",
+            "update_tikcet_by_id": "update_ticket_by_id",
+            "Send_Message": "send_message",
+            "getOrderHistory": "get_order_history",
+            "close_notes_by_name": "close_note_by_name",
+        }
+        return {right: await hint_for(wrong) for wrong, right in meant.items()}
+
+    found = asyncio.run(hints())
+
+    assert [name for name, hint in found.items() if f"did you mean {name!r}" not in hint] == []
+
+
+def test_an_unknown_tool_is_compared_with_a_bounded_number_of_names() -> None:
+    def steps_among(count: int) -> int:
+        app = App("test")
+        for number in range(count):
+            app.add_tool(raising(ValueError()), name=f"service_{number % 7}_operation_{number}")
+        return steps_of(lambda: asyncio.run(app.call("service_7_operation_x")))
+
+    few, many = steps_among(50), steps_among(500)
+
+    assert many < 2 * few
 
 
 def test_one_error_lists_all_invalid_arguments_and_the_tool_does_not_run() -> None:

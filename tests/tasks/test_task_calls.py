@@ -37,8 +37,9 @@ def _key(name: str) -> str:
     return f"secret-key-of-{name}-".ljust(43, "x")
 
 
-def _keys(*names: str) -> ApiKeys:
-    return ApiKeys({sha256(_key(name).encode()).hexdigest(): name for name in names})
+def _keys(*names: str, anonymous: bool = False) -> ApiKeys:
+    keys = {sha256(_key(name).encode()).hexdigest(): name for name in names}
+    return ApiKeys(keys, anonymous=anonymous)
 
 
 @pytest.mark.parametrize("is_async", [False, True])
@@ -499,6 +500,46 @@ def test_with_auth_a_client_of_2025_11_25_lists_its_own_tasks(app: App) -> None:
     id, mine, other = run_with(app, steps)
     assert [task["taskId"] for task in mine["tasks"]] == [id]
     assert other["tasks"] == []
+
+
+def test_the_tasks_of_anonymous_clients_are_not_listed(app: App) -> None:
+    app.auth = _keys("ann", anonymous=True)
+    app.add_tool(lambda: "done", name="job", task="optional")
+
+    async def steps(client: TaskClient) -> Any:
+        ann = client.of(_key("ann"))
+        made, mine = await client.create("job"), await ann.create("job")
+        with pytest.raises(RpcFailure) as listing:
+            await client.old_request("tasks/list")
+        with pytest.raises(RpcFailure) as paging:
+            await client.old_request("tasks/list", cursor=made)
+        listed = await ann.old_request("tasks/list")
+        shown = await client.old_request("tasks/get", taskId=made)
+        return listing.value, paging.value, (listed, mine), (shown, made)
+
+    listing, paging, (listed, mine), (shown, made) = run_with(app, steps)
+    assert (listing.code, str(listing)) == (-32601, "Method not found: tasks/list")
+    assert (paging.code, str(paging)) == (-32601, "Method not found: tasks/list")
+    assert [task["taskId"] for task in listed["tasks"]] == [mine]
+    assert shown["taskId"] == made
+
+
+def test_the_list_of_tasks_is_announced_to_a_client_with_a_user(app: App) -> None:
+    app.auth = _keys("ann", anonymous=True)
+    app.add_tool(lambda: "done", name="job", task="optional")
+    opening: dict[str, Any] = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": {"name": "a"},
+    }
+
+    async def steps(client: TaskClient) -> Any:
+        clients = client.of(_key("ann")), client
+        return [await each.old_request("initialize", **opening) for each in clients]
+
+    ann, anonymous = run_with(app, steps)
+    assert "list" in ann["capabilities"]["tasks"]
+    assert "list" not in anonymous["capabilities"]["tasks"]
 
 
 def test_gates_and_limits_count_a_task_once(app: App) -> None:

@@ -26,13 +26,16 @@ class ServerInfo:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
-    def initialize(self, raw: Params) -> tuple[Session, bytes]:
-        """Open a session; a client that asks for an unknown version gets 2025-11-25."""
+    def initialize(self, raw: Params, *, has_user: bool = False) -> tuple[Session, bytes]:
+        """Open a session; a client that asks for an unknown version gets 2025-11-25.
+
+        *has_user* says whether the client is logged in, so that it has tasks of its own.
+        """
         asked = read_params(raw, Initialize)
         version = STATEFUL.get(asked.version, LATEST_STATEFUL)
         result: dict[str, Any] = {
             "protocolVersion": version.name,
-            "capabilities": self.capabilities(version),
+            "capabilities": self.capabilities(version, has_user=has_user),
             "serverInfo": self._whole_info(version),
         }
         client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
@@ -48,7 +51,7 @@ class ServerInfo:
         result |= self._instructions() | {"_meta": {SERVER_INFO: self._whole_info(version)}}
         return self.encode_result(result, version, cacheable=True)
 
-    def capabilities(self, version: Version) -> dict[str, Any]:
+    def capabilities(self, version: Version, *, has_user: bool = False) -> dict[str, Any]:
         """The capabilities that are served; a method of any other capability is not found."""
         found: dict[str, Any] = {"tools": {"listChanged": True}}
         if self._registry.resources:
@@ -60,8 +63,8 @@ class ServerInfo:
         found["logging"] = {}
         if version.tasks and self._registry.has_tasks:
             found["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
-            # Without auth the id of a task is the key to it, so that ids are not listed.
-            if self._registry.auth is not None:
+            # Without a user the id of a task is the key to it, so that ids are not listed.
+            if has_user and self._registry.auth is not None:
                 found["tasks"]["list"] = {}
         # Earlier versions have no extensions among the capabilities.
         if version.stateless and (extensions := self._extensions()):

@@ -191,6 +191,8 @@ class TaskMethods:
     async def _list(self, peer: McpPeer, raw: Params) -> bytes:
         after = read_params(raw, Page).cursor
         owner = _owner(peer)
+        if not owner:
+            raise RpcError(METHOD_NOT_FOUND, "Method not found: tasks/list")
         if after is not None and await self.service.get(after, owner) is None:
             raise RpcError(INVALID_PARAMS, "Invalid cursor")
         tasks = await self.service.page(owner, after, _PAGE_SIZE)

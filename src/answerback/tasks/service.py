@@ -98,7 +98,12 @@ class TaskService:
         return task if task is not None and task.owner == owner else None
 
     async def page(self, owner: str, after: str | None, count: int) -> list[Task]:
-        """Tasks of *owner* in the order of their creation, after the one with the id *after*."""
+        """Tasks of *owner* in the order of their creation, after the one with the id *after*.
+
+        Anonymous callers own nothing: the id of a task is the only key to it.
+        """
+        if not owner:
+            raise ValueError("tasks without an owner are not listed")
         return await self.runner.off_loop(self._store.page, owner, after, count)
 
     async def answer(self, id: str, owner: str, answers: Mapping[str, Any]) -> Task | None:

@@ -53,6 +53,8 @@ CREATE INDEX IF NOT EXISTS expiry ON tasks (expires) WHERE expires IS NOT NULL;
 PRAGMA user_version = {SCHEMA_VERSION};
 COMMIT;
 """
+# Files that earlier versions made get it when they are opened.
+_OWNERS = "CREATE INDEX IF NOT EXISTS owners ON tasks (owner, number)"
 _WAITING = "FROM tasks WHERE state = 'working' AND worker = ''"
 _UNFINISHED = (
     "FROM tasks WHERE state IN ('working', 'input_required') AND owner <> '' AND owner = ?"
@@ -124,7 +126,9 @@ class SQLiteStore:
     def renew(self, worker: str, until: float) -> None:
         # The lease in the column counts; that in the record is only of the last whole write.
         def renew_all(connection: Connection) -> None:
-            connection.execute("UPDATE tasks SET lease = ? WHERE worker = ?", (until, worker))
+            # The index of claims is used only for a worker that is certainly not empty.
+            query = "UPDATE tasks SET lease = ? WHERE worker = ? AND worker <> ''"
+            connection.execute(query, (until, worker))
 
         self._write(renew_all)
 
@@ -199,6 +203,7 @@ class SQLiteStore:
             connection.execute(f"PRAGMA synchronous = {level}")
             if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
                 connection.executescript(_SCHEMA)
+            connection.execute(_OWNERS)
         except BaseException:
             connection.close()
             raise
@@ -228,9 +233,10 @@ def _may_need_room(error: Exception) -> bool:
 
 
 def _add(connection: Connection, task: Task, limits: TaskLimits) -> Task:
-    def count(query: str, *values: Any) -> int:
-        found = connection.execute(f"SELECT COUNT(*) {query}", values).fetchone()
-        return int(found[0])
+    def are_at_least(limit: int, query: str, *values: Any) -> bool:
+        # No more rows are read than the limit needs.
+        row = f"SELECT 1 {query} LIMIT 1 OFFSET ?"
+        return connection.execute(row, (*values, limit - 1)).fetchone() is not None
 
     if task.idempotency_key is not None:
         query = "SELECT record FROM tasks WHERE owner = ? AND key = ?"
@@ -242,9 +248,9 @@ def _add(connection: Connection, task: Task, limits: TaskLimits) -> Task:
             raise Unavailable("The call that has this idempotency key cannot be read")
     if _used_bytes(connection) + len(task.arguments) > limits.total_bytes:
         raise too_many_bytes(limits)
-    if task.is_waiting and count(_WAITING) >= limits.queue:
+    if task.is_waiting and are_at_least(limits.queue, _WAITING):
         raise too_many_waiting(limits)
-    if task.owner and count(_UNFINISHED, task.owner) >= limits.per_owner:
+    if task.owner and are_at_least(limits.per_owner, _UNFINISHED, task.owner):
         raise too_many_of_owner(limits)
     connection.execute(
         "INSERT INTO tasks (id, owner, key, state, worker, lease, fence, expires, record)"

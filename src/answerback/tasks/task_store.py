@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import msgspec
@@ -19,6 +21,8 @@ Change: TypeAlias = Callable[[Task], "Task | None"]
 _MAX_SECONDS = 366 * 24 * 3600
 _RECORD_BYTES = 1024
 """About the memory of a record without its arguments and its result."""
+_EXPIRED_AT_A_TIME = 1_000
+"""How many records the store in memory looks at in one step: an event loop waits meanwhile."""
 
 
 class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +117,7 @@ class TaskStore(Protocol):
         """
 
     def remove_expired(self, now: float) -> int:
-        """Remove the records that have expired; returns how many.
+        """Remove records that have expired; returns how many. If there are many, some stay.
 
         A task that runs or waits for a worker stays: it was promised to a client.
         """
@@ -185,8 +189,11 @@ class MemoryStore:
         self._waiting: dict[str, None] = {}
         self._unfinished: dict[str, int] = {}
         """How many unfinished tasks each owner has."""
+        self._by_owner: dict[str, dict[str, None]] = {}
+        """The ids of each owner's tasks, in the order of their creation."""
         self._keys: dict[tuple[str, str], str] = {}
-        self._next_expiry = float("inf")
+        self._expiries: list[tuple[float, str]] = []
+        """A heap with one entry for each task that expires: when to look at it, and its id."""
         self._bytes = 0
 
     def add(self, task: Task, limits: TaskLimits) -> Task:
@@ -230,27 +237,29 @@ class MemoryStore:
         return [Claim(task.id, task.worker, task.fence, task.lease) for task in claimed]
 
     def page(self, owner: str | None, after: str | None, count: int) -> list[Task]:
-        found: list[Task] = []
-        is_after = after is None
-        for task in tuple(self._tasks.values()):
-            if is_after and owner in (None, task.owner):
-                found.append(task)
-            if len(found) == count:
-                break
-            is_after = is_after or task.id == after
-        return found
+        with self._lock:
+            ids = iter(self._tasks if owner is None else self._by_owner.get(owner, ()))
+            if after is not None and after not in ids:  # This goes on to the one after it.
+                return []
+            return [self._tasks[id] for id in islice(ids, count)]
 
     def remove_expired(self, now: float) -> int:
-        if now < self._next_expiry:
-            return 0
+        removed = 0
         with self._lock:
-            kept = [task for task in self._tasks.values() if not _is_over(task, now)]
-            gone = self._tasks.keys() - {task.id for task in kept}
-            for id in gone:
-                self._remove(self._tasks[id])
-            # A task that runs longer than it is kept is looked at again.
-            self._next_expiry = max(min(_expiries(kept), default=float("inf")), now + 1)
-        return len(gone)
+            for _ in range(_EXPIRED_AT_A_TIME):
+                if not self._expiries or self._expiries[0][0] > now:
+                    break
+                _, id = heappop(self._expiries)
+                task = self._tasks.get(id)
+                if task is None or task.expires is None:
+                    continue
+                if task.expires <= now and task.state != "working":
+                    self._remove(task)
+                    removed += 1
+                else:
+                    # A task that runs longer than it is kept is looked at again.
+                    heappush(self._expiries, (max(task.expires, now + 1), id))
+        return removed
 
     def version(self) -> int:
         return 0
@@ -271,15 +280,23 @@ class MemoryStore:
         before = self._tasks.get(task.id)
         self._bytes += _size(task) - (0 if before is None else _size(before))
         self._tasks[task.id] = task
+        if before is None:
+            self._by_owner.setdefault(task.owner, {})[task.id] = None
         if task.is_waiting:
             self._waiting[task.id] = None
         else:
             self._waiting.pop(task.id, None)
-        if task.expires is not None and task.expires < self._next_expiry:
-            self._next_expiry = task.expires
+        # A later time than before is found when the entry of the earlier one is due.
+        known = None if before is None else before.expires
+        if task.expires is not None and (known is None or task.expires < known):
+            heappush(self._expiries, (task.expires, task.id))
 
     def _remove(self, task: Task) -> None:
         del self._tasks[task.id]
+        of_owner = self._by_owner[task.owner]
+        del of_owner[task.id]
+        if not of_owner:
+            del self._by_owner[task.owner]
         self._bytes -= _size(task)
         self._waiting.pop(task.id, None)
         if task.idempotency_key is not None:
@@ -297,11 +314,3 @@ class MemoryStore:
 
 def _size(task: Task) -> int:
     return _RECORD_BYTES + len(task.arguments) + len(task.result or b"")
-
-
-def _is_over(task: Task, now: float) -> bool:
-    return task.expires is not None and task.expires <= now and task.state != "working"
-
-
-def _expiries(tasks: Iterable[Task]) -> Collection[float]:
-    return [task.expires for task in tasks if task.expires is not None]

@@ -38,18 +38,6 @@ def claimed(task: Task, *, worker: str, now: float, lease: float) -> Task | None
     )
 
 
-def renewed(task: Task, *, worker: str, fence: int, until: float) -> Task | None:
-    """A worker keeps its claim."""
-    return _replace(task, lease=until) if _holds(task, worker, fence) else None
-
-
-def released(task: Task, *, worker: str, fence: int) -> Task | None:
-    """A worker gives a task back that it has not begun to run, such as at a shutdown."""
-    if not _holds(task, worker, fence):
-        return None
-    return _replace(task, worker="", lease=0.0, attempts=task.attempts - 1)
-
-
 def reported(task: Task, *, worker: str, fence: int, message: str, now: float) -> Task | None:
     """The function reported its progress."""
     if not _holds(task, worker, fence):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,6 +31,8 @@ class ResourceOptions(CommonOptions, total=False):
     annotations: Annotations
     content_meta: Mapping[str, Any]
     """The `_meta` of the contents that `resources/read` sends, where hosts look for a widget's."""
+    allow_paths: Sequence[str]
+    """The parameters that may be any path; the others cannot leave a folder, as `../x` does."""
 
 
 class Resource(Tool):
@@ -52,9 +54,14 @@ class Resource(Tool):
             _check_content_meta(self.content_meta)
         super().__init__(fn, {"lenient": True, "returns": "value", **options}, contract)
         self._check_variables()
+        self._any_path = frozenset(options.get("allow_paths") or ())
+        self._check_allowed_paths()
 
     def arguments_for(self, uri: str) -> bytes | None:
-        """Return the function's arguments for *uri* as JSON, or None if *uri* does not match."""
+        """Return the function's arguments for *uri* as JSON, or None if *uri* does not match.
+
+        A URI with a value that would leave its folder does not match.
+        """
         if self.template is None:
             return b"{}" if uri == self.uri else None
         values = self.template.match(uri)
@@ -64,7 +71,14 @@ class Resource(Tool):
             (name, value if isinstance(value, str) else ",".join(value))
             for name, value in values.items()
         ]
-        return msgspec.json.encode(self.signature.from_strings(pairs))
+        arguments = self.signature.from_strings(pairs)
+        # The texts before and after reading: types may split a text, read JSON, or encode it.
+        if any(
+            _leaves_its_folder(values[name]) or _leaves_its_folder(arguments[name])
+            for name in values.keys() - self._any_path
+        ):
+            return None
+        return msgspec.json.encode(arguments)
 
     def meta_of_content(self, app: Any, request: RequestInfo | None) -> Mapping[str, Any]:
         """The `_meta` of each content; that of a widget depends on the request."""
@@ -78,6 +92,47 @@ class Resource(Tool):
                 f"resource {self.uri!r} has the variables {sorted(variables)}, "
                 f"and its function the parameters {sorted(parameters)}; they must be the same"
             )
+
+    def _check_allowed_paths(self) -> None:
+        known = [parameter.name for parameter in self.signature.parameters]
+        for name in self._any_path.difference(known):
+            from ..types.describe import similar_names
+
+            found = similar_names(name, known)
+            names = ", ".join(map(repr, known)) or "none"
+            hint = f"did you mean {found[0]!r}?" if found else f"there is {names}"
+            raise ValueError(f"allow_paths: no parameter is named {name!r}; {hint}")
+
+
+def _leaves_its_folder(value: Any) -> bool:
+    """Whether *value*, or a text in a list or object, is a path out of its folder.
+
+    Such are paths with more `..` than folders before them, absolute paths, paths with a drive,
+    and texts with NUL. Both `/` and a backslash separate, because Windows takes both.
+    """
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            if _is_outside(each):
+                return True
+        elif isinstance(each, dict):
+            waiting += (*each.keys(), *each.values())
+        elif isinstance(each, list):
+            waiting += each
+    return False
+
+
+def _is_outside(text: str) -> bool:
+    has_drive = text[1:2] == ":" and text[0].isascii() and text[0].isalpha()
+    if has_drive or "\0" in text or text.startswith(("/", "\\")):
+        return True
+    depth = 0
+    for part in text.replace("\\", "/").split("/"):
+        depth += -1 if part == ".." else part not in ("", ".")
+        if depth < 0:
+            return True
+    return False
 
 
 def _check_content_meta(meta: object) -> None:

@@ -228,6 +228,10 @@ _CHECKS: dict[str, tuple[str, Callable[[Any], bool]]] = {
     ),
     "meta": ("a dict", lambda value: isinstance(value, dict)),
     "content_meta": ("a dict", lambda value: isinstance(value, dict)),
+    "allow_paths": (
+        "a list of parameters' names",
+        lambda value: _are_all(value, _is_text),
+    ),
     "security_schemes": (
         "a list of {'type': 'noauth'} and {'type': 'oauth2', 'scopes': ['accounts:read']}",
         lambda value: _are_all(value, _is_security_scheme),

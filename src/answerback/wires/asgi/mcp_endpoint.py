@@ -151,7 +151,9 @@ class McpEndpoint:
             if request.method == "ping":
                 return result_frame(request.id, b"{}")
             if request.method == "initialize":
-                result = self._engine.server_info.initialize(request.params)[1]
+                has_user = peer.describe_request("mcp").user is not None
+                server_info = self._engine.server_info
+                _, result = server_info.initialize(request.params, has_user=has_user)
                 return result_frame(request.id, result)
             meta_of(request)
         except RpcError as error:

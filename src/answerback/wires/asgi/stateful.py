@@ -177,7 +177,8 @@ class Stateful:
 
     async def _initialize(self, request: Request, http: HttpRequest) -> None:
         try:
-            session, result = self._engine.server_info.initialize(request.params)
+            has_user = http.scope.get("user") is not None
+            session, result = self._engine.server_info.initialize(request.params, has_user=has_user)
         except RpcError as error:
             await http.respond(200, JSON_HEADERS, error_frame(request.id, error))
             return
