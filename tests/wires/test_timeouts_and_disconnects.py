@@ -9,6 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,19 @@ class ShortTimeout(UvicornProtocol):
     idle_timeout = 0.3
 
 
+class LongHalfClose(UvicornProtocol):
+    half_close_timeout = 20.0
+
+
 @pytest.fixture(scope="module")
 def short_timeout_port() -> Iterator[int]:
+    with served_with(ShortTimeout) as port:
+        yield port
+
+
+@contextmanager
+def served_with(protocol: type[UvicornProtocol]) -> Iterator[int]:
+    """Serve an app in a thread; the port."""
     app = App("short_timeout")
 
     @app.tool
@@ -60,7 +72,7 @@ def short_timeout_port() -> Iterator[int]:
             Path(folder, "ended").touch()
 
     listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(app.asgi(), http=ShortTimeout, ws="none", log_level="warning")
+    config = uvicorn.Config(app.asgi(), http=protocol, ws="none", log_level="warning")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
@@ -88,6 +100,20 @@ def test_a_silent_connection_is_closed_after_the_time_out(
     short_timeout_port: int, connect: Any
 ) -> None:
     assert connect(short_timeout_port).is_closed_by_server()
+
+
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+def test_a_client_that_closes_its_sending_half_gets_the_response_of_a_slow_call(
+    connect: Any, request_bytes: Any, version: bytes
+) -> None:
+    with served_with(LongHalfClose) as port:
+        connection = connect(port)
+        connection.send(request_bytes("/functions/slow", b"{}").replace(b"1.1", version))
+        connection.socket.shutdown(socket.SHUT_WR)
+        response = connection.read_response()
+
+        assert (response.status, response.json) == (200, {"result": "done"})
+        assert connection.is_closed_by_server()
 
 
 @pytest.mark.parametrize("sent", [20, -5], ids=["headers", "body"])
@@ -189,8 +215,9 @@ def test_clients_that_disconnect_before_the_response_are_not_logged(
     assert logged == b""
 
 
+@pytest.mark.parametrize("half_close", [False, True], ids=["close", "half-close"])
 def test_a_running_tool_sees_that_its_client_disconnected(
-    serve: Any, request_bytes: Any, tmp_path: Path
+    serve: Any, request_bytes: Any, tmp_path: Path, half_close: bool
 ) -> None:
     running, stopped = tmp_path / "running", tmp_path / "stopped"
     app = tmp_path / "long.py"
@@ -212,6 +239,9 @@ def test_a_running_tool_sees_that_its_client_disconnected(
         connection.sendall(request_bytes("/functions/work", b"{}"))
         wait_until(running.exists)
         assert not stopped.exists()
-        connection.close()
+        connection.shutdown(socket.SHUT_WR) if half_close else connection.close()
 
         assert wait_until(stopped.exists)
+        if half_close:
+            assert connection.recv(1) == b""
+            connection.close()
