@@ -248,11 +248,13 @@ class App(Registry):
         origins: Sequence[str] = (),
         max_body: int = MAX_BODY,
         trusted_proxies: Sequence[str] = (),
+        signals: bool = True,
     ) -> AsgiApp:
         """A plain ASGI application; other frameworks can mount it.
 
         It answers to the host names *hosts*, and pages of *origins* may call it. The forwarded
-        headers of *trusted_proxies*, which are addresses or networks, count.
+        headers of *trusted_proxies*, which are addresses or networks, count. With *signals* it
+        ends its streams before the server handles SIGTERM or SIGINT.
         """
         from .wires.asgi import asgi
         from .wires.asgi.other_server import warn_of_several_workers
@@ -267,6 +269,7 @@ class App(Registry):
             hosts=tuple(hosts),
             origins=tuple(origins),
             trusted_proxies=tuple(trusted_proxies),
+            signals=signals,
         )
         atexit.unregister(_remind_to_run)
         application = asgi(self, self.handlers, options)

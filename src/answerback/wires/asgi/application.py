@@ -70,7 +70,7 @@ class AsgiApp:
         self._auth = _authenticated(registry, self._routes)
         self.under_other_server = True
         """Whether another server than ours runs this application; ours sets it to False."""
-        self._is_new = True
+        self._must_handle_signals = options.signals
         self._is_closing = False
         registry.checks["shutdown"] = lambda: HealthState(not self._is_closing)
         self._cors: ASGIApp | None = None
@@ -96,8 +96,8 @@ class AsgiApp:
         if scope["type"] != "http":
             await self._answer_other(scope, receive, send)
         elif self.under_other_server:
-            if self._is_new:
-                self._is_new = False
+            if self._must_handle_signals:
+                self._must_handle_signals = False
                 call_before_shutdown(self._shut_down)
             try:
                 await self._answer_http(scope, receive, send)
