@@ -67,6 +67,8 @@ class AppOptions(TypedDict, total=False):
     """Shown by MCP hosts beside the name of the server."""
     url: str
     """The URL of the MCP endpoint as clients know it, such as "https://example.com/mcp"."""
+    sessions: bool
+    """Whether MCP over HTTP has sessions in versions before 2026-07-28; True by default."""
     requires: Sequence[Callable[..., Any]]
     """The gates of all tools, resources, prompts and completions; they run before their own."""
     challenge: Literal["auto", "http", "result"]
@@ -111,6 +113,7 @@ class App(Registry):
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
         self.url = _url(options)
+        self.sessions = options.get("sessions", True)
         if middleware := options.get("middleware"):
             from .calls.around import checked_middleware
 
@@ -273,7 +276,9 @@ class App(Registry):
         )
         atexit.unregister(_remind_to_run)
         application = asgi(self, self.handlers, options)
-        warn_of_several_workers(has_secret=not application.key_is_temporary)
+        warn_of_several_workers(
+            has_secret=not application.key_is_temporary, has_sessions=self.sessions
+        )
         return application
 
     def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:

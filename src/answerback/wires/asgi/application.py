@@ -71,6 +71,7 @@ class AsgiApp:
         self.under_other_server = True
         """Whether another server than ours runs this application; ours sets it to False."""
         self._must_handle_signals = options.signals
+        self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
         registry.checks["shutdown"] = lambda: HealthState(not self._is_closing)
         self._cors: ASGIApp | None = None
@@ -281,7 +282,9 @@ class AsgiApp:
         # Imported at the first MCP request; a server of REST alone does not need it.
         from .mcp_endpoint import McpEndpoint
 
-        return McpEndpoint(self._registry, self._handlers, self._signer, self._bus)
+        return McpEndpoint(
+            self._registry, self._handlers, self._signer, self._bus, sessions=self._has_sessions
+        )
 
 
 def _authenticated(registry: Registry, routes: Routes) -> Authenticated | None:

@@ -82,6 +82,8 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The addresses and networks of proxies whose forwarded headers count."""
     only_addresses: bool = False
     """Without *hosts*, accept only literal addresses and `localhost` as hosts elsewhere."""
+    sessions: bool = True
+    """False serves MCP without sessions, whatever the app says."""
     signals: bool = True
     """Put a handler of signals before those of another server that runs the application."""
 
