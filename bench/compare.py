@@ -110,7 +110,7 @@ def _stateless(tool: str) -> Callable[[int], Job]:
 
 
 @contextmanager
-def _server(tree: Path, options: list[str]) -> Iterator[Server]:
+def app_server(tree: Path, options: list[str]) -> Iterator[Server]:
     """`serve` on a free port; its first lines say which."""
     options = [option.format(tree.name) for option in options]
     process = subprocess.Popen(
@@ -128,19 +128,19 @@ def _server(tree: Path, options: list[str]) -> Iterator[Server]:
         process.wait(10)
 
 
-def _cpu(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
     """The CPU time of a process in seconds, to the nanosecond, all its threads included."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
 def _served(options: list[str], job: Callable[[int], Job], tree: Path) -> float:
-    with _server(tree, options) as server:
+    with app_server(tree, options) as server:
         call = job(server.port)
         rate(*call)  # The first calls build decoders and start threads.
-        before = _cpu(server.pid)
+        before = cpu_seconds(server.pid)
         calls = rate(*call) * SECONDS
-        return (_cpu(server.pid) - before) / calls
+        return (cpu_seconds(server.pid) - before) / calls
 
 
 @contextmanager
@@ -180,10 +180,10 @@ def _stdio_call(tool: str, tree: Path) -> float:
     params = {"name": tool, "arguments": {"x": 7, "y": 3}}
     with _stdio(tree) as process:
         _ask(process, "tools/call", params)
-        before = _cpu(process.pid)
+        before = cpu_seconds(process.pid)
         for _ in range(CALLS):
             _ask(process, "tools/call", params)
-        return (_cpu(process.pid) - before) / CALLS
+        return (cpu_seconds(process.pid) - before) / CALLS
 
 
 def _process(arguments: list[str], tree: Path) -> float:

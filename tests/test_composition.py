@@ -498,8 +498,8 @@ def test_apps_are_composed_alike_before_and_after_their_entries_are_registered(l
     assert set(root.tools) == {"l_a_read", "l_a_write", "l_b_write", "r_read", "r_own"}
     assert [root.tools[name].name for name in root.tools] == list(root.tools)
     assert set(root.resources) == {"leaf://one"}
-    assert set(root.prompts) == {"l_a_ask", "l_b_ask", "r_ask"}
-    assert set(root.completions) == {"x of leaf://one"}
+    assert set(registry_of(root).prompts) == {"l_a_ask", "l_b_ask", "r_ask"}
+    assert set(registry_of(root).completions) == {"x of leaf://one"}
     assert [app.name for app in root.tools["l_a_read"].path] == ["root", "left", "leaf"]
 
 

@@ -325,11 +325,13 @@ class App(HasRegistry):
         origins: Sequence[str] = (),
         max_body: int = MAX_BODY,
         trusted_proxies: Sequence[str] = (),
+        signals: bool = True,
     ) -> AsgiApp:
         """A plain ASGI application; other frameworks can mount it.
 
         It answers to the host names *hosts*, and pages of *origins* may call it. The forwarded
-        headers of *trusted_proxies*, which are addresses or networks, count.
+        headers of *trusted_proxies*, which are addresses or networks, count. With *signals* it
+        ends its streams before the server handles SIGTERM or SIGINT.
         """
         from .calls.runtime import runtime_on_loop
         from .wires.asgi import asgi
@@ -345,10 +347,13 @@ class App(HasRegistry):
             hosts=tuple(hosts),
             origins=tuple(origins),
             trusted_proxies=tuple(trusted_proxies),
+            signals=signals,
         )
         atexit.unregister(_remind_to_run)
         application = asgi(runtime_on_loop(self._registry), options)
-        warn_of_several_workers(has_secret=not application.key_is_temporary)
+        warn_of_several_workers(
+            has_secret=not application.key_is_temporary, has_sessions=self._registry.sessions
+        )
         return application
 
     def run(self, arguments: Sequence[str] | None = None, **unknown: Never) -> None:

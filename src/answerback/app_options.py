@@ -51,6 +51,8 @@ class AppOptions(TypedDict, total=False):
     """Shown by MCP hosts beside the name of the server."""
     url: str
     """The URL of the MCP endpoint as clients know it, such as "https://example.com/mcp"."""
+    sessions: bool
+    """Whether MCP over HTTP has sessions in versions before 2026-07-28; True by default."""
     requires: Sequence[Callable[..., Any]]
     """The gates of all tools, resources, prompts and completions; they run before their own."""
     challenge: Literal["auto", "http", "result"]
@@ -87,6 +89,7 @@ def declared(name: str, options: AppOptions) -> Registry:
     registry.icons = tuple(options.get("icons", ()))
     registry.website_url = options.get("website_url", "")
     registry.url = _url(options)
+    registry.sessions = options.get("sessions", True)
     if middleware := options.get("middleware"):
         from .calls.around import checked_middleware
 

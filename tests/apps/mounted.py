@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from importlib import import_module
 from pathlib import Path
@@ -13,7 +14,7 @@ from answerback.records import JSONL
 
 AUDIT = os.environ.get("AUDIT")
 app = App("mounted", records=JSONL(AUDIT) if AUDIT else None)
-tools = app.asgi()
+tools = app.asgi(signals=os.environ.get("SIGNALS") != "0")
 
 
 @app.tool
@@ -32,6 +33,13 @@ def double(x: int) -> int:
 def pid() -> int:
     """The process that answers."""
     return os.getpid()
+
+
+@app.tool
+def has_own_handler() -> bool:
+    """Whether a handler of Answerback is the first to get SIGTERM."""
+    handler = signal.getsignal(signal.SIGTERM)
+    return callable(handler) and handler.__module__.startswith("answerback")
 
 
 @app.tool

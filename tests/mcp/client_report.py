@@ -37,6 +37,17 @@ class ClientReport(msgspec.Struct):
     prompt: str
 
 
+def expected_without_session() -> ClientReport:
+    """The report of a stateful client that the server cannot ask, because it keeps no session."""
+    refusal = "This call needs what the client does not offer: elicitation. It asks: "
+    hint = "\nHint: only a client with a session, or one of MCP 2026-07-28, can be asked"
+    return msgspec.structs.replace(
+        expected("stateful"),
+        asked_while_running=f"{refusal}What is your name?{hint}",
+        asked_before_running=f"{refusal}Who is there?{hint}",
+    )
+
+
 def expected(era: Era) -> ClientReport:
     app = load_app(FOR_CLIENTS)
     return ClientReport(

@@ -18,6 +18,12 @@ def for_clients_url() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def sessionless_url() -> Iterator[str]:
+    with serving(FOR_CLIENTS, "--stateless") as server:
+        yield f"{server.url}/mcp"
+
+
+@pytest.fixture(scope="session")
 def shared_app() -> Iterator[ServedApp]:
     """One server for all requests that it should survive."""
     with served_app() as server:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 import time
 from collections.abc import MutableMapping
@@ -45,6 +46,36 @@ def test_disconnecting_cancels_a_stateless_request(
     connection.close()
 
     assert wait_until(lambda: file_holds(state, "cancelled"))
+
+
+@pytest.mark.parametrize("tool", ["poll_cancelled", "sleep_async"])
+def test_closing_the_sending_half_cancels_a_stateless_request_that_goes_on(
+    served: ServedApp, tool: str, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    frame = stateless_call(1, tool, state_file=str(state))
+    connection = served.start_post(frame, mirrored_headers(frame))
+    wait_until(lambda: file_holds(state, "began"))
+
+    connection.shutdown(socket.SHUT_WR)
+
+    assert wait_until(lambda: file_holds(state, "cancelled"))
+    assert connection.recv(1) == b""
+
+
+def test_closing_the_sending_half_does_not_cancel_a_stateful_request(
+    served: ServedApp, tmp_path: Path
+) -> None:
+    state, release = tmp_path / "state", tmp_path / "release"
+    frame = call(1, "wait_for_file", state_file=str(state), until_file=str(release))
+    connection = served.start_post(frame, served.initialize())
+    wait_until(lambda: file_holds(state, "began"))
+
+    connection.shutdown(socket.SHUT_WR)
+    assert connection.recv(1) == b""
+    release.touch()
+
+    assert wait_until(lambda: file_holds(state, "ended"))
 
 
 @pytest.mark.parametrize("accept", [BOTH, f"{EVENTS}, {JSON}"])

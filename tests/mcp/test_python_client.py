@@ -11,7 +11,13 @@ import mcp_types as types
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.context import ClientRequestContext
-from tests.mcp.client_report import ANSWER, ClientReport, Era, expected
+from tests.mcp.client_report import (
+    ANSWER,
+    ClientReport,
+    Era,
+    expected,
+    expected_without_session,
+)
 from tests.mcp.official_tools import FOR_CLIENTS
 
 Wire = Literal["stdio", "http"]
@@ -85,3 +91,10 @@ def test_the_python_client_reads_every_kind_of_result(
     found = asyncio.run(report(target, mode))
 
     assert found == expected(era)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_python_client_is_served_without_sessions(sessionless_url: str, mode: str) -> None:
+    found = asyncio.run(report(sessionless_url, mode))
+
+    assert found == (expected("stateless") if mode == "auto" else expected_without_session())

@@ -9,7 +9,7 @@ from typing import Literal
 
 import msgspec
 import pytest
-from tests.mcp.client_report import ClientReport, Era, expected
+from tests.mcp.client_report import ClientReport, Era, expected, expected_without_session
 from tests.mcp.official_tools import FOR_CLIENTS, node_command, node_environment
 
 CLIENT = Path(__file__).parent / "typescript_client.mjs"
@@ -24,12 +24,24 @@ def test_the_typescript_client_reads_every_kind_of_result(
 ) -> None:
     target = [for_clients_url] if wire == "http" else [sys.executable, str(FOR_CLIENTS), "mcp"]
 
+    assert report(tmp_path, mode, *target) == expected(era)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_the_typescript_client_is_served_without_sessions(
+    sessionless_url: str, tmp_path: Path, mode: str
+) -> None:
+    found = report(tmp_path, mode, sessionless_url)
+
+    assert found == (expected("stateless") if mode == "auto" else expected_without_session())
+
+
+def report(home: Path, mode: str, *target: str) -> ClientReport:
     done = subprocess.run(
         node_command(CLIENT, mode, *target),
-        env=node_environment(tmp_path),
+        env=node_environment(home),
         capture_output=True,
         timeout=60,
     )
-
     assert done.stderr.decode() == ""
-    assert msgspec.json.decode(done.stdout, type=ClientReport) == expected(era)
+    return msgspec.json.decode(done.stdout, type=ClientReport)

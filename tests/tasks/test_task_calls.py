@@ -503,7 +503,7 @@ def test_with_auth_a_client_of_2025_11_25_lists_its_own_tasks(app: App) -> None:
 
 
 def test_the_tasks_of_anonymous_clients_are_not_listed(app: App) -> None:
-    app.auth = _keys("ann", anonymous=True)
+    registry_of(app).auth = _keys("ann", anonymous=True)
     app.add_tool(lambda: "done", name="job", task="optional")
 
     async def steps(client: TaskClient) -> Any:
@@ -525,7 +525,7 @@ def test_the_tasks_of_anonymous_clients_are_not_listed(app: App) -> None:
 
 
 def test_the_list_of_tasks_is_announced_to_a_client_with_a_user(app: App) -> None:
-    app.auth = _keys("ann", anonymous=True)
+    registry_of(app).auth = _keys("ann", anonymous=True)
     app.add_tool(lambda: "done", name="job", task="optional")
     opening: dict[str, Any] = {
         "protocolVersion": "2025-11-25",

@@ -179,7 +179,7 @@ App("a", returns="value", nan="null", codes={"CITY_UNKNOWN": 404})
 App("a", nan="zero")  # type: ignore[arg-type]  # there is no such value
 failure("gone", code="CITY_UNKNOWN", kind=NotFound)
 app.tool(nmae="x")  # type: ignore[call-overload]  # there is no such option
-App("a", "1.0")  # type: ignore[call-arg, arg-type]  # options are given by name
+App("a", "1.0")  # type: ignore[call-arg]  # options are given by name
 success("a", 5, (Text("b"),))  # type: ignore[call-overload]  # likewise
 
 if __name__ == "__main__":

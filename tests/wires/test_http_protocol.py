@@ -65,29 +65,6 @@ def test_a_client_that_closes_its_sending_half_gets_its_response(
     assert body == b'{"result":10}'
 
 
-def test_a_client_that_closes_its_sending_half_gets_the_response_of_a_slow_call(
-    plain_port: int, request_bytes: Any
-) -> None:
-    sent = request_bytes("/functions/wait_for", b'{"path":"/no/such/file","seconds":0.5}')
-
-    head, rest = exchange(plain_port, sent, half_close=True)
-
-    # The server probes whether the client still reads.
-    assert head == b"http/1.1 100 continue"
-    assert rest.endswith(b'{"result":false}')
-
-
-def test_an_http_1_0_client_that_closes_its_sending_half_gets_the_response_of_a_slow_call(
-    plain_port: int, request_bytes: Any
-) -> None:
-    sent = request_bytes("/functions/wait_for", b'{"path":"/no/such/file","seconds":0.5}')
-
-    head, body = exchange(plain_port, sent.replace(b"HTTP/1.1", b"HTTP/1.0"), half_close=True)
-
-    assert head.startswith(b"http/1.1 200")
-    assert body == b'{"result":false}'
-
-
 def test_a_client_that_closes_its_sending_half_gets_all_pipelined_responses(
     plain_port: int, request_bytes: Any
 ) -> None:

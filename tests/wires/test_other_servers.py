@@ -59,7 +59,7 @@ def command(server: str, port: int) -> list[str]:
 class Deployment:
     """A process of another server, which serves an app inside another framework at /tools."""
 
-    def __init__(self, server: str, framework: str, folder: Path) -> None:
+    def __init__(self, server: str, framework: str, folder: Path, **variables: str) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port: int = free.getsockname()[1]
@@ -72,6 +72,7 @@ class Deployment:
             "ANSWERBACK_SECRET": SECRET,
             # gunicorn puts a socket there.
             "HOME": str(folder),
+            **variables,
         }
         self.process = subprocess.Popen(
             command(server, self.port),
@@ -287,3 +288,21 @@ def test_sigterm_ends_the_server_with_open_streams_and_writes_the_records(
         assert b"The server is shutting down" in read_until(asked, b"isError")
     for connection in (stream, asked):
         connection.close()
+
+
+@pytest.mark.parametrize("signals", [True, False])
+@pytest.mark.parametrize("server", ["uvicorn", "hypercorn"])
+def test_signals_false_leaves_the_handlers_of_the_server_alone(
+    tmp_path: Path, server: str, signals: bool
+) -> None:
+    if importlib.util.find_spec(server) is None:
+        pytest.skip(f"{server} is not installed")
+    served = Deployment(server, "starlette", tmp_path, SIGNALS="1" if signals else "0")
+    try:
+        found = served.post("/functions/has_own_handler", {}).frame
+        exit_status = served.stop()
+    finally:
+        served.kill()
+
+    assert found == {"result": signals}
+    assert exit_status in (0, -signal.SIGTERM)

@@ -52,6 +52,8 @@ class ClockedServer:
         clocked = self
 
         class Watched(UvicornProtocol):
+            half_close_timeout = 3600.0
+
             def connection_made(self, transport: Any) -> None:
                 super().connection_made(transport)
                 clocked._loop = self.loop
@@ -93,7 +95,8 @@ class ClockedServer:
     def _in_loop(self, step: Callable[[], None]) -> None:
         done = threading.Event()
         assert self._loop is not None
-        self._loop.call_soon_threadsafe(lambda: (step(), done.set()))
+        self._loop.call_soon_threadsafe(step)
+        self._loop.call_soon_threadsafe(done.set)
         assert done.wait(60)
 
 
@@ -149,6 +152,23 @@ def test_a_silent_connection_is_closed_after_the_time_out(
 
     clocked.advance(IDLE + 1)
 
+    assert connection.is_closed_by_server()
+
+
+@pytest.mark.parametrize("version", [b"1.1", b"1.0"])
+def test_a_client_that_closes_its_sending_half_gets_the_response_of_a_slow_call(
+    clocked: ClockedServer, connect: Any, request_bytes: Any, version: bytes
+) -> None:
+    connection = connect(clocked.port)
+    sent = request_bytes("/functions/slow", b"{}").replace(b"1.1", version)
+    connection.send(sent)
+    connection.socket.shutdown(socket.SHUT_WR)
+    clocked.wait_for_bytes(len(sent))
+    clocked.go_on()
+
+    response = connection.read_response()
+
+    assert (response.status, response.json) == (200, {"result": "done"})
     assert connection.is_closed_by_server()
 
 
@@ -266,8 +286,9 @@ def test_clients_that_disconnect_before_the_response_are_not_logged(
     assert logged == b""
 
 
+@pytest.mark.parametrize("half_close", [False, True], ids=["close", "half-close"])
 def test_a_running_tool_sees_that_its_client_disconnected(
-    serve: Any, request_bytes: Any, tmp_path: Path
+    serve: Any, request_bytes: Any, tmp_path: Path, half_close: bool
 ) -> None:
     running, stopped = tmp_path / "running", tmp_path / "stopped"
     app = tmp_path / "long.py"
@@ -289,6 +310,9 @@ def test_a_running_tool_sees_that_its_client_disconnected(
         connection.sendall(request_bytes("/functions/work", b"{}"))
         wait_until(running.exists)
         assert not stopped.exists()
-        connection.close()
+        connection.shutdown(socket.SHUT_WR) if half_close else connection.close()
 
         assert wait_until(stopped.exists)
+        if half_close:
+            assert connection.recv(1) == b""
+            connection.close()

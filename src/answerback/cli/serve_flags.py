@@ -49,6 +49,7 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
             origins=(*options.allow_origin,),
             trusted_proxies=(*options.trust_proxy,),
             only_addresses=True,
+            sessions=not options.stateless,
         ),
     )
 
@@ -136,6 +137,11 @@ def _add_access(parser: ArgumentParser) -> None:
         help="use the forwarded headers of this address or network; may be repeated",
     )
 
+    parser.add_argument(
+        "--stateless",
+        action="store_true",
+        help="serve MCP without sessions, as App(sessions=False) does",
+    )
     parser.add_argument(
         "--dev-auth",
         action="store_true",

@@ -207,7 +207,8 @@ class Engine:
         if isinstance(outcome, Reply):
             return outcome
         if not peer.version.stateless:
-            return reply_or_refusal(outcome)
+            refused = reply_or_refusal(outcome)
+            return refused if peer.session is not None else _with_hint(refused, _NO_SESSION)
         from .input_required import input_required
 
         asking = input_required(peer, outcome, _binding(kind, call, peer), self._signer())
@@ -276,6 +277,14 @@ class Engine:
         found = await complete(self._runtime, asked, peer, _seen_by(self._registry, peer))
         result = {"completion": found}
         return self.server_info.encode_result(result, peer.version)
+
+
+_NO_SESSION = "only a client with a session, or one of MCP 2026-07-28, can be asked"
+
+
+def _with_hint(reply: Reply[Any], hint: str) -> Reply[Any]:
+    assert reply.error is not None
+    return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, hint=hint))
 
 
 def has_large_arguments(request: Request) -> bool:

@@ -26,16 +26,19 @@ class ServerInfo:
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
 
-    def initialize(self, raw: Params, *, has_user: bool = False) -> tuple[Session, bytes]:
+    def initialize(
+        self, raw: Params, *, has_user: bool = False, has_session: bool = True
+    ) -> tuple[Session, bytes]:
         """Open a session; a client that asks for an unknown version gets 2025-11-25.
 
         *has_user* says whether the client is logged in, so that it has tasks of its own.
+        Without *has_session* the capabilities are those that need none.
         """
         asked = read_params(raw, Initialize)
         version = STATEFUL.get(asked.version, LATEST_STATEFUL)
         result: dict[str, Any] = {
             "protocolVersion": version.name,
-            "capabilities": self.capabilities(version, has_user=has_user),
+            "capabilities": self.capabilities(version, has_user=has_user, has_session=has_session),
             "serverInfo": self._whole_info(version),
         }
         client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
@@ -51,16 +54,20 @@ class ServerInfo:
         result |= self._instructions() | {"_meta": {SERVER_INFO: self._whole_info(version)}}
         return self.encode_result(result, version, cacheable=True)
 
-    def capabilities(self, version: Version, *, has_user: bool = False) -> dict[str, Any]:
+    def capabilities(
+        self, version: Version, *, has_user: bool = False, has_session: bool = True
+    ) -> dict[str, Any]:
         """The capabilities that are served; a method of any other capability is not found."""
-        found: dict[str, Any] = {"tools": {"listChanged": True}}
+        changes = {"listChanged": True} if has_session else {}
+        found: dict[str, Any] = {"tools": changes}
         if self._registry.resources:
-            found["resources"] = {"listChanged": True, "subscribe": True}
+            found["resources"] = changes | {"subscribe": True} if has_session else changes
         if self._registry.prompts:
-            found["prompts"] = {"listChanged": True}
+            found["prompts"] = changes
         if version.completions and (self._registry.resources or self._registry.prompts):
             found["completions"] = {}
-        found["logging"] = {}
+        if has_session:
+            found["logging"] = {}
         if version.tasks and self._registry.has_tasks:
             found["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
             # Without a user the id of a task is the key to it, so that ids are not listed.

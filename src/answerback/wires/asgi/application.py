@@ -68,7 +68,8 @@ class AsgiApp:
         self._auth = _authenticated(registry, self._routes)
         self.under_other_server = True
         """Whether another server than ours runs this application; ours sets it to False."""
-        self._is_new = True
+        self._must_handle_signals = options.signals
+        self._has_sessions = options.sessions and registry.sessions
         self._is_closing = False
         runtime.checks["shutdown"] = lambda: HealthState(not self._is_closing)
         self._cors: ASGIApp | None = None
@@ -94,8 +95,8 @@ class AsgiApp:
         if scope["type"] != "http":
             await self._answer_other(scope, receive, send)
         elif self.under_other_server:
-            if self._is_new:
-                self._is_new = False
+            if self._must_handle_signals:
+                self._must_handle_signals = False
                 call_before_shutdown(self._shut_down)
             try:
                 await self._answer_http(scope, receive, send)
@@ -278,7 +279,7 @@ class AsgiApp:
         # Imported at the first MCP request; a server of REST alone does not need it.
         from .mcp_endpoint import McpEndpoint
 
-        return McpEndpoint(self._runtime, self._signer, self._bus)
+        return McpEndpoint(self._runtime, self._signer, self._bus, sessions=self._has_sessions)
 
 
 def _authenticated(registry: Registry, routes: Routes) -> Authenticated | None:

@@ -29,7 +29,7 @@ from ..http.refusals import refuse_media
 from .http_error import HttpError
 from .in_flight import InFlight
 from .request import JSON_HEADERS, HttpRequest, challenge_headers
-from .sessions import VERSION_HEADER
+from .sessions import VERSION_HEADER, Sessions
 from .stateful import Stateful
 from .stateless import Stateless
 from .worker_bus import RegistryChanged, RegistrySwitched, WorkerBus, WorkerMessage
@@ -40,11 +40,13 @@ _STATEFUL_VERSIONS = frozenset(name.encode() for name in STATEFUL)
 class McpEndpoint:
     """Checks a request, finds its era, and hands it on."""
 
-    def __init__(self, runtime: Runtime, signer: Signer, bus: WorkerBus) -> None:
+    def __init__(self, runtime: Runtime, signer: Signer, bus: WorkerBus, *, sessions: bool) -> None:
         self._registry = registry = runtime.registry
         self._engine = Engine(runtime, lambda: signer)
         in_flight = InFlight()
-        self._stateful = Stateful(registry, self._engine, signer, bus, in_flight)
+        keeper = Sessions(signer, bus.number, is_bound=registry.auth is not None, are_kept=sessions)
+        self._has_sessions = sessions
+        self._stateful = Stateful(registry, self._engine, keeper, bus, in_flight)
         self._stateless = Stateless(registry, self._engine, in_flight)
 
     async def answer(
@@ -112,13 +114,15 @@ class McpEndpoint:
             await self._stateful.post(message, meta, http)
 
     async def _get_or_delete(self, http: HttpRequest) -> None:
-        stateless = _names_stateless_version(http)
-        if http.path == "/mcp" and not stateless:
+        with_sessions = (
+            self._has_sessions and http.path == "/mcp" and not _names_stateless_version(http)
+        )
+        if with_sessions:
             if http.method == "GET":
                 return await self._stateful.get(http)
             if http.method == "DELETE":
                 return await self._stateful.delete(http)
-        allowed = "POST" if stateless or http.path != "/mcp" else "GET, POST, DELETE"
+        allowed = "GET, POST, DELETE" if with_sessions else "POST"
         error = RpcError(INVALID_REQUEST, f"Method not allowed: {http.method}")
         raise HttpError(405, error, Allow=allowed)
 

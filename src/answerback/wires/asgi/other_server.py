@@ -19,8 +19,8 @@ from .sse import disconnected
 _Handler: TypeAlias = Callable[[int, FrameType | None], Any]
 _SEVERAL_WORKERS = "this process seems to be one of several workers. "
 _NO_SECRET = (
-    "ANSWERBACK_SECRET is not set: an MCP session of one worker is unknown to the others. Set it "
-    "to the same value for all of them. "
+    "ANSWERBACK_SECRET is not set: a worker does not know the MCP sessions of the others, or the "
+    "questions that they asked. Set it to the same value for all of them. "
 )
 _NOT_SHARED = (
     "The workers do not share what changes in an MCP session: the answers to questions, "
@@ -59,14 +59,14 @@ class DisconnectWatch:
         self._is_disconnected = True
 
 
-def warn_of_several_workers(*, has_secret: bool) -> None:
+def warn_of_several_workers(*, has_secret: bool, has_sessions: bool) -> None:
     """Log what does not work if this process looks like one of several workers of a server."""
-    if not _looks_like_one_of_several():
+    text = ("" if has_secret else _NO_SECRET) + (_NOT_SHARED if has_sessions else "")
+    if not text or not _looks_like_one_of_several():
         return
     import logging
 
-    text = _SEVERAL_WORKERS + ("" if has_secret else _NO_SECRET) + _NOT_SHARED
-    logging.getLogger("answerback").warning(text)
+    logging.getLogger("answerback").warning(_SEVERAL_WORKERS + text)
 
 
 def _looks_like_one_of_several() -> bool:

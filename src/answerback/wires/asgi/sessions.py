@@ -39,6 +39,11 @@ class HttpClient(msgspec.Struct, frozen=True):
     """When the session ends, in seconds since the epoch."""
 
 
+_WITHOUT_SESSION = {name.encode(): HttpClient(version) for name, version in STATEFUL.items()}
+"""The clients without a session, by the version in their header."""
+_OF_NO_VERSION = HttpClient(ASSUMED_STATEFUL)
+
+
 class SessionState:
     """The changes of a session: its log level, its subscriptions, whether it has ended."""
 
@@ -59,11 +64,15 @@ class SessionState:
 class Sessions:
     """Identifies clients by their session id, and keeps the sessions that changed something."""
 
-    def __init__(self, signer: Signer, worker: int, *, is_bound: bool = False) -> None:
+    def __init__(
+        self, signer: Signer, worker: int, *, is_bound: bool = False, are_kept: bool = True
+    ) -> None:
         self._signer = signer
         self._worker = worker
         self._is_bound = is_bound
         """Whether a session belongs to the user who opened it."""
+        self.are_kept = are_kept
+        """Whether there are sessions; without them every session id is unknown."""
         self._states: OrderedDict[bytes, SessionState] = OrderedDict()
         # The cache is bounded, so an abandoned session costs nothing for long.
         self._verified = lru_cache(1024)(self._verify)
@@ -83,9 +92,8 @@ class Sessions:
         headers = http.headers
         token = headers.get(SESSION_HEADER)
         if token is None:
-            version = headers.get(VERSION_HEADER, b"").decode("latin-1").strip()
-            return HttpClient(STATEFUL.get(version, ASSUMED_STATEFUL))
-        client = self._verified(token) if len(token) < MAX_LENGTH else None
+            return _WITHOUT_SESSION.get(headers.get(VERSION_HEADER, b"").strip(), _OF_NO_VERSION)
+        client = self._verified(token) if self.are_kept and len(token) < MAX_LENGTH else None
         if self._is_bound and client is not None:
             client = _of_user(client, _user_key(http))
         # The signature was verified once and is cached; the session may have expired since.
@@ -103,8 +111,10 @@ class Sessions:
             else HttpClient(id.version, id.client, id, id.nonce, id.issued + LIFETIME)
         )
 
-    def level(self, client: HttpClient) -> Level:
-        """The log level of the client's session."""
+    def level(self, client: HttpClient) -> Level | None:
+        """The log level of the client's session; without sessions no log messages are sent."""
+        if not self.are_kept:
+            return None
         state = self._states.get(client.nonce)
         return DEFAULT_LEVEL if state is None or state.level is None else state.level
 

@@ -8,6 +8,7 @@ from ...mcp.engine import Engine
 from ...mcp.gated import is_gated
 from ...mcp.jsonrpc import (
     INVALID_REQUEST,
+    METHOD_NOT_FOUND,
     Frame,
     Message,
     Notification,
@@ -24,7 +25,6 @@ from ...mcp.params import Meta
 from ...mcp.session import ClientCapabilities
 from ...mcp.subscriptions import change_frame
 from ...registry import Change, Registry
-from ...signing import Signer
 from ...versions import V2025_11_25
 from .http_error import HttpError
 from .in_flight import BatchPeer, HttpPeer, InFlight
@@ -43,15 +43,15 @@ class Stateful:
         self,
         registry: Registry,
         engine: Engine,
-        signer: Signer,
+        sessions: Sessions,
         bus: WorkerBus,
         in_flight: InFlight,
     ) -> None:
         self._registry = registry
         self._engine = engine
         self._in_flight = in_flight
-        self._sessions = Sessions(signer, bus.number, is_bound=registry.auth is not None)
-        self.sync = SessionSync(registry, bus, self._sessions, in_flight)
+        self._sessions = sessions
+        self.sync = SessionSync(registry, bus, sessions, in_flight)
         self._open_streams: set[EventStream] = set()
 
     async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
@@ -177,13 +177,18 @@ class Stateful:
 
     async def _initialize(self, request: Request, http: HttpRequest) -> None:
         try:
-            has_user = http.scope.get("user") is not None
-            session, result = self._engine.server_info.initialize(request.params, has_user=has_user)
+            session, result = self._engine.server_info.initialize(
+                request.params,
+                has_user=http.scope.get("user") is not None,
+                has_session=self._sessions.are_kept,
+            )
         except RpcError as error:
             await http.respond(200, JSON_HEADERS, error_frame(request.id, error))
             return
-        id = (SESSION_HEADER, self._sessions.new_id(session, http))
-        await http.respond(200, (id, *JSON_HEADERS), result_frame(request.id, result))
+        headers = JSON_HEADERS
+        if self._sessions.are_kept:
+            headers = ((SESSION_HEADER, self._sessions.new_id(session, http)), *headers)
+        await http.respond(200, headers, result_frame(request.id, result))
 
     def _begin_stream(self, peer: HttpPeer, client: HttpClient) -> None:
         """Respond with an event stream; the client of a session can resume it."""
@@ -199,6 +204,9 @@ class Stateful:
     ) -> bytes:
         user = http.describe_request("mcp").user if self._registry.has_gates else None
         try:
+            if request.method != "ping" and not self._sessions.are_kept:
+                message = f"{request.method} needs a session, and this server has none"
+                raise RpcError(METHOD_NOT_FOUND, message)
             return result_frame(request.id, await self.sync.answer(request, client, user))
         except RpcError as error:
             return error_frame(request.id, error)

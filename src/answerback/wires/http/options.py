@@ -68,7 +68,7 @@ def networks(given: tuple[str, ...]) -> tuple[Network, ...]:
 
 
 class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Which requests are accepted."""
+    """Which requests are accepted, and what the application may do in its process."""
 
     max_body: int = MAX_BODY
     hosts: tuple[str, ...] = ()
@@ -82,6 +82,10 @@ class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The addresses and networks of proxies whose forwarded headers count."""
     only_addresses: bool = False
     """Without *hosts*, accept only literal addresses and `localhost` as hosts elsewhere."""
+    sessions: bool = True
+    """False serves MCP without sessions, whatever the app says."""
+    signals: bool = True
+    """Put a handler of signals before those of another server that runs the application."""
 
     def __post_init__(self) -> None:
         set_field = msgspec.structs.force_setattr

@@ -10,7 +10,9 @@
   if a request is incomplete.
 - Pipelined requests are answered in order, even if the last one is malformed. If the client
   disconnects, the request that is being answered is notified as well as the last one.
-- A client that closes its sending half (`shutdown(SHUT_WR)`) after a request gets its response.
+- A client that closes its sending half (`shutdown(SHUT_WR)`) after a request gets a response that
+  is complete within `half_close_timeout` seconds. It looks like a client that closed the
+  connection, so it counts as disconnected after that time.
 - Malformed HTTP is refused in JSON, as everything else is.
 - `_FastPath` is put in the scope. With it our own ASGI application reads a body and writes a
   response without ASGI messages.
@@ -36,7 +38,6 @@ The last state comes on top of another one: it is that of pipelined requests.
 from __future__ import annotations
 
 import asyncio
-import select
 from typing import Any
 
 from ...errors import needs_extra
@@ -52,9 +53,6 @@ _SHUTDOWN_NEW_TIMEOUT = 1.0
 """Seconds for the first request of a new connection to arrive while the server shuts down."""
 _LARGE_BODY = 64 * 1024
 """A body from this size on is not copied behind its headers."""
-_FIRST_PROBE = 0.1
-"""Seconds until a client that closed its sending half is probed, if it has no response yet."""
-_MOST_PROBE_SECONDS = 10.0
 _REFUSAL = (
     b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n"
     b"x-error-code: INVALID_INPUT\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
@@ -66,6 +64,8 @@ class UvicornProtocol(HttpToolsProtocol):
 
     idle_timeout = 30.0
     """Seconds for the headers of a request to arrive, and between two chunks of its body."""
+    half_close_timeout = 1.0
+    """Seconds that running calls have after the client has closed its sending half."""
     _header_bytes = 0
     """The bytes received of headers, or of trailers, that are not complete yet."""
     _header_scope: Any = None
@@ -73,7 +73,7 @@ class UvicornProtocol(HttpToolsProtocol):
     _current: Any = None
     """The cycle whose response is written now, or was written last."""
     _timer: asyncio.TimerHandle | None = None
-    _probe: _DisconnectProbe | None = None
+    _half_close_timer: asyncio.TimerHandle | None = None
     _is_closing = False
 
     def connection_made(self, transport: Any) -> None:
@@ -93,15 +93,17 @@ class UvicornProtocol(HttpToolsProtocol):
         if earlier or (cycle is not None and not (cycle.more_body or cycle.response_started)):
             # An incomplete request after the complete ones is dropped.
             self._refuse(b"400 Bad Request", "The request is incomplete")
-            if self._probe is None:
-                self._probe = _DisconnectProbe(self.transport, self._current, self.loop)
+            if self._half_close_timer is None:
+                self._half_close_timer = self.loop.call_later(
+                    self.half_close_timeout, self.transport.close
+                )
             return True
         return None
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_timer()
-        if self._probe is not None:
-            self._probe.stop()
+        if self._half_close_timer is not None:
+            self._half_close_timer.cancel()
         if self._earlier_response_pending:
             # uvicorn notifies only the cycle that was read last.
             self._current.disconnected = True
@@ -260,46 +262,6 @@ def _headers_without_upgrade(scope: Any, url: bytes, headers: list[tuple[bytes, 
     lines = [b"%b %b HTTP/%b" % (scope["method"].encode(), url, version)]
     lines += [b"%b: %b" % header for header in headers if header[0] != b"upgrade"]
     return b"\r\n".join([*lines, b"", b""])
-
-
-class _DisconnectProbe:
-    """Finds out whether a client that will send nothing more still reads.
-
-    A client that closed its sending half looks like one that closed the connection. The system of
-    the latter resets the connection when it receives data. So an interim response is sent, which
-    HTTP/1.1 allows at any time before the final one, and more of them at growing intervals. An
-    HTTP/1.0 client is only known to be gone if its system resets the connection without that.
-    """
-
-    def __init__(self, transport: Any, cycle: Any, loop: asyncio.AbstractEventLoop) -> None:
-        self._transport = transport
-        self._cycle = cycle
-        self._loop = loop
-        self._delay = _FIRST_PROBE
-        # A quick response is the only probe that it needs.
-        self._timer = loop.call_later(self._delay, self._send)
-
-    def stop(self) -> None:
-        self._timer.cancel()
-
-    def _send(self) -> None:
-        cycle = self._cycle
-        if cycle.response_started or self._transport.is_closing():
-            return
-        # An HTTP/1.0 client would take an interim response for the final one.
-        if cycle.scope["http_version"] != "1.0":
-            self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        self._timer = self._loop.call_later(_FIRST_PROBE, self._look)
-
-    def _look(self) -> None:
-        poll = select.poll()
-        poll.register(self._transport.get_extra_info("socket").fileno(), 0)
-        if poll.poll(0):
-            # The connection was reset.
-            self._transport.abort()
-            return
-        self._delay = min(self._delay * 2, _MOST_PROBE_SECONDS)
-        self._timer = self._loop.call_later(self._delay, self._send)
 
 
 class _FastPath:

@@ -278,7 +278,8 @@ def _warnings(
     if not on_loopback and registry.auth is None:
         yield "warning: nothing authenticates clients; whoever reaches this address can call it"
     # A developer who restarts a server on the own machine knows that its sessions end.
-    if key_is_temporary and (options.workers > 1 or not on_loopback):
+    has_sessions = options.web.sessions and registry.sessions
+    if key_is_temporary and has_sessions and (options.workers > 1 or not on_loopback):
         yield "warning: MCP sessions end with this server; set ANSWERBACK_SECRET to keep them"
 
 
