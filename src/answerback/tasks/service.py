@@ -215,7 +215,6 @@ class TaskService:
         user = Context(call).user
         limits = self.limits
         kept = limits.retention if ttl is None else min(max(ttl, 1.0), limits.max_retention)
-        version = getattr(call.peer, "version", None)
         return Task(
             id=new_id(),
             tool=call.name,
@@ -223,7 +222,7 @@ class TaskService:
             owner=owner_of(user),
             user=kept_user(user),
             wire=call.wire,
-            protocol="" if version is None else version.name,
+            protocol=call.peer.protocol,
             caller=call.caller,
             can=call.peer.can,
             created=now,
