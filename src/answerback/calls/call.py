@@ -42,6 +42,8 @@ class Call(msgspec.Struct, eq=False):
     """How the data of the reply is wrapped. The pipeline sets it for a successful reply."""
     stage: Literal["whole", "admit", "run"] = "whole"
     """A task passes the gates in one stage, when it is created, and runs in a later one."""
+    kept_answers: dict[str, Any] | None = None
+    """A dict that gets the answers to `Ask` questions, for a task that runs later."""
     trial: Any = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -19,7 +19,6 @@ from ..errors import ToolError, Unavailable
 from ..peer import NeedsInput
 from ..registry import HealthState
 from ..reply import Error, Reply
-from .task_peer import AnswerKeeper
 from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
 from .task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore, checked_key
@@ -75,18 +74,14 @@ class TaskService:
         task itself asks the questions of `Ask` parameters.
         """
         self.runner.use_loop()
-        keeper = AnswerKeeper(call.peer)
-        peer, call.peer = call.peer, cast("Any", keeper)
         call.stage = "admit"
-        try:
-            outcome = await self._admit(call)
-        finally:
-            call.peer = peer
+        answers = call.kept_answers = {}
+        outcome = await self._admit(call)
         is_admitted = outcome is ADMITTED or (asks_later and isinstance(outcome, NeedsInput))
         if not is_admitted:
             return await self._record_refusal(call, outcome)
         try:
-            task = self._new_task(call, keeper.kept, ttl, checked_key(key))
+            task = self._new_task(call, answers, ttl, checked_key(key))
             return await _to_the_end(self._start(task))
         except ToolError as exc:
             return await self._record_refusal(call, Reply(error=Error.of(exc)))

@@ -1,4 +1,4 @@
-"""TaskPeer: the peer of a call that runs as a task; and the answers that a creation collects."""
+"""TaskPeer: the peer of a call that runs as a task."""
 
 from __future__ import annotations
 
@@ -50,23 +50,6 @@ class TaskPeer(Peer):
         """Return the answer; raises NeedsInput if there is none yet, which ends this run."""
         self._questions += 1
         return find_answer(question, self._questions, self.task.answers)
-
-
-class AnswerKeeper:
-    """The peer of a creation: keeps the answers to the questions that come before the run."""
-
-    def __init__(self, peer: Peer) -> None:
-        self._peer = peer
-        self.kept: dict[str, Any] = {}
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._peer, name)
-
-    async def ask(self, question: Question) -> Any:
-        answer = await self._peer.ask(question)
-        if question.key is not None:
-            self.kept[question.key] = answer
-        return answer
 
 
 def progress_text(note: Progress) -> str:
