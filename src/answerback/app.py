@@ -18,7 +18,7 @@ from .tools.tool_options import ToolOptions, check_options
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from .authentication import Authenticator
+    from .authentication import AppAuth, Authenticator
     from .calls.around import Middleware, Observer
     from .calls.handlers import Handlers
     from .content import Icon
@@ -110,7 +110,8 @@ class App(Registry):
         self._used_tokens = options.get("used_tokens")
         self.icons = tuple(options.get("icons", ()))
         self.website_url = options.get("website_url", "")
-        self.url = _url(options)
+        self.auth = _authenticator(options.get("auth"))
+        self.url = _url(options, self.auth)
         if middleware := options.get("middleware"):
             from .calls.around import checked_middleware
 
@@ -119,7 +120,6 @@ class App(Registry):
             from .calls.around import checked_observers
 
             self.observers = checked_observers(observers)
-        self.auth = _authenticator(options.get("auth"))
         self._handlers: Handlers | None = None
         if len(sys.argv) > 1:
             # Once, however many apps a program has.
@@ -303,14 +303,14 @@ def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
     refuse_run_options({**unknown})
 
 
-def _url(options: AppOptions) -> str:
+def _url(options: AppOptions, auth: AppAuth | None) -> str:
     url = options.get("url", "")
-    if url and getattr(options.get("auth"), "url", url) != url:
+    if url and auth is not None and auth.url not in ("", url):
         raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
     return url
 
 
-def _authenticator(auth: Authenticator | None) -> Authenticator | None:
+def _authenticator(auth: Authenticator | None) -> AppAuth | None:
     if auth is None:
         return None
     from .authentication import checked_authenticator
