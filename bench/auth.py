@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from answerback.auth import ApiKeys, OAuth
-from answerback.authentication import Authenticator, Credentials
+from answerback.authentication import AppAuth, Credentials
 from answerback.calls.pipeline import run_without_loop
 from answerback.wires.http.authentication_step import AuthenticationStep
 
@@ -33,7 +33,7 @@ def measure() -> list[Figure]:
     ]
 
 
-def _figure(what: str, auth: Authenticator, token: str, limit: float) -> Figure:
+def _figure(what: str, auth: AppAuth, token: str, limit: float) -> Figure:
     step = AuthenticationStep(auth)
     headers = [*_OTHERS, (b"authorization", f"Bearer {token}".encode())]
     asyncio.run(step.identify(Credentials("POST", "/mcp", b"", headers)))

@@ -155,7 +155,7 @@ def _expiry() -> Figure:
         store.add(_task(number, expires=NOW + 1), UNLIMITED)
     for number in range(TASKS):
         store.change(f"task-{number}", _ended)
-    steps = []
+    steps: list[float] = []
     removed = 0
     while removed < TASKS:
         started = time.process_time()

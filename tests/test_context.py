@@ -10,26 +10,23 @@ from tests.serving import handlers_of, runtime_of
 
 from answerback import App, Context, Reply
 from answerback.calls.call import Call, reply_or_refusal
-from answerback.peer import LEVELS, Abilities, Level, Log, Progress, Question
+from answerback.peer import LEVELS, Abilities, Level, Log, Peer, Progress, Question
 from answerback.wires.memory import call
 
 
-class RecordingPeer:
+class RecordingPeer(Peer):
     """A peer that records notifications and questions, and gives the answers in turn."""
 
     can = Abilities(elicit=True)
 
     def __init__(self, *answers: Any) -> None:
+        super().__init__()
         self.notifications: list[Progress | Log] = []
         self.questions: list[Question] = []
         self._answers = list(answers)
 
     def notify(self, note: Progress | Log) -> None:
         self.notifications.append(note)
-
-    cancelled = False
-
-    def close_stream(self) -> None: ...
 
     async def ask(self, question: Question) -> Any:
         self.questions.append(question)

@@ -28,7 +28,7 @@ from .tools.tool_options import CommonOptions, ToolOptions, check_options
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from .authentication import Authenticator
+    from .authentication import AppAuth
     from .calls.runtime import Runtime
     from .gates import Redeemed
     from .lifespan import Lifespan
@@ -80,7 +80,7 @@ class App(HasRegistry):
         return self._registry.contract
 
     @property
-    def auth(self) -> Authenticator | None:
+    def auth(self) -> AppAuth | None:
         return self._registry.auth
 
     @property

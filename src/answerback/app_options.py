@@ -12,7 +12,7 @@ from .registry import Registry
 from .tools.tool_options import ToolOptions
 
 if TYPE_CHECKING:
-    from .authentication import Authenticator
+    from .authentication import AppAuth, Authenticator
     from .calls.around import Middleware, Observer
     from .content import Icon
     from .gates import UsedTokens
@@ -88,7 +88,8 @@ def declared(name: str, options: AppOptions) -> Registry:
     registry.challenge = options.get("challenge", "auto")
     registry.icons = tuple(options.get("icons", ()))
     registry.website_url = options.get("website_url", "")
-    registry.url = _url(options)
+    registry.auth = _authenticator(options.get("auth"))
+    registry.url = _url(options, registry.auth)
     registry.sessions = options.get("sessions", True)
     if middleware := options.get("middleware"):
         from .calls.around import checked_middleware
@@ -98,18 +99,17 @@ def declared(name: str, options: AppOptions) -> Registry:
         from .calls.around import checked_observers
 
         registry.observers = checked_observers(observers)
-    registry.auth = _authenticator(options.get("auth"))
     return registry
 
 
-def _url(options: AppOptions) -> str:
+def _url(options: AppOptions, auth: AppAuth | None) -> str:
     url = options.get("url", "")
-    if url and getattr(options.get("auth"), "url", url) != url:
+    if url and auth is not None and auth.url not in ("", url):
         raise ValueError(f"url={url!r} is not the url of auth=; leave one of them out")
     return url
 
 
-def _authenticator(auth: Authenticator | None) -> Authenticator | None:
+def _authenticator(auth: Authenticator | None) -> AppAuth | None:
     if auth is None:
         return None
     from .authentication import checked_authenticator

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Literal, Protocol
 
 import msgspec
@@ -94,10 +96,9 @@ class Credentials(msgspec.Struct, frozen=True):
 
 
 class Authenticator(Protocol):
-    """Authenticates HTTP requests; `OAuth` and `ApiKeys` are two.
+    """Authenticates HTTP requests; what an author's own class needs.
 
-    It may have `pages`, a mapping of paths to `AuthPage`. With a true `loopback_only` it serves
-    this machine alone.
+    It may have the other members of `AppAuth` too, such as `pages`.
     """
 
     @property
@@ -114,7 +115,78 @@ class Authenticator(Protocol):
         """The value of the `WWW-Authenticate` header for a challenge."""
 
 
-def checked_authenticator(given: Any) -> Authenticator:
+class AppAuth(ABC):
+    """The authenticator of an app, with all that wires, gates and documents read from it.
+
+    `OAuth` and `ApiKeys` are two. An author's own is adapted to it.
+    """
+
+    url: str = ""
+    """The URL of the MCP endpoint, if it is known."""
+    issuer: str = ""
+    """Who issues the tokens; empty if nobody does."""
+    scopes: tuple[str, ...] = ()
+    """The scopes that every token must have."""
+    security_schemes: Mapping[str, Any] = MappingProxyType({})
+    """The ways in the OpenAPI document, beside the bearer token."""
+    loopback_only: bool = False
+    """Whether only clients on this machine are served."""
+    has_own_url: bool = True
+    """Whether the author gave the URL; else `serve` gives it."""
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether a request without credentials is served."""
+        return False
+
+    @property
+    def pages(self) -> Mapping[str, AuthPage] | None:
+        """The pages by their paths; None if clients cannot find out where to log in."""
+        return None
+
+    @abstractmethod
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        """The user; None if there are no credentials.
+
+        Raises Unauthorized if they are bad, and CannotAuthenticate if nobody can say.
+        """
+
+    @abstractmethod
+    def www_authenticate(self, challenge: Challenge) -> str:
+        """The value of the `WWW-Authenticate` header for a challenge."""
+
+
+class _AuthorsAuth(AppAuth):
+    """An authenticator of the author's own, which has some members of AppAuth."""
+
+    def __init__(self, given: Any) -> None:
+        self._given = given
+        for name in ("url", "issuer", "scopes", "security_schemes", "loopback_only", "has_own_url"):
+            if hasattr(given, name):
+                setattr(self, name, getattr(given, name))
+
+    @property
+    def anonymous(self) -> bool:
+        return bool(self._given.anonymous)
+
+    @property
+    def pages(self) -> Mapping[str, AuthPage] | None:
+        found: Mapping[str, AuthPage] | None = getattr(self._given, "pages", None)
+        return found
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        user: User | None = await self._given.authenticate(credentials)
+        return user
+
+    def www_authenticate(self, challenge: Challenge) -> str:
+        value: str = self._given.www_authenticate(challenge)
+        return value
+
+    def __repr__(self) -> str:
+        return repr(self._given)
+
+
+def checked_authenticator(given: Any) -> AppAuth:
     """The value of `auth=`; raises TypeError for what cannot authenticate. It may be a secret."""
     name = type(given).__name__
     if isinstance(given, type):
@@ -129,8 +201,7 @@ def checked_authenticator(given: Any) -> Authenticator:
             f"auth=<{name}> cannot authenticate requests; write OAuth(issuer=…, url=…) or "
             "ApiKeys({…}) of answerback.auth"
         )
-    found: Authenticator = given
-    return found
+    return given if isinstance(given, AppAuth) else _AuthorsAuth(given)
 
 
 _METHODS = ("authenticate", "www_authenticate")

@@ -16,7 +16,18 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cas
 
 import msgspec
 
-from .peer import LEVELS, NO_PEER, Abilities, Level, Log, NeedsInput, Peer, Progress, Question
+from .peer import (
+    LEVELS,
+    NO_PEER,
+    Abilities,
+    Level,
+    Log,
+    NeedsInput,
+    Peer,
+    Progress,
+    Question,
+    RequestSource,
+)
 
 T = TypeVar("T")
 
@@ -56,7 +67,7 @@ class RunningCall(Protocol):
     cancelled: bool
     is_disconnected: Callable[[], bool] | None
     tool: Any
-    request: Any
+    request: RequestSource | None
     user: Any
 
 
@@ -101,13 +112,8 @@ class Context(Generic[StateT]):
         It is None itself inside a task, which outlives its request.
         """
         call = self._call
-        describe = getattr(call.request or call.peer, "describe_request", None)
-        if describe is None:
-            from .request_info import RequestInfo
-
-            return RequestInfo(call.wire)
-        found: RequestInfo = describe(call.wire)
-        return found
+        # Declared as there always, because most tools are never tasks.
+        return cast("RequestInfo", (call.request or call.peer).describe_request(call.wire))
 
     @property
     def user(self) -> Any:

@@ -13,7 +13,7 @@ import msgspec
 from .calls.call import Call
 from .context import Context, Root
 from .elicitation import Declined
-from .peer import Abilities, Level, Log, Progress, Question
+from .peer import Abilities, Level, Log, Peer, Progress, Question
 from .request_info import RequestHeaders, RequestInfo
 
 
@@ -81,7 +81,7 @@ class TestContext(Context[Any]):
 
     def cancel(self) -> None:
         """Let `ctx.cancelled` be true from now on, as if the client no longer waited."""
-        self._peer.cancelled = True
+        self._peer.cancel()
 
 
 class _RequestOfTest(RequestInfo):
@@ -101,26 +101,23 @@ class _RequestOfTest(RequestInfo):
         return self._user
 
 
-class _RecordingPeer:
+class _RecordingPeer(Peer):
     """Keeps the notifications and the questions of a call."""
 
     can = Abilities(elicit=True, sample=True, roots=True)
 
     def __init__(self, answers: Iterable[Any], request: RequestInfo) -> None:
+        super().__init__()
         self._request = request
         self.answers = list(answers)
         self.notes: list[Progress | Log] = []
         self.questions: list[Question] = []
-        self.cancelled = False
 
     def notify(self, note: Progress | Log) -> None:
         self.notes.append(note)
 
     def describe_request(self, wire: str) -> RequestInfo:
         return self._request
-
-    def close_stream(self) -> None:
-        pass
 
     async def ask(self, question: Question) -> Any:
         self.questions.append(question)

@@ -51,14 +51,19 @@ class Form:
         params = {"message": self.message, "requestedSchema": self._own_schema or self._schema()}
         return Question("elicitation/create", params, self._key)
 
-    async def ask(self, peer: Peer) -> Any:
-        """Return the user's answer; at a terminal, invalid fields are asked for again."""
+    async def ask(self, peer: Peer, kept: dict[str, Any] | None = None) -> Any:
+        """Return the user's answer; at a terminal, invalid fields are asked for again.
+
+        *kept* gets MCP's result under the key of the question.
+        """
         question = self.question()
         result = await peer.ask(question)
         while peer.can.ask_again and (invalid := self._invalid_fields(result)):
             valid = {key: each for key, each in result["content"].items() if key not in invalid}
             again = await peer.ask(_repeated(question, invalid))
             result = again | {"content": valid | again.get("content", {})}
+        if kept is not None and self._key is not None:
+            kept[self._key] = result
         return self.answer(result)
 
     def answer(self, result: Any) -> Any:

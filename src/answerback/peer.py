@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Protocol, get_args
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import msgspec
+
+if TYPE_CHECKING:
+    from .authentication import User
+    from .request_info import RequestInfo
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -71,29 +77,124 @@ class Abilities(msgspec.Struct, frozen=True):
     """The user answers at once, at a terminal, and is asked again after an invalid answer."""
 
 
-class Peer(Protocol):
-    @property
-    def cancelled(self) -> bool:
-        """Whether the client no longer waits for the outcome."""
+NO_ABILITIES = Abilities()
+
+
+class RequestSource(Protocol):
+    """The request that a call came by, as a wire has it; a Peer is one too."""
 
     @property
-    def can(self) -> Abilities: ...
+    def user(self) -> User | None:
+        """The user that the app's `auth=` authenticated."""
+
+    def describe_request(self, wire: str) -> RequestInfo | None:
+        """The data of the request for `ctx.request`; None inside a task, which outlives it."""
+
+
+class Cancellation:
+    """Whether a call was cancelled, and the callbacks to call then. Any thread may use it.
+
+    It needs no lock: whoever takes a callback from the list calls it.
+    """
+
+    cancelled = False
+    """Whether the client no longer waits for the outcome."""
+
+    def __init__(self) -> None:
+        self._callbacks: list[Callable[[], object]] = []
+
+    def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call *callback* once the call is cancelled, at once if it is already.
+
+        It is called by the thread that cancels. Returns a function that removes the callback.
+        """
+        self._callbacks.append(callback)
+        if self.cancelled:
+            self._call_back()
+        return partial(self._remove, callback)
+
+    def cancel(self) -> None:
+        """The client no longer waits for the outcome."""
+        self.cancelled = True
+        self._call_back()
+
+    def _call_back(self) -> None:
+        while self._callbacks:
+            try:
+                callback = self._callbacks.pop(0)
+            except IndexError:  # Another thread took it.
+                return
+            callback()
+
+    def _remove(self, callback: Callable[[], object]) -> None:
+        with suppress(ValueError):
+            self._callbacks.remove(callback)
+
+
+class Peer(Cancellation):
+    """The other end of a call. A subclass overrides what its wire can do."""
+
+    id: int | str | None = None
+    """The id of an MCP request or of a task."""
+
+    @property
+    def protocol(self) -> str:
+        """The version of MCP, such as "2025-11-25"; empty if the call did not come by MCP."""
+        return ""
+
+    @property
+    def can(self) -> Abilities:
+        return NO_ABILITIES
+
+    @property
+    def user(self) -> User | None:
+        """The user that the app's `auth=` authenticated."""
+        return None
+
+    def describe_request(self, wire: str) -> RequestInfo | None:
+        """The data of the request for `ctx.request`; None inside a task, which outlives it."""
+        from .request_info import RequestInfo
+
+        return RequestInfo(wire)
 
     def notify(self, note: Progress | Log) -> None:
         """Send a notification; never blocks, and may be called from any thread."""
+
+    def release_stream(self) -> None:
+        """The gates have let the call pass, so the response's stream may begin."""
 
     def close_stream(self) -> None:
         """Close the response's stream; the client may resume it."""
 
     async def ask(self, question: Question) -> Any:
         """Ask, and return MCP's result; raises NeedsInput if the answer comes with a later call."""
+        raise NeedsInput({"question": question})
 
 
-class NoPeer:
+def find_answer(question: Question, number: int, answers: Mapping[str, Any]) -> Any:
+    """The answer among *answers*, which came before the call ran; raises NeedsInput without one.
+
+    A question without a key is found by its *number* in the call and its digest, so an answer fits
+    only its question.
+    """
+    key = question.key or f"{number}-{_digest(question)}"
+    if key in answers:
+        return answers[key]
+    raise NeedsInput({key: question})
+
+
+def _digest(question: Question) -> str:
+    from hashlib import blake2b
+
+    return blake2b(msgspec.json.encode(question), digest_size=6).hexdigest()
+
+
+class NoPeer(Peer):
     """The peer of a call that has none: drops progress and sends log messages to `logging`."""
 
-    can = Abilities()
-    cancelled = False
+    def on_cancel(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Keep nothing: such a call is never cancelled, and all of them share this peer."""
+        return _nothing
 
     def notify(self, note: Progress | Log) -> None:
         if isinstance(note, Log):
@@ -103,11 +204,8 @@ class NoPeer:
             level = logging.INFO if note.level == "notice" else level
             logging.getLogger("answerback.tools").log(level, "%s", note.data)
 
-    def close_stream(self) -> None:
-        pass
 
-    async def ask(self, question: Question) -> Any:
-        raise NeedsInput({"question": question})
+def _nothing() -> None: ...
 
 
 NO_PEER: Peer = NoPeer()

@@ -21,7 +21,7 @@ from .tools.tool_options import CommonOptions, ToolOptions, check_options
 if TYPE_CHECKING:
     from _collections_abc import dict_items, dict_values
 
-    from .authentication import Authenticator
+    from .authentication import AppAuth
     from .composition import Composition, Switch
     from .content import Icon
     from .lifespan import Lifespan
@@ -203,7 +203,7 @@ class Registry:
         """The options of a tool that gives none of its own."""
         self.records: Recording | None = None
         self.lifespan: Lifespan | None = None
-        self.auth: Authenticator | None = None
+        self.auth: AppAuth | None = None
         """Authenticates the requests over HTTP; None serves everyone."""
         self.overrides: dict[Any, Callable[..., Any]] = {}
         """For tests: the function to use instead of each dependency, by the dependency."""

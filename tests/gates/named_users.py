@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import httpx
 
 from answerback import App
-from answerback.authentication import Challenge, Credentials, User
+from answerback.authentication import AppAuth, AuthPage, Challenge, Credentials, User
 from answerback.registry import registry_of
 
 METADATA = "https://tools.example.com/.well-known/oauth-protected-resource/mcp"
@@ -17,10 +17,11 @@ PREFIX = "io.modelcontextprotocol/"
 JSON = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 
-class NamedUsers:
+class NamedUsers(AppAuth):
     """Takes the token for the name of the user; the scopes follow it, separated by commas."""
 
     anonymous = True
+    pages: Mapping[str, AuthPage] | None = None
 
     async def authenticate(self, credentials: Credentials) -> User | None:
         headers = dict(credentials.headers)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, TypedDict
 
 import pytest
-from tests.gates.named_users import gated_app, rpc
+from tests.gates.named_users import NamedUsers, gated_app, rpc
 
 from answerback import App, Context, Reply, success
 from answerback.authentication import User
@@ -24,6 +24,7 @@ from answerback.gates import (
     subscription,
     subscription_prompt,
 )
+from answerback.registry import registry_of
 
 ANNA = User(subject="anna", issuer="https://id.example.com")
 PLANS = "https://app.example.com/plans"
@@ -231,7 +232,9 @@ def test_seed_002_39_40_41_52_the_three_tiers_one_after_the_other(
 
 def test_seed_002_38_the_security_schemes_come_from_the_gates() -> None:
     app = gated_app()
-    app.auth.pages = {}  # type: ignore[union-attr]  # as OAuth has it
+    users = NamedUsers()
+    users.pages = {}  # As OAuth has it.
+    registry_of(app).auth = users
 
     @app.tool(requires=[login(), scope("a:read"), scope("b:read", "a:read")])
     def gated() -> int:

@@ -24,7 +24,7 @@ from tests.serving import runtime_of
 
 from answerback import App, Context, Forbidden, Invocation, Next, Observation, Reply
 from answerback.authentication import User
-from answerback.peer import Question
+from answerback.peer import Peer, Question
 from answerback.records import Records
 from answerback.resilience import Breaker, Limit, Retry
 from answerback.testing import TestContext
@@ -332,20 +332,14 @@ def test_the_log_record_of_a_failure_has_the_whole_story(
     assert "10.0.0.7" not in reply.error.message
 
 
-class SlowUser:
+class SlowUser(Peer):
     """A peer whose user takes longer to answer than the tool may take."""
 
-    cancelled = False
+    can = TestContext().can
 
     def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
         self._clock = clock
-        self.can = TestContext().can
-
-    def notify(self, note: object) -> None:
-        pass
-
-    def close_stream(self) -> None:
-        pass
 
     async def ask(self, question: Question) -> Any:
         self._clock.time += 120

@@ -15,6 +15,7 @@ from tests.conftest import ROOT, serving
 from tests.widgets.mcp_requests import STATELESS, WITH_META, ask, content, uri_of
 
 from answerback import App
+from answerback.authentication import checked_authenticator
 from answerback.hosts import QUIRKS
 from answerback.registry import registry_of
 
@@ -110,7 +111,7 @@ class Login:
 
 def test_the_url_of_the_authentication_counts_first() -> None:
     app = bank("https://other.example/mcp")
-    registry_of(app).auth = Login()
+    registry_of(app).auth = checked_authenticator(Login())
 
     assert domain(app, agent="Claude-User") == DOMAIN
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..authentication import Challenge, Credentials, User, bearer_challenge
+from ..authentication import AppAuth, Challenge, Credentials, User, bearer_challenge
 from .bearer import (
     MAX_TOKEN,
     bearer_token,
@@ -44,17 +44,17 @@ class NewApiKey(NamedTuple):
     digest: str
 
 
-class ApiKeys:
+class ApiKeys(AppAuth):
     """Accepts keys in `Authorization: Bearer KEY` or `X-API-Key: KEY`.
 
     *keys* has the SHA-256 of each key in hexadecimal digits, and the name of its program. A key is
     found by its digest, so no comparison tells how much of a guess was right.
     """
 
+    anonymous = False
     security_schemes: Mapping[str, Any] = {
         "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"}
     }
-    """The ways in the OpenAPI document, beside the bearer token."""
 
     def __init__(self, keys: Mapping[str, str | ApiKey], *, anonymous: bool = False) -> None:
         self.anonymous = anonymous

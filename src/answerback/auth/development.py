@@ -39,8 +39,6 @@ class DevelopmentOAuth(OAuth):
     """
 
     loopback_only = True
-    has_own_url = True
-    """Whether the author gave the URL; else `serve` gives it."""
 
     def __init__(self, *, url: str, **options: Unpack[OAuthOptions]) -> None:
         if not is_loopback_url(url):

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import msgspec
 
-from ..authentication import AuthPage, Challenge, Credentials, Unauthorized, User, bearer_challenge
+from ..authentication import (
+    AppAuth,
+    AuthPage,
+    Challenge,
+    Credentials,
+    Unauthorized,
+    User,
+    bearer_challenge,
+)
 from .bearer import bearer_token, invalid_token
 from .claims import Expectation, included_scopes
 from .seen_tokens import SeenTokens, digest_of
@@ -56,14 +64,14 @@ class OAuthOptions(TypedDict, total=False):
     """The URL of a page for developers of clients."""
 
 
-class OAuth:
+class OAuth(AppAuth):
     """Accepts the access tokens of *issuer* for the MCP endpoint at *url*.
 
     *url* is the whole address that clients use, such as "https://tools.example.com/mcp". It is in
     the metadata and in every challenge, and is the audience; the `Host` header never counts.
     """
 
-    loopback_only = False
+    anonymous = False
 
     def __init__(self, *, issuer: str, url: str, **options: Unpack[OAuthOptions]) -> None:
         _check_names(options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from ..errors import INPUT_REQUIRED
-from ..peer import NO_PEER, NeedsInput, Peer
+from ..peer import NO_PEER, NeedsInput, Peer, RequestSource
 from ..reply import Reply, failure
 from ..shape import RESULT, Shape
 from ..tools.tool import Tool
@@ -32,7 +32,7 @@ class Call(msgspec.Struct, eq=False):
     """Asks the connection whether the client has disconnected; None where it cannot be asked."""
     tool: Tool | None = None
     """The tool that is called. The pipeline sets it; None if there is no such tool."""
-    request: Any = None
+    request: RequestSource | None = None
     """The HTTP request of REST and CGI, which `ctx.request` reads; MCP has it in the peer."""
     user: Any = None
     """The user, set by what authenticates the call; None if nothing does."""
@@ -42,6 +42,8 @@ class Call(msgspec.Struct, eq=False):
     """How the data of the reply is wrapped. The pipeline sets it for a successful reply."""
     stage: Literal["whole", "admit", "run"] = "whole"
     """A task passes the gates in one stage, when it is created, and runs in a later one."""
+    kept_answers: dict[str, Any] | None = None
+    """A dict that gets the answers to `Ask` questions, for a task that runs later."""
     trial: Any = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
 

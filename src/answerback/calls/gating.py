@@ -74,8 +74,7 @@ async def decode_behind_gates(
     decoded = await decode(tool, call.arguments)
     for gate in gates.late:
         await _pass(gate, gate.arguments(tool, decoded), ctx, call, run)
-    if (release := getattr(call.peer, "release_stream", None)) is not None:
-        release()
+    call.peer.release_stream()
     return decoded
 
 

@@ -124,7 +124,7 @@ async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
     # Imported at the first question, so that other tools do not pay for it.
     from .questions import ask_all
 
-    return await ask_all(tool, call.peer)
+    return await ask_all(tool, call.peer, call.kept_answers)
 
 
 def run_without_loop(steps: Coroutine[Any, Any, T], who: str = "the call", hint: str = "") -> T:

@@ -10,8 +10,8 @@ from ..tools.markers import ask_of
 from ..tools.tool import Tool
 
 
-async def ask_all(tool: Tool, peer: Peer) -> dict[str, Any]:
-    """Return the answers by parameter name.
+async def ask_all(tool: Tool, peer: Peer, kept: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the answers by parameter name; *kept* gets them as the client sent them.
 
     Raises NeedsInput with all questions at once if the answers come with a later call, and
     Declined if the user declines the question of a required parameter.
@@ -23,7 +23,7 @@ async def ask_all(tool: Tool, peer: Peer) -> dict[str, Any]:
         assert marker is not None
         form = Form(marker.message, parameter.annotation, parameter.name, key=parameter.name)
         try:
-            answers[parameter.target] = await form.ask(peer)
+            answers[parameter.target] = await form.ask(peer, kept)
         except NeedsInput as later:
             open_questions |= later.questions
         except Declined:

@@ -157,7 +157,7 @@ def _call(app: App, name: str, pairs: Sequence[str], options: Any, stdin: int) -
         from ..authentication import User
 
         # The issuer of the app, so that the links of gates are for the user who logs in there.
-        issuer: str = getattr(app.auth, "issuer", "")
+        issuer = "" if app.auth is None else app.auth.issuer
         call.user = User(subject=options.user, issuer=issuer, scopes=frozenset(options.scope))
     try:
         return call_once(registry_of(app), call)

@@ -48,7 +48,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
 
     collect_garbage_less_often()
     switch_threads_sooner()
-    wants_test_tokens = options.dev_auth or not getattr(app.auth, "has_own_url", True)
+    wants_test_tokens = options.dev_auth or (app.auth is not None and not app.auth.has_own_url)
     if given is not None:
         if wants_test_tokens:
             _accept_test_tokens(app, server, given.listener)

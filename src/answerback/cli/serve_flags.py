@@ -58,9 +58,8 @@ def serve_widgets(app: App, options: Namespace) -> None:
     """Set the URL of the endpoint, and whether the files of widgets are read anew."""
     registry = registry_of(app)
     if options.url is not None:
-        of_auth = getattr(app.auth, "url", options.url)
-        if of_auth != options.url:
-            raise BadOption(f"--url is {options.url}, and auth= of the app has {of_auth}")
+        if app.auth is not None and app.auth.url not in ("", options.url):
+            raise BadOption(f"--url is {options.url}, and auth= of the app has {app.auth.url}")
         registry.url = options.url
     if options.reload or options.debug:
         for each in registry.apps():

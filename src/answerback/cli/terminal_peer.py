@@ -10,22 +10,23 @@ from typing import Any, TextIO
 
 import msgspec
 
-from ..peer import Abilities, Log, NeedsInput, Progress, Question
+from ..peer import NO_ABILITIES, Abilities, Log, NeedsInput, Peer, Progress, Question
 from .program import write_stderr
 
 _CLEAR_LINE = "\r\x1b[K"
 _MAX_WIDTH = 79
 
 
-class TerminalPeer:
+class TerminalPeer(Peer):
     """Shows progress in one line that the next update overwrites; log messages stay.
 
     A user can be asked only if both *stdin* and stderr are a terminal.
     """
 
-    cancelled = False
+    can = NO_ABILITIES
 
     def __init__(self, stdin: int) -> None:
+        super().__init__()
         self._stdin = stdin
         self._shows_progress = False
         has_user = stderr_is_terminal() and os.isatty(stdin)
@@ -50,9 +51,6 @@ class TerminalPeer:
     def _input(self) -> TextIO:
         encoding, errors = sys.stdin.encoding, sys.stdin.errors
         return open(self._stdin, encoding=encoding, errors=errors, closefd=False)
-
-    def close_stream(self) -> None:
-        pass
 
     def clear_progress(self) -> None:
         """Erase the progress line, if one is shown."""

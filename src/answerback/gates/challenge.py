@@ -9,13 +9,13 @@ import msgspec
 from ..authentication import Challenge, bearer_challenge, quotable
 
 if TYPE_CHECKING:
-    from ..authentication import Authenticator
+    from ..authentication import AppAuth
 
 WWW_AUTHENTICATE = "mcp/www_authenticate"
 """The key in `_meta` for a host that logs in by a result."""
 
 
-def header_value(auth: Authenticator | None, challenge: Challenge) -> str:
+def header_value(auth: AppAuth | None, challenge: Challenge) -> str:
     """The value of `WWW-Authenticate`; without `auth=` it names no place to log in."""
     challenge = _quotable(challenge)
     if auth is not None:
@@ -23,7 +23,7 @@ def header_value(auth: Authenticator | None, challenge: Challenge) -> str:
     return bearer_challenge(challenge)
 
 
-def in_result(auth: Authenticator | None, challenge: Challenge) -> dict[str, list[str]]:
+def in_result(auth: AppAuth | None, challenge: Challenge) -> dict[str, list[str]]:
     """The `_meta` of a result that asks the host to log in; it must name an error."""
     if auth is None:
         return {}

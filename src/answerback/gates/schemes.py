@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
+    from ..authentication import AppAuth
     from ..tools.tool import Tool
 
 T = TypeVar("T", bound="Tool")
@@ -16,7 +17,7 @@ def needs_login(tool: Tool) -> bool:
     """Whether only a caller who is logged in can use *tool*, by its gates or by the app's auth."""
     if tool.gates is not None and any(_LOGIN in codes_of(each) for each in tool.gates.given):
         return True
-    auth: Any = tool.path[0].auth if tool.path else None
+    auth = _auth_of(tool)
     return auth is not None and not auth.anonymous
 
 
@@ -25,9 +26,9 @@ def security_schemes(tool: Tool) -> list[dict[str, Any]]:
 
     A login without `auth=` is taken for OAuth, because `scope` and the hosts know nothing else.
     """
-    auth: Any = tool.path[0].auth if tool.path else None
+    auth = _auth_of(tool)
     # API keys have no page that says where to log in.
-    if auth is not None and not hasattr(auth, "pages"):
+    if auth is not None and auth.pages is None:
         return []
     if needs_login(tool):
         return [{"type": "oauth2", "scopes": list(scopes_of(tool))}]
@@ -36,9 +37,14 @@ def security_schemes(tool: Tool) -> list[dict[str, Any]]:
 
 def scopes_of(tool: Tool) -> tuple[str, ...]:
     """All the scopes that *tool* needs: those of every token, and those of its gates."""
-    auth: Any = tool.path[0].auth if tool.path else None
+    auth = _auth_of(tool)
     own = () if tool.gates is None else tool.gates.scopes
-    return tuple(dict.fromkeys((*getattr(auth, "scopes", ()), *own)))
+    return tuple(dict.fromkeys((*(() if auth is None else auth.scopes), *own)))
+
+
+def _auth_of(tool: Tool) -> AppAuth | None:
+    """The authenticator of the app that serves *tool*."""
+    return tool.path[0].auth if tool.path else None
 
 
 def codes_of(gate: Any) -> tuple[str, ...]:

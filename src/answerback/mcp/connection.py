@@ -127,7 +127,7 @@ class Connection:
             subscription.end()
             self._running.pop(request.id, None)
 
-        peer.on_cancel = end
+        peer.on_cancel(end)
 
     def _answer(self, request: Request, peer: McpPeer) -> None:
         frame = self._frame(request, peer)

@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from ..peer import Abilities, Level, Log, NeedsInput, Progress, Question
+from ..peer import (
+    Abilities,
+    Level,
+    Log,
+    NeedsInput,
+    Peer,
+    Progress,
+    Question,
+    RequestSource,
+    find_answer,
+)
 from ..versions import Version
 from .jsonrpc import RpcError, notification_frame
 from .params import Id
 from .session import ClientCapabilities, Session, reaches
 
 if TYPE_CHECKING:
+    from ..authentication import User
     from ..request_info import RequestInfo
     from .session_id import SessionId
 
 
-class McpPeer:
+class HttpMessage(RequestSource, Protocol):
+    """The part of an HTTP request that the protocol needs."""
+
+    @property
+    def text(self) -> bytes:
+        """The body: a message or a batch."""
+
+    def describe_request(self, wire: str) -> RequestInfo: ...
+
+
+class McpPeer(Peer):
     """The peer of the call that runs for a request.
 
     Each wire has a subclass that can send frames before the result. This class itself drops
@@ -32,16 +53,14 @@ class McpPeer:
     level: Level | None = None
     """Log messages from this level on are sent; None sends none."""
     progress_token: Id | None = None
-    cancelled = False
-    on_cancel: Callable[[], object] | None = None
     answers: Mapping[str, Any] = MappingProxyType({})
     """The answers of the user that came with the request, by the key of the question."""
     error: RpcError | None = None
     """The error response that the request got, if it got one."""
     text: bytes = b""
     """The message of the request; over HTTP it is in the HTTP request."""
-    http: Any = None
-    """The HTTP request that the message came by: a `wires.asgi.request.HttpRequest`."""
+    http: HttpMessage | None = None
+    """The HTTP request that the message came by; None on other wires."""
     can_refuse_by_status = False
     """Whether the request can still be refused with an HTTP status."""
     session: Session | SessionId | None = None
@@ -49,7 +68,10 @@ class McpPeer:
     _questions = 0
     _last_progress = float("-inf")
 
+    id: Id
+
     def __init__(self, id: Id, version: Version, client: ClientCapabilities) -> None:
+        super().__init__()
         self.id = id
         self.version = version
         self.client = client
@@ -64,27 +86,22 @@ class McpPeer:
         return McpRequestInfo(wire, self)
 
     @property
+    def user(self) -> User | None:
+        """The user that the app's `auth=` authenticated."""
+        return None if self.http is None else self.http.user
+
+    @property
     def user_key(self) -> bytes:
-        """The digest of the user that the app's `auth=` authenticated; empty without one."""
-        user = None if self.http is None else self.http.scope.get("user")
-        if user is None:
-            return b""
-        from ..authentication import User
-
-        return user.key if isinstance(user, User) else b""
-
-    def close_stream(self) -> None:
-        """Close the stream of the response, if the client can resume it."""
+        """The digest of the user; empty without one."""
+        return b"" if self.user is None else self.user.key
 
     async def send_request(self, method: str, params: Any) -> msgspec.Raw:
         """Send a request to the client and wait for its result; stateful versions only."""
         raise RuntimeError("the client cannot be asked on this wire")
 
-    def cancel(self) -> None:
-        """The client no longer waits for the result. Any thread may call this."""
-        self.cancelled = True
-        if self.on_cancel is not None:
-            self.on_cancel()
+    @property
+    def protocol(self) -> str:
+        return self.version.name
 
     @property
     def can(self) -> Abilities:
@@ -102,18 +119,11 @@ class McpPeer:
     async def ask(self, question: Question) -> Any:
         """In the stateful era send a request; in the stateless era look among the answers."""
         if self.version.stateless:
-            return self._answer_to(question)
+            self._questions += 1
+            return find_answer(question, self._questions, self.answers)
         if not (self.client.can_answer(question) and _version_has(question, self.version)):
             raise NeedsInput({"question": question})
         return msgspec.json.decode(await self.send_request(question.method, question.params))
-
-    def _answer_to(self, question: Question) -> Any:
-        """The key has the question's number and digest, so an answer fits only its question."""
-        self._questions += 1
-        key = question.key or f"{self._questions}-{_digest(question)}"
-        if key in self.answers:
-            return self.answers[key]
-        raise NeedsInput({key: question})
 
     def _send_log(self, note: Log) -> None:
         params = {"level": note.level, "data": note.data}
@@ -132,12 +142,6 @@ class McpPeer:
         if note.message is not None and self.version.progress_messages:
             params["message"] = note.message
         self.send(notification_frame("notifications/progress", params))
-
-
-def _digest(question: Question) -> str:
-    from hashlib import blake2b
-
-    return blake2b(msgspec.json.encode(question), digest_size=6).hexdigest()
 
 
 def _version_has(question: Question, version: Version) -> bool:

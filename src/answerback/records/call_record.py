@@ -10,7 +10,6 @@ from typing import Any
 
 import msgspec
 
-from ..authentication import User
 from ..calls.call import Call, Outcome
 from ..content import Audio, Block, Embedded, Image, Text
 from ..dialects.mcp_blocks import write_block
@@ -63,8 +62,7 @@ def make_call_record(
     kind: str, call: Call, started_at: float, duration_ns: int, outcome: Outcome | None
 ) -> CallRecord:
     """Return the record of *call*; an *outcome* of None means that the call was cancelled."""
-    peer: Any = call.peer
-    version = getattr(peer, "version", None)
+    peer = call.peer
     record = CallRecord(
         kind,
         call.name,
@@ -77,18 +75,15 @@ def make_call_record(
         caller=call.caller,
         tool=call.tool,
     )
-    if version is not None:
-        record.version = version.name
+    if protocol := peer.protocol:
+        record.version = protocol
         record.request = str(peer.id)
-        http = peer.http
-    else:
-        http = call.request
     if (trial := call.trial) is not None:
         record.attempts = trial.attempts
         record.breaker = trial.breaker
         record.opened = trial.opened
-    if http is not None:
-        record.user = _user_digest(http)
+    if (user := (call.request or peer).user) is not None:
+        record.user = user.key.hex()
     if isinstance(outcome, Reply):
         record.reply = outcome
         record.size = reply_size(outcome)
@@ -97,13 +92,6 @@ def make_call_record(
     else:
         record.code = CANCELLED if outcome is None else INPUT_REQUIRED
     return record
-
-
-def _user_digest(http: Any) -> str:
-    """Return the digest of the user that the app's `auth=` authenticated, or an empty text."""
-    scope = getattr(http, "scope", None)
-    user = getattr(http, "user", None) if scope is None else scope.get("user")
-    return user.key.hex() if isinstance(user, User) else ""
 
 
 def reply_size(reply: Reply[Any]) -> int:

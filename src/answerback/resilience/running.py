@@ -94,20 +94,17 @@ def _beginning_with(first: Any, operation: Operation) -> Operation:
 
 def _wait_in_thread(trial: Trial, seconds: float) -> None:
     """Wait until the time is over or the call is cancelled."""
-    peer: Any = None if trial.call is None else trial.call.peer
-    if not hasattr(peer, "on_cancel"):
+    if trial.call is None:
         trial.clock.wait(seconds)
         return
     from threading import Event
 
     cancelled = Event()
-    before = peer.on_cancel
-    peer.on_cancel = cancelled.set
+    stop_listening = trial.call.peer.on_cancel(cancelled.set)
     try:
-        if not peer.cancelled:
-            trial.clock.wait(seconds, cancelled)
+        trial.clock.wait(seconds, cancelled)
     finally:
-        peer.on_cancel = before
+        stop_listening()
 
 
 def _put_clock(trial: Trial) -> Any:

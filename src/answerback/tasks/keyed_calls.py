@@ -19,7 +19,7 @@ from ..errors import Conflict, ToolError
 from ..reply import Error, Reply, failure
 from .stored_reply import dump_reply
 from .task_record import KEYS, Task
-from .task_store import checked_key
+from .task_store import TaskStore, checked_key
 from .task_watch import new_worker_name
 from .transitions import finished, given_up
 
@@ -32,18 +32,18 @@ _replace = msgspec.structs.replace
 async def run_once(service: TaskService, call: Call, key: str, handle: Handler) -> Outcome:
     """The outcome of the call, or the reply that the first call with this key got."""
     call.stage = "admit"
-    outcome = await service._admit(call)
+    outcome = await service.admit(call)
     if outcome is not ADMITTED:
-        return await service._record_refusal(call, outcome)
-    store, runner = service._store, service.runner
+        return await service.refuse(call, outcome)
+    store, runner = service.store, service.runner
     try:
         record = _record(service, call, checked_key(key))
-        service._remove_expired()
+        service.remove_expired()
         kept = await runner.off_loop(store.add, record, service.limits)
         if kept.id != record.id:
-            return await service._record_refusal(call, _repeated(kept, call))
+            return await service.refuse(call, _repeated(kept, call))
     except ToolError as exc:
-        return await service._record_refusal(call, Reply(error=Error.of(exc)))
+        return await service.refuse(call, Reply(error=Error.of(exc)))
     claim: dict[str, Any] = {"worker": record.worker, "fence": record.fence}
     call.stage = "run"
     try:
@@ -65,7 +65,7 @@ async def run_once(service: TaskService, call: Call, key: str, handle: Handler) 
 
 
 def _record(service: TaskService, call: Call, key: str | None) -> Task:
-    made = service._new_task(call, {}, None, key)
+    made = service.new_task(call, {}, None, key)
     return _replace(
         made,
         owner=KEYS + made.owner,
@@ -104,7 +104,7 @@ def _may_be_repeated(reply: Reply[Any]) -> bool:
     return error is not None and error.row.status in (429, 503) and error.retryable is not False
 
 
-def _forget(store: Any, id: str) -> None:
+def _forget(store: TaskStore, id: str) -> None:
     """Remove the record, so that a call with the same key runs."""
     store.change(id, lambda task: _replace(task, state="cancelled", worker="", expires=0.0))
     store.remove_expired(time())

@@ -8,18 +8,17 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from ..calls.call import Call, Outcome
+from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED
 from ..context import Context
 from ..errors import ToolError, Unavailable
 from ..peer import NeedsInput
 from ..registry import HealthState
 from ..reply import Error, Reply
-from .task_peer import AnswerKeeper
 from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
 from .task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore, checked_key
@@ -45,18 +44,20 @@ class TaskService:
 
     def __init__(self, runtime: Runtime) -> None:
         self.limits: TaskLimits = runtime.registry.task_limits or DEFAULT_TASK_LIMITS
-        self._store: TaskStore = runtime.task_store or MemoryStore()
+        self.store: TaskStore = runtime.task_store or MemoryStore()
         self._runtime = runtime
-        self._admit = runtime.admit
-        self._record_refusal = runtime.record
+        self.admit: Handler = runtime.admit
+        """Passes the gates of a call and checks its arguments; the outcome is ADMITTED, or not."""
+        self.refuse = runtime.record
+        """Records the outcome of a call that does not run, and returns it."""
         self._waiters: dict[object, Callable[[str | None], None]] = {}
         worker = new_worker_name()
-        self.runner = TaskRunner(runtime, self._store, self.limits, worker, self.wake)
+        self.runner = TaskRunner(runtime, self.store, self.limits, worker, self.wake)
         self.runner.use_loop()
         self._watch: TaskWatch | None = None
-        if self._store.blocks:
+        if self.store.blocks:
             waits = self._waiters.__len__
-            watch = TaskWatch(self._store, self.runner, lambda: waits() > 0, self.wake)
+            watch = TaskWatch(self.store, self.runner, lambda: waits() > 0, self.wake)
             self._watch = watch
             runtime.checks["tasks"] = partial(_health, watch, self.runner)
 
@@ -75,26 +76,22 @@ class TaskService:
         task itself asks the questions of `Ask` parameters.
         """
         self.runner.use_loop()
-        keeper = AnswerKeeper(call.peer)
-        peer, call.peer = call.peer, cast("Any", keeper)
         call.stage = "admit"
-        try:
-            outcome = await self._admit(call)
-        finally:
-            call.peer = peer
+        answers = call.kept_answers = {}
+        outcome = await self.admit(call)
         is_admitted = outcome is ADMITTED or (asks_later and isinstance(outcome, NeedsInput))
         if not is_admitted:
-            return await self._record_refusal(call, outcome)
+            return await self.refuse(call, outcome)
         try:
-            task = self._new_task(call, keeper.kept, ttl, checked_key(key))
+            task = self.new_task(call, answers, ttl, checked_key(key))
             return await _to_the_end(self._start(task))
         except ToolError as exc:
-            return await self._record_refusal(call, Reply(error=Error.of(exc)))
+            return await self.refuse(call, Reply(error=Error.of(exc)))
 
     async def get(self, id: str, owner: str) -> Task | None:
         """The task with this id, if it belongs to *owner*."""
-        self._remove_expired()
-        task = await self.runner.off_loop(self._store.get, id)
+        self.remove_expired()
+        task = await self.runner.off_loop(self.store.get, id)
         return task if task is not None and task.owner == owner else None
 
     async def page(self, owner: str, after: str | None, count: int) -> list[Task]:
@@ -104,7 +101,7 @@ class TaskService:
         """
         if not owner:
             raise ValueError("tasks without an owner are not listed")
-        return await self.runner.off_loop(self._store.page, owner, after, count)
+        return await self.runner.off_loop(self.store.page, owner, after, count)
 
     async def answer(self, id: str, owner: str, answers: Mapping[str, Any]) -> Task | None:
         """Give a task answers to its questions; None if there is no such task.
@@ -118,7 +115,7 @@ class TaskService:
         if size > largest:
             raise ToolError(f"The answers have {size} bytes, more than {largest}", code="TOO_LARGE")
         change = partial(answered, answers=answers, now=time())
-        changed = await self.runner.off_loop(self._store.change, id, change)
+        changed = await self.runner.off_loop(self.store.change, id, change)
         if changed is None:
             return await self.get(id, owner)
         self.wake(changed)
@@ -135,7 +132,7 @@ class TaskService:
 
     async def _cancel(self, id: str) -> Task | None:
         change = partial(cancelled, now=time())
-        changed = await self.runner.off_loop(self._store.change, id, change)
+        changed = await self.runner.off_loop(self.store.change, id, change)
         if changed is None:
             return None
         if (run := self.runner.runs.get(id)) is not None:
@@ -182,12 +179,12 @@ class TaskService:
         await self.runner.stop(seconds)
         if self._watch is not None:
             self._watch.stop()
-        self._store.close()
+        self.store.close()
 
     async def _start(self, task: Task) -> Task:
         """Record the task, then start it; if all slots are taken it waits in the store."""
         runner = self.runner
-        self._remove_expired()
+        self.remove_expired()
         has_slot = runner.slots.take(1) == 1
         if has_slot:
             now = task.created
@@ -195,7 +192,7 @@ class TaskService:
             assert taken is not None
             task = taken
         try:
-            kept = await runner.off_loop(self._store.add, task, self.limits)
+            kept = await runner.off_loop(self.store.add, task, self.limits)
         except BaseException:
             runner.slots.free(int(has_slot))
             raise
@@ -213,16 +210,16 @@ class TaskService:
         with suppress(Unavailable):
             await self.runner.off_loop(self.runner.fill)
 
-    def _new_task(
+    def new_task(
         self, call: Call, answers: Mapping[str, Any], ttl: float | None, key: str | None
     ) -> Task:
+        """The record of an admitted call."""
         tool = call.tool
         assert tool is not None
         now = time()
         user = Context(call).user
         limits = self.limits
         kept = limits.retention if ttl is None else min(max(ttl, 1.0), limits.max_retention)
-        version = getattr(call.peer, "version", None)
         return Task(
             id=new_id(),
             tool=call.name,
@@ -230,7 +227,7 @@ class TaskService:
             owner=owner_of(user),
             user=kept_user(user),
             wire=call.wire,
-            protocol="" if version is None else version.name,
+            protocol=call.peer.protocol,
             caller=call.caller,
             can=call.peer.can,
             created=now,
@@ -242,10 +239,11 @@ class TaskService:
             idempotent=bool(tool.settings.idempotent or tool.settings.read_only),
         )
 
-    def _remove_expired(self) -> None:
+    def remove_expired(self) -> None:
+        """Remove the tasks whose time is over."""
         # The watch does it for a store that may block.
         if self._watch is None:
-            self._store.remove_expired(time())
+            self.store.remove_expired(time())
 
     def wake(self, task: Task | None = None) -> None:
         """Let everyone who waits for this task look at it again; without one, for any task."""

@@ -70,7 +70,7 @@ class TaskRun:
     def cancel(self) -> None:
         """End the run. Any thread may call this; a plain function goes on in its thread."""
         if not self.peer.cancelled:
-            self.peer.cancelled = True
+            self.peer.cancel()
             if not self.loop.is_closed():
                 self.loop.call_soon_threadsafe(self._cancel)
 
@@ -202,15 +202,13 @@ class TaskRunner:
 
     async def _outcome(self, run: TaskRun) -> Change | None:
         task, peer = run.task, run.peer
-        user = peer.http.user
         call = Call(
             task.tool,
             task.arguments,
             peer,
             wire=task.wire,
             caller=task.caller,
-            request=peer.http,
-            user=user,
+            user=peer.user,
             stage="run",
         )
         claim: dict[str, Any] = {"worker": self.worker, "fence": task.fence}

@@ -192,7 +192,7 @@ def _permissions(given: Collection[str]) -> dict[str, dict[str, Any]]:
 
 def _domain(app: Registry, request: RequestInfo | None, host: HostName | None) -> str | None:
     """The domain of the page in Claude; None in other hosts, or if the endpoint is not known."""
-    url = getattr(app.auth, "url", None) or app.url
+    url = (app.auth is not None and app.auth.url) or app.url
     if not url:
         return None
     if host is None:

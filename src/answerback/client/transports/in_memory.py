@@ -148,7 +148,7 @@ class InMemory:
             peer.progress_token = meta.token
         if request.method == "subscriptions/listen" and stateless:
             subscription = Subscription(self._app, request.id, request.params, self.deliver)
-            peer.on_cancel = subscription.end
+            peer.on_cancel(subscription.end)
             self._stack.callback(subscription.end)
             task = self._loop.create_task(_nothing())
         else:

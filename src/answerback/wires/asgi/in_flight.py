@@ -45,6 +45,7 @@ class HttpPeer(McpPeer):
     """Where questions to the client of a session wait for their answers."""
     prime = False
     """Begin the event stream with an empty event that has an id, so that it can be resumed."""
+    http: HttpRequest
     can_refuse_by_status = True
     is_held = False
     """Whether gates have yet to decide about the request; no stream begins before they have."""
@@ -59,10 +60,7 @@ class HttpPeer(McpPeer):
     def __init__(
         self, id: Id, version: Version, client: ClientCapabilities, request: HttpRequest
     ) -> None:
-        # As McpPeer does it, without the cost of another call for each request.
-        self.id = id
-        self.version = version
-        self.client = client
+        super().__init__(id, version, client)
         self.caller = request.caller
         self.http = request
         self._loop = asyncio.get_running_loop()
@@ -291,7 +289,6 @@ class InFlight:
         """The response to a request; None if it was cancelled."""
         task = asyncio.current_task()
         assert task is not None
-        peer.on_cancel = task.cancel
         key = peer.key
         if key is not None:
             if key in self._by_key:
@@ -302,12 +299,14 @@ class InFlight:
         if not self._is_ticking:
             self._schedule()
         frame = None
+        stop_listening = peer.on_cancel(task.cancel)
         try:
             frame = await engine.respond(request, peer)
         except asyncio.CancelledError:
             if not peer.cancelled:
                 raise
         finally:
+            stop_listening()
             self._peers.discard(peer)
             if key is not None:
                 del self._by_key[key]

@@ -14,6 +14,7 @@ from ...reply import Reply, failure
 from ..http.refusals import too_large
 
 if TYPE_CHECKING:
+    from ...authentication import User
     from ...request_info import RequestInfo
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -133,6 +134,16 @@ class HttpRequest:
         headers = [(b"content-type", reply.media_type.encode("latin-1"))]
         headers += [(name.lower().encode(), value.encode()) for name, value in reply.headers]
         await self.respond(reply.status, tuple(headers), reply.body)
+
+    @property
+    def user(self) -> User | None:
+        """The user that the app's `auth=` put into the scope; another framework's do not count."""
+        found = self.scope.get("user")
+        if found is None:
+            return None
+        from ...authentication import User
+
+        return found if isinstance(found, User) else None
 
     def describe_request(self, wire: str) -> RequestInfo:
         """The data of the request for `ctx.request`."""

@@ -24,7 +24,7 @@ from .guard import is_loopback
 from .pages import PUBLIC
 
 if TYPE_CHECKING:
-    from ...authentication import Authenticator
+    from ...authentication import AppAuth
 
 _CODES = {
     None: "LOGIN_REQUIRED",
@@ -55,10 +55,10 @@ class RefusedRequest(msgspec.Struct, frozen=True):
 class AuthenticationStep:
     """Authenticates the requests for one registry."""
 
-    def __init__(self, auth: Authenticator) -> None:
+    def __init__(self, auth: AppAuth) -> None:
         self._auth = auth
-        self._pages: dict[str, AuthPage] = dict(getattr(auth, "pages", {}))
-        self.loopback_only = bool(getattr(auth, "loopback_only", False))
+        self._pages: dict[str, AuthPage] = dict(auth.pages or {})
+        self.loopback_only = auth.loopback_only
 
     def page(self, method: str, path: str) -> HttpReply | None:
         """The response of a page that is read, or of the question whether it may be."""

@@ -16,6 +16,7 @@ from ...contract import RESERVED_ROUTES
 from ...dialects import HttpReply, write
 from ...dialects.accept import choose, prefers_json
 from ...dialects.http_reply import JSON
+from ...peer import RequestSource
 from ...reply import Reply
 from ...shape import RESULT, Shape
 from .pages import PAGES
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 _MAX_ACCEPT = 2048
 
 
-class RestRequest(Protocol):
+class RestRequest(RequestSource, Protocol):
     """An HTTP request; ASGI and CGI each have their own."""
 
     @property

@@ -254,7 +254,7 @@ def _own_pages(registry: Registry, url: str) -> Iterator[str]:
 
 
 def _test_tokens(registry: Registry, url: str) -> Iterator[str]:
-    if getattr(registry.auth, "loopback_only", False):
+    if registry.auth is not None and registry.auth.loopback_only:
         command = f"answerback token {url} --user NAME"
         yield f"  tokens     POST {url}/dev/token, or: {command}"
         yield "WARNING: DEVELOPMENT AUTH: anyone on this machine gets a token for any user"
@@ -262,7 +262,7 @@ def _test_tokens(registry: Registry, url: str) -> Iterator[str]:
 
 def _check_test_tokens(registry: Registry, options: ServeOptions) -> None:
     """Raise BadOption if clients on other machines could use test tokens."""
-    if not getattr(registry.auth, "loopback_only", False):
+    if registry.auth is None or not registry.auth.loopback_only:
         return
     if options.uds is None and is_loopback(options.host) and not options.web.trusted_proxies:
         return

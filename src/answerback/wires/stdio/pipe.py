@@ -220,10 +220,11 @@ class PipePeer(McpPeer):
             answer.cancel()
 
     def _wait(self, answer: Future[msgspec.Raw]) -> msgspec.Raw:
-        self.on_cancel = partial(_decline, answer)
-        if self.cancelled:
-            _decline(answer)
-        return answer.result()
+        stop_listening = self.on_cancel(partial(_decline, answer))
+        try:
+            return answer.result()
+        finally:
+            stop_listening()
 
 
 def _decline(answer: Future[msgspec.Raw], reason: str = "The client did not answer") -> None:

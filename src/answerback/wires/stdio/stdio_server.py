@@ -18,7 +18,6 @@ from ...calls.runtime import Runtime
 from ...errors import AnswerbackError, ToolError
 from ...mcp.connection import Connection
 from ...mcp.engine import Engine
-from ...mcp.mcp_peer import McpPeer
 from ...registry import Registry
 from ..standard_streams import Stdout
 from .handover import Readers
@@ -130,17 +129,15 @@ class _LoopThread:
         from concurrent.futures import CancelledError
 
         task = asyncio.run_coroutine_threadsafe(_shielded(steps), self.loop)
-        peer = call.peer
-        if isinstance(peer, McpPeer):
-            peer.on_cancel = task.cancel
-            if peer.cancelled:
-                task.cancel()
+        stop_listening = call.peer.on_cancel(task.cancel)
         try:
             return task.result()
         except CancelledError:
-            if not peer.cancelled:
+            if not call.peer.cancelled:
                 raise
             raise ToolError("The call was cancelled", code="CANCELLED") from None
+        finally:
+            stop_listening()
 
     @cached_property
     def loop(self) -> asyncio.AbstractEventLoop:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
 from time import monotonic
 from types import CoroutineType
 from typing import Any
@@ -25,7 +24,6 @@ from ...calls.runners import (
     with_timeout,
 )
 from ...errors import TimedOut, ToolError, Unavailable
-from ...mcp.mcp_peer import McpPeer
 from ...peer import NeedsInput
 from ...tools.tool import Tool
 
@@ -112,6 +110,8 @@ class ThreadLimit:
         if _is_lost(call):
             # The cancellation was read before this call came here.
             raise _cancelled()
+        # A cancellation may end the wait of this call, or make room for another.
+        call.peer.on_cancel(self.wake)
         with self._lock:
             if not self._waiting and len(self._running) < self._size:
                 self._running.add(call)
@@ -120,9 +120,6 @@ class ThreadLimit:
             if not self._waiting:
                 self._held_since = monotonic()
             self._waiting.append(waiter)
-            # From now on a cancellation may end the wait of this call, or make room for it.
-            for each in (call, *self._running):
-                _on_cancel(each, self.wake)
             self._grant()
         timed_out = not self._wait_for(waiter, seconds)
         with self._lock:
@@ -195,8 +192,3 @@ def _cancelled() -> ToolError:
 
 def _is_lost(call: Call) -> bool:
     return call.cancelled or call.peer.cancelled
-
-
-def _on_cancel(call: Call, wake: Callable[[], None]) -> None:
-    if isinstance(call.peer, McpPeer):
-        call.peer.on_cancel = wake

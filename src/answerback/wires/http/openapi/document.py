@@ -25,7 +25,7 @@ from .operations import (
 )
 
 if TYPE_CHECKING:
-    from ....authentication import Authenticator
+    from ....authentication import AppAuth
     from ....registry import Registry
 
 Schema = dict[str, Any]
@@ -88,7 +88,7 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
     if registry.auth is not None or any(needs_login(tool) for tool in tools):
         schemes = {BEARER: {"type": "http", "scheme": "bearer"}}
     if registry.auth is not None:
-        schemes |= getattr(registry.auth, "security_schemes", {})
+        schemes |= registry.auth.security_schemes
         security = _security(registry.auth, schemes, paths)
     if schemes:
         components["securitySchemes"] = schemes
@@ -107,7 +107,7 @@ def _document(registry: Registry, url: str, *, dialects: bool) -> Schema:
     }
 
 
-def _security(auth: Authenticator, schemes: Schema, paths: Schema) -> list[Schema]:
+def _security(auth: AppAuth, schemes: Schema, paths: Schema) -> list[Schema]:
     """The ways to authenticate; the operations that need none are marked in *paths*."""
     for path in PUBLIC:
         for each in paths.get(path, {}).values():
