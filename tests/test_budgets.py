@@ -43,7 +43,6 @@ STATE = {
     "types/pydantic_types.py: _cached_adapter",
     "types/scalars.py: _compiled",
     "reading/typed_data.py: _cached_decoder",
-    "types/patterns.py: _category",
     "types/patterns.py: is_simple",
     "types/patterns.py: searcher",
     "metadata/meta_check.py: _near_key",
