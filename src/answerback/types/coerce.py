@@ -98,7 +98,7 @@ def _unpack(value: Any, wanted: type, coercion: Coercion) -> Any:
 
 def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
     value = _unpack(value, list, coercion)
-    if not isinstance(value, list) or not length_fits(node.limits, value):
+    if not isinstance(value, list) or not _length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
     return list(_coerce_items(node.item, value, path, coercion))
 
@@ -117,7 +117,7 @@ def _coerce_items(node: Node, values: list[Any], path: str, coercion: Coercion) 
             yield coerce_item(node, each, item(path, n), coercion)
 
 
-def length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
+def _length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
     """Return whether the container has as many values as *limits* allow."""
     minimum, maximum = limits.min_length or 0, limits.max_length
     return minimum <= len(value) and (maximum is None or len(value) <= maximum)
@@ -133,7 +133,7 @@ def _fixed(node: nodes.Fixed, value: Any, path: str, coercion: Coercion) -> Any:
 
 def _mapping(node: nodes.Mapping, value: Any, path: str, coercion: Coercion) -> Any:
     value = _unpack(value, dict, coercion)
-    if not isinstance(value, dict) or not length_fits(node.limits, value):
+    if not isinstance(value, dict) or not _length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
     coerce_value = _COERCE[type(node.value)]
     path_of = member if coercion.show_values else dict_item
