@@ -26,7 +26,7 @@ from .call import Call
 from .failures import error_for, must_propagate
 from .pipeline import NEEDS_LOOP, run_without_loop
 from .reply_check import checked_error, reply_to
-from .runners import LargeDecoder, Runner, timed_out, with_timeout
+from .runners import ArgumentsDecoder, Runner, timed_out, with_timeout
 
 _LOGIN = ("LOGIN_REQUIRED", "UNAUTHENTICATED")
 
@@ -62,7 +62,7 @@ class GateContextOfApp(GateContext, ContextOfApp):
 
 
 async def decode_behind_gates(
-    call: Call, tool: Tool, run: Runner, decode: LargeDecoder
+    call: Call, tool: Tool, run: Runner, decode: ArgumentsDecoder
 ) -> dict[str, Any]:
     """The decoded arguments of a call that has passed the gates of its tool."""
     gates: Gates = tool.gates

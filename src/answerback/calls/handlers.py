@@ -105,7 +105,7 @@ class HandlerMaker:
             self._contract,
             run,
             *reply_to,
-            max_calls=self._registry.limits.calls,
+            limits=self._registry.limits,
             decode_large=self._execution.decode_large,
             running_in=self._running,
         )

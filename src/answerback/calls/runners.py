@@ -7,23 +7,33 @@ from functools import partial
 from types import CoroutineType
 from typing import Any, TypeAlias
 
-from ..errors import CHECK_FIRST, TimedOut, Unavailable
+from ..errors import CHECK_FIRST, TimedOut, ToolError, Unavailable
 from ..tools.tool import Tool
 from .call import Call
 
 Runner: TypeAlias = Callable[[Tool, dict[str, Any], Call], Any]
 """Runs a tool's function; returns its value, or a coroutine that the pipeline awaits."""
 
-# Decoding as many bytes takes less than 20 milliseconds, whatever is in them.
-LARGE_ARGUMENTS = 16_384
+LargeDecoder: TypeAlias = Callable[[Tool, bytes, int], Awaitable[dict[str, Any]]]
+"""Decodes arguments of more than LARGE bytes as `decode_arguments` does."""
 
-LargeDecoder: TypeAlias = Callable[[Tool, bytes], Awaitable[dict[str, Any]]]
-"""Decodes arguments of more than LARGE_ARGUMENTS bytes, while the event loop goes on."""
+ArgumentsDecoder: TypeAlias = Callable[[Tool, bytes], Awaitable[dict[str, Any]]]
 
 
-async def decode_in_place(tool: Tool, raw: bytes) -> dict[str, Any]:
-    """For a wire without an event loop."""
+def decode_arguments(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
+    """The typed arguments; refuses more than *max_values* values for types of pydantic."""
+    if len(raw) > max_values and tool.arguments.has_too_many_values(raw, max_values):
+        raise ToolError(
+            f"The arguments have more than {max_values} values",
+            code="TOO_LARGE",
+            hint="send fewer values in one call",
+        )
     return tool.arguments.decode(raw)
+
+
+async def decode_in_place(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
+    """For a wire without an event loop."""
+    return decode_arguments(tool, raw, max_values)
 
 
 AsyncRunner: TypeAlias = Callable[[Coroutine[Any, Any, Any], Call], Any]

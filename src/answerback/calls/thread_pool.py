@@ -25,15 +25,24 @@ from ..tools.tool import Tool
 from ..types.describe import counted
 from .call import Call
 from .handlers import Execution
-from .runners import AsyncRunner, LargeDecoder, Runner, all_busy, run_in_new_loop, with_timeout
+from .runners import (
+    AsyncRunner,
+    LargeDecoder,
+    Runner,
+    all_busy,
+    decode_arguments,
+    run_in_new_loop,
+    with_timeout,
+)
 
 _Job: TypeAlias = "tuple[_LoopMailbox, asyncio.Future[Any], Context, Callable[..., Any], Any]"
 
 
 def execution_on_loop(pool: ThreadPool) -> Execution:
     """For a wire with an event loop; functions run in *pool*."""
-    # A pool of its own, so that slow functions do not hold up the decoding of other calls.
-    decoding = ThreadPool(_DECODING_THREADS)
+    # One thread of its own: slow functions do not hold up decoding, and two large texts at the same
+    # time would make every other call wait longer.
+    decoding = ThreadPool(1)
     run_async = run_async_for_thread(pool, run_in_new_loop)
 
     def close() -> None:
@@ -41,10 +50,6 @@ def execution_on_loop(pool: ThreadPool) -> Execution:
         decoding.close()
 
     return Execution(run_on_loop(pool), run_async, decode_in_thread(decoding), close=close)
-
-
-# Each thread that decodes makes every other one wait longer for its turn.
-_DECODING_THREADS = 4
 
 
 def run_on_loop(pool: ThreadPool) -> Runner:
@@ -77,10 +82,12 @@ def run_async_for_thread(pool: ThreadPool, otherwise: AsyncRunner) -> AsyncRunne
 
 
 def decode_in_thread(pool: ThreadPool) -> LargeDecoder:
-    """Decode large arguments in a thread, so that other calls go on meanwhile."""
+    """Decode large arguments in a thread of the pool, so that other calls go on meanwhile."""
 
-    async def decode(tool: Tool, raw: bytes) -> dict[str, Any]:
-        decoded: dict[str, Any] = await pool.run(tool.arguments.decode, {"raw": raw})
+    async def decode(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
+        given = {"tool": tool, "raw": raw, "max_values": max_values}
+        # Shielded, because the thread of a cancelled call would count as lost, and be replaced.
+        decoded: dict[str, Any] = await asyncio.shield(pool.run(decode_arguments, given))
         return decoded
 
     return decode

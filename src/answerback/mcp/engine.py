@@ -9,7 +9,6 @@ import msgspec
 
 from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
-from ..calls.runners import LARGE_ARGUMENTS
 from ..calls.runtime import Runtime
 from ..content import changed_block
 from ..dialects import mcp as dialect
@@ -18,6 +17,7 @@ from ..dialects.mcp_blocks import project_block, write_block
 from ..registry import Registry
 from ..reply import Reply
 from ..types.describe import similar_names
+from ..types.json_text import LARGE
 from ..types.problems import InvalidOutput
 from ..versions import Version
 from .completion import complete
@@ -289,7 +289,7 @@ def _with_hint(reply: Reply[Any], hint: str) -> Reply[Any]:
 
 def has_large_arguments(request: Request) -> bool:
     params = request.params
-    return isinstance(params, ToolCall) and len(params.arguments) > LARGE_ARGUMENTS
+    return isinstance(params, ToolCall) and len(params.arguments) > LARGE
 
 
 # `tasks/result` waits for the code of a task, and asks the client its questions.
