@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from time import perf_counter
 from types import CoroutineType
-from typing import Any, TypeVar
+from typing import Any
 
 from ..context import Context
 from ..contract import Contract
@@ -23,8 +23,6 @@ from .failures import error_for, must_propagate, story_of
 from .reply_check import reply_to
 from .runners import ArgumentsDecoder, LargeDecoder, Runner, decode_in_place
 
-T = TypeVar("T")
-
 
 def pipeline(
     tools: Mapping[str, Tool],
@@ -37,7 +35,7 @@ def pipeline(
     running_in: Running | None = None,
 ) -> Handler:
     """The path of a call to one of *tools*."""
-    # A set, because stdio runs the pipeline on several threads, and `add` and `discard` are atomic.
+    # A set, because over stdio several threads run the pipeline; `add` and `discard` are atomic.
     running: set[Call] = set()
     max_calls, max_in_place = limits.calls, min(LARGE, limits.values)
     decode_slowly = partial(_decode_slowly, run, partial(_decode, decode_large, limits.values))
@@ -134,21 +132,6 @@ async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
     from .questions import ask_all
 
     return await ask_all(tool, call.peer, call.kept_answers)
-
-
-def run_without_loop(steps: Coroutine[Any, Any, T], who: str = "the call", hint: str = "") -> T:
-    """Run a coroutine that never waits, without an event loop; *who* and *hint* are for errors."""
-    try:
-        steps.send(None)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    steps.close()
-    raise RuntimeError(f"{who} waited, and there is no loop to wait on{hint}")
-
-
-NEEDS_LOOP = "; import asyncio at the top of the module"
-"""The hint for authors' code that waits: a program with asyncio gets an event loop."""
 
 
 def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
 
 
 class Clock:
@@ -19,12 +18,9 @@ class Clock:
 
         await asyncio.sleep(seconds)
 
-    def wait(self, seconds: float, event: Any = None) -> None:
-        """Wait in a thread, until the `threading.Event` is set if one is given."""
-        if event is None:
-            time.sleep(seconds)
-        else:
-            event.wait(seconds)
+    def wait(self, seconds: float) -> None:
+        """Wait in a thread."""
+        time.sleep(seconds)
 
 
 REAL_CLOCK = Clock()

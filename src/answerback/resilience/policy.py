@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from ..registry import HealthState
 from .option_checks import check_function
-from .running import is_on_loop, run_async, run_sync
+from .running import run_async, run_sync
 from .trial import Trial
 
 if TYPE_CHECKING:
@@ -97,12 +97,12 @@ class Policy:
         """Whether an attempt may be repeated that may have taken effect."""
 
     def run(self, run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
-        """Run a tool by *run*; returns its value, or a coroutine if there is an event loop."""
+        """Run a tool by *run*."""
         signature = tool.signature
         can_ask = signature.context is not None or bool(signature.dependencies)
         trial = call.trial = Trial(self, call, can_ask)
         attempt = partial(_attempt, run, tool, kwargs, call)
-        return run_async(trial, attempt) if is_on_loop() else run_sync(trial, attempt)
+        return run_async(trial, attempt)
 
     def counts(self, exc: BaseException | None) -> bool:
         """Whether the author named the class of *exc* as a failure of the service."""
