@@ -1,6 +1,6 @@
 """Lifespan: opens what the tools of an app need before the first call, and closes it at the end.
 
-A wire starts and stops it, once in each process that serves:
+Each wire starts and stops it. In a process it opens with the first wire and closes with the last:
 
 - on an event loop `start` and `stop`; the first call starts it if nothing else did
 - on threads without a loop `ThreadRun`, which opens while other requests are answered
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -71,81 +71,128 @@ class Lifespan:
         self.state: Any = None
         self.is_started = False
         self.thread_run: ThreadRun | None = None
-        """Set while a wire without an event loop serves."""
+        """Set by a wire without an event loop."""
         self._loop_run: LoopRun | None = None
-        self._lock = threading.Lock()
-
-    def __call__(self, host: object = None) -> AbstractAsyncContextManager[None]:
-        """Start it and stop it around the host's application: `FastAPI(lifespan=app.lifespan)`."""
-        return self._running()
+        self._holders: set[object] = set()
+        """The wires and blocks that keep it open."""
+        self.lock = threading.Lock()
 
     @asynccontextmanager
-    async def _running(self) -> Any:
-        if not await self.start():
-            yield
-            return
+    async def __call__(self, host: object = None) -> AsyncIterator[None]:
+        """Start it and stop it around the host's application: `FastAPI(lifespan=app.lifespan)`."""
+        holder = object()
+        await self.start(holder)
         try:
             yield
         finally:
-            await self.stop()
+            await self.stop(holder)
 
-    async def start(self, managers: Managers | None = None) -> bool:
-        """Start it on the running loop; False if something else has started it already.
+    async def start(self, holder: object) -> None:
+        """Start it on the running loop, unless it runs; it stays open until *holder* stops it.
 
         Raises what the context manager raised.
         """
+        self.hold(holder)
+        try:
+            await self.open()
+        except BaseException:
+            self._holders.discard(holder)
+            raise
+
+    async def open(self, managers: Managers | None = None) -> None:
+        """Open it on the running loop, unless it runs; for a caller that does not keep it open."""
         from .lifespan_on_loop import LoopRun
 
-        with self._lock:
-            if self.is_started and not self.is_lost:
-                return False
-            is_first = self._loop_run is None or self.is_lost
-            run = LoopRun(self, managers or self.managers()) if is_first else self._loop_run
-            assert run is not None
-            self._loop_run = run
-        await run.wait_until_started()
-        return is_first
+        with self.lock:
+            if self.is_open:
+                return
+            threads = None if managers else self._running_threads
+            if threads is None and not self.has_loop_run:
+                self._loop_run = LoopRun(self, managers or self.managers())
+            run = self._loop_run
+        if threads is not None:
+            import asyncio
+
+            await asyncio.to_thread(threads.wait, lambda: False)
+        elif run is not None:
+            await run.wait_until_started()
+
+    def hold(self, holder: object) -> None:
+        """Keep it open until *holder* lets it go."""
+        with self.lock:
+            self._holders.add(holder)
+
+    def let_go(self, holder: object) -> bool:
+        """Let it go; True if *holder* was the last that kept it open."""
+        with self.lock:
+            self._holders.discard(holder)
+            return not self._holders
+
+    @property
+    def is_open(self) -> bool:
+        return self.is_started and not self.is_lost
+
+    @property
+    def has_loop_run(self) -> bool:
+        """Whether it is open on an event loop, or opens there."""
+        return self._loop_run is not None and not self._loop_run.is_lost
+
+    @property
+    def _running_threads(self) -> ThreadRun | None:
+        found = self.thread_run
+        return found if found is not None and found.is_running else None
 
     @property
     def is_lost(self) -> bool:
         """Whether it was started on a loop that has closed since."""
         return self._loop_run is not None and self._loop_run.is_lost
 
-    async def stop(self) -> None:
-        """Close it on the running loop; raises LifespanFailed if that fails or takes too long."""
+    async def stop(self, holder: object) -> None:
+        """Close it, if *holder* is the last; raises LifespanFailed if that fails or is too slow."""
+        is_last, threads = self.let_go(holder), self._running_threads
+        if is_last and threads is None:
+            await self.close()
+        elif is_last and threads is not None:
+            import asyncio
+
+            if (failure := await asyncio.to_thread(threads.close)) is not None:
+                raise failure
+
+    async def close(self) -> None:
+        """Close what was opened on an event loop."""
         run, self._loop_run = self._loop_run, None
         if run is not None:
             await run.stop(self.seconds)
 
-    async def try_to_start(self) -> LifespanFailed | None:
+    async def try_to_start(self, holder: object) -> LifespanFailed | None:
         """Start it for a server; a failure is logged and returned."""
         try:
-            await self.start()
+            await self.start(holder)
         except Exception as exc:  # noqa: BLE001 -- the author's code may raise anything
             error = exc if isinstance(exc, LifespanFailed) else failed(exc, "start")
             log_failure(error)
             return error
         return None
 
-    async def try_to_stop(self) -> LifespanFailed | None:
-        """Close it for a server; a failure is logged and returned."""
+    async def try_to_stop(self, holder: object) -> LifespanFailed | None:
+        """Stop it for a server; a failure is logged and returned."""
         try:
-            await self.stop()
+            await self.stop(holder)
         except LifespanFailed as error:
             log_failure(error)
             return error
         return None
 
-    async def wait(self, call: Any) -> None:
-        """Wait until a call can run. Without a server that starts the lifespan, start it."""
-        if self.thread_run is not None:
+    async def wait(self, call: Any, *, in_thread: bool) -> None:
+        """Wait until a call can run, *in_thread* without an event loop; the first call opens."""
+        if in_thread and self.thread_run is not None:
             self.thread_run.wait(lambda: call.peer.cancelled)
             return
-        if call.wire != "memory" and self._loop_run is None:
+        if call.wire != "memory" and self._loop_run is None and not self._holders:
             import logging
 
             logging.getLogger("answerback").warning(_MOUNTED, self._registry.name)
-        await self.start()
+        await self.open()
 
     @property
     def seconds(self) -> float:
@@ -245,11 +292,23 @@ class ThreadRun:
         self._ending = threading.Event()
         self._ended = threading.Event()
         self.failure: LifespanFailed | None = None
+        self.is_running = False
+        """Whether it opened the lifespan itself; another wire may have done so."""
         self._cancel_start: Callable[[], object] = lambda: None
 
     def start(self) -> None:
-        """Begin to open; other requests are answered meanwhile."""
+        """Begin to open, unless it runs; other requests are answered meanwhile."""
+        self._lifespan.hold(self)
         self._lifespan.thread_run = self
+        self._open()
+
+    def _open(self) -> None:
+        lifespan = self._lifespan
+        with lifespan.lock:
+            is_opened = lifespan.is_open or lifespan.has_loop_run or self.is_running
+            if is_opened or self._started.is_set():
+                return
+            self.is_running = True
         threading.Thread(target=self._work, name="answerback-lifespan", daemon=True).start()
 
     def wait(self, is_cancelled: Callable[[], bool]) -> None:
@@ -257,14 +316,24 @@ class ThreadRun:
 
         Raises ToolError if the client stops to wait for the call.
         """
-        while not (self._started.wait(0.05) or is_cancelled()):
-            pass
+        while not (self._lifespan.is_open or self._started.wait(0.05) or is_cancelled()):
+            # The event loop of another wire may end before it has opened.
+            self._open()
         if is_cancelled():
             raise ToolError("The call was cancelled", code="CANCELLED")
-        if not self._lifespan.is_started:
+        if not self._lifespan.is_open:
             raise self.failure or LifespanFailed("the server is shutting down")
 
     def stop(self) -> LifespanFailed | None:
+        """Close, unless another wire keeps it open; returns the failure."""
+        if self._lifespan.has_loop_run and not self.is_running:
+            import asyncio
+
+            return asyncio.run(self._lifespan.try_to_stop(self))
+        is_last = self._lifespan.let_go(self)
+        return self.close() if is_last and self.is_running else self.failure
+
+    def close(self) -> LifespanFailed | None:
         """Close, for as long as the lifespan may take; returns the failure."""
         self._ending.set()
         if not self._started.is_set():
@@ -286,7 +355,7 @@ class ThreadRun:
         except BaseException as exc:  # noqa: BLE001 -- reported by the thread that serves
             self._report(exc)
         finally:
-            self._lifespan.is_started = False
+            self._lifespan.is_started = self.is_running = False
             self._started.set()
             self._ended.set()
 
@@ -308,7 +377,7 @@ class ThreadRun:
         import asyncio
 
         loop = self._get_loop()
-        starting = asyncio.run_coroutine_threadsafe(self._lifespan.start(managers), loop)
+        starting = asyncio.run_coroutine_threadsafe(self._lifespan.open(managers), loop)
         self._cancel_start = starting.cancel
         if self._ending.is_set():
             starting.cancel()
@@ -316,7 +385,7 @@ class ThreadRun:
             starting.result()
             self._serve()
         finally:
-            asyncio.run_coroutine_threadsafe(self._lifespan.stop(), loop).result()
+            asyncio.run_coroutine_threadsafe(self._lifespan.close(), loop).result()
 
     def _serve(self) -> None:
         self._lifespan.is_started = True
@@ -384,7 +453,7 @@ class SingleRun:
         try:
             managers = self._lifespan.managers()
             if any(is_async(manager) for _, manager in managers):
-                self.run_async(self._lifespan.start(managers))
+                self.run_async(self._lifespan.open(managers))
             else:
                 self._stack.enter_context(entered(managers))
             # A tool may call others by itself.
@@ -407,7 +476,7 @@ class SingleRun:
         seconds = self._lifespan.seconds
         try:
             if self._runner is not None:
-                self.run_async(self._lifespan.stop())
+                self.run_async(self._lifespan.close())
             with _raise_after(seconds):
                 self._stack.close()
         except LifespanFailed as error:

@@ -118,7 +118,7 @@ class HandlerMaker:
             return self._execution.wait_for(handle, table, lifespan)
         from .started import started
 
-        return started(handle, table, lifespan)
+        return started(handle, table, lifespan, in_thread=self._execution.is_in_place)
 
 
 def may_have_middleware(registry: Registry) -> bool:

@@ -17,16 +17,18 @@ if TYPE_CHECKING:
     from ..tools.tool import Tool
 
 
-def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:
-    """*handle*, which waits for the lifespan."""
+def started(
+    handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan, *, in_thread: bool
+) -> Handler:
+    """*handle*, which waits for the lifespan; *in_thread* on a wire without an event loop."""
 
     async def handle_when_started(call: Call) -> Outcome:
-        is_waiting = not lifespan.is_started or lifespan.is_lost
+        is_waiting = not lifespan.is_open
         # A call of an unknown tool is refused at once.
         if is_waiting and call.name in tools:
             call.tool = tools[call.name]
             try:
-                await lifespan.wait(call)
+                await lifespan.wait(call, in_thread=in_thread)
             except Exception as exc:
                 if call.wire == "memory":
                     raise  # In memory the caller is a test or a program, and sees the cause.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from typing import Any
 
+from ..current_runtime import CURRENT
 from ..errors import Unavailable
+from ..registry import Change, Registry
 
 _BRIDGE = os.path.join(os.path.dirname(__file__), "bridge.js")
 _DOCTYPE = "<!doctype html>"
@@ -23,7 +24,9 @@ _END_OF_SCRIPT = re.compile("</(?=script)", re.IGNORECASE)
 class WidgetPage:
     """The page of one widget. In development mode its file is read anew each time."""
 
-    def __init__(self, app: Any, uri: str, source: str, file: str | None, *, bridge: bool) -> None:
+    def __init__(
+        self, app: Registry, uri: str, source: str, file: str | None, *, bridge: bool
+    ) -> None:
         self._app = app
         self._uri = uri
         self._bridge = bridge
@@ -35,7 +38,8 @@ class WidgetPage:
 
     def read(self) -> str:
         """The HTML that hosts get."""
-        if self.file is not None and self._app.development:
+        running = CURRENT.get()
+        if self.file is not None and running is not None and running.development:
             self.read_again(self.file)
         return self._html
 
@@ -59,7 +63,7 @@ class WidgetPage:
             raise Unavailable(f"widget: {exc}") from None
         if source != self._source:
             self._source, self._html = source, _completed(source, bridge=self._bridge)
-            self._app.resource_changed(self._uri)
+            self._app.changes.publish(Change("resource", self._uri))
 
 
 def read_html(file: str) -> str:
