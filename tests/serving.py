@@ -15,16 +15,20 @@ from answerback.wires.asgi.application import AsgiApp
 from answerback.wires.http.options import WebOptions
 
 
-class StoringApp(App):
-    """An App whose ASGI application keeps its tasks in `task_store`, as `serve --tasks` does."""
+class ServedApp(App):
+    """An App whose ASGI application has the settings that the flags of `serve` give."""
 
     task_store: TaskStore | None = None
+    """Keeps the tasks, as `serve --tasks` does."""
     checks: Mapping[str, Check] = MappingProxyType({})
     """Further health checks, as the parts of a wire add them."""
+    development = False
+    """Whether the files of widgets are read anew, as `serve --debug` does."""
 
     def asgi(self, **options: Any) -> AsgiApp:
         runtime = runtime_on_loop(registry_of(self), task_store=self.task_store)
         runtime.checks |= self.checks
+        runtime.development = self.development
         return asgi(runtime, WebOptions(**options))
 
 

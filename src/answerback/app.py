@@ -81,7 +81,11 @@ class App(HasRegistry):
 
     @property
     def auth(self) -> AppAuth | None:
-        return self._registry.auth
+        """Authenticates the requests; while test tokens are served, it accepts these."""
+        from .calls.runtime import serving
+
+        runtime = serving(self._registry)
+        return self._registry.auth if runtime is None else runtime.auth
 
     @property
     def records(self) -> Records | None:

@@ -1,8 +1,8 @@
 """Lifespan: opens what the tools of an app need before the first call, and closes it at the end.
 
-A wire that serves starts and stops it on an event loop, once in each process; the first call starts
-it if nothing else did. In a process that makes one call it runs around that call: see
-`calls/started.py`.
+Each wire that serves starts and stops it. In a process it opens on the event loop of the first wire
+and closes with the last wire; the first call opens it if nothing else did. In a process that makes
+one call it runs around that call: see `calls/started.py`.
 
 An async context manager is entered and left in one task, and a plain one in one thread.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -67,55 +67,72 @@ class Lifespan:
         self.is_reported = False
         """Whether a server starts it, and logs its failure."""
         self._loop_run: LoopRun | None = None
+        self._holders: set[object] = set()
+        """The wires and blocks that keep it open."""
         self._lock = threading.Lock()
 
-    def __call__(self, host: object = None) -> AbstractAsyncContextManager[None]:
-        """Start it and stop it around the host's application: `FastAPI(lifespan=app.lifespan)`."""
-        return self._running()
-
     @asynccontextmanager
-    async def _running(self) -> Any:
-        if not await self.start():
-            yield
-            return
+    async def __call__(self, host: object = None) -> AsyncIterator[None]:
+        """Start it and stop it around the host's application: `FastAPI(lifespan=app.lifespan)`."""
+        holder = object()
+        await self.start(holder)
         try:
             yield
         finally:
-            await self.stop()
+            await self.stop(holder)
 
-    async def start(self, managers: Managers | None = None) -> bool:
-        """Start it on the running loop; False if something else has started it already.
+    async def start(self, holder: object) -> None:
+        """Open it, unless it runs; it stays open until *holder* stops it.
 
         Raises what the context manager raised.
         """
+        with self._lock:
+            self._holders.add(holder)
+        try:
+            await self.open()
+        except BaseException:
+            self._let_go(holder)
+            raise
+
+    async def open(self, managers: Managers | None = None) -> None:
+        """Open it on the running loop, unless it runs; for a caller that does not keep it open."""
         from .lifespan_on_loop import LoopRun
 
         with self._lock:
-            if self.is_started and not self.is_lost:
-                return False
-            is_first = self._loop_run is None or self.is_lost
-            run = LoopRun(self, managers or self.managers()) if is_first else self._loop_run
-            assert run is not None
-            self._loop_run = run
+            if self.is_open:
+                return
+            if self._loop_run is None or self._loop_run.is_lost:
+                self._loop_run = LoopRun(self, managers or self.managers())
+            run = self._loop_run
         await run.wait_until_started()
-        return is_first
+
+    @property
+    def is_open(self) -> bool:
+        return self.is_started and not self.is_lost
 
     @property
     def is_lost(self) -> bool:
         """Whether it was started on a loop that has closed since."""
         return self._loop_run is not None and self._loop_run.is_lost
 
-    async def stop(self) -> None:
-        """Close it on the running loop; raises LifespanFailed if that fails or takes too long."""
-        run, self._loop_run = self._loop_run, None
-        if run is not None:
-            await run.stop(self.seconds)
+    async def stop(self, holder: object) -> None:
+        """Close it, if *holder* is the last; raises LifespanFailed if that fails or is too slow."""
+        if self._let_go(holder):
+            run, self._loop_run = self._loop_run, None
+            if run is not None:
+                await run.stop(self.seconds)
 
-    async def try_to_start(self) -> LifespanFailed | None:
+    def _let_go(self, holder: object) -> bool:
+        """Forget *holder*; True if nothing keeps it open any more."""
+        with self._lock:
+            self._holders.discard(holder)
+            return not self._holders
+
+    async def try_to_start(self, holder: object) -> LifespanFailed | None:
         """Start it for a server; a failure is logged and returned."""
         self.is_reported = True
         try:
-            await self.start()
+            await self.start(holder)
         except Exception as exc:  # noqa: BLE001 -- the author's code may raise anything
             if self._loop_run is None:
                 return None  # The server ends, and `stop` has cancelled the start.
@@ -124,22 +141,22 @@ class Lifespan:
             return error
         return None
 
-    async def try_to_stop(self) -> LifespanFailed | None:
-        """Close it for a server; a failure is logged and returned."""
+    async def try_to_stop(self, holder: object) -> LifespanFailed | None:
+        """Stop it for a server; a failure is logged and returned."""
         try:
-            await self.stop()
+            await self.stop(holder)
         except LifespanFailed as error:
             log_failure(error)
             return error
         return None
 
     async def wait(self, call: Any) -> None:
-        """Wait until a call can run. Without a server that starts the lifespan, start it."""
-        if call.wire != "memory" and self._loop_run is None:
+        """Wait until a call can run. Without a server that starts the lifespan, open it."""
+        if call.wire != "memory" and self._loop_run is None and not self._holders:
             import logging
 
             logging.getLogger("answerback").warning(_MOUNTED, self._registry.name)
-        await self.start()
+        await self.open()
 
     @property
     def seconds(self) -> float:
@@ -148,7 +165,7 @@ class Lifespan:
 
     def managers(self) -> Managers:
         """New context managers: those of the included apps that do not run yet, then its own."""
-        included = [each for each in self.included if not each.is_started or each.is_lost]
+        included = [each for each in self.included if not each.is_open]
         found = [pair for each in included for pair in each.managers()]
         if self._function is not None:
             found.append((self, self._manager(self._function)))

@@ -22,16 +22,16 @@ class LoopRun:
 
     def __init__(self, lifespan: Lifespan, managers: Managers) -> None:
         self._lifespan = lifespan
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._ending = asyncio.Event()
         # The first calls of other loops wait for it too.
         self._started: Future[None] = Future()
-        self._task = self._loop.create_task(self._hold(managers), name="answerback-lifespan")
+        self._task = self.loop.create_task(self._hold(managers), name="answerback-lifespan")
 
     @property
     def is_lost(self) -> bool:
         """Whether the loop has closed, or the task has ended without `stop`."""
-        return self._loop.is_closed() or self._task.done()
+        return self.loop.is_closed() or self._task.done()
 
     async def wait_until_started(self) -> None:
         # Shielded, because the start must outlive the call that waits for it.
@@ -39,6 +39,11 @@ class LoopRun:
 
     async def stop(self, seconds: float) -> None:
         """Close within *seconds*; raises LifespanFailed. A start that still runs is cancelled."""
+        if asyncio.get_running_loop() is not self.loop:
+            if not self.is_lost:
+                stopping = asyncio.run_coroutine_threadsafe(self.stop(seconds), self.loop)
+                await asyncio.wrap_future(stopping)
+            return
         was_started = self._started.done()
         self._ending.set()
         if not was_started:

@@ -164,8 +164,6 @@ class Registry:
 
     url = ""
     """The URL of the MCP endpoint, as clients know it; empty if the author gave none."""
-    development = False
-    """Whether the files of widgets are read anew each time."""
     sessions = True
     """Whether MCP over HTTP has sessions in its stateful versions."""
     requires: tuple[Callable[..., Any], ...] = ()

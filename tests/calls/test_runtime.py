@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,33 @@ def test_a_call_within_a_call_leaves_debugging_on_for_later_tasks(tmp_path: Path
 
     assert "the disk is full" in nested
     assert "the disk is full" in failed.text
+
+
+def test_a_call_within_a_call_leaves_the_readiness_to_the_threads_that_serve() -> None:
+    app = App("nested")
+    release = threading.Event()
+
+    @app.tool(timeout=0.1)
+    def hang() -> None:
+        release.wait(60)
+
+    @app.tool
+    async def outer() -> Any:
+        return (await app.call("hang")).ok
+
+    async def post() -> Any:
+        transport = httpx.ASGITransport(app.asgi())
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
+            await client.post("/functions/outer")
+            await client.post("/functions/hang")
+            return (await client.get("/readyz")).json()
+
+    try:
+        found = asyncio.run(post())
+    finally:
+        release.set()
+
+    assert found["checks"]["threads"]["lost"] == 2
 
 
 def test_a_restart_of_the_tasks_keeps_no_thread_pool_of_the_last_one() -> None:
@@ -153,7 +182,57 @@ def test_serving_and_calling_an_app_write_nothing_into_its_registry() -> None:
     assert vars(registry) == before
 
 
+PUBLIC = (
+    "add_tool apps asgi auth call completion contract disable enable include lifespan openapi "
+    "override overrides prompt records redeem remove_prompt remove_tool resource "
+    "resource_changed resources route run running state tool tools widget write"
+)
+OF_OTHERS = {"py", "example", "post", "add_middleware", "wsgi_app", "on", "input", "show"}
+"""What follows `app.` in the docs where `app` is not an App: files, hosts, other frameworks."""
+
+
 def test_an_app_has_at_most_30_public_names() -> None:
     names = [name for name in dir(App("front")) if not name.startswith("_")]
 
+    assert names == PUBLIC.split()
     assert len(names) <= 30
+
+
+def test_an_app_has_every_name_that_the_docs_use() -> None:
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *(root / "docs").rglob("*.md"), *(root / "examples").glob("*.py")]
+    found = {name for page in pages for name in re.findall(r"\bapp\.([a-z_]+)", page.read_text())}
+
+    assert found - OF_OTHERS <= set(PUBLIC.split())
+
+
+DECLARED = """
+from answerback import App
+from answerback.auth import OAuth
+from answerback.registry import registry_of
+
+URL = "https://tools.example.com/mcp"
+app = App("declared", auth=OAuth(issuer="https://login.example.com", url=URL))
+
+@app.tool
+def written() -> list[str]:
+    return [name for name, value in vars(registry_of(app)).items() if before[name] is not value]
+
+before = dict(vars(registry_of(app)))
+app.run()
+"""
+
+
+def test_the_flags_of_serve_write_nothing_into_the_registry(tmp_path: Path) -> None:
+    path = tmp_path / "declared.py"
+    path.write_text(DECLARED)
+    flags = ("--debug", "--dev-auth", "--url", "https://tools.example.com/mcp")
+
+    with started(path, *flags, "--port", "0") as server:
+        base = server.banner.partition("POST ")[2].partition("/functions")[0]
+        with httpx.Client(base_url=base, timeout=30) as client:
+            token = client.post("/dev/token").json()["access_token"]
+            headers = {"Authorization": f"Bearer {token}"}
+            reply = client.post("/functions/written", headers=headers)
+
+    assert reply.json() == {"result": []}

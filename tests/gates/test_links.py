@@ -35,8 +35,8 @@ def never(ctx: Context) -> bool:
     return False
 
 
-def shop(tmp_path: Path, page: str = PAGE) -> App:
-    app = gated_app("shop", used_tokens=UsedFiles(tmp_path / "used"))
+def shop(tmp_path: Path, page: str = PAGE, **options: Any) -> App:
+    app = gated_app("shop", used_tokens=UsedFiles(tmp_path / "used"), **options)
 
     @app.tool(requires=[subscription("pro", check=never, url=page, feature="exports")])
     def export() -> str:
@@ -215,10 +215,10 @@ def test_a_page_must_be_a_whole_url_over_https(url: Any, message: str) -> None:
 def test_a_path_begins_at_the_configured_url_of_the_app(tmp_path: Path) -> None:
     app = shop(tmp_path, "/plans")
     without = asyncio.run(app.call("export", ctx=TestContext(user=ANNA)))
-    registry_of(app).url = "https://tools.example.com/mcp"
+    configured = shop(tmp_path, "/plans", url="https://tools.example.com/mcp")
 
     assert "url" not in without.meta["answerback/refusal"]
-    assert link_of(app).startswith("https://tools.example.com/plans?token=")
+    assert link_of(configured).startswith("https://tools.example.com/plans?token=")
 
 
 def test_a_link_keeps_the_query_and_the_fragment_of_its_page(tmp_path: Path) -> None:

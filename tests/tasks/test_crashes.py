@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from tests.mcp.official_tools import CONFORMANCE
-from tests.serving import StoringApp
+from tests.serving import ServedApp
 from tests.tasks.crash import crash
 from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
@@ -40,7 +40,7 @@ def test_every_acknowledged_task_survives_the_death_of_a_worker_and_of_the_serve
 
 @pytest.mark.parametrize("failure", ["full disk", "locked"])
 def test_a_result_that_cannot_be_written_is_written_later(tmp_path: Path, failure: str) -> None:
-    app = StoringApp("jobs", limits=Limits(shutdown=1))
+    app = ServedApp("jobs", limits=Limits(shutdown=1))
     path = tmp_path / "tasks.db"
     store = app.task_store = SQLiteStore(path, durable=False, busy=0.05)
     finish = asyncio.Event()
@@ -87,7 +87,7 @@ def _limit_pages(store: SQLiteStore, pages: int | None) -> None:
 
 def test_a_question_survives_a_restart(tmp_path: Path) -> None:
     def served() -> App:
-        app = StoringApp("jobs", limits=Limits(shutdown=1))
+        app = ServedApp("jobs", limits=Limits(shutdown=1))
         app.task_store = SQLiteStore(tmp_path / "tasks.db")
 
         @app.tool(task="optional")
@@ -117,7 +117,7 @@ def test_a_task_that_waits_for_a_slot_starts_after_a_restart(tmp_path: Path) -> 
     task = Task(id=new_id(), tool="job", arguments=b"{}", created=now, changed=now)
     store.add(task, DEFAULT_TASK_LIMITS)
     store.close()
-    app = StoringApp("jobs", limits=Limits(shutdown=1))
+    app = ServedApp("jobs", limits=Limits(shutdown=1))
     app.task_store = store
     app.add_tool(lambda: "done", name="job", task="optional")
 
@@ -127,7 +127,7 @@ def test_a_task_that_waits_for_a_slot_starts_after_a_restart(tmp_path: Path) -> 
 
 
 def test_a_shutdown_waits_for_the_tasks_that_run(tmp_path: Path) -> None:
-    app = StoringApp("jobs", limits=Limits(shutdown=5))
+    app = ServedApp("jobs", limits=Limits(shutdown=5))
     store = app.task_store = SQLiteStore(tmp_path / "tasks.db")
 
     @app.tool(task="optional")
@@ -143,7 +143,7 @@ def test_a_shutdown_waits_for_the_tasks_that_run(tmp_path: Path) -> None:
 
 
 def test_a_task_that_another_process_cancels_ends_at_once(tmp_path: Path) -> None:
-    app = StoringApp("jobs", limits=Limits(shutdown=1))
+    app = ServedApp("jobs", limits=Limits(shutdown=1))
     app.task_store = SQLiteStore(tmp_path / "tasks.db")
     other = SQLiteStore(tmp_path / "tasks.db")
     begun, ended = asyncio.Event(), asyncio.Event()
@@ -178,7 +178,7 @@ def test_a_task_whose_client_disconnects_while_it_is_recorded_still_runs(tmp_pat
             go_on.wait(60)
             return super().add(task, limits)
 
-    app = StoringApp("jobs", limits=Limits(shutdown=1))
+    app = ServedApp("jobs", limits=Limits(shutdown=1))
     store = app.task_store = SlowStore(tmp_path / "tasks.db")
     app.add_tool(lambda: "done", name="job", task="optional")
 
@@ -201,7 +201,7 @@ def test_a_worker_with_free_slots_runs_the_tasks_that_another_one_cannot(tmp_pat
     free = asyncio.Event()
 
     def worker(name: str) -> App:
-        app = StoringApp(name, limits=Limits(shutdown=1))
+        app = ServedApp(name, limits=Limits(shutdown=1))
         registry_of(app).task_limits = TaskLimits(slots=1)
         app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
 
@@ -290,7 +290,7 @@ def test_a_jump_of_the_clock_does_not_take_tasks_from_workers_that_live(
     free = asyncio.Event()
 
     def worker() -> App:
-        app = StoringApp("jobs", limits=Limits(shutdown=1))
+        app = ServedApp("jobs", limits=Limits(shutdown=1))
         app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
 
         @app.tool(task="optional")

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import httpx
 import pytest
-from tests.serving import StoringApp
+from tests.serving import ServedApp
 from tests.tasks.task_client import TaskClient, run_with
 
 from answerback import App, Ask, Context, Limits, NotFound, Unavailable
@@ -28,7 +28,7 @@ WAIT = {"Prefer": "wait=10"}
 
 @pytest.fixture(params=["memory", "sqlite"])
 def app(request: pytest.FixtureRequest, tmp_path: Path) -> App:
-    made = StoringApp("jobs", limits=Limits(shutdown=1))
+    made = ServedApp("jobs", limits=Limits(shutdown=1))
     if request.param == "sqlite":
         made.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
     return made
@@ -587,7 +587,7 @@ def test_a_keyed_call_whose_server_was_killed_is_not_made_again(
 
 
 def test_the_arguments_and_the_user_of_a_plain_call_are_not_kept(tmp_path: Path) -> None:
-    app = StoringApp("jobs")
+    app = ServedApp("jobs")
     app.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
 
     @app.tool(idempotency_key=True)

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import pytest
 from tests.fuzz.stdio_client import request, stdio_client
 from tests.mcp.official_tools import CONFORMANCE
-from tests.serving import StoringApp
+from tests.serving import ServedApp
 from tests.tasks.task_client import DECLARED, PREFIX, RpcFailure, TaskClient, run_with
 
 import answerback.tasks
@@ -27,7 +27,7 @@ from answerback.tasks.task_store import TaskLimits
 
 @pytest.fixture(params=["memory", "sqlite"])
 def app(request: pytest.FixtureRequest, tmp_path: Path) -> App:
-    made = StoringApp("jobs", limits=Limits(shutdown=1))
+    made = ServedApp("jobs", limits=Limits(shutdown=1))
     if request.param == "sqlite":
         made.task_store = SQLiteStore(tmp_path / "tasks.db", durable=False)
     return made
@@ -291,7 +291,7 @@ def test_a_task_belongs_to_the_user_who_made_it(app: App) -> None:
 
 
 def test_no_token_and_no_header_is_in_the_file(tmp_path: Path) -> None:
-    app = StoringApp("jobs", auth=_keys("ann"))
+    app = ServedApp("jobs", auth=_keys("ann"))
     app.task_store = SQLiteStore(tmp_path / "tasks.db")
     app.add_tool(lambda: 1, name="one", task="optional")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import serving
 from tests.mcp.recording_client import over_http
+from tests.serving import ServedApp
 from tests.widgets.mcp_requests import STATELESS, VERSIONS, ask, content, uri_of
 
 from answerback import App
@@ -15,9 +16,9 @@ from answerback.registry import Change, registry_of
 
 
 def bank(file: Path, *, development: bool) -> App:
-    app = App("bank")
+    app = ServedApp("bank")
     app.widget("accounts", path=file, bridge=False)
-    registry_of(app).development = development
+    app.development = development
     return app
 
 

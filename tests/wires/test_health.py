@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.serving import StoringApp, until
+from tests.serving import ServedApp, until
 from tests.tasks.task_client import TaskClient, run_with
 
 from answerback import App, Limits
@@ -62,7 +62,7 @@ def test_a_file_of_tasks_that_fails_is_shown_and_calls_are_still_served(
 ) -> None:
     if is_damaged:
         (tmp_path / "tasks.db").write_bytes(b"not a database" * 1000)
-    app = StoringApp("jobs", limits=Limits(shutdown=1))
+    app = ServedApp("jobs", limits=Limits(shutdown=1))
     app.task_store = SQLiteStore(tmp_path / "tasks.db")
 
     async def steps(client: TaskClient) -> Any:
@@ -121,7 +121,7 @@ def test_a_server_that_shuts_down_is_alive_and_not_ready() -> None:
 def test_a_check_that_raises_makes_the_app_not_ready(
     send_request: SendRequest, caplog: pytest.LogCaptureFixture
 ) -> None:
-    app = StoringApp("failing")
+    app = ServedApp("failing")
 
     def fail() -> HealthState:
         raise OSError("hunter2")

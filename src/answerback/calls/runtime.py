@@ -37,6 +37,10 @@ class Runtime:
     text of unexpected exceptions. *parent* is the runtime of the wire, if it has a second one.
     """
 
+    is_stopped = False
+    """Whether its wire has ended."""
+    development = False
+    """Whether the files of widgets are read anew each time."""
     get_loop: Callable[[], asyncio.AbstractEventLoop] | None = None
     """Gives the event loop for tasks, on a wire that serves without one."""
 
@@ -54,6 +58,10 @@ class Runtime:
         self.records = registry.records if records is None else records
         self.task_store = task_store
         self.debug = debug
+        self.auth = registry.auth
+        """Authenticates the requests over HTTP; `serve` may put test tokens in its place."""
+        self.url = registry.url
+        """The URL of the MCP endpoint that the author or the operator gave, or empty."""
         self.tasks: Tasks | None = None
         """The service that runs tasks, once there was one."""
         self.checks: dict[str, Check] = {}
@@ -71,6 +79,11 @@ class Runtime:
         if parent is None:
             registry.changes.attach(self)
 
+    @property
+    def endpoint(self) -> str:
+        """The URL of the MCP endpoint, as clients know it; empty if it is not known."""
+        return (self.auth is not None and self.auth.url) or self.url
+
     def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
         return self._execution.wait_for(steps)
@@ -85,7 +98,11 @@ class Runtime:
         # Imported at the first completion of something with gates.
         from .gating import pass_early
 
-        return await pass_early(call, self._execution.run, self._masked)
+        before = CURRENT.set(self)
+        try:
+            return await pass_early(call, self._execution.run, self._masked)
+        finally:
+            CURRENT.reset(before)
 
     async def record(self, call: Call, outcome: Outcome) -> Outcome:
         """Record the outcome of a call whose tool did not run, and show it to the observers."""
@@ -160,9 +177,10 @@ def runtime_for_one_call(registry: Registry) -> Runtime:
 
 
 def serving(registry: Registry) -> Runtime | None:
-    """The runtime that runs the current call of *registry*, or the one that serves it last."""
+    """The runtime that runs the current call of *registry*, or the newest one that serves it."""
     running = CURRENT.get()
     if isinstance(running, Runtime) and running.registry is registry:
         return running
     found = [each for each in registry.changes.attached() if isinstance(each, Runtime)]
+    found.sort(key=lambda runtime: not runtime.is_stopped)
     return found[-1] if found else None

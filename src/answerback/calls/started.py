@@ -20,7 +20,7 @@ def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> H
     """*handle*, which waits for the lifespan."""
 
     async def handle_when_started(call: Call) -> Outcome:
-        is_waiting = not lifespan.is_started or lifespan.is_lost
+        is_waiting = not lifespan.is_open
         # A call of an unknown tool is refused at once.
         if is_waiting and call.name in tools:
             call.tool = tools[call.name]
@@ -50,7 +50,7 @@ def in_lifespan(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) 
         if call.name not in tools:
             return await handle(call)
         try:
-            close = await _open(lifespan)
+            close = await _open(lifespan, call)
         except Exception as exc:
             error = failed(exc, "start")
             if call.wire == "call":
@@ -64,13 +64,13 @@ def in_lifespan(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) 
     return handle_in_lifespan
 
 
-async def _open(lifespan: Lifespan) -> Callable[[], Awaitable[object]]:
+async def _open(lifespan: Lifespan, call: Call) -> Callable[[], Awaitable[object]]:
     """Open the lifespan; returns the function that closes it."""
     managers = lifespan.managers()
     if any(is_async(manager) for _, manager in managers):
         await ON_LOOP
-        await lifespan.start(managers)
-        return lifespan.try_to_stop
+        await lifespan.open(managers)
+        return partial(lifespan.try_to_stop, call)
     stack = ExitStack()
     stack.enter_context(_entered(managers))
     # A tool may call others by itself.

@@ -40,8 +40,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     if options.reload and given is None:
         return _reload(program, options.target, server)
     app = require_widgets(program.load_tagged(options.target, options))
-    serve_widgets(app, options)
     runtime = _runtime(app, options)
+    serve_widgets(runtime, options)
     from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
     from ..wires.server.listening import bind, remove_unix_socket
     from ..wires.server.uvicorn_server import serve
@@ -51,12 +51,12 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     wants_test_tokens = options.dev_auth or (app.auth is not None and not app.auth.has_own_url)
     if given is not None:
         if wants_test_tokens:
-            _accept_test_tokens(app, server, given.listener)
+            _accept_test_tokens(runtime, server, given.listener)
         return serve(runtime, server, given.listener)
     listener = bind(server)
     try:
         if wants_test_tokens:
-            _accept_test_tokens(app, server, listener)
+            _accept_test_tokens(runtime, server, listener)
         return serve(runtime, server, listener)
     finally:
         remove_unix_socket(server)
@@ -75,19 +75,18 @@ def _runtime(app: App, options: Namespace) -> Runtime:
     )
 
 
-def _accept_test_tokens(app: App, server: ServeOptions, listener: socket) -> None:
+def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket) -> None:
     """Replace the issuer of the app by this server; raises BadOption."""
     from ..auth import OAuth
     from ..auth.development import development_of
     from ..wires.http.options import BadOption
     from ..wires.server.listening import base_url
 
-    registry = registry_of(app)
-    if not isinstance(registry.auth, OAuth):
+    if not isinstance(runtime.auth, OAuth):
         raise BadOption("--dev-auth stands in for the issuer of an app with auth=OAuth(...)")
     base = base_url(server, listener)
     try:
-        registry.auth = development_of(registry.auth, base)
+        runtime.auth = development_of(runtime.auth, base)
     except ValueError:
         raise BadOption(f"test tokens are for this machine alone, and not for {base}") from None
 

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from ..hosts import is_endpoint
 from ..limits import MAX_BODY
-from ..registry import registry_of
 from ..wires.http.options import BadOption, ServeOptions, WebOptions
 from .program import Program, add_tag_options, positive_int
 from .task_file import add_tasks_option
 
 if TYPE_CHECKING:
-    from ..app import App
+    from ..calls.runtime import Runtime
 
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
 
@@ -54,17 +53,15 @@ def serve_options(options: Namespace, *, restarted: bool = False) -> ServeOption
     )
 
 
-def serve_widgets(app: App, options: Namespace) -> None:
+def serve_widgets(runtime: Runtime, options: Namespace) -> None:
     """Set the URL of the endpoint, and whether the files of widgets are read anew."""
-    registry = registry_of(app)
+    registry, auth = runtime.registry, runtime.auth
     if options.url is not None:
-        if app.auth is not None and app.auth.url not in ("", options.url):
-            raise BadOption(f"--url is {options.url}, and auth= of the app has {app.auth.url}")
-        registry.url = options.url
-    if options.reload or options.debug:
-        for each in registry.apps():
-            each.development = True
-    if options.reload and any(resource.is_widget for resource in app.resources.values()):
+        if auth is not None and auth.url not in ("", options.url):
+            raise BadOption(f"--url is {options.url}, and auth= of the app has {auth.url}")
+        runtime.url = options.url
+    runtime.development = options.reload or options.debug
+    if options.reload and any(resource.is_widget for resource in registry.resources.values()):
         from ..widgets.widget import watch_widgets
 
         watch_widgets(registry)

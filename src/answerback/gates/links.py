@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from ..authentication import User
+from ..current_runtime import CURRENT
 from ..errors import AnswerbackError
 from ..signing import Signer, signer_from_environment
 from .used_tokens import UsedTokens
@@ -91,15 +92,14 @@ def check_gate_page(url: Any) -> str:
     return check_page(url)
 
 
-def page_url(page: str, tool: Any) -> str | None:
+def page_url(page: str) -> str | None:
     """The whole URL of a gate's page; None for a path if the URL of the app is not known."""
     if not page.startswith("/"):
         return page
     from urllib.parse import urljoin
 
-    # The first app on the path is the one that is served.
-    app: Any = next(iter(getattr(tool, "path", ())), None)
-    url: str = getattr(getattr(app, "auth", None), "url", "") or getattr(app, "url", "")
+    running = CURRENT.get()
+    url = "" if running is None else running.endpoint
     return urljoin(url, page) if url else None
 
 

@@ -177,7 +177,7 @@ class EntitlementGate:
             return None
         code = self.codes[-1]
         link = None
-        page = None if self._page is None else page_url(self._page, ctx._call.tool)
+        page = None if self._page is None else page_url(self._page)
         if page is not None:
             link = link_to(page, ctx.user, Redeemed(code, self._name, self._feature))
         refuse = subscription_refusal if code == SUBSCRIPTION_REQUIRED else link_refusal

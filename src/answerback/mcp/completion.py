@@ -71,15 +71,15 @@ async def _pass_gates(owner: Tool, runtime: Runtime, peer: McpPeer) -> None:
     call.tool = owner
     refused = await runtime.pass_gates(call)
     if refused is not None:
-        _raise(refused, runtime.registry, call, peer)
+        _raise(refused, runtime, call, peer)
 
 
-def _raise(reply: Reply[Any], registry: Registry, call: Call, peer: McpPeer) -> NoReturn:
+def _raise(reply: Reply[Any], runtime: Runtime, call: Call, peer: McpPeer) -> NoReturn:
     assert reply.error is not None
     if REFUSAL in reply.meta:
         from .gate_refusals import refuse
 
-        refuse("completion", call, peer, reply, registry)
+        refuse("completion", call, peer, reply, runtime)
     raise RpcError(INTERNAL_ERROR, reply.error.message)
 
 
@@ -99,7 +99,7 @@ async def _call_completion(
     call = Call(key, msgspec.json.encode(arguments), peer, wire="mcp", caller=peer.caller)
     reply = reply_or_refusal(await runtime.handlers.completions(call))
     if reply.error is not None:
-        _raise(reply, runtime.registry, call, peer)
+        _raise(reply, runtime, call, peer)
     return [str(value) for value in reply.data] if isinstance(reply.data, list) else []
 
 

@@ -57,7 +57,7 @@ class Engine:
     """The methods of MCP. Each wire has one; it keeps no state of any client."""
 
     def __init__(self, runtime: Runtime, signer: Callable[[], Signer]) -> None:
-        self._runtime = runtime
+        self.runtime = runtime
         self._registry = registry = runtime.registry
         self._handlers = runtime.handlers
         self._signer = signer
@@ -186,7 +186,7 @@ class Engine:
                 return outcome
             from .gate_refusals import refuse
 
-            outcome = refuse(kind, call, peer, outcome, self._registry)
+            outcome = refuse(kind, call, peer, outcome, self.runtime)
         if isinstance(outcome, Reply):
             return outcome
         if not peer.version.stateless:
@@ -219,7 +219,7 @@ class Engine:
         except InvalidOutput as exc:
             raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc.for_caller()}") from None
         request = peer.describe_request("mcp") if resource.is_widget else None
-        meta = resource.meta_of_content(self._registry, request)
+        meta = resource.meta_of_content(self.runtime.endpoint, request)
         contents = [_content(body, content_meta_of(meta, body), peer.version) for body in bodies]
         return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
 
@@ -257,7 +257,7 @@ class Engine:
 
     async def _complete(self, peer: McpPeer, raw: Params) -> bytes:
         asked = read_params(raw, Complete)
-        found = await complete(self._runtime, asked, peer, _seen_by(self._registry, peer))
+        found = await complete(self.runtime, asked, peer, _seen_by(self._registry, peer))
         result = {"completion": found}
         return self.server_info.encode_result(result, peer.version)
 
@@ -313,7 +313,7 @@ def _task_methods(engine: Engine) -> TaskMethods:
         # Imported here, so that apps without tasks do not pay for it.
         from .task_methods import TaskMethods
 
-        engine.task_methods = TaskMethods(engine._runtime, engine.server_info)
+        engine.task_methods = TaskMethods(engine.runtime, engine.server_info)
     return engine.task_methods
 
 

@@ -30,6 +30,8 @@ from .gated import entry_of
 from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, Request, RpcError
 
 if TYPE_CHECKING:
+    from ..authentication import AppAuth
+    from ..calls.runtime import Runtime
     from ..gates.refusal import Refusal
     from ..registry import Registry
     from .mcp_peer import McpPeer
@@ -42,7 +44,7 @@ def refuse(
     call: Call,
     peer: McpPeer,
     reply: Reply[Any],
-    registry: Registry,
+    runtime: Runtime,
 ) -> Outcome:
     """The outcome to send instead of *reply*; raises RpcError where there is no result for it.
 
@@ -52,8 +54,8 @@ def refuse(
     assert error is not None
     reason = reply.meta[REFUSAL]
     challenge = call.challenge
-    if challenge is not None and _is_by_status(kind, registry, peer):
-        raise by_status(registry, error, challenge)
+    if challenge is not None and _is_by_status(kind, runtime.registry, peer):
+        raise by_status(runtime.auth, error, challenge)
     if "url" in reason and peer.client.url and kind != "completion":
         question = _ask_to_open(reason, peer)
         if question is not None:
@@ -63,7 +65,7 @@ def refuse(
     challenge = challenge or challenge_for(error)
     more = _widget_meta(call)
     if challenge is not None and peer.http is not None:
-        more |= in_result(registry.auth, challenge)
+        more |= in_result(runtime.auth, challenge)
     return msgspec.structs.replace(reply, meta=more | reply.meta)
 
 
@@ -73,21 +75,22 @@ def _is_by_status(kind: str, registry: Registry, peer: McpPeer) -> bool:
     return kind != "tool" or challenge_form(registry, peer) == "http"
 
 
-def by_status(registry: Registry, error: Error, challenge: Challenge) -> RpcError:
+def by_status(auth: AppAuth | None, error: Error, challenge: Challenge) -> RpcError:
     """The error of a request that is refused with an HTTP status."""
     found = RpcError(INVALID_REQUEST, error.message, {"code": error.code})
-    found.challenge = (challenge.status, header_value(registry.auth, challenge))
+    found.challenge = (challenge.status, header_value(auth, challenge))
     return found
 
 
 def batch_challenge(
-    registry: Registry, request: Request, tool_name: str, batch: McpPeer
+    runtime: Runtime, request: Request, tool_name: str, batch: McpPeer
 ) -> RpcError | None:
     """The error that refuses a whole batch, because its client must log in for one *request*.
 
     A response has one status. So the gates that look at the user alone decide before a request of
     the batch runs. The refusals of other gates are in the results of their requests.
     """
+    registry = runtime.registry
     entry = entry_of(registry, request, tool_name)
     user = batch.describe_request("mcp").user
     if entry is None or entry.gates is None or entry.gates.hide_from(user):
@@ -99,7 +102,7 @@ def batch_challenge(
         if (refusal := _refuse_by_user(gate, user)) is not None:
             error = msgspec.structs.replace(Error.of(refusal), kind=None)
             challenge = challenge_for(error, entry.gates.scopes)
-            return None if challenge is None else by_status(registry, error, challenge)
+            return None if challenge is None else by_status(runtime.auth, error, challenge)
     return None
 
 

@@ -80,8 +80,8 @@ class Resource(Tool):
             return None
         return msgspec.json.encode(arguments)
 
-    def meta_of_content(self, app: Any, request: RequestInfo | None) -> Mapping[str, Any]:
-        """The `_meta` of each content; that of a widget depends on the request."""
+    def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> Mapping[str, Any]:
+        """The `_meta` of each content; that of a widget depends on the endpoint's URL."""
         return self.content_meta or {}
 
     def _check_variables(self) -> None:

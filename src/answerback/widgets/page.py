@@ -6,6 +6,7 @@ import os
 import re
 from contextlib import suppress
 
+from ..current_runtime import CURRENT
 from ..errors import Unavailable
 from ..registry import Change, Registry
 
@@ -37,7 +38,8 @@ class WidgetPage:
 
     def read(self) -> str:
         """The HTML that hosts get."""
-        if self.file is not None and self._registry.development:
+        running = CURRENT.get()
+        if self.file is not None and running is not None and running.development:
             self.read_again(self.file)
         return self._html
 

@@ -78,9 +78,9 @@ class Widget(Resource):
         self._host = options.get("host")
         super().__init__(uri, self.page.read, cast("ResourceOptions", given), app.contract)
 
-    def meta_of_content(self, app: Registry, request: RequestInfo | None) -> dict[str, Any]:
+    def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> dict[str, Any]:
         """The `_meta` of the content: that of the list, and for Claude the domain of the page."""
-        domain = _domain(app, request, self._host)
+        domain = _domain(endpoint, request, self._host)
         ui = self._ui if domain is None else {**self._ui, "domain": domain}
         return {"ui": ui, **self._described}
 
@@ -190,9 +190,8 @@ def _permissions(given: Collection[str]) -> dict[str, dict[str, Any]]:
     return {name: {} for name in PERMISSIONS if name in given}
 
 
-def _domain(app: Registry, request: RequestInfo | None, host: HostName | None) -> str | None:
+def _domain(url: str, request: RequestInfo | None, host: HostName | None) -> str | None:
     """The domain of the page in Claude; None in other hosts, or if the endpoint is not known."""
-    url = (app.auth is not None and app.auth.url) or app.url
     if not url:
         return None
     if host is None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..calls.failures import Interrupted
-from ..calls.runtime import runtime_for_one_call
+from ..calls.runtime import Runtime, runtime_for_one_call
 from ..calls.stepping import run_without_loop
 from ..dialects import HttpReply
 from ..errors import AnswerbackError
@@ -197,20 +197,20 @@ def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply
     longest_first = tuple(sorted(prefixes, key=len, reverse=True))
     runtime = runtime_for_one_call(registry)
     routes = Routes(runtime, wire="cgi", prefixes=longest_first, has_tasks=False)
-    if registry.auth is not None or registry.composition is not None:
-        refused = _authenticate(registry, request, environ, routes)
+    if runtime.auth is not None or registry.composition is not None:
+        refused = _authenticate(runtime, request, environ, routes)
         if refused is not None:
             return refused
     return run_without_loop(routes.answer(request, content))
 
 
 def _authenticate(
-    registry: Registry, request: CgiRequest, environ: Environ, routes: Routes
+    runtime: Runtime, request: CgiRequest, environ: Environ, routes: Routes
 ) -> HttpReply | None:
     """The response that refuses a request, or shows a page; None lets the request go on."""
     from .http.authentication_step import RefusedRequest, authentication_step
 
-    step = authentication_step(registry)
+    step = authentication_step(runtime)
     if step is None:
         return None
     page = step.page(request.method, request.path)

@@ -74,7 +74,7 @@ class InMemory:
         runtime = serving(self._app) or runtime_on_loop(self._app)
         self._engine = Engine(runtime, self._sign)
         lifespan = self._app.lifespan
-        if lifespan is not None and not lifespan.is_started:
+        if lifespan is not None:
             await self._stack.enter_async_context(lifespan())
 
     async def send(self, outgoing: Outgoing) -> None:

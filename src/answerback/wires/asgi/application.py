@@ -10,7 +10,7 @@ from ...calls.failures import log_internal_error
 from ...calls.runtime import Runtime
 from ...dialects import HttpReply
 from ...errors import needs_extra
-from ...registry import Change, HealthState, Registry
+from ...registry import Change, HealthState
 from ...reply import Reply, failure
 from ...signing import signer_from_environment
 from ..http.guard import FORWARDED_HOST, Guard
@@ -65,7 +65,7 @@ class AsgiApp:
         self._signer, self.key_is_temporary = signer_from_environment()
         route = registry.contract.route
         self._routes = Routes(runtime, wire="rest", prefixes=(route,), has_tasks=True)
-        self._auth = _authenticated(registry, self._routes)
+        self._auth = _authenticated(runtime, self._routes)
         self.under_other_server = True
         """Whether another server than ours runs this application; ours sets it to False."""
         self._must_handle_signals = options.signals
@@ -148,7 +148,7 @@ class AsgiApp:
 
     def open(self) -> None:
         """Serve, also after a shutdown."""
-        self._is_closing = False
+        self._is_closing = self._runtime.is_stopped = False
         if "_mcp" in self.__dict__:
             self._mcp.open()
 
@@ -162,7 +162,7 @@ class AsgiApp:
     async def start(self) -> LifespanFailed | None:
         """Start the lifespan of the app; a failure is logged and returned."""
         if self._registry.lifespan is not None:
-            failure = await self._registry.lifespan.try_to_start()
+            failure = await self._registry.lifespan.try_to_start(self)
             if failure is not None:
                 return failure
         if self._runtime.task_store is not None:
@@ -174,11 +174,12 @@ class AsgiApp:
 
     async def stop(self) -> LifespanFailed | None:
         """End the tasks and the lifespan of the app; a failure is logged and returned."""
+        self._runtime.is_stopped = True
         if self._runtime.tasks is not None:
             await self._runtime.tasks.stop()
         if self._registry.lifespan is None:
             return None
-        return await self._registry.lifespan.try_to_stop()
+        return await self._registry.lifespan.try_to_stop(self)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = HttpRequest(scope, receive, send)
@@ -282,12 +283,12 @@ class AsgiApp:
         return McpEndpoint(self._runtime, self._signer, self._bus, sessions=self._has_sessions)
 
 
-def _authenticated(registry: Registry, routes: Routes) -> Authenticated | None:
-    if registry.auth is None and registry.composition is None:
+def _authenticated(runtime: Runtime, routes: Routes) -> Authenticated | None:
+    if runtime.auth is None and runtime.registry.composition is None:
         return None
     from .authenticated import authenticated
 
-    return authenticated(registry, routes)
+    return authenticated(runtime, routes)
 
 
 def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...authentication import Credentials
+from ...calls.runtime import Runtime
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
-from ...registry import Registry
 from ...reply import Reply
 from ..http.authentication_step import AuthenticationStep, RefusedRequest, authentication_step
 from ..http.options import host_name
@@ -94,7 +94,7 @@ def _names(request: HttpRequest) -> list[str]:
     return [*map(host_name, names), *([""] if b"via" in headers else [])]
 
 
-def authenticated(registry: Registry, routes: Routes) -> Authenticated | None:
-    """The authentication of a registry's requests; raises ValueError, as the step does."""
-    step = authentication_step(registry)
+def authenticated(runtime: Runtime, routes: Routes) -> Authenticated | None:
+    """The authentication of a wire's requests; raises ValueError, as the step does."""
+    step = authentication_step(runtime)
     return None if step is None else Authenticated(step, routes)

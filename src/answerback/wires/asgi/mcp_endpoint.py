@@ -44,7 +44,7 @@ class McpEndpoint:
         self._registry = registry = runtime.registry
         self._engine = Engine(runtime, lambda: signer)
         in_flight = InFlight()
-        keeper = Sessions(signer, bus.number, is_bound=registry.auth is not None, are_kept=sessions)
+        keeper = Sessions(signer, bus.number, is_bound=runtime.auth is not None, are_kept=sessions)
         self._has_sessions = sessions
         self._stateful = Stateful(registry, self._engine, keeper, bus, in_flight)
         self._stateless = Stateless(registry, self._engine, in_flight)

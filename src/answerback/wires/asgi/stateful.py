@@ -105,7 +105,7 @@ class Stateful:
         requests = [each for each in messages if isinstance(each, Request)]
         batch = HttpPeer(0, client.version, client.capabilities, http)
         if self._registry.has_gates:
-            _refuse_batch(self._registry, self._engine, requests, batch)
+            _refuse_batch(self._engine, requests, batch)
         batch.level = self._sessions.level(client)
         batch.questions = self.sync.questions if client.session is not None else None
         if http.accept.lstrip().lower().startswith(b"text/event-stream"):
@@ -239,14 +239,12 @@ class Stateful:
         return await self._in_flight.run(self._engine, message, peer)
 
 
-def _refuse_batch(
-    registry: Registry, engine: Engine, requests: list[Request], batch: HttpPeer
-) -> None:
+def _refuse_batch(engine: Engine, requests: list[Request], batch: HttpPeer) -> None:
     """Raise HttpError if the client must log in for one of the requests; none of them runs."""
     from ...mcp.gate_refusals import batch_challenge
 
     for request in requests:
-        error = batch_challenge(registry, request, engine.tool_name(request), batch)
+        error = batch_challenge(engine.runtime, request, engine.tool_name(request), batch)
         if error is not None and error.challenge is not None:
             status, challenge = error.challenge
             headers = {"www-authenticate": challenge, "cache-control": "no-store"}

@@ -18,13 +18,13 @@ from ...calls.failures import log_internal_error
 from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...errors import AnswerbackError
-from ...registry import Registry
 from ...reply import Reply, failure
 from .guard import is_loopback
 from .pages import PUBLIC
 
 if TYPE_CHECKING:
     from ...authentication import AppAuth
+    from ...calls.runtime import Runtime
 
 _CODES = {
     None: "LOGIN_REQUIRED",
@@ -143,13 +143,14 @@ def _unavailable() -> RefusedRequest:
     return RefusedRequest(reply, (("Retry-After", "5"),))
 
 
-def authentication_step(registry: Registry) -> AuthenticationStep | None:
-    """The step of a registry; None if it serves everyone.
+def authentication_step(runtime: Runtime) -> AuthenticationStep | None:
+    """The step of a wire; None if it serves everyone.
 
     Raises ValueError if an app that it includes authenticates more strictly than it does.
     """
+    registry = runtime.registry
     if registry.composition is not None:
         from ...composition import check_auth
 
         check_auth(registry, registry.apps())
-    return None if registry.auth is None else AuthenticationStep(registry.auth)
+    return None if runtime.auth is None else AuthenticationStep(runtime.auth)

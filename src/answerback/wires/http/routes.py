@@ -142,7 +142,7 @@ class Routes:
         from ...dialects.common import REFUSAL
 
         error = reply.error
-        auth = self._registry.auth
+        auth = self._runtime.auth
         headers: list[tuple[str, str]] = []
         if error is not None and (call.challenge or (auth is not None and error.row.status == 401)):
             from ...authentication import Challenge

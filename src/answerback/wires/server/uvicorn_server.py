@@ -29,6 +29,7 @@ with needs_extra("serve"):
     import uvicorn
 
 if TYPE_CHECKING:
+    from ...authentication import AppAuth
     from ...calls.runtime import Runtime
     from ...lifespan import LifespanFailed
     from ...registry import Registry
@@ -146,7 +147,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
     """Serve until a signal, and return the exit status."""
     registry = runtime.registry
     set_up_logging(options.log_level)
-    _check_test_tokens(registry, options)
+    _check_test_tokens(runtime.auth, options)
     application = asgi(runtime, options.web)
     application.under_other_server = False
     if options.workers > 1 and not hasattr(os, "fork"):
@@ -172,7 +173,7 @@ def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> i
         server.raise_failure()
 
     def announce() -> None:
-        _announce(registry, options, listener, application.key_is_temporary)
+        _announce(runtime, options, listener, application.key_is_temporary)
 
     if options.workers == 1:
         run(None, announce)
@@ -220,8 +221,9 @@ def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvic
 
 
 def _announce(
-    registry: Registry, options: ServeOptions, listener: socket.socket, key_is_temporary: bool
+    runtime: Runtime, options: ServeOptions, listener: socket.socket, key_is_temporary: bool
 ) -> None:
+    registry = runtime.registry
     url = base_url(options, listener)
     route = registry.contract.route
     on_loopback = options.uds is not None or is_loopback(listener.getsockname()[0])
@@ -239,7 +241,7 @@ def _announce(
         f"  health     GET  {url}/healthz",
         f"  readiness  GET  {url}/readyz",
         *_own_pages(registry, url),
-        *_test_tokens(registry, url),
+        *_test_tokens(runtime.auth, url),
         *_warnings(registry, options, on_loopback, key_is_temporary),
         "Ctrl-C ends it.",
     ]
@@ -253,16 +255,16 @@ def _own_pages(registry: Registry, url: str) -> Iterator[str]:
             yield f"  page       {' '.join(page.methods):<4} {url}{page.path}"
 
 
-def _test_tokens(registry: Registry, url: str) -> Iterator[str]:
-    if registry.auth is not None and registry.auth.loopback_only:
+def _test_tokens(auth: AppAuth | None, url: str) -> Iterator[str]:
+    if auth is not None and auth.loopback_only:
         command = f"answerback token {url} --user NAME"
         yield f"  tokens     POST {url}/dev/token, or: {command}"
         yield "WARNING: DEVELOPMENT AUTH: anyone on this machine gets a token for any user"
 
 
-def _check_test_tokens(registry: Registry, options: ServeOptions) -> None:
+def _check_test_tokens(auth: AppAuth | None, options: ServeOptions) -> None:
     """Raise BadOption if clients on other machines could use test tokens."""
-    if registry.auth is None or not registry.auth.loopback_only:
+    if auth is None or not auth.loopback_only:
         return
     if options.uds is None and is_loopback(options.host) and not options.web.trusted_proxies:
         return

@@ -123,7 +123,7 @@ class StdioServer:
 
     async def _open(self, lifespan: Lifespan) -> None:
         """Start the lifespan; a failure ends the server, unless it ends already."""
-        failure = await lifespan.try_to_start()
+        failure = await lifespan.try_to_start(self)
         if failure is not None:
             self._lifespan_failure = failure
             self._ended.set()
@@ -143,7 +143,7 @@ class StdioServer:
             return
         try:
             # Some time more, because the end itself has the same time-out and tells more.
-            failure = self._loop.run(lifespan.try_to_stop(), lifespan.seconds + 2.0)
+            failure = self._loop.run(lifespan.try_to_stop(self), lifespan.seconds + 2.0)
         except TimeoutError:
             from ...lifespan import LifespanFailed, log_failure
 
