@@ -77,10 +77,13 @@ def require_meta(meta: Meta | None) -> tuple[Meta, ClientCapabilities]:
     return meta, ClientCapabilities.of(meta.capabilities)
 
 
-def unsupported_version(meta: Meta) -> RpcError:
-    """The error for a stateless request that names an unknown version."""
-    data = {"supported": sorted(STATELESS, reverse=True), "requested": meta.version}
-    return RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+def stateless_version(meta: Meta) -> Version:
+    """The version that a stateless request names; raises RpcError for an unknown one."""
+    version = STATELESS.get(str(meta.version))
+    if version is None:
+        data = {"supported": sorted(STATELESS, reverse=True), "requested": meta.version}
+        raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    return version
 
 
 class Session:

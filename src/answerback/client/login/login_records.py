@@ -82,10 +82,6 @@ class LoginRecords:
         await self._save(_key("token", *last), grant)
         await self._save(_key("last", server, client), last)
 
-    async def forget_grant(self, server: str, client: str, grant: Grant) -> None:
-        await self._save(_key("token", grant.issuer, grant.resource, grant.client.id), None)
-        await self._save(_key("last", server, client), None)
-
     async def registration(self, issuer: str) -> RegisteredClient | None:
         """The client that this program registered with an issuer."""
         found = await self._load(_key("client", issuer), RegisteredClient)

@@ -26,11 +26,11 @@ from ...mcp.jsonrpc import (
     read_params,
 )
 from ...mcp.params import Meta, ToolCall
-from ...mcp.session import require_meta, unsupported_version
+from ...mcp.session import require_meta, stateless_version
 from ...mcp.subscriptions import Subscription
 from ...registry import Registry
 from ...tools.tool import Tool
-from ...versions import STATELESS, V2026_07_28
+from ...versions import V2026_07_28
 from .in_flight import HttpPeer, InFlight
 from .request import JSON_HEADERS, HttpRequest
 from .sessions import VERSION_HEADER as VERSION
@@ -98,9 +98,7 @@ class Stateless:
             _refuse_duplicates(http.scope["headers"])
         meta, client = require_meta(found)
         _check_routing(request, str(meta.version), headers)
-        version = STATELESS.get(str(meta.version))
-        if version is None:
-            raise unsupported_version(meta)
+        version = stateless_version(meta)
         params = request.params
         if isinstance(params, ToolCall):
             tool = self._registry.tools.get(params.name.removeprefix(self._prefix))

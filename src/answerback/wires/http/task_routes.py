@@ -196,6 +196,7 @@ class TaskRoutes:
 
 class _Refused(Exception):
     def __init__(self, reply: Reply[Any]) -> None:
+        super().__init__()
         self.reply = reply
 
 
