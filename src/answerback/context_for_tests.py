@@ -48,8 +48,8 @@ class TestContext(Context[Any]):
         self,
         answers: Iterable[Any] = (),
         *,
-        state: Any = None,
-        user: Any = None,
+        state: object = None,
+        user: object = None,
         headers: Mapping[str, str] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> None:
@@ -88,7 +88,7 @@ class _RequestOfTest(RequestInfo):
     """The request with the user, the headers and the `_meta` that the test gave."""
 
     def __init__(
-        self, user: Any, headers: Mapping[str, str] | None, meta: Mapping[str, Any] | None
+        self, user: object, headers: Mapping[str, str] | None, meta: Mapping[str, Any] | None
     ) -> None:
         super().__init__("memory")
         self._user = user
@@ -144,7 +144,7 @@ def _result(question: Question, answer: Any) -> dict[str, Any]:
     return {"role": "assistant", "model": "test", "content": {"type": "text", "text": answer}}
 
 
-def _elicited(question: Question, answer: Any) -> dict[str, Any]:
+def _elicited(question: Question, answer: object) -> dict[str, Any]:
     if answer is Declined or isinstance(answer, Declined):
         return {"action": "decline"}
     plain = msgspec.to_builtins(_dumped(answer))
@@ -154,7 +154,7 @@ def _elicited(question: Question, answer: Any) -> dict[str, Any]:
     return {"action": "accept", "content": plain}
 
 
-def _dumped(answer: Any) -> Any:
+def _dumped(answer: object) -> Any:
     """The members of a pydantic model; any other answer as it is."""
     dump = getattr(answer, "model_dump", None)
     return dump(by_alias=True, mode="json") if callable(dump) else answer

@@ -66,7 +66,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
                 "whose bodies say that a call failed"
             )
 
-    def derive(self, **changes: Any) -> Contract:
+    def derive(self, **changes: object) -> Contract:
         """Return a copy of this contract with *changes*."""
         return msgspec.structs.replace(self, **changes)
 

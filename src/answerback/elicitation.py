@@ -34,7 +34,7 @@ class Form:
     """
 
     def __init__(
-        self, message: str, answer: Any, name: str = "value", *, key: str | None = None
+        self, message: str, answer: object, name: str = "value", *, key: str | None = None
     ) -> None:
         self.message = message
         self._key = key

@@ -44,7 +44,7 @@ class Shape(msgspec.Struct, frozen=True):
                 spread = dict(zip(self._names(len(items)), items, strict=False))
                 return (b"", msgspec.json.encode(spread), b"")
 
-    def unwrap(self, sent: Any) -> Any:
+    def unwrap(self, sent: object) -> Any:
         """Return the data in *sent*; a value that is not wrapped in this shape is returned."""
         match self.wrapping:
             case "result" if isinstance(sent, dict) and sent.keys() == {"result"}:

@@ -98,7 +98,7 @@ def _names(scope: str, given: Any) -> tuple[str, ...]:
     return tuple(given)
 
 
-def _check_audience(found: Any, wanted: tuple[str, ...]) -> None:
+def _check_audience(found: object, wanted: tuple[str, ...]) -> None:
     values = found if isinstance(found, list) else [found]
     if not any(isinstance(value, str) and value in wanted for value in values):
         raise invalid_token("the token is for another audience")

@@ -104,7 +104,7 @@ def verified_claims(
     return claims
 
 
-def _read_key(document: Any) -> VerificationKey | None:
+def _read_key(document: object) -> VerificationKey | None:
     if not isinstance(document, dict) or document.get("use", "sig") != "sig":
         return None
     kind, kid, alg = (document.get(name) for name in ("kty", "kid", "alg"))

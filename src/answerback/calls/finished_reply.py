@@ -142,7 +142,7 @@ def _read_envelope(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
     )
 
 
-def _unwrapped(tool: Tool, data: Any) -> Any:
+def _unwrapped(tool: Tool, data: object) -> Any:
     """The data; `wrap` made an object of any other value, because the envelope requires one."""
     if tool.returns.declared and is_object(tool.returns.data_type):
         return data
@@ -180,7 +180,7 @@ def _without_message(content: tuple[Block, ...], error: Error) -> tuple[Block, .
     return content
 
 
-def _is_json_of(block: Block, data: Any) -> bool:
+def _is_json_of(block: Block, data: object) -> bool:
     match block:
         case Text(text=text, annotations=None, meta=None) if data is not msgspec.UNSET:
             try:

@@ -65,7 +65,7 @@ async def decode_behind_gates(
     call: Call, tool: Tool, run: Runner, decode: LargeDecoder
 ) -> dict[str, Any]:
     """The decoded arguments of a call that has passed the gates of its tool."""
-    gates: Gates = tool.gates
+    gates = _gates_of(tool)
     ctx = GateContext(call)
     if gates.hiding and gates.hide_from(ctx.user):
         raise RefusedByGate(None)
@@ -78,12 +78,17 @@ async def decode_behind_gates(
     return decoded
 
 
+def _gates_of(tool: Tool) -> Gates:
+    assert tool.gates is not None
+    return tool.gates
+
+
 async def pass_early(call: Call, run: Runner, masked: str) -> Reply[Any] | None:
     """Pass the gates of `call.tool` that take `ctx` alone; returns the refusal."""
     assert call.tool is not None
     ctx = GateContext(call)
     try:
-        for gate in call.tool.gates.early:
+        for gate in _gates_of(call.tool).early:
             await _pass(gate, {}, ctx, call, run)
     except RefusedByGate as refused:
         return refused.reply
@@ -205,7 +210,7 @@ def _refusal(value: Any, gate: Gate, call: Call) -> Reply[Any]:
         error = msgspec.structs.replace(error, code=Forbidden.kind)
     if error.code in CODES:
         error = msgspec.structs.replace(error, kind=None)
-    call.challenge = challenge_for(error, getattr(value, "scopes", ()) or tool.gates.scopes)
+    call.challenge = challenge_for(error, getattr(value, "scopes", ()) or _gates_of(tool).scopes)
     meta = refusal_meta(error, getattr(value, "url", None), getattr(value, "feature", None))
     return msgspec.structs.replace(reply, error=error, meta=meta | reply.meta)
 

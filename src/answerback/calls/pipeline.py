@@ -155,7 +155,7 @@ def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any
 
 def _is_hidden(call: Call, tool: Tool) -> bool:
     gates = tool.gates
-    return gates is not None and gates.hiding and gates.hide_from(Context(call).user)
+    return gates is not None and bool(gates.hiding) and gates.hide_from(Context(call).user)
 
 
 def _too_many(max_calls: int) -> Reply[Any]:

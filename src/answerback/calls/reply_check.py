@@ -30,7 +30,7 @@ _MEMBER_TYPES = {
 }
 
 
-def reply_to(tool: Tool, value: Any) -> Reply[Any]:
+def reply_to(tool: Tool, value: object) -> Reply[Any]:
     """The checked reply for the value that *tool* returned; raises InvalidOutput."""
     # Few values are Structs, and `isinstance` with a Struct class is slow, so the class of the
     # value is tested first.
@@ -64,7 +64,7 @@ def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
     return Reply(data=data, encoded=encoded, shape=_value_shape(tool, value, encoded))
 
 
-def _value_shape(tool: Tool, value: Any, encoded: bytes) -> Shape | None:
+def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:
     """The shape of data without a declared type."""
     if not tool.returns.by_value:
         return None
@@ -129,7 +129,7 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     )
 
 
-def _checked_data(tool: Tool, data: Any) -> tuple[bytes | None, Any]:
+def _checked_data(tool: Tool, data: object) -> tuple[bytes | None, Any]:
     if data is not msgspec.UNSET:
         return tool.output.encode(data)
     if not tool.returns.declared:
@@ -139,7 +139,7 @@ def _checked_data(tool: Tool, data: Any) -> tuple[bytes | None, Any]:
     raise InvalidOutput("", "a reply without the data that the return type declares")
 
 
-def _blocks(value: Any, *, only: bool) -> tuple[Block, ...] | None:
+def _blocks(value: object, *, only: bool) -> tuple[Block, ...] | None:
     """The content blocks in a list, or None if it is a list of something else.
 
     A string in it becomes a text block, if *only* blocks are declared or if there is a block too.
@@ -153,7 +153,7 @@ def _blocks(value: Any, *, only: bool) -> tuple[Block, ...] | None:
     return tuple(Text(item) if isinstance(item, str) else item for item in value)
 
 
-def _check_block(block: Any, path: str) -> None:
+def _check_block(block: object, path: str) -> None:
     if not isinstance(block, BLOCKS):
         raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
     without: dict[str, Any] = {}
@@ -168,7 +168,7 @@ def _check_block(block: Any, path: str) -> None:
     _through_json(changed_block(block, **without) if without else block, type(block), path)
 
 
-def _through_json(value: Any, kind: type[T], path: str) -> T:
+def _through_json(value: object, kind: type[T], path: str) -> T:
     """Encode the value and decode it as *kind*; raises InvalidOutput."""
     encoded = _encode(value, path)
     try:
@@ -191,12 +191,12 @@ def _sendable_part(error: Error) -> Error:
     return Error(_valid_text(error.code), _valid_text(error.message), **kept)
 
 
-def _valid_text(value: Any) -> str:
+def _valid_text(value: object) -> str:
     # Lone surrogates cannot be encoded.
     return str(value).encode("utf-8", "replace").decode()
 
 
-def _encode(value: Any, path: str) -> bytes:
+def _encode(value: object, path: str) -> bytes:
     """The value as JSON; raises InvalidOutput with a path that begins with *path*."""
     try:
         return _any_output().encode(value)[0]

@@ -100,7 +100,7 @@ def _options(program: Program, arguments: Sequence[str]) -> Any:
     return options
 
 
-def _load(program: Program, target: str | None, words: Sequence[str], options: Any) -> App:
+def _load(program: Program, target: str | None, words: Sequence[str], options: object) -> App:
     if program.app is not None:
         return program.load_tagged(target, options)
     from .target import NoSuchModule

@@ -182,7 +182,7 @@ class _Change:
 
 
 def _merged(
-    found: Any, servers: str, name: str, entry: dict[str, Any]
+    found: object, servers: str, name: str, entry: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """The configuration with the entry; members of an older entry that it does not have stay."""
     if not isinstance(found, dict) or not isinstance(found.get(servers, {}), dict):

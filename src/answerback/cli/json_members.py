@@ -53,7 +53,7 @@ def parse(text: str) -> Any:
         raise CannotEdit(f"it is not JSON{line}") from None
 
 
-def with_member(text: str, path: tuple[str, str], value: Any) -> str:
+def with_member(text: str, path: tuple[str, str], value: object) -> str:
     """The text with the member *path*, such as `("servers", "notes")`; raises CannotEdit."""
     if not text.strip("\ufeff \t\r\n"):
         return json.dumps({path[0]: {path[1]: value}}, indent=2, ensure_ascii=False) + "\n"
@@ -71,7 +71,7 @@ def with_member(text: str, path: tuple[str, str], value: Any) -> str:
     return text[: member.value] + written + text[member.end :]
 
 
-def _added(text: str, place: Span, name: str, value: Any) -> str:
+def _added(text: str, place: Span, name: str, value: object) -> str:
     """The text with a new last member of an object."""
     closing = place.end - 1
     outer_indent = _indent_at(text, place.start)
@@ -91,7 +91,7 @@ def _added(text: str, place: Span, name: str, value: Any) -> str:
     return f"{before}{line}{indent}{member}{line}{outer_indent}{text[closing:]}"
 
 
-def _written(text: str, value: Any, indent: str) -> str:
+def _written(text: str, value: object, indent: str) -> str:
     line = "\r\n" if "\r\n" in text else "\n"
     lines = json.dumps(value, indent=_unit(text), ensure_ascii=False).split("\n")
     return f"{line}{indent}".join(lines)

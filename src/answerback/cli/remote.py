@@ -123,11 +123,11 @@ def _usage(tool: RemoteTool) -> str:
     return " ".join([tool.name, *words])
 
 
-def _type_word(field: Any) -> str:
+def _type_word(field: object) -> str:
     return (_kind(field) or "VALUE").upper()
 
 
-def _kind(field: Any) -> str | None:
+def _kind(field: object) -> str | None:
     """The type of a value, which may also be null; None if there are several or none."""
     match field:
         case {"type": str(kind)}:
@@ -170,7 +170,7 @@ def _arguments(
     return found
 
 
-def _value(text: str, field: Any) -> Any:
+def _value(text: str, field: object) -> Any:
     kind = _kind(field)
     if kind == "string":
         return text

@@ -41,7 +41,7 @@ def usage(tool: Tool) -> str:
     return " ".join([tool.name, *pairs])
 
 
-def _placeholder(schema: Any, root: dict[str, Any]) -> str:
+def _placeholder(schema: object, root: dict[str, Any]) -> str:
     """The value in the usage line: `INTEGER`, `small|big`, or `VALUE` where that is too long."""
     words = describe_schema(schema, root)
     if len(words) > _MAX_PLACEHOLDER:
@@ -86,7 +86,7 @@ def _describe_list(schema: dict[str, Any], root: dict[str, Any], members: bool) 
     )
 
 
-def example_value(schema: Any, root: dict[str, Any]) -> str:
+def example_value(schema: object, root: dict[str, Any]) -> str:
     """A value that the schema takes, as it is written in a shell."""
     found = _resolve(schema, root)
     if isinstance(found, dict) and "contentEncoding" in found:
@@ -99,7 +99,7 @@ def example_value(schema: Any, root: dict[str, Any]) -> str:
     return _shell_literal(value)
 
 
-def _example(schema: Any, root: dict[str, Any], depth: int) -> Any:
+def _example(schema: object, root: dict[str, Any], depth: int) -> Any:
     """An example as JSON, as short as possible below the first level: types may be recursive."""
     match _resolve(schema, root):
         case {"examples": [value, *_]} | {"const": value} | {"enum": [value, *_]}:
@@ -145,7 +145,7 @@ def _string_format(schema: dict[str, Any]) -> str | None:
     return format_in_words(schema.get("description"))
 
 
-def _resolve(schema: Any, root: dict[str, Any]) -> Any:
+def _resolve(schema: object, root: dict[str, Any]) -> Any:
     """Follow `$ref`; a reference that leads back to itself counts as an object."""
     for _ in range(_MAX_REFERENCES):
         if not isinstance(schema, dict) or "$ref" not in schema:
@@ -154,7 +154,7 @@ def _resolve(schema: Any, root: dict[str, Any]) -> Any:
     return {"type": "object"}
 
 
-def _shell_literal(value: Any) -> str:
+def _shell_literal(value: object) -> str:
     """The value as it is written in a shell: a string as it is, anything else as JSON."""
     if isinstance(value, str):
         return value

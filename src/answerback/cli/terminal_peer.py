@@ -122,7 +122,7 @@ def _progress_line(note: Progress) -> str:
     return f"{share} {_printable(note.message or '')}".replace("\n", " ")
 
 
-def _printable(data: Any) -> str:
+def _printable(data: object) -> str:
     """The data as text without control characters that could drive the terminal."""
     # Imported here: most tools send no progress and no log messages.
     from ..dialects.readable import render

@@ -131,7 +131,7 @@ def connect(
     *, replay: str | os.PathLike[str], **options: Unpack[ConnectOptions]
 ) -> Connecting[RemoteServer]: ...
 def connect(
-    target: Target | None = None, *, replay: str | os.PathLike[str] | None = None, **options: Any
+    target: Target | None = None, *, replay: str | os.PathLike[str] | None = None, **options: object
 ) -> Connecting[Any]:
     """Connect to a server: `async with connect("python server.py") as server:`, or `with`.
 

@@ -49,7 +49,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
         return cls._of(version, result, info or result.get("serverInfo"))
 
     @classmethod
-    def _of(cls, version: Version, result: Mapping[str, Any], info: Any) -> ServerFacts:
+    def _of(cls, version: Version, result: Mapping[str, Any], info: object) -> ServerFacts:
         capabilities = result.get("capabilities")
         return cls(
             version=version,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -28,7 +28,7 @@ from .frames import Incoming, Outgoing, Transport, decode_frame, malformed_respo
 from .user_handlers import OnProgress, UserHandlers
 
 _LOGGER = logging.getLogger("answerback.client")
-_CHANGES = {
+_CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
     "notifications/tools/list_changed": "tools",
     "notifications/resources/list_changed": "resources",
     "notifications/prompts/list_changed": "prompts",
@@ -148,7 +148,7 @@ class Visits:
         finally:
             self._waiting.pop(id, None)
 
-    def tell(self, id: Any) -> None:
+    def tell(self, id: object) -> None:
         completed = self._waiting.get(id) if isinstance(id, str) else None
         if completed is not None:
             completed.set()
@@ -160,7 +160,12 @@ class Exchange:
     *on_change* gets the changes of lists and resources.
     """
 
-    def __init__(self, transport: Transport, handlers: UserHandlers, on_change: Any) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        handlers: UserHandlers,
+        on_change: Callable[[Change], None],
+    ) -> None:
         self.era: Era = StatefulEra()
         self._transport = transport
         self._handlers = handlers
@@ -338,7 +343,7 @@ class Exchange:
         elif method == "notifications/elicitation/complete":
             self.visits.tell(params.get("elicitationId"))
         elif method in _CHANGES:
-            kind: Any = _CHANGES[method]
+            kind = _CHANGES[method]
             self._on_change(Change(kind, params.get("uri") if kind == "resource" else None))
         if self._handlers.on_notification is not None:
             self._handlers.on_notification(method, params)

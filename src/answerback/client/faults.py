@@ -130,7 +130,7 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
     return read({"jsonrpc": "2.0", "error": body})
 
 
-def _missing_options(data: Any) -> list[str]:
+def _missing_options(data: object) -> list[str]:
     """The options of `connect` whose handlers the server wants; empty if it wants other things."""
     options = {"elicitation": "elicit", "sampling": "sample", "roots": "roots"}
     match data:

@@ -117,7 +117,7 @@ def _decode_odd_error(frame: bytes) -> Incoming | None:
         return None
 
 
-def _odd_error(error: Any) -> ErrorBody:
+def _odd_error(error: object) -> ErrorBody:
     if not isinstance(error, dict):
         return ErrorBody(message=_text(error))
     code, message, data = error.get("code"), error.get("message"), error.get("data")
@@ -128,7 +128,7 @@ def _odd_error(error: Any) -> ErrorBody:
     return ErrorBody(number, _text(said), data)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

@@ -63,7 +63,7 @@ class ManyServers:
         return [each for listed in found.values() for each in listed]
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> Reply[Any]:
         """Call a tool by its name with the server's prefix."""
         found = _find(self.servers, name)

@@ -27,7 +27,7 @@ class BadAnnotation(ValueError):
     """A tool's `x-mcp-header` breaks a rule of MCP; clients must leave out such a tool."""
 
 
-def header_paths(schema: Any) -> HeaderPaths:
+def header_paths(schema: object) -> HeaderPaths:
     """The headers that a call of a tool with this input schema sends; raises BadAnnotation."""
     found: HeaderPaths = {}
     seen: set[str] = set()
@@ -69,7 +69,7 @@ def encode_value(value: str) -> str:
     return f"=?base64?{b64encode(value.encode()).decode()}?="
 
 
-def _value_at(arguments: Any, path: tuple[str, ...]) -> Any:
+def _value_at(arguments: object, path: tuple[str, ...]) -> Any:
     for name in path:
         if not isinstance(arguments, Mapping):
             return None
@@ -77,7 +77,7 @@ def _value_at(arguments: Any, path: tuple[str, ...]) -> Any:
     return arguments
 
 
-def _schemas(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
+def _schemas(root: object) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
     """Every schema in *root*, with its path if only `properties` lead to it. No `$ref` is read."""
     waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
     while waiting:
@@ -90,7 +90,7 @@ def _schemas(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]
 
 
 def _within(
-    path: tuple[str, ...] | None, keyword: str, value: Any
+    path: tuple[str, ...] | None, keyword: str, value: object
 ) -> Iterator[tuple[tuple[str, ...] | None, Any]]:
     if keyword == "properties" and isinstance(value, dict):
         for name, part in value.items():

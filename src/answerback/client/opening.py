@@ -129,7 +129,7 @@ async def _initialize_result(exchange: Exchange, params: dict[str, Any]) -> dict
         raise NoAnswer("the result of initialize is not an object") from None
 
 
-def _names_stateful(data: Any) -> bool:
+def _names_stateful(data: object) -> bool:
     """Whether the server names a version of the stateful era, or none at all."""
     supported = data.get("supported") if isinstance(data, dict) else None
     return not isinstance(supported, list) or any(each in STATEFUL for each in supported)

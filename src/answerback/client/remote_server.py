@@ -55,7 +55,7 @@ class RemoteServer:
         return await self._requests.entries("prompts", RemotePrompt)
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> Reply[Any]:
         """Call a tool: `call("add", x=1)`, or `call("add", {"x": 1})` for names of any form.
 

@@ -118,7 +118,7 @@ class StartedTask:
 
 
 async def start_task(
-    server: RemoteServer, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+    server: RemoteServer, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
 ) -> StartedTask:
     """Call a tool as a task and return at once; raises ToolError if the server refuses it."""
     requests: ServerRequests = server._requests

@@ -73,13 +73,13 @@ class ClientOptions(msgspec.Struct, frozen=True):
         )
 
 
-def _limits(given: Any) -> tuple[Any, ...]:
+def _limits(given: object) -> tuple[Any, ...]:
     if isinstance(given, list | tuple):
         return tuple(given)
     return () if given is None else (given,)
 
 
-def _check(name: str, given: Any) -> None:
+def _check(name: str, given: object) -> None:
     from ..resilience.policy import Part
 
     for part in _limits(given):

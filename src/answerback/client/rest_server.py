@@ -85,7 +85,7 @@ class RestServer:
         return []
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> Reply[Any]:
         """Call a tool; a connection that fails and a time-out are failed replies."""
         body = {**(arguments or {}), **named}

@@ -56,7 +56,7 @@ class ListCache:
             return None
         return entry.value
 
-    def keep(self, kind: str, identity: str, value: Any, seconds: float) -> None:
+    def keep(self, kind: str, identity: str, value: object, seconds: float) -> None:
         if seconds > 0:
             until = monotonic() + min(seconds, MAX_SECONDS)
             self._entries[kind] = _Entry(identity, until, value)

@@ -85,7 +85,7 @@ def _check_mode(params: dict[str, Any], *, pages: bool) -> None:
         raise RpcError(INVALID_PARAMS, "Invalid params: url is not the address of a web page")
 
 
-async def _run(handler: Callable[..., Any], *arguments: Any) -> Any:
+async def _run(handler: Callable[..., Any], *arguments: object) -> Any:
     """Call a handler; a plain function runs in a thread, because it may wait for a user."""
     import asyncio
 
@@ -121,7 +121,7 @@ async def _elicited(handler: Callable[..., Any], params: dict[str, Any]) -> dict
     return answer
 
 
-def _as_answer(given: Any) -> dict[str, Any]:
+def _as_answer(given: object) -> dict[str, Any]:
     """A dict accepts with this content, True accepts, None and False decline."""
     if given is None or given is False:
         return {"action": "decline"}
@@ -154,7 +154,7 @@ def _sampled(given: Any) -> dict[str, Any]:
     return dict(given)
 
 
-def _root(given: Any) -> dict[str, Any]:
+def _root(given: object) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return dict(given)
     text = str(given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,6 +13,9 @@ from ..authentication import User
 from ..errors import AnswerbackError
 from ..signing import Signer, signer_from_environment
 from .used_tokens import UsedTokens
+
+if TYPE_CHECKING:
+    from ..context import RunningTool
 
 LIFETIME = 900
 """The seconds that a link can be used for."""
@@ -52,7 +55,7 @@ class _Token(msgspec.Struct, array_like=True):
 _tokens = msgspec.msgpack.Decoder(_Token)
 
 
-def link_to(page: str, user: Any, purpose: Redeemed) -> str:
+def link_to(page: str, user: object, purpose: Redeemed) -> str:
     """The URL of *page* with a token for *user*, for one *purpose*."""
     expires = int(time.time()) + LIFETIME
     more = msgspec.structs.astuple(purpose)
@@ -69,7 +72,7 @@ def process_signer() -> Signer:
     return signer_from_environment()[0]
 
 
-def check_page(url: Any) -> str:
+def check_page(url: object) -> str:
     """Return the URL of a page; raises ValueError if it is not a whole URL over HTTPS."""
     from urllib.parse import urlsplit
 
@@ -83,7 +86,7 @@ def check_page(url: Any) -> str:
     return str(url)
 
 
-def check_gate_page(url: Any) -> str:
+def check_gate_page(url: object) -> str:
     """Return the URL of a gate's page: a whole one, or a path that begins at the app's origin."""
     if isinstance(url, str) and url.startswith("/") and not url.startswith("//"):
         process_signer()
@@ -91,19 +94,21 @@ def check_gate_page(url: Any) -> str:
     return check_page(url)
 
 
-def page_url(page: str, tool: Any) -> str | None:
+def page_url(page: str, tool: RunningTool | None) -> str | None:
     """The whole URL of a gate's page; None for a path if the URL of the app is not known."""
     if not page.startswith("/"):
         return page
     from urllib.parse import urljoin
 
     # The first app on the path is the one that is served.
-    app: Any = next(iter(getattr(tool, "path", ())), None)
-    url: str = getattr(getattr(app, "auth", None), "url", "") or getattr(app, "url", "")
+    app = tool.path[0] if tool is not None and tool.path else None
+    if app is None:
+        return None
+    url = (app.auth.url if app.auth is not None else "") or app.url
     return urljoin(url, page) if url else None
 
 
-def redeem(token: str, user: Any, used: UsedTokens) -> Redeemed:
+def redeem(token: str, user: object, used: UsedTokens) -> Redeemed:
     """The purpose of the link, once; raises LinkRefused."""
     packed = process_signer().verify(str(token), _PURPOSE)
     if packed is None:
@@ -127,7 +132,7 @@ def _refused(reason: str) -> LinkRefused:
     return LinkRefused()
 
 
-def user_key(user: Any) -> bytes:
+def user_key(user: object) -> bytes:
     """A digest of the user, the same at each login."""
     if isinstance(user, User):
         return user.key

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ..errors import ToolError
 
 
@@ -21,7 +19,7 @@ class Refusal(ToolError):
         self,
         message: str,
         code: str | None = None,
-        details: Any = None,
+        details: object = None,
         *,
         hint: str | None = None,
         url: str | None = None,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..tools.gate_list import ReadyGate
 
 if TYPE_CHECKING:
     from ..authentication import AppAuth
@@ -47,10 +49,9 @@ def _auth_of(tool: Tool) -> AppAuth | None:
     return tool.path[0].auth if tool.path else None
 
 
-def codes_of(gate: Any) -> tuple[str, ...]:
+def codes_of(gate: Callable[..., Any]) -> tuple[str, ...]:
     """The codes of a gate's refusals, as far as they are known."""
-    found: tuple[str, ...] = getattr(gate, "codes", ("FORBIDDEN", "TIMED_OUT"))
-    return found
+    return gate.codes if isinstance(gate, ReadyGate) else ("FORBIDDEN", "TIMED_OUT")
 
 
 def shown_to_all(tools: Iterable[T]) -> list[T]:

@@ -6,6 +6,7 @@ what is missing on a page, a client that can show pages is asked to. Others get 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -25,12 +26,13 @@ from ..gates.schemes import codes_of
 from ..hosts import LOGS_IN_BY_RESULT, detect_host
 from ..peer import NeedsInput, Question
 from ..reply import Error, Reply
+from ..tools.gate_list import UserGate
 from ..versions import V2025_11_25
 from .gated import entry_of
 from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, Request, RpcError
 
 if TYPE_CHECKING:
-    from ..gates.refusal import Refusal
+    from ..errors import ToolError
     from ..registry import Registry
     from .mcp_peer import McpPeer
 
@@ -103,11 +105,10 @@ def batch_challenge(
     return None
 
 
-def _refuse_by_user(gate: Any, user: Any) -> Refusal | None:
+def _refuse_by_user(gate: Callable[..., Any], user: object) -> ToolError | None:
     """The refusal of a gate that needs the user alone for it; None if it passes or needs more."""
-    if hasattr(gate, "refuse_user"):
-        found: Refusal | None = gate.refuse_user(user)
-        return found
+    if isinstance(gate, UserGate):
+        return gate.refuse_user(user)
     # `subscription` and `linked` imply a login.
     needs_login = user is None and LOGIN_REQUIRED in codes_of(gate)
     return login_refusal() if needs_login else None

@@ -43,7 +43,9 @@ class RpcError(Exception):
     challenge: tuple[int, str] | None = None
     """The HTTP status and the value of `WWW-Authenticate`, if the client must log in."""
 
-    def __init__(self, code: int, message: str, data: Any = None, *, id: Id | None = None) -> None:
+    def __init__(
+        self, code: int, message: str, data: object = None, *, id: Id | None = None
+    ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -182,7 +184,7 @@ def is_stateless(meta: Meta | None) -> bool:
 
 
 @cache
-def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
+def _decoder(type: object) -> msgspec.json.Decoder[Any]:
     """One decoder for each type of parameters, because making one costs more than using it."""
     return msgspec.json.Decoder(type)
 
@@ -241,9 +243,9 @@ def error_frame(id: Id | None, error: RpcError) -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode(id), _encode(body))
 
 
-def notification_frame(method: str, params: Any) -> bytes:
+def notification_frame(method: str, params: object) -> bytes:
     return _encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
-def request_frame(id: Id, method: str, params: Any) -> bytes:
+def request_frame(id: Id, method: str, params: object) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})

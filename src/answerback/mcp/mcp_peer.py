@@ -95,7 +95,7 @@ class McpPeer(Peer):
         """The digest of the user; empty without one."""
         return b"" if self.user is None else self.user.key
 
-    async def send_request(self, method: str, params: Any) -> msgspec.Raw:
+    async def send_request(self, method: str, params: object) -> msgspec.Raw:
         """Send a request to the client and wait for its result; stateful versions only."""
         raise RuntimeError("the client cannot be asked on this wire")
 

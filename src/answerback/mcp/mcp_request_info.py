@@ -88,7 +88,7 @@ def _messages(text: bytes) -> list[_Message]:
         return []
 
 
-def client_info(found: Any) -> ClientInfo | None:
+def client_info(found: object) -> ClientInfo | None:
     """The client's name and version in `clientInfo`; None if it has no name."""
     if not isinstance(found, dict) or not isinstance(name := found.get("name"), str) or not name:
         return None

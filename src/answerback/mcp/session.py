@@ -91,7 +91,9 @@ class Session:
 
     __slots__ = ("_sent_info", "client", "level", "nonce", "subscriptions", "version")
 
-    def __init__(self, version: Version, client: ClientCapabilities, sent_info: Any = None) -> None:
+    def __init__(
+        self, version: Version, client: ClientCapabilities, sent_info: object = None
+    ) -> None:
         self.version = version
         self.client = client
         self._sent_info = sent_info

@@ -64,7 +64,7 @@ class Subscription:
         id: Id,
         raw: Params,
         send: Callable[[bytes], None],
-        user: Any = None,
+        user: object = None,
         tasks: TaskFeed | None = None,
     ) -> None:
         self._meta = {SUBSCRIPTION: id}
@@ -114,7 +114,7 @@ class Subscription:
 
 
 def subscribed_uri(
-    registry: Registry, raw: Params, subscribed: AbstractSet[str], user: Any = None
+    registry: Registry, raw: Params, subscribed: AbstractSet[str], user: object = None
 ) -> str:
     """The URI that a stateful client subscribes to; raises RpcError if it may not.
 
@@ -137,7 +137,7 @@ def change_frame(change: Change, meta: dict[str, Any] | None = None) -> bytes:
     return notification_frame(_METHODS[change.kind], params)
 
 
-def _supported(asked: Filter, registry: Registry, user: Any) -> Filter:
+def _supported(asked: Filter, registry: Registry, user: object) -> Filter:
     """The part of a filter that the server can serve, which the acknowledgement states.
 
     Neither a resource that is hidden from *user* nor an unknown one is in it.

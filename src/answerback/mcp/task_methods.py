@@ -280,7 +280,7 @@ def _rpc_error(task: Task) -> dict[str, Any]:
     }
 
 
-def _seconds(sent: Any) -> float | None:
+def _seconds(sent: object) -> float | None:
     """The `ttl` that a client of 2025-11-25 sent, in seconds."""
     ttl = sent.get("ttl") if isinstance(sent, dict) else None
     is_number = isinstance(ttl, int | float) and not isinstance(ttl, bool)

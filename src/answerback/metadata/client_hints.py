@@ -55,7 +55,7 @@ def read_hints(meta: Mapping[str, Any] | None) -> ClientHints:
     )
 
 
-def _location(found: Any) -> Location | None:
+def _location(found: object) -> Location | None:
     if not isinstance(found, Mapping):
         return None
     location = Location(
@@ -69,11 +69,11 @@ def _location(found: Any) -> Location | None:
     return None if location == Location() else location
 
 
-def _text(value: Any) -> str | None:
+def _text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _degrees(value: Any, limit: int) -> float | None:
+def _degrees(value: object, limit: int) -> float | None:
     """Return an angle up to *limit*; clients send numbers and, some of them, text."""
     try:
         degrees = float(value) if isinstance(value, str | int | float) else limit + 1

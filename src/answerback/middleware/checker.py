@@ -90,7 +90,7 @@ class Checker:
         _log().error("Invalid MCP response: %s", _uncapitalised(errors[0].message))
         return CheckResult(reply, findings, INVALID_FORMAT, errors[0].message)
 
-    def _refuse_unchecked(self, reply: Any, exc: Exception) -> CheckResult:
+    def _refuse_unchecked(self, reply: object, exc: Exception) -> CheckResult:
         _log().error("Error validating MCP response: %s", exc, exc_info=exc)
         return CheckResult(reply, (), CHECK_FAILED, "the response could not be checked")
 
@@ -104,7 +104,7 @@ class Checker:
             self.records.add(item)
 
 
-def looks_like_reply(found: Any) -> bool:
+def looks_like_reply(found: object) -> bool:
     """Whether a JSON value has a member of an envelope or of an MCP result."""
     return isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
 
@@ -123,7 +123,7 @@ def envelope_refusal(result: CheckResult) -> dict[str, Any]:
     return _envelope(REFUSAL_TEXTS[result.code], error)
 
 
-def envelope_failure(code: str, message: str, details: Any) -> dict[str, Any]:
+def envelope_failure(code: str, message: str, details: object) -> dict[str, Any]:
     """An error of the framework itself, such as 404, as an envelope."""
     error: dict[str, Any] = {"code": code, "message": message}
     if details is not None:

@@ -95,7 +95,9 @@ class BodyChecker:
             return self._pass_framework_error(response, found, timer)
         return self._check_reply(response, found, timer)
 
-    def _check_reply(self, response: AppResponse, found: Any, timer: CallTimer) -> CheckedResponse:
+    def _check_reply(
+        self, response: AppResponse, found: object, timer: CallTimer
+    ) -> CheckedResponse:
         changed = self._add_timestamp(found)
         result = self._checker.check(found)
         self._record(response, result, timer)
@@ -118,7 +120,7 @@ class BodyChecker:
         return CheckedResponse(response.status, body)
 
     def _pass_framework_error(
-        self, response: AppResponse, found: Any, timer: CallTimer
+        self, response: AppResponse, found: object, timer: CallTimer
     ) -> CheckedResponse:
         code = code_for_status(response.status) or f"HTTP_{response.status}"
         self._record(response, CheckResult(code=code), timer)

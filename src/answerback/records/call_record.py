@@ -177,7 +177,7 @@ def digest(arguments: bytes) -> str:
     return blake2b(arguments, digest_size=16).hexdigest()
 
 
-def reply_json(reply: Any) -> bytes:
+def reply_json(reply: object) -> bytes:
     """Return the reply as JSON."""
     if not isinstance(reply, Reply):
         return _encode(reply)
@@ -191,7 +191,7 @@ def reply_json(reply: Any) -> bytes:
     return _encode(members)
 
 
-def _reference(reply: Any) -> str:
+def _reference(reply: object) -> str:
     error = reply.error if isinstance(reply, Reply) else None
     details = error.details if error is not None else None
     found = details.get("reference") if isinstance(details, dict) else None

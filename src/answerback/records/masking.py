@@ -56,7 +56,7 @@ class Masker:
     def _pointer(self, finding: Finding) -> str:
         return mask_pointer(mask_values(finding.pointer, self._values))
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: object) -> Any:
         match value:
             case str():
                 return self.text(value)
@@ -66,7 +66,7 @@ class Masker:
                 return {self.text(name): self._member(name, each) for name, each in value.items()}
         return value
 
-    def _member(self, name: str, value: Any) -> Any:
+    def _member(self, name: str, value: object) -> Any:
         """Mask any value under the name of a secret; null and booleans reveal nothing."""
         if value is None or isinstance(value, bool) or not self._is_secret(name):
             return self._value(value)
@@ -75,7 +75,7 @@ class Masker:
     def _is_secret(self, name: str) -> bool:
         return name in self._aliases or is_secret_name(name)
 
-    def _named_values(self, value: Any) -> Iterator[str]:
+    def _named_values(self, value: object) -> Iterator[str]:
         """Yield the texts and numbers under the names of secrets, also in JSON within strings."""
         # A stack instead of recursion, because JSON in a string may begin a new depth.
         waiting: list[tuple[Any, bool]] = [(value, False)]

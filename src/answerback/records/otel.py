@@ -163,6 +163,6 @@ def _span_attributes(event: Event) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != ""}
 
 
-def _text(raw: Any) -> str:
+def _text(raw: object) -> str:
     """Return JSON text, because the attributes of a span cannot be objects."""
     return "" if raw is None else msgspec.json.encode(raw).decode()

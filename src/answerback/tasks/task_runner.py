@@ -15,11 +15,12 @@ from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.runtime import runtime_for_tasks
 from ..errors import ToolError, Unavailable
+from ..limits import TaskLimits
 from ..reply import Reply, failure
 from .stored_reply import dump_reply
 from .task_peer import TaskPeer, open_questions
 from .task_record import Task
-from .task_store import Change, TaskLimits, TaskStore
+from .task_store import Change, TaskStore
 from .transitions import asked, finished, given_up, refused, reported
 
 if TYPE_CHECKING:

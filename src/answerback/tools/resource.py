@@ -18,6 +18,7 @@ from .tool_options import CommonOptions
 from .uri_template import UriTemplate
 
 if TYPE_CHECKING:
+    from ..registry import Registry
     from ..request_info import RequestInfo
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")
@@ -80,7 +81,7 @@ class Resource(Tool):
             return None
         return msgspec.json.encode(arguments)
 
-    def meta_of_content(self, app: Any, request: RequestInfo | None) -> Mapping[str, Any]:
+    def meta_of_content(self, app: Registry, request: RequestInfo | None) -> Mapping[str, Any]:
         """The `_meta` of each content; that of a widget depends on the request."""
         return self.content_meta or {}
 
@@ -104,7 +105,7 @@ class Resource(Tool):
             raise ValueError(f"allow_paths: no parameter is named {name!r}; {hint}")
 
 
-def _leaves_its_folder(value: Any) -> bool:
+def _leaves_its_folder(value: object) -> bool:
     """Whether *value*, or a text in a list or object, is a path out of its folder.
 
     Such are paths with more `..` than folders before them, absolute paths, paths with a drive,
@@ -141,7 +142,7 @@ def _check_content_meta(meta: object) -> None:
     check_meta(meta, "content", "content_meta")
 
 
-def check_uri(uri: Any) -> None:
+def check_uri(uri: object) -> None:
     """Raise TypeError or ValueError for a value that is not a URI with a scheme."""
     if callable(uri):
         raise TypeError("@app.resource takes a URI: @app.resource('config://app')")

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..errors import Unavailable
+from ..registry import Change
+
+if TYPE_CHECKING:
+    from ..registry import Registry
 
 _BRIDGE = os.path.join(os.path.dirname(__file__), "bridge.js")
 _DOCTYPE = "<!doctype html>"
@@ -23,7 +27,9 @@ _END_OF_SCRIPT = re.compile("</(?=script)", re.IGNORECASE)
 class WidgetPage:
     """The page of one widget. In development mode its file is read anew each time."""
 
-    def __init__(self, app: Any, uri: str, source: str, file: str | None, *, bridge: bool) -> None:
+    def __init__(
+        self, app: Registry, uri: str, source: str, file: str | None, *, bridge: bool
+    ) -> None:
         self._app = app
         self._uri = uri
         self._bridge = bridge
@@ -59,7 +65,7 @@ class WidgetPage:
             raise Unavailable(f"widget: {exc}") from None
         if source != self._source:
             self._source, self._html = source, _completed(source, bridge=self._bridge)
-            self._app.resource_changed(self._uri)
+            self._app.changes.publish(Change("resource", self._uri))
 
 
 def read_html(file: str) -> str:

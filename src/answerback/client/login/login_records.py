@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -106,7 +106,7 @@ class LoginRecords:
         except msgspec.MsgspecError:
             raise LoginError(f"the store has an entry that cannot be read: {key}") from None
 
-    async def _save(self, key: str, value: Any) -> None:
+    async def _save(self, key: str, value: object) -> None:
         text = None if value is None else msgspec.json.encode(value).decode()
         await asyncio.to_thread(self._store.save, key, text)
 

@@ -128,7 +128,7 @@ class BearerToken:
         raise LoginError("the server does not accept the token (HTTP status 401)")
 
 
-def auth_for(url: str, headers: Mapping[str, str], auth: Any) -> Any:
+def auth_for(url: str, headers: Mapping[str, str], auth: object) -> Any:
     """The `auth` of one server; an entry of a host's file may have its own credentials."""
     if isinstance(auth, str):
         return BearerToken(auth, url)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import Any
 
 import msgspec
 
@@ -42,7 +41,7 @@ class MemoryPeer(McpPeer):
     def send(self, frame: bytes) -> None:
         self.transport.deliver(frame)
 
-    async def send_request(self, method: str, params: Any) -> msgspec.Raw:
+    async def send_request(self, method: str, params: object) -> msgspec.Raw:
         return await self.transport.ask_client(method, params)
 
 
@@ -111,7 +110,7 @@ class InMemory:
         else:
             self._loop.call_soon_threadsafe(self._receive, frame)
 
-    async def ask_client(self, method: str, params: Any) -> msgspec.Raw:
+    async def ask_client(self, method: str, params: object) -> msgspec.Raw:
         """Send a request of the server to the client; raises Declined."""
         answer: asyncio.Future[msgspec.Raw] = self._loop.create_future()
         id = f"ask-{len(self._questions) + 1}-{method}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable
-from typing import Any
 
 import msgspec
 
@@ -27,7 +26,9 @@ class PendingQuestions:
         self._open: dict[tuple[bytes, Id], asyncio.Future[msgspec.Raw]] = {}
         self._closed = False
 
-    async def ask(self, nonce: bytes, stream: EventStream, method: str, params: Any) -> msgspec.Raw:
+    async def ask(
+        self, nonce: bytes, stream: EventStream, method: str, params: object
+    ) -> msgspec.Raw:
         """Ask the client of a session, and wait for its answer."""
         if self._closed:
             raise Declined(_SHUTTING_DOWN)

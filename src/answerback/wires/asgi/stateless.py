@@ -210,7 +210,7 @@ def _decoded(name: bytes, value: bytes) -> str:
         raise _mismatch(name, "is not base64 of UTF-8") from None
 
 
-def _is_equal(text: str, value: Any) -> bool:
+def _is_equal(text: str, value: object) -> bool:
     if isinstance(value, bool):
         return text == ("true" if value else "false")
     if isinstance(value, int | float):
@@ -224,7 +224,7 @@ def _number(text: str) -> int | float:
     return float(text) if rest.strip("0") or "e" in text.lower() else int(whole)
 
 
-def _argument_at(arguments: Any, path: tuple[str, ...]) -> Any:
+def _argument_at(arguments: object, path: tuple[str, ...]) -> Any:
     for step in path:
         arguments = arguments.get(step) if isinstance(arguments, dict) else None
     return arguments

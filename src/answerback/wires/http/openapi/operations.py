@@ -210,7 +210,7 @@ def _request(tool: Tool, arguments: Schema) -> Schema:
     return {"required": required, "content": {JSON: media}}
 
 
-def _example_as_json(tool: Tool, example: Any) -> Any:
+def _example_as_json(tool: Tool, example: object) -> Any:
     try:
         return msgspec.json.decode(ENCODER.encode(example))
     except (NotImplementedError, TypeError, ValueError, RecursionError) as exc:
