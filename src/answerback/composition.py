@@ -119,9 +119,14 @@ class Composition:
         merged = self.merged[kind]
         merged.entries[key] = entry
         if served:
+            table = _table(self.app, kind)
             # A new table, because other threads may iterate over the one before.
-            merged.served = {**merged.served, key: entry}
-            _table(self.app, kind).serve(merged.served)
+            found = {**merged.served, key: entry}
+            if self.included and key in table.own:
+                # The app's own entries are listed before those of included apps.
+                found = {name: found[name] for name in table.own if name in found} | found
+            merged.served = found
+            table.serve(found)
 
     def remove(self, table: Table[Any], name: str) -> None:
         with _lock:

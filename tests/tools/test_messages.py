@@ -14,6 +14,7 @@ import pydantic
 import pytest
 
 from answerback import App, Audio, Context, Image, NotFound, Text, ToolError, failure, success
+from answerback.registry import registry_of
 
 # mypy is right about these functions and calls.
 # mypy: disable-error-code="no-untyped-def, arg-type, attr-defined, call-overload"
@@ -45,7 +46,7 @@ def test_a_resource_and_a_prompt_may_have_any_name() -> None:
         return ""
 
     assert app.resources["memo://insights"].name == "Business Insights Memo"
-    assert list(app.prompts) == ["Analyse: données (v2)"]
+    assert list(registry_of(app).prompts) == ["Analyse: données (v2)"]
 
 
 @pytest.mark.parametrize("name", [" ", "a\nb", 7])

@@ -50,9 +50,10 @@ def pipeline(
         before = CURRENT.set(running_in)
         began = perf_counter()
         try:
-            raw, signature = call.arguments, tool.signature
+            raw = call.arguments
             is_slow = len(raw) > max_in_place or tool.special
             kwargs = await decode_slowly(call, tool) if is_slow else tool.arguments.decode(raw)
+            signature = tool.signature
             if signature.context is not None:
                 kwargs[signature.context] = Context(call)
             if signature.questions:
@@ -60,8 +61,7 @@ def pipeline(
             value = (run_slowly if is_slow else run)(tool, kwargs, call)
             if isinstance(value, CoroutineType):
                 value = await value
-            reply = reply_to(tool, value)
-            return _shaped(reply, call, tool)
+            return _shaped(reply_to(tool, value), call, tool)
         except NeedsInput as question:
             return question
         except BaseException as exc:

@@ -5,13 +5,9 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from ..errors import Unavailable
-from ..registry import Change
-
-if TYPE_CHECKING:
-    from ..registry import Registry
+from ..registry import Change, Registry
 
 _BRIDGE = os.path.join(os.path.dirname(__file__), "bridge.js")
 _DOCTYPE = "<!doctype html>"
@@ -28,9 +24,9 @@ class WidgetPage:
     """The page of one widget. In development mode its file is read anew each time."""
 
     def __init__(
-        self, app: Registry, uri: str, source: str, file: str | None, *, bridge: bool
+        self, registry: Registry, uri: str, source: str, file: str | None, *, bridge: bool
     ) -> None:
-        self._app = app
+        self._registry = registry
         self._uri = uri
         self._bridge = bridge
         self._source = source
@@ -41,7 +37,7 @@ class WidgetPage:
 
     def read(self) -> str:
         """The HTML that hosts get."""
-        if self.file is not None and self._app.development:
+        if self.file is not None and self._registry.development:
             self.read_again(self.file)
         return self._html
 
@@ -65,7 +61,7 @@ class WidgetPage:
             raise Unavailable(f"widget: {exc}") from None
         if source != self._source:
             self._source, self._html = source, _completed(source, bridge=self._bridge)
-            self._app.changes.publish(Change("resource", self._uri))
+            self._registry.changes.publish(Change("resource", self._uri))
 
 
 def read_html(file: str) -> str:
