@@ -6,7 +6,7 @@ A module of its own, because pytest loads `testing` in every project.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,9 @@ from .context import Context, Root
 from .elicitation import Declined
 from .peer import Abilities, Level, Log, Peer, Progress, Question
 from .request_info import RequestHeaders, RequestInfo
+
+if TYPE_CHECKING:
+    from .json_value import Json
 
 
 class ProgressReport(NamedTuple):
@@ -119,7 +122,7 @@ class _RecordingPeer(Peer):
     def describe_request(self, wire: str) -> RequestInfo:
         return self._request
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, question: Question) -> Json:
         self.questions.append(question)
         if not self.answers:
             raise AssertionError(

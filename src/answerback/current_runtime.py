@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class Running(Protocol):
     """The part of a Runtime that lower layers need; the Runtime is in `calls`."""
 
-    def wait_for(self, steps: Coroutine[Any, Any, Any], call: RunningCall) -> Any:
+    def wait_for(self, steps: Coroutine[Any, Any, Any], call: RunningCall) -> object:
         """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,6 +11,10 @@ from .peer import Peer, Question
 from .types.annotation_reader import is_object
 from .types.arguments import Arguments, Parameter
 from .types.problems import InvalidArguments
+
+if TYPE_CHECKING:
+    from .json_value import Json
+
 
 # MCP's forms are flat objects, and allow only these keywords and formats of JSON Schema.
 _FORM_KEYWORDS = frozenset(
@@ -51,7 +55,7 @@ class Form:
         params = {"message": self.message, "requestedSchema": self._own_schema or self._schema()}
         return Question("elicitation/create", params, self._key)
 
-    async def ask(self, peer: Peer, kept: dict[str, Any] | None = None) -> Any:
+    async def ask(self, peer: Peer, kept: dict[str, Any] | None = None) -> Json:
         """Return the user's answer; at a terminal, invalid fields are asked for again.
 
         *kept* gets MCP's result under the key of the question.
@@ -66,13 +70,14 @@ class Form:
             kept[self._key] = result
         return self.answer(result)
 
-    def answer(self, result: Any) -> Any:
+    def answer(self, result: Json) -> Json:
         """Return the value in MCP's result; raises Declined or InvalidArguments."""
-        action = result.get("action") if isinstance(result, dict) else None
+        found = result if isinstance(result, dict) else {}
+        action = found.get("action")
         if action != "accept":
             word = "cancelled" if action == "cancel" else "declined"
             raise Declined(f"The question was {word}: {self.message}")
-        content = result.get("content") or {}
+        content = found.get("content") or {}
         arguments = {self._name: content} if self._is_object else content
         return self._arguments.decode(msgspec.json.encode(arguments))[self._name]
 

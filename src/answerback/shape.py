@@ -6,9 +6,13 @@ value.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from .json_value import Json
+
 
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -44,7 +48,7 @@ class Shape(msgspec.Struct, frozen=True):
                 spread = dict(zip(self._names(len(items)), items, strict=False))
                 return (b"", msgspec.json.encode(spread), b"")
 
-    def unwrap(self, sent: object) -> Any:
+    def unwrap(self, sent: Json) -> Json:
         """Return the data in *sent*; a value that is not wrapped in this shape is returned."""
         match self.wrapping:
             case "result" if isinstance(sent, dict) and sent.keys() == {"result"}:

@@ -25,6 +25,7 @@ from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
 
 if TYPE_CHECKING:
+    from ..json_value import Json
     from ..metadata.key_table import Place
 
 _KNOWN_MEMBERS = (
@@ -102,7 +103,7 @@ def _stated_failure(reply: Reply[Any]) -> dict[str, Any] | None:
     """The error object in the data of the reply or in its only text."""
     from ..rules.detectors.failure_json import is_failure_json
 
-    found: Any = reply.data
+    found: Json = reply.data
     match reply.content:
         case (Text(text=text),) if text.lstrip().startswith("{"):
             try:
@@ -142,7 +143,7 @@ def _read_envelope(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
     )
 
 
-def _unwrapped(tool: Tool, data: object) -> Any:
+def _unwrapped(tool: Tool, data: Json) -> Json:
     """The data; `wrap` made an object of any other value, because the envelope requires one."""
     if tool.returns.declared and is_object(tool.returns.data_type):
         return data
@@ -180,7 +181,7 @@ def _without_message(content: tuple[Block, ...], error: Error) -> tuple[Block, .
     return content
 
 
-def _is_json_of(block: Block, data: object) -> bool:
+def _is_json_of(block: Block, data: Json) -> bool:
     match block:
         case Text(text=text, annotations=None, meta=None) if data is not msgspec.UNSET:
             try:

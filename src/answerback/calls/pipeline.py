@@ -97,7 +97,7 @@ async def _decode_slowly(
     return await decode_behind_gates(call, tool, run, decode)
 
 
-def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> object:
     """Run a tool that may have a policy; middleware is around the policy, and runs it itself."""
     if tool.policy is None or tool.around or call.stage == "admit":
         return run(tool, kwargs, call)

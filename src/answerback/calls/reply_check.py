@@ -73,7 +73,7 @@ def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:
 
 def checked_error(error: Error, name: str) -> Error:
     """The error of the tool *name*; members that cannot be sent are removed, and logged."""
-    message: Any = error.message
+    message: object = error.message
     if isinstance(message, BaseException):
         error = _without_exception(error, message, name)
     try:

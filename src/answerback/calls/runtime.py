@@ -81,7 +81,7 @@ class Runtime:
         if parent is None:
             registry.changes.attach(self)
 
-    def wait_for(self, steps: Coroutine[Any, Any, Any], call: Any) -> Any:
+    def wait_for(self, steps: Coroutine[Any, Any, Any], call: Any) -> object:
         """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
         return self._execution.run_async(steps, call)
 

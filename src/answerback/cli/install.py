@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ..app import App
+    from ..json_value import Json
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DECLINED = 1
@@ -182,7 +183,7 @@ class _Change:
 
 
 def _merged(
-    found: object, servers: str, name: str, entry: dict[str, Any]
+    found: Json, servers: str, name: str, entry: dict[str, Any]
 ) -> dict[str, dict[str, Any]]:
     """The configuration with the entry; members of an older entry that it does not have stay."""
     if not isinstance(found, dict) or not isinstance(found.get(servers, {}), dict):

@@ -18,6 +18,7 @@ from .program import printable, printable_json, write_json, write_stderr, write_
 if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
     from ..client.listed import RemoteTool
+    from ..json_value import Json
 
 _MAX_COLUMN = 40
 
@@ -79,7 +80,7 @@ def _handlers(stdin: int) -> dict[str, Any]:
     if not peer.can.elicit:
         return {}
 
-    async def elicit(request: ElicitationRequest) -> Any:
+    async def elicit(request: ElicitationRequest) -> object:
         params = {"message": request.message, "requestedSchema": request.schema}
         try:
             return await peer.ask(Question("elicitation/create", params))
@@ -123,11 +124,11 @@ def _usage(tool: RemoteTool) -> str:
     return " ".join([tool.name, *words])
 
 
-def _type_word(field: object) -> str:
+def _type_word(field: Json) -> str:
     return (_kind(field) or "VALUE").upper()
 
 
-def _kind(field: object) -> str | None:
+def _kind(field: Json) -> str | None:
     """The type of a value, which may also be null; None if there are several or none."""
     match field:
         case {"type": str(kind)}:
@@ -170,7 +171,7 @@ def _arguments(
     return found
 
 
-def _value(text: str, field: object) -> Any:
+def _value(text: str, field: Json) -> Json:
     kind = _kind(field)
     if kind == "string":
         return text

@@ -6,12 +6,16 @@ import os
 import sys
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 
 from ..peer import NO_ABILITIES, Abilities, Log, NeedsInput, Peer, Progress, Question
 from .program import write_stderr
+
+if TYPE_CHECKING:
+    from ..json_value import Json
+
 
 _CLEAR_LINE = "\r\x1b[K"
 _MAX_WIDTH = 79
@@ -40,7 +44,7 @@ class TerminalPeer(Peer):
             self._shows_progress = True
             _write(_CLEAR_LINE + _progress_line(note)[:_MAX_WIDTH])
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, question: Question) -> Json:
         """Ask the user at the terminal; raises NeedsInput if there is none."""
         if question.method != "elicitation/create" or not self.can.elicit:
             raise NeedsInput({"question": question})
@@ -98,7 +102,7 @@ def _must_answer(name: str, schema: dict[str, Any]) -> bool:
     return name in schema.get("required", ()) and "default" not in schema["properties"][name]
 
 
-def _parse_answer(text: str, field: dict[str, Any]) -> Any:
+def _parse_answer(text: str, field: dict[str, Any]) -> Json:
     """The answer in the field's type; one that does not fit stays text, and is refused later."""
     match field.get("type"):
         case "boolean":
@@ -122,7 +126,7 @@ def _progress_line(note: Progress) -> str:
     return f"{share} {_printable(note.message or '')}".replace("\n", " ")
 
 
-def _printable(data: object) -> str:
+def _printable(data: Json) -> str:
     """The data as text without control characters that could drive the terminal."""
     # Imported here: most tools send no progress and no log messages.
     from ..dialects.readable import render

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -12,6 +12,10 @@ from ..dialects.mcp import SERVER_INFO
 from ..mcp.params import PREFIX, TASKS
 from ..versions import STATEFUL, V2026_07_28, Version
 from .mirrored_headers import encode_value
+
+if TYPE_CHECKING:
+    from ..json_value import Json
+
 
 CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
 NAMED_BY = {
@@ -49,7 +53,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
         return cls._of(version, result, info or result.get("serverInfo"))
 
     @classmethod
-    def _of(cls, version: Version, result: Mapping[str, Any], info: object) -> ServerFacts:
+    def _of(cls, version: Version, result: Mapping[str, Any], info: Json) -> ServerFacts:
         capabilities = result.get("capabilities")
         return cls(
             version=version,
@@ -60,7 +64,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     def offers(self, *path: str) -> bool:
         """Whether the server declared a capability, such as `tools`, `listChanged`."""
-        found: Any = self.capabilities
+        found: Json = self.capabilities
         for name in path:
             if not isinstance(found, dict) or name not in found:
                 return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -26,6 +26,10 @@ from .eras import Era, StatefulEra
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
 from .frames import Incoming, Outgoing, Transport, decode_frame, malformed_response
 from .user_handlers import OnProgress, UserHandlers
+
+if TYPE_CHECKING:
+    from ..json_value import Json
+
 
 _LOGGER = logging.getLogger("answerback.client")
 _CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
@@ -148,7 +152,7 @@ class Visits:
         finally:
             self._waiting.pop(id, None)
 
-    def tell(self, id: object) -> None:
+    def tell(self, id: Json) -> None:
         completed = self._waiting.get(id) if isinstance(id, str) else None
         if completed is not None:
             completed.set()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import INPUT_REQUIRED, AnswerbackError, InvalidInput, NotFound, ToolError
 from ..mcp.jsonrpc import MISSING_CAPABILITY, RpcError
 from ..reading import read
 from ..reply import Reply, failure
+
+if TYPE_CHECKING:
+    from ..json_value import Json
+
 
 UNAVAILABLE = "UNAVAILABLE"
 TIMED_OUT = "TIMED_OUT"
@@ -130,7 +134,7 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
     return read({"jsonrpc": "2.0", "error": body})
 
 
-def _missing_options(data: object) -> list[str]:
+def _missing_options(data: Json) -> list[str]:
     """The options of `connect` whose handlers the server wants; empty if it wants other things."""
     options = {"elicitation": "elicit", "sampling": "sample", "roots": "roots"}
     match data:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +15,10 @@ from .exchange import Exchange, RequestOptions
 from .faults import TIMED_OUT, HttpRefused, NoAnswer
 from .frames import Transport
 from .user_handlers import UserHandlers
+
+if TYPE_CHECKING:
+    from ..json_value import Json
+
 
 _PROBE_SECONDS = 5.0
 """Seconds to wait for `server/discover`; older servers may not answer it at all."""
@@ -129,7 +133,7 @@ async def _initialize_result(exchange: Exchange, params: dict[str, Any]) -> dict
         raise NoAnswer("the result of initialize is not an object") from None
 
 
-def _names_stateful(data: object) -> bool:
+def _names_stateful(data: Json) -> bool:
     """Whether the server names a version of the stateful era, or none at all."""
     supported = data.get("supported") if isinstance(data, dict) else None
     return not isinstance(supported, list) or any(each in STATEFUL for each in supported)

@@ -107,7 +107,7 @@ async def under_policy(
     from ..resilience.running import run_async
     from ..resilience.trial import Trial
 
-    async def once(left: float | None) -> Any:
+    async def once(left: float | None) -> object:
         given = [each for each in (left, options.timeout) if each is not None]
         return await attempt(min(given, default=None))
 

@@ -40,7 +40,7 @@ MAX_SECONDS = 24 * 3600.0
 class _Entry(msgspec.Struct):
     identity: str
     until: float
-    value: Any
+    value: object
 
 
 class ListCache:

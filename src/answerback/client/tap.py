@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -15,6 +15,10 @@ from ..mcp.jsonrpc import RpcError, error_frame
 from ..mcp.params import Id
 from .faults import ConnectError, ConnectionLost
 from .frames import Lost, Outgoing, Receive, Transport
+
+if TYPE_CHECKING:
+    from ..json_value import Json
+
 
 Direction: TypeAlias = Literal["sent", "received"]
 Watcher: TypeAlias = Callable[[str, bytes], object]
@@ -195,6 +199,6 @@ def _key(message: dict[str, Any]) -> tuple[Any, bytes]:
     return message.get("method"), msgspec.json.encode(params, order="sorted")
 
 
-def _token(message: dict[str, Any]) -> Any:
+def _token(message: dict[str, Any]) -> Json:
     meta = (message.get("params") or {}).get("_meta") or {}
     return meta.get("progressToken")

@@ -144,7 +144,7 @@ class EntitlementGate(ReadyGate):
     def __repr__(self) -> str:
         return f"{self.__name__}({self._name!r})"
 
-    def __call__(self, ctx: Context) -> Any:
+    def __call__(self, ctx: Context) -> object:
         if self.is_async:
             return self._pass_async(ctx)
         if ctx.user is None:

@@ -13,6 +13,7 @@ from .jsonrpc import INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
 from .params import PREFIX, TASKS, Meta
 
 if TYPE_CHECKING:
+    from ..json_value import Json
     from ..request_info import ClientInfo
 
 DEFAULT_LEVEL: Level = "info"
@@ -92,7 +93,7 @@ class Session:
     __slots__ = ("_sent_info", "client", "level", "nonce", "subscriptions", "version")
 
     def __init__(
-        self, version: Version, client: ClientCapabilities, sent_info: object = None
+        self, version: Version, client: ClientCapabilities, sent_info: Json = None
     ) -> None:
         self.version = version
         self.client = client

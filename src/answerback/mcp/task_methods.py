@@ -34,6 +34,7 @@ from .server_info import ServerInfo
 
 if TYPE_CHECKING:
     from ..calls.runtime import Runtime
+    from ..json_value import Json
     from ..tasks.service import TaskService
 
 RELATED_TASK = PREFIX + "related-task"
@@ -280,7 +281,7 @@ def _rpc_error(task: Task) -> dict[str, Any]:
     }
 
 
-def _seconds(sent: object) -> float | None:
+def _seconds(sent: Json) -> float | None:
     """The `ttl` that a client of 2025-11-25 sent, in seconds."""
     ttl = sent.get("ttl") if isinstance(sent, dict) else None
     is_number = isinstance(ttl, int | float) and not isinstance(ttl, bool)

@@ -11,6 +11,7 @@ import msgspec
 
 from ..dialects.detect import code_of, dialect_of
 from ..errors import MissingExtraError
+from ..json_value import Json
 from ..records.call_record import CallRecord
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ _REPLY_MEMBERS = frozenset({"success", "content", "isError", "structuredContent"
 class CheckResult(msgspec.Struct):
     """A reply with its findings, and the reason for a refusal if it must not be sent."""
 
-    reply: Any = None
+    reply: Json = None
     findings: Sequence[Finding] = ()
     code: str = ""
     """The code of the refusal, or of a call without a reply; empty if the reply may be sent."""
@@ -104,7 +105,7 @@ class Checker:
             self.records.add(item)
 
 
-def looks_like_reply(found: object) -> bool:
+def looks_like_reply(found: Json) -> bool:
     """Whether a JSON value has a member of an envelope or of an MCP result."""
     return isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
 

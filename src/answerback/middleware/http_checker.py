@@ -22,6 +22,7 @@ from .checker import (
 
 if TYPE_CHECKING:
     from ..contract import Dialect
+    from ..json_value import Json
     from ..records import Records
 
 FASTAPI_PAGES = ("/docs", "/redoc", "/openapi.json")
@@ -95,9 +96,7 @@ class BodyChecker:
             return self._pass_framework_error(response, found, timer)
         return self._check_reply(response, found, timer)
 
-    def _check_reply(
-        self, response: AppResponse, found: object, timer: CallTimer
-    ) -> CheckedResponse:
+    def _check_reply(self, response: AppResponse, found: Json, timer: CallTimer) -> CheckedResponse:
         changed = self._add_timestamp(found)
         result = self._checker.check(found)
         self._record(response, result, timer)

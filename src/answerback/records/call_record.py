@@ -41,7 +41,7 @@ class CallRecord(msgspec.Struct, gc=False):
     started_at: float
     duration_ns: int
     size: int
-    reply: Any
+    reply: object
     """A Reply, the reply of another framework, or None if the call has none."""
     code: str = ""
     version: str = ""

@@ -48,10 +48,10 @@ class Part:
         check_function(self, fn)
         policy = _policy_of_function(self)
 
-        async def call_async(*args: object, **kwargs: object) -> Any:
+        async def call_async(*args: object, **kwargs: object) -> object:
             return await run_async(Trial(policy), lambda left: fn(*args, **kwargs))
 
-        def call_sync(*args: object, **kwargs: object) -> Any:
+        def call_sync(*args: object, **kwargs: object) -> object:
             return run_sync(Trial(policy), lambda left: fn(*args, **kwargs))
 
         decorated: Any = wraps(fn)(call_async if _is_async(fn) else call_sync)
@@ -102,7 +102,7 @@ class Policy:
         tool: Tool,
         kwargs: dict[str, Any],
         call: C,
-    ) -> Any:
+    ) -> object:
         """Run a tool by *run*; returns its value, or a coroutine if there is an event loop."""
         trial = call.trial = Trial(self, call, tool)
         attempt = partial(_attempt, run, tool, kwargs, call)
@@ -136,7 +136,7 @@ def _attempt(
     kwargs: dict[str, Any],
     call: C,
     left: float | None,
-) -> Any:
+) -> object:
     """One attempt of a tool, which ends when the deadline of the call does."""
     if left is not None and (tool.timeout is None or left < tool.timeout):
         from copy import copy

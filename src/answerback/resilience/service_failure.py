@@ -162,7 +162,7 @@ def retry_after_of(exc: BaseException) -> float | None:
     return read_seconds(own)
 
 
-def _member(value: object, name: str) -> Any:
+def _member(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, dict) else None
 
 

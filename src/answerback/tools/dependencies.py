@@ -89,11 +89,11 @@ def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
             return usual, context
         return _Planner(tool, overrides).plan(signature), context
 
-    def run_plain(**kwargs: object) -> Any:
+    def run_plain(**kwargs: object) -> object:
         plan, context = prepare(kwargs)
         return _PlainCall(tool, context).run(plan, fn, kwargs)
 
-    async def run_async(**kwargs: object) -> Any:
+    async def run_async(**kwargs: object) -> object:
         plan, context = prepare(kwargs)
         return await _run_async(plan, context, fn, kwargs)
 
@@ -168,7 +168,7 @@ def _name(function: object) -> str:
 
 async def _run_async(
     plan: Plan, context: Context[Any], fn: Callable[..., Any], kwargs: dict[str, Any]
-) -> Any:
+) -> object:
     """Call an async tool with its dependencies, all of them in its task."""
     values: list[Any] = []
     opened: list[Any] = []
@@ -272,7 +272,7 @@ class _PlainCall:
         if failure is not None and failure is not exc:
             raise failure
 
-    def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
+    def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> object:
         """Run a coroutine on the event loop of the wire, and wait for it here."""
         if (runtime := CURRENT.get()) is not None:
             return runtime.wait_for(steps, self._context._call)
@@ -297,13 +297,13 @@ class _HeldOnLoop:
         self._release: asyncio.Future[BaseException | None]
         self._task: asyncio.Task[None]
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> object:
         return self._wait_for(self._start())
 
     def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
         self._wait_for(self._end(exc))
 
-    async def _start(self) -> Any:
+    async def _start(self) -> object:
         import asyncio
 
         loop = asyncio.get_running_loop()

@@ -38,7 +38,7 @@ class ReadyGate(ABC):
     """Its name in lists of tools."""
 
     @abstractmethod
-    def __call__(self, ctx: Context) -> Any:
+    def __call__(self, ctx: Context) -> object:
         """The refusal of the call, or None; a coroutine if the gate is async."""
 
 
@@ -232,7 +232,7 @@ def _takes(wanted: object, given: object) -> bool:
     return get_origin(wanted) in (Union, UnionType) and given in get_args(wanted)
 
 
-def _bare(annotation: object) -> Any:
+def _bare(annotation: object) -> object:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 

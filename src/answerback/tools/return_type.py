@@ -18,7 +18,7 @@ from ..types.annotation_reader import check_type, is_object
 
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
-    data_type: Any = Any
+    data_type: object = Any
     """The type that the data is checked against; with `Any` it is not checked."""
     shape: Shape = RESULT
     blocks_only: bool = False
@@ -128,7 +128,7 @@ def _spread_shape(names: tuple[str, ...], count: int) -> Shape:
     return Shape("spread", names) if names else SPREAD
 
 
-def _without_metadata(annotation: object) -> Any:
+def _without_metadata(annotation: object) -> object:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
@@ -138,7 +138,7 @@ def _members(annotation: object) -> tuple[Any, ...]:
     return get_args(plain) if get_origin(plain) in (Union, UnionType) else (annotation,)
 
 
-def _data_type(annotation: object) -> Any:
+def _data_type(annotation: object) -> object:
     """Return T for `Reply[T]`, Any for a bare `Reply`, and any other annotation unchanged."""
     plain = _without_metadata(annotation)
     if get_origin(plain) is Reply:

@@ -37,7 +37,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """The functions of the parameters marked with `Depends`, by the parameter's name."""
     header_params: dict[tuple[str, ...], str]
     """The headers of the arguments marked with `Header`, by the path of the argument."""
-    returns: Any
+    returns: object
     """The return annotation; `Any` if the function has none."""
 
     def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Source(msgspec.Struct, frozen=True):
 
 def source_of(fn: Callable[..., Any]) -> Source:
     """Find the function behind methods, callable objects and decorators with `__wrapped__`."""
-    seen: Any = fn
+    seen: object = fn
     bound = False
     outermost: FunctionType | None = None
     while True:

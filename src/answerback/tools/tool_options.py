@@ -46,7 +46,7 @@ if TYPE_CHECKING:
             tool: Tool,
             kwargs: dict[str, Any],
             call: C,
-        ) -> Any:
+        ) -> object:
             """Run a tool by *run*; returns its value, or a coroutine if there is an event loop."""
 
         def check_of(self, tools: Mapping[str, Tool]) -> Check:

@@ -40,10 +40,10 @@ class UnawaitedCall(Coroutine[Any, Any, Reply[Any]]):
     def __await__(self) -> Generator[Any, Any, Reply[Any]]:
         return self._coroutine.__await__()
 
-    def send(self, value: object) -> Any:
+    def send(self, value: object) -> object:
         return self._coroutine.send(value)
 
-    def throw(self, *error: Any) -> Any:
+    def throw(self, *error: Any) -> object:
         return self._coroutine.throw(*error)
 
     def close(self) -> None:

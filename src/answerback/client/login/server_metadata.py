@@ -3,7 +3,7 @@ OpenID Connect Discovery), in the order of MCP's specification."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -12,6 +12,10 @@ from ...auth.urls import is_secure, metadata_urls
 from ..faults import LoginError
 from ..shown_urls import shown
 from .login_requests import send
+
+if TYPE_CHECKING:
+    from ...json_value import Json
+
 
 _WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
@@ -100,7 +104,7 @@ def _origin(parts: Any) -> tuple[str, str, int]:
     return parts.scheme, parts.hostname or "", parts.port or {"http": 80}.get(parts.scheme, 443)
 
 
-def _strings(value: object) -> tuple[str, ...]:
+def _strings(value: Json) -> tuple[str, ...]:
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 

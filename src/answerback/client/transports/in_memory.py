@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -30,6 +31,10 @@ from ...registry import Registry
 from ...signing import Signer, signer_from_environment
 from ..frames import Lost, Outgoing, Receive
 
+if TYPE_CHECKING:
+    from ...json_value import Json
+
+
 _EMPTY = b"{}"
 
 
@@ -41,7 +46,7 @@ class MemoryPeer(McpPeer):
     def send(self, frame: bytes) -> None:
         self.transport.deliver(frame)
 
-    async def send_request(self, method: str, params: object) -> msgspec.Raw:
+    async def send_request(self, method: str, params: Json) -> msgspec.Raw:
         return await self.transport.ask_client(method, params)
 
 
@@ -110,7 +115,7 @@ class InMemory:
         else:
             self._loop.call_soon_threadsafe(self._receive, frame)
 
-    async def ask_client(self, method: str, params: object) -> msgspec.Raw:
+    async def ask_client(self, method: str, params: Json) -> msgspec.Raw:
         """Send a request of the server to the client; raises Declined."""
         answer: asyncio.Future[msgspec.Raw] = self._loop.create_future()
         id = f"ask-{len(self._questions) + 1}-{method}"

@@ -10,10 +10,11 @@ import asyncio
 import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from ...json_value import Json
 from ...mcp.engine import Engine, task_feed
 from ...mcp.gated import is_gated
 from ...mcp.jsonrpc import (
@@ -147,9 +148,9 @@ def _is_hidden(tool: Tool, http: HttpRequest) -> bool:
 class _Named(msgspec.Struct):
     """The member that the name header repeats; its type is checked later."""
 
-    name: Any = None
-    uri: Any = None
-    task: Any = msgspec.field(default=None, name="taskId")
+    name: Json = None
+    uri: Json = None
+    task: Json = msgspec.field(default=None, name="taskId")
 
 
 def _refuse_duplicates(headers: Sequence[tuple[bytes, bytes]]) -> None:
@@ -210,7 +211,7 @@ def _decoded(name: bytes, value: bytes) -> str:
         raise _mismatch(name, "is not base64 of UTF-8") from None
 
 
-def _is_equal(text: str, value: object) -> bool:
+def _is_equal(text: str, value: Json) -> bool:
     if isinstance(value, bool):
         return text == ("true" if value else "false")
     if isinstance(value, int | float):
@@ -224,7 +225,7 @@ def _number(text: str) -> int | float:
     return float(text) if rest.strip("0") or "e" in text.lower() else int(whole)
 
 
-def _argument_at(arguments: object, path: tuple[str, ...]) -> Any:
+def _argument_at(arguments: Json, path: tuple[str, ...]) -> Json:
     for step in path:
         arguments = arguments.get(step) if isinstance(arguments, dict) else None
     return arguments
