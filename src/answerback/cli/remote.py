@@ -18,7 +18,7 @@ from .program import printable, printable_json, write_json, write_stderr, write_
 if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
     from ..client.listed import RemoteTool
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
 
 _MAX_COLUMN = 40
 
@@ -66,11 +66,11 @@ def _server_options(options: Any) -> dict[str, Any]:
     return {"inherit": bool(options.inherit_env), **transport}
 
 
-def _without_empty(members: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(members: Mapping[str, Any]) -> JsonObject:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _handlers(stdin: int) -> dict[str, Any]:
+def _handlers(stdin: int) -> JsonObject:
     """At a terminal the user can answer the server's questions."""
     from ..client.user_handlers import ElicitationRequest
     from ..peer import NeedsInput, Question
@@ -108,7 +108,7 @@ def _table(tools: Any) -> str:
     )
 
 
-def _fields(tool: RemoteTool) -> dict[str, Any]:
+def _fields(tool: RemoteTool) -> JsonObject:
     schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
     found = schema.get("properties")
     return found if isinstance(found, dict) else {}
@@ -150,9 +150,9 @@ def _help(tool: RemoteTool) -> str:
 
 def _arguments(
     tool: RemoteTool | None, pairs: Sequence[str], given: str | None, stdin: int
-) -> dict[str, Any] | Reply[Any]:
+) -> JsonObject | Reply[Any]:
     """The arguments; a value is read as JSON where the schema allows more than a string."""
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     if given is not None:
         try:
             found = msgspec.json.decode(read_content(given, stdin), type=dict[str, Any])

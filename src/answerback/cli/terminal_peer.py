@@ -6,7 +6,7 @@ import os
 import sys
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
@@ -14,7 +14,7 @@ from ..peer import NO_ABILITIES, Abilities, Log, NeedsInput, Peer, Progress, Que
 from .program import write_stderr
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
 
 
 _CLEAR_LINE = "\r\x1b[K"
@@ -68,11 +68,11 @@ def stderr_is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _ask_form(question: Question, source: TextIO) -> dict[str, Any]:
+def _ask_form(question: Question, source: TextIO) -> JsonObject:
     """Ask for each field of the form; the end of the input (Ctrl-D) declines the question."""
     write_stderr(question.message)
     schema = question.params["requestedSchema"]
-    content: dict[str, Any] = {}
+    content: JsonObject = {}
     for name, field in schema["properties"].items():
         line = _ask_field(name, field, source)
         if line is None:
@@ -82,7 +82,7 @@ def _ask_form(question: Question, source: TextIO) -> dict[str, Any]:
     return {"action": "accept", "content": content}
 
 
-def _ask_field(name: str, field: dict[str, Any], source: TextIO) -> str | None:
+def _ask_field(name: str, field: JsonObject, source: TextIO) -> str | None:
     """Show the field's label and read a line; None at the end of the input."""
     label = field.get("description") or field.get("title") or name
     choices = "/".join(map(str, field.get("enum") or field.get("items", {}).get("enum", ())))
@@ -98,11 +98,11 @@ def _ask_field(name: str, field: dict[str, Any], source: TextIO) -> str | None:
     return line.strip()
 
 
-def _must_answer(name: str, schema: dict[str, Any]) -> bool:
+def _must_answer(name: str, schema: JsonObject) -> bool:
     return name in schema.get("required", ()) and "default" not in schema["properties"][name]
 
 
-def _parse_answer(text: str, field: dict[str, Any]) -> Json:
+def _parse_answer(text: str, field: JsonObject) -> Json:
     """The answer in the field's type; one that does not fit stays text, and is refused later."""
     match field.get("type"):
         case "boolean":

@@ -14,7 +14,7 @@ from ..versions import STATEFUL, V2026_07_28, Version
 from .mirrored_headers import encode_value
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
 
 
 CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
@@ -77,14 +77,14 @@ class Era(Protocol):
 
     stateless: bool
 
-    def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
+    def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
         """The parameters to encode for the server; *token* asks for progress."""
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
         """The HTTP headers of a request."""
 
 
-def _with_meta(params: Mapping[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def _with_meta(params: Mapping[str, Any], more: JsonObject) -> JsonObject:
     given = params.get("_meta") or {}
     return {**params, "_meta": {**given, **more}}
 
@@ -97,7 +97,7 @@ class StatefulEra:
     def __init__(self, version: Version | None = None) -> None:
         self._headers = {} if version is None else {"MCP-Protocol-Version": version.name}
 
-    def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
+    def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
         return dict(params) if token is None else _with_meta(params, {"progressToken": token})
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
@@ -111,12 +111,12 @@ class StatelessEra:
 
     def __init__(
         self,
-        capabilities: dict[str, Any],
+        capabilities: JsonObject,
         log_level: str | None = None,
         version: Version = V2026_07_28,
     ) -> None:
         self._version = version.name
-        self._meta: dict[str, Any] = {
+        self._meta: JsonObject = {
             PREFIX + "protocolVersion": version.name,
             PREFIX + "clientCapabilities": capabilities,
             PREFIX + "clientInfo": CLIENT_INFO,
@@ -125,7 +125,7 @@ class StatelessEra:
             self._meta[PREFIX + "logLevel"] = log_level
         self._encoded = msgspec.Raw(msgspec.json.encode(self._meta))
 
-    def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
+    def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
         is_of_task = "task" in params or "taskId" in params
         if token is None and "_meta" not in params and not is_of_task:
             return {**params, "_meta": self._encoded}
@@ -136,8 +136,8 @@ class StatelessEra:
             more = {**more, PREFIX + "clientCapabilities": self._with_tasks()}
         return _with_meta(params, more)
 
-    def _with_tasks(self) -> dict[str, Any]:
-        capabilities: dict[str, Any] = self._meta[PREFIX + "clientCapabilities"]
+    def _with_tasks(self) -> JsonObject:
+        capabilities: JsonObject = self._meta[PREFIX + "clientCapabilities"]
         extensions = {**(capabilities.get("extensions") or {}), TASKS: {}}
         return {**capabilities, "extensions": extensions}
 

@@ -28,7 +28,7 @@ from .frames import Incoming, Outgoing, Transport, decode_frame, malformed_respo
 from .user_handlers import OnProgress, UserHandlers
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
 
 
 _LOGGER = logging.getLogger("answerback.client")
@@ -301,7 +301,7 @@ class Exchange:
         finally:
             self._answering.pop(id, None)
 
-    async def ask_user(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def ask_user(self, method: str, params: JsonObject) -> JsonObject:
         """The answer of the user's handler. Time-outs stop meanwhile; raises RpcError."""
         if not self._handlers.asks_user(method):
             return await self._handlers.answer(method, params)
@@ -330,7 +330,7 @@ class Exchange:
         except Exception:
             _LOGGER.exception("a notification could not be handled")
 
-    def _notified(self, method: str, params: dict[str, Any]) -> None:
+    def _notified(self, method: str, params: JsonObject) -> None:
         if method == "notifications/progress":
             waiting = self._waiting.get(params.get("progressToken", ""))
             if waiting is not None and waiting.progress is not None:

@@ -10,7 +10,7 @@ from ..reading import read
 from ..reply import Reply, failure
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
 
 
 UNAVAILABLE = "UNAVAILABLE"
@@ -51,7 +51,7 @@ class NoAnswer(Exception):
         *,
         code: str = UNAVAILABLE,
         may_have_run: bool = True,
-        details: dict[str, Any] | None = None,
+        details: JsonObject | None = None,
         retryable: bool | None = None,
     ) -> None:
         super().__init__(message)
@@ -89,7 +89,7 @@ class HttpRefused(NoAnswer):
             advice = 'connect(…, auth=Login()) logs in, and auth="…" sends a token'
         if advice:
             message += f"; {advice}"
-        details: dict[str, Any] = {"status": status}
+        details: JsonObject = {"status": status}
         if retry_after is not None:
             details["retry_after"] = _seconds_of(retry_after)
         super().__init__(

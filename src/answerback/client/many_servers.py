@@ -20,6 +20,8 @@ from .targets import BadTarget
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ..json_value import JsonObject
+
 T = TypeVar("T")
 Named = TypeVar("Named", RemoteTool, RemotePrompt)
 
@@ -33,7 +35,7 @@ class ManyServers:
         """Why a server could not be used last, by its name."""
 
     @property
-    def info(self) -> dict[str, Any]:
+    def info(self) -> JsonObject:
         return {name: server.info for name, server in self.servers.items()}
 
     async def open(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
 
 
 MARK = "x-mcp-header"
@@ -81,7 +81,7 @@ def _value_at(arguments: Json, path: tuple[str, ...]) -> Json:
     return arguments
 
 
-def _schemas(root: Json) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
+def _schemas(root: Json) -> Iterator[tuple[tuple[str, ...] | None, JsonObject]]:
     """Every schema in *root*, with its path if only `properties` lead to it. No `$ref` is read."""
     waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
     while waiting:

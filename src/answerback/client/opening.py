@@ -17,7 +17,7 @@ from .frames import Transport
 from .user_handlers import UserHandlers
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
 
 
 _PROBE_SECONDS = 5.0
@@ -125,7 +125,7 @@ async def initialize(exchange: Exchange, transport: Transport, plan: LinkPlan) -
     return facts
 
 
-async def _initialize_result(exchange: Exchange, params: dict[str, Any]) -> dict[str, Any]:
+async def _initialize_result(exchange: Exchange, params: JsonObject) -> JsonObject:
     raw = await exchange.request("initialize", params)
     try:
         return msgspec.json.decode(raw, type=dict[str, Any])

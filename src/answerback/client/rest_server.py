@@ -39,6 +39,7 @@ from .targets import ServerEntry
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ..json_value import JsonObject
     from .transports.http_requests import ClientAuth
 
 _JSON = {"accept": "application/json", "content-type": "application/json"}
@@ -178,9 +179,7 @@ class RestPages:
         self.known = known_tools(tools)
         return tools
 
-    async def call_within(
-        self, seconds: float | None, name: str, body: dict[str, Any]
-    ) -> Reply[Any]:
+    async def call_within(self, seconds: float | None, name: str, body: JsonObject) -> Reply[Any]:
         try:
             async with asyncio.timeout(seconds) as timeout:
                 with stoppable(timeout):
@@ -190,11 +189,11 @@ class RestPages:
         except NoAnswer as error:
             return failed_reply(error)
 
-    async def _call(self, name: str, body: dict[str, Any]) -> Reply[Any]:
+    async def _call(self, name: str, body: JsonObject) -> Reply[Any]:
         """Try the forms of request in their order, until the server has the page."""
         page = quote(name, safe="")
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-        forms: list[tuple[str, dict[str, Any]]] = [
+        forms: list[tuple[str, JsonObject]] = [
             (f"/{page}", body),
             (f"/functions/{page}", body),
             ("/message", {**message, "params": {"name": name, "arguments": body}}),
@@ -246,7 +245,7 @@ class RestPages:
                 raise self._http.refusal(response, body)
             return body
 
-    async def _post(self, path: str, body: dict[str, Any]) -> HttpReply:
+    async def _post(self, path: str, body: JsonObject) -> HttpReply:
         return await self._send("POST", self.base + path, _JSON, msgspec.json.encode(body))
 
     async def _send(

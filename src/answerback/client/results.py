@@ -15,12 +15,12 @@ from .listed import RemoteTool
 from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
     from ..rules.checks.ab32_output_schema import SchemaCheck
     from ..rules.finding import Finding
 
 
-def resource_reply(result: dict[str, Any]) -> Reply[Any]:
+def resource_reply(result: JsonObject) -> Reply[Any]:
     """The contents of a resource, each as an embedded block."""
     found = result.get("contents")
     received = Received(result)

@@ -17,7 +17,7 @@ from .faults import ConnectError, ConnectionLost
 from .frames import Lost, Outgoing, Receive, Transport
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
 
 
 Direction: TypeAlias = Literal["sent", "received"]
@@ -122,7 +122,7 @@ class Replay:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lines: list[tuple[Direction, dict[str, Any]]] = []
+        self._lines: list[tuple[Direction, JsonObject]] = []
         self._used: set[int] = set()
 
     async def open(self, receive: Receive, lost: Lost) -> None:
@@ -153,14 +153,14 @@ class Replay:
     async def close(self) -> None:
         """There is nothing to close."""
 
-    def _find(self, asked: dict[str, Any]) -> int | None:
+    def _find(self, asked: JsonObject) -> int | None:
         wanted = _key(asked)
         for place, (direction, message) in enumerate(self._lines):
             if direction == "sent" and place not in self._used and _key(message) == wanted:
                 return place
         return None
 
-    def _answer(self, place: int, asked: dict[str, Any]) -> None:
+    def _answer(self, place: int, asked: JsonObject) -> None:
         """Receive what was received from *place* on, up to the response."""
         recorded = self._lines[place][1]
         token = _token(recorded)
@@ -181,7 +181,7 @@ class Replay:
         raise ConnectionLost("the recording ends before the response")
 
 
-def _messages(path: Path) -> Iterator[tuple[Direction, dict[str, Any]]]:
+def _messages(path: Path) -> Iterator[tuple[Direction, JsonObject]]:
     decoder = msgspec.json.Decoder(TapLine)
     for line in path.read_bytes().splitlines():
         found = decoder.decode(line)
@@ -192,13 +192,13 @@ def _messages(path: Path) -> Iterator[tuple[Direction, dict[str, Any]]]:
             yield found.direction, each
 
 
-def _key(message: dict[str, Any]) -> tuple[Any, bytes]:
+def _key(message: JsonObject) -> tuple[Any, bytes]:
     """The method and the parameters without `_meta`, by which a request is found again."""
     params = dict(message.get("params") or {})
     params.pop("_meta", None)
     return message.get("method"), msgspec.json.encode(params, order="sorted")
 
 
-def _token(message: dict[str, Any]) -> Json:
+def _token(message: JsonObject) -> Json:
     meta = (message.get("params") or {}).get("_meta") or {}
     return meta.get("progressToken")

@@ -9,6 +9,7 @@ from ..tools.gate_list import ReadyGate
 
 if TYPE_CHECKING:
     from ..authentication import AppAuth
+    from ..json_value import JsonObject
     from ..tools.tool import Tool
 
 T = TypeVar("T", bound="Tool")
@@ -23,7 +24,7 @@ def needs_login(tool: Tool) -> bool:
     return auth is not None and not auth.anonymous
 
 
-def security_schemes(tool: Tool) -> list[dict[str, Any]]:
+def security_schemes(tool: Tool) -> list[JsonObject]:
     """The `securitySchemes` of *tool* for MCP hosts; empty if nothing is known.
 
     A login without `auth=` is taken for OAuth, because `scope` and the hosts know nothing else.

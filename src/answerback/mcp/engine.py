@@ -44,6 +44,7 @@ from .server_info import ServerInfo
 
 if TYPE_CHECKING:
     from ..content import Embedded
+    from ..json_value import JsonObject
     from ..signing import Signer
     from ..tools.resource import Resource
     from ..tools.tool import Tool
@@ -263,7 +264,7 @@ class Engine:
             raise RpcError(_code(reply.error.row.status), reply.error.message)
         roles = reply.meta["roles"]
         blocks = [write_block(project_block(block, peer.version)) for block in reply.content]
-        result: dict[str, Any] = {
+        result: JsonObject = {
             "messages": [
                 {"role": role, "content": block} for role, block in zip(roles, blocks, strict=True)
             ]
@@ -363,10 +364,10 @@ def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:
     return peer.user_key + b"\0" + request if peer.user_key else request
 
 
-def _content(body: Embedded, meta: dict[str, Any], version: Version) -> dict[str, Any]:
+def _content(body: Embedded, meta: JsonObject, version: Version) -> JsonObject:
     """An item of `resources/read`."""
     block = changed_block(body, content_meta=meta)
-    content: dict[str, Any] = write_block(project_block(block, version))["resource"]
+    content: JsonObject = write_block(project_block(block, version))["resource"]
     return content
 
 

@@ -33,6 +33,7 @@ from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, 
 
 if TYPE_CHECKING:
     from ..errors import ToolError
+    from ..json_value import JsonObject
     from ..registry import Registry
     from .mcp_peer import McpPeer
 
@@ -130,7 +131,7 @@ def challenge_form(registry: Registry, peer: McpPeer) -> Literal["http", "result
     return "http"
 
 
-def _ask_to_open(reason: dict[str, Any], peer: McpPeer) -> NeedsInput | None:
+def _ask_to_open(reason: JsonObject, peer: McpPeer) -> NeedsInput | None:
     """The question that opens a page; None if it was answered already, or cannot be asked.
 
     Raises RpcError in the version that asks by an error.
@@ -155,7 +156,7 @@ def _ask_to_open(reason: dict[str, Any], peer: McpPeer) -> NeedsInput | None:
     raise RpcError(URL_ELICITATION_REQUIRED, message, {"elicitations": [params]})
 
 
-def _widget_meta(call: Call) -> dict[str, Any]:
+def _widget_meta(call: Call) -> JsonObject:
     """The widget of the tool, which shows the refusal."""
     settings = None if call.tool is None else call.tool.settings
     template = ((settings.meta if settings is not None else None) or {}).get(_OUTPUT_TEMPLATE)

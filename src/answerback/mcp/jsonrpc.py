@@ -12,7 +12,7 @@ from ..types.problems import InvalidJson
 from .params import Common, Id, Meta, ToolCall
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
 
 
 T = TypeVar("T")
@@ -237,7 +237,7 @@ def joined(frame: Frame) -> bytes:
 
 def error_frame(id: Id | None, error: RpcError) -> bytes:
     """Without a readable id the frame has no `id`: the schema permits its absence, not `null`."""
-    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    body: JsonObject = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
     if id is None:

@@ -26,7 +26,7 @@ from .session import ClientCapabilities, Session, reaches
 
 if TYPE_CHECKING:
     from ..authentication import User
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
     from ..request_info import RequestInfo
     from .session_id import SessionId
 
@@ -137,7 +137,7 @@ class McpPeer(Peer):
         if self.progress_token is None or not self._last_progress < note.progress < float("inf"):
             return
         self._last_progress = note.progress
-        params: dict[str, Any] = {"progressToken": self.progress_token, "progress": note.progress}
+        params: JsonObject = {"progressToken": self.progress_token, "progress": note.progress}
         if note.total is not None:
             params["total"] = note.total
         if note.message is not None and self.version.progress_messages:

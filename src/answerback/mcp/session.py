@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,7 +13,7 @@ from .jsonrpc import INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
 from .params import PREFIX, TASKS, Meta
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
     from ..request_info import ClientInfo
 
 DEFAULT_LEVEL: Level = "info"
@@ -33,7 +33,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     """It declared the extension of tasks."""
 
     @classmethod
-    def of(cls, capabilities: dict[str, Any], *, elicitation: bool = True) -> ClientCapabilities:
+    def of(cls, capabilities: JsonObject, *, elicitation: bool = True) -> ClientCapabilities:
         """Bare `elicitation: {}` means forms. *elicitation* is False if the version lacks it."""
         if not capabilities:
             return _NO_CAPABILITIES
@@ -54,7 +54,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
 _NO_CAPABILITIES = ClientCapabilities()
 
 
-def missing_capability(client: ClientCapabilities, question: Question) -> dict[str, Any]:
+def missing_capability(client: ClientCapabilities, question: Question) -> JsonObject:
     """The capability that a question needs and the client did not declare, as MCP writes it."""
     match question.method:
         case "elicitation/create":

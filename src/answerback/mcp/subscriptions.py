@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,6 +23,7 @@ from .jsonrpc import (
 from .params import PREFIX, Id, ReadResource
 
 if TYPE_CHECKING:
+    from ..json_value import JsonObject
     from .task_feed import TaskFeed
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
@@ -106,7 +107,7 @@ class Subscription:
         if self._end_tasks is not None:
             self._end_tasks()
 
-    def last_frame(self, server_info: dict[str, Any]) -> bytes:
+    def last_frame(self, server_info: JsonObject) -> bytes:
         """The result that ends the subscription."""
         meta = {**self._meta, SERVER_INFO: server_info}
         result = {"resultType": "complete", "_meta": meta}
@@ -130,8 +131,8 @@ def subscribed_uri(
     return "" if registry.has_gates and is_hidden_resource(registry, uri, user) else uri
 
 
-def change_frame(change: Change, meta: dict[str, Any] | None = None) -> bytes:
-    params: dict[str, Any] = {} if change.uri is None else {"uri": change.uri}
+def change_frame(change: Change, meta: JsonObject | None = None) -> bytes:
+    params: JsonObject = {} if change.uri is None else {"uri": change.uri}
     if meta is not None:
         params["_meta"] = meta
     return notification_frame(_METHODS[change.kind], params)

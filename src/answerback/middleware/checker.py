@@ -11,7 +11,7 @@ import msgspec
 
 from ..dialects.detect import code_of, dialect_of
 from ..errors import MissingExtraError
-from ..json_value import Json
+from ..json_value import Json, JsonObject
 from ..records.call_record import CallRecord
 
 if TYPE_CHECKING:
@@ -110,29 +110,29 @@ def looks_like_reply(found: Json) -> bool:
     return isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
 
 
-def as_dict(value: Any) -> dict[str, Any]:
+def as_dict(value: Any) -> JsonObject:
     """The JSON object of a pydantic model, as it is sent; a dict is returned as it is."""
     if isinstance(value, dict):
         return value
-    members: dict[str, Any] = value.model_dump(by_alias=True, mode="json", exclude_none=True)
+    members: JsonObject = value.model_dump(by_alias=True, mode="json", exclude_none=True)
     return members
 
 
-def envelope_refusal(result: CheckResult) -> dict[str, Any]:
+def envelope_refusal(result: CheckResult) -> JsonObject:
     """The envelope to send in place of an invalid reply."""
     error = {"code": result.code, "message": result.message}
     return _envelope(REFUSAL_TEXTS[result.code], error)
 
 
-def envelope_failure(code: str, message: str, details: object) -> dict[str, Any]:
+def envelope_failure(code: str, message: str, details: object) -> JsonObject:
     """An error of the framework itself, such as 404, as an envelope."""
-    error: dict[str, Any] = {"code": code, "message": message}
+    error: JsonObject = {"code": code, "message": message}
     if details is not None:
         error["details"] = details if isinstance(details, dict) else {"result": details}
     return _envelope(f"Error: {message}", error)
 
 
-def _envelope(text: str, error: dict[str, Any]) -> dict[str, Any]:
+def _envelope(text: str, error: JsonObject) -> JsonObject:
     return {
         "success": False,
         "timestamp": datetime.now(UTC),
@@ -141,7 +141,7 @@ def _envelope(text: str, error: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def mcp_refusal(result: CheckResult) -> dict[str, Any]:
+def mcp_refusal(result: CheckResult) -> JsonObject:
     """The MCP result to send in place of an invalid one."""
     error = {"code": result.code, "message": result.message}
     return {

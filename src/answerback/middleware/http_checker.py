@@ -22,7 +22,7 @@ from .checker import (
 
 if TYPE_CHECKING:
     from ..contract import Dialect
-    from ..json_value import Json
+    from ..json_value import Json, JsonObject
     from ..records import Records
 
 FASTAPI_PAGES = ("/docs", "/redoc", "/openapi.json")
@@ -105,7 +105,7 @@ class BodyChecker:
         return CheckedResponse(response.status, _encode(found) if changed else None)
 
     def _check_jsonrpc(
-        self, response: AppResponse, frame: dict[str, Any], timer: CallTimer
+        self, response: AppResponse, frame: JsonObject, timer: CallTimer
     ) -> CheckedResponse:
         """Check the result of a `tools/call`; a refusal stays a result, as MCP clients expect."""
         found = frame.get("result")

@@ -14,7 +14,7 @@ from ..shown_urls import shown
 from .login_requests import send
 
 if TYPE_CHECKING:
-    from ...json_value import Json
+    from ...json_value import Json, JsonObject
 
 
 _WELL_KNOWN = "/.well-known/oauth-protected-resource"
@@ -75,7 +75,7 @@ def _places(server: str, metadata_url: str) -> list[str]:
     return list(dict.fromkeys([*places, f"{root}{path}", root]))
 
 
-def _resource(document: dict[str, Any], server: str, url: str) -> ResourceMetadata:
+def _resource(document: JsonObject, server: str, url: str) -> ResourceMetadata:
     resource = document.get("resource")
     if not isinstance(resource, str) or not _covers(resource, server):
         raise LoginError(
@@ -129,7 +129,7 @@ async def find_issuer(issuer: str, near: int) -> IssuerMetadata:
     raise LoginError(f"the issuer {issuer} has no metadata: {'; '.join(failures)}")
 
 
-def _issuer(document: dict[str, Any], url: str) -> IssuerMetadata:
+def _issuer(document: JsonObject, url: str) -> IssuerMetadata:
     # The members that cannot be used are left out, because nobody else needs them.
     kept = {name: value for name, value in document.items() if value is not None}
     try:
