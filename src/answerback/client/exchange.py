@@ -179,7 +179,7 @@ class Exchange:
         self._tasks: set[asyncio.Task[None]] = set()
         self._answering: dict[Id, asyncio.Task[None]] = {}
         self._timer = _Timer(self._waiting)
-        self._send_now: Callable[[Outgoing], bool] | None = getattr(transport, "send_now", None)
+        self._send_now = transport.send_now
         self.visits = Visits()
         self._has_dropped = False
         self.lost: Exception | None = None

@@ -68,6 +68,10 @@ class Transport(Protocol):
     """True if a request may wait for a login of the user, for which time-outs stop."""
 
     @property
+    def send_now(self) -> Callable[[Outgoing], bool] | None:
+        """Sends a message without waiting; False if `send` is needed. None where it always is."""
+
+    @property
     def receives_changes(self) -> bool:
         """True if notifications that belong to no request arrive, in the stateful era."""
 

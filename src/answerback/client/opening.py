@@ -77,10 +77,9 @@ async def _discover(exchange: Exchange, plan: LinkPlan, *, must: bool) -> Server
     except msgspec.DecodeError:
         return None
     except NoAnswer as exc:
-        is_legacy = exc.code == TIMED_OUT or (
-            isinstance(exc, HttpRefused) and 400 <= exc.status < 500
-        )
-        if must or not is_legacy or getattr(exc, "status", 0) in (401, 403):
+        status = exc.status if isinstance(exc, HttpRefused) else 0
+        is_legacy = exc.code == TIMED_OUT or (400 <= status < 500 and status not in (401, 403))
+        if must or not is_legacy:
             raise
         return None
     supported = result.get("supportedVersions")

@@ -73,8 +73,7 @@ class RestServer:
 
     async def tools(self) -> list[RemoteTool]:
         """The tools that `GET /functions` lists; none if there is no such page."""
-        found: list[RemoteTool] = await under_policy(self._options, self._pages.list_within)
-        return found
+        return await under_policy(self._options, self._pages.list_within)
 
     async def resources(self) -> list[RemoteResource]:
         return []

@@ -45,10 +45,9 @@ class ServerRequests:
 
     async def entries(self, kind: str, type: type[T]) -> list[T]:
         """A whole list; raises ToolError."""
-        found: list[T] = await under_policy(
+        return await under_policy(
             self.options, lambda left: self.lists.entries(kind, type, RequestOptions(left))
         )
-        return found
 
     async def result(self, method: str, params: Mapping[str, Any]) -> JsonObject:
         """The result of a request that changes nothing; raises ToolError."""

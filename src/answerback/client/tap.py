@@ -70,6 +70,8 @@ class _FileTap:
 class _Tapped:
     """A transport whose messages are shown to a watcher."""
 
+    send_now = None
+
     def __init__(self, transport: Transport, watch: Watcher) -> None:
         self._transport = transport
         self._watch = watch
@@ -115,6 +117,7 @@ class Replay:
     parameters was, with the notifications and questions that came before that answer.
     """
 
+    send_now = None
     closes_to_cancel = False
     has_headers = False
     may_log_in = False

@@ -129,11 +129,7 @@ class Trial:
         if wait is None or (left is not None and wait >= left):
             return None
         # Other calls may have opened it meanwhile; the probe of this call is its own.
-        return None if breaker is not None and not self._holds(breaker.store) else wait
-
-    def _holds(self, store: object) -> bool:
-        holds = getattr(store, "holds", None)
-        return holds is None or self._ticket is None or bool(holds(self._ticket))
+        return None if breaker is not None and not breaker.holds(self._ticket) else wait
 
     def _was_asked(self) -> bool:
         """Whether the user has answered a question: another attempt would ask it again."""

@@ -53,6 +53,7 @@ class MemoryPeer(McpPeer):
 class InMemory:
     """The transport to an App in this process; it starts and stops the lifespan of the App."""
 
+    send_now = None
     closes_to_cancel = False
     has_headers = False
     may_log_in = False
