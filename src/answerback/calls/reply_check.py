@@ -111,10 +111,10 @@ def check_content(blocks: Sequence[Block]) -> None:
 
 def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     """Check the types in a reply that the tool made itself; msgspec checks them only in JSON."""
+    members = msgspec.structs.asdict(reply)
     for name, kind in _MEMBER_TYPES.items():
-        member = getattr(reply, name)
-        if not isinstance(member, kind):
-            raise InvalidOutput(name, f"cannot be of type {type(member).__name__}")
+        if not isinstance(members[name], kind):
+            raise InvalidOutput(name, f"cannot be of type {type(members[name]).__name__}")
     check_content(reply.content)
     if reply.meta:
         _encode(reply.meta, "meta")
@@ -160,10 +160,11 @@ def _check_block(block: object, path: str) -> None:
     if isinstance(block, Image | Audio):
         # The bytes need no check and may be large, so they are not encoded for it.
         without["data"] = b""
+    members = msgspec.structs.asdict(block)
     for name in ("meta", "content_meta"):
-        if getattr(block, name, None) is not None:
+        if members.get(name) is not None:
             # Decoding a block would check the keys of hosts, which another server may have given.
-            _through_json(getattr(block, name), _Meta, f"{path}.{name}")
+            _through_json(members[name], _Meta, f"{path}.{name}")
             without[name] = None
     _through_json(changed_block(block, **without) if without else block, type(block), path)
 
@@ -182,10 +183,13 @@ def _through_json(value: object, kind: type[T], path: str) -> T:
 def _sendable_part(error: Error) -> Error:
     """The error without the members that cannot be sent."""
     kept: dict[str, Any] = {}
+    given = msgspec.structs.asdict(error)
     for name in ("details", "retryable", "hint", "kind"):
-        with_one_member = Error("", "", **{name: getattr(error, name)})
+        with_one_member = Error("", "", **{name: given[name]})
         try:
-            kept[name] = getattr(_through_json(with_one_member, Error, "error"), name)
+            kept[name] = msgspec.structs.asdict(_through_json(with_one_member, Error, "error"))[
+                name
+            ]
         except InvalidOutput:
             continue
     return Error(_valid_text(error.code), _valid_text(error.message), **kept)

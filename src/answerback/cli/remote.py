@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
     from ..client.listed import RemoteTool
     from ..json_value import Json, JsonObject
+    from .program import Options
 
 _MAX_COLUMN = 40
 
 
-def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, stdin: int) -> int:
+def call_remote(
+    target: str, words: Sequence[str], options: Options, out: Stdout, stdin: int
+) -> int:
     """Call a tool of a server, and print its reply as `call` does."""
     from ..client.connecting import connect
     from .terminal_login import login_options
@@ -44,7 +47,7 @@ def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, st
     return _print(reply, options.dialect, out)
 
 
-def list_remote(target: str, options: Any, out: Stdout) -> int:
+def list_remote(target: str, options: Options, out: Stdout) -> int:
     """List the tools of a server."""
     from ..client.connecting import connect
     from .terminal_login import login_options
@@ -61,7 +64,7 @@ def list_remote(target: str, options: Any, out: Stdout) -> int:
     return 0
 
 
-def _server_options(options: Any) -> dict[str, Any]:
+def _server_options(options: Options) -> dict[str, Any]:
     transport = {} if options.transport is None else {"transport": options.transport}
     return {"inherit": bool(options.inherit_env), **transport}
 

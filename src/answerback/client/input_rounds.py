@@ -19,7 +19,7 @@ from .exchange import Exchange, RequestOptions
 from .faults import INVALID_RESPONSE, NoAnswer
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..json_value import Json, JsonObject
 
 
 _ROUNDS = 10
@@ -95,10 +95,10 @@ class InputRounds:
             again["requestState"] = result["requestState"]
         return again
 
-    async def _answer(self, question: Any, questions: JsonObject) -> JsonObject:
+    async def _answer(self, question: Json, questions: JsonObject) -> JsonObject:
         match question:
-            case {"method": str(method)}:
-                asked = question.get("params")
+            case {"method": str(method), **others}:
+                asked = others.get("params")
                 params = asked if isinstance(asked, dict) else {}
             case _:
                 raise NoAnswer("the server asks a question without a method", code=INPUT_REQUIRED)

@@ -150,7 +150,7 @@ class Engine:
         version = peer.version
         if version.stateless and (asked.responses or asked.state is not None):
             self._recall_answers("tool", call, peer, asked)
-        handle: Any = self._handlers.tools
+        handle: Callable[[Call], Coroutine[Any, Any, Outcome | bytes]] = self._handlers.tools
         if self._registry.has_tasks or self._registry.has_keys:
             handle = _task_methods(self).handler(call, asked, peer)
         outcome = await handle(call)

@@ -47,9 +47,15 @@ class Filter(msgspec.Struct, omit_defaults=True):
     tasks: tuple[str, ...] = msgspec.field(default=(), name="taskIds")
 
     def wants(self, change: Change) -> bool:
-        if change.kind == "resource":
-            return change.uri in self.uris
-        return bool(getattr(self, change.kind))
+        match change.kind:
+            case "tools":
+                return self.tools
+            case "prompts":
+                return self.prompts
+            case "resources":
+                return self.resources
+            case _:
+                return change.uri in self.uris
 
 
 class Listen(msgspec.Struct):

@@ -77,7 +77,9 @@ class TaskMethods:
             # The store cannot be read or written.
             raise _unavailable(exc) from None
 
-    def handler(self, call: Call, asked: ToolCall, peer: McpPeer) -> Any:
+    def handler(
+        self, call: Call, asked: ToolCall, peer: McpPeer
+    ) -> Callable[[Call], Coroutine[Any, Any, Outcome | bytes]]:
         """The handler of a call: one that creates a task, or the usual one; raises RpcError."""
         tool = self._registry.tools.get(call.name)
         support = "forbidden" if tool is None else tool.settings.task

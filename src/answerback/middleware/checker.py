@@ -15,6 +15,8 @@ from ..json_value import Json, JsonObject
 from ..records.call_record import CallRecord
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from ..contract import Dialect
     from ..records import Records
     from ..rules.finding import Finding
@@ -155,7 +157,7 @@ def _uncapitalised(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _log() -> Any:
+def _log() -> Logger:
     import logging
 
     return logging.getLogger("answerback")

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import threading
 
 
 class Clock:
@@ -19,7 +22,7 @@ class Clock:
 
         await asyncio.sleep(seconds)
 
-    def wait(self, seconds: float, event: Any = None) -> None:
+    def wait(self, seconds: float, event: threading.Event | None = None) -> None:
         """Wait in a thread, until the `threading.Event` is set if one is given."""
         if event is None:
             time.sleep(seconds)

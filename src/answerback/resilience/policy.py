@@ -68,13 +68,19 @@ def _is_async(fn: Callable[..., Any]) -> bool:
     return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 -- the method is needed, to see whether it is async
 
 
-def _policy_of_function(part: Any) -> Policy:
-    if part.option == "limit" and part.per != "all":
+def _policy_of_function(part: Part) -> Policy:
+    from .breaker import Breaker
+    from .limit import Limit
+    from .retry import Retry
+
+    if isinstance(part, Limit) and part.per != "all":
         raise TypeError(f"per={part.per!r} needs a call with a user; give it to @app.tool(limit=…)")
-    limits = (part,) if part.option == "limit" else ()
-    breaker = part if part.option == "breaker" else None
-    retry = part if part.option == "retry" else None
-    return Policy(limits=limits, breaker=breaker, retry=retry, may_repeat=True)
+    return Policy(
+        limits=(part,) if isinstance(part, Limit) else (),
+        breaker=part if isinstance(part, Breaker) else None,
+        retry=part if isinstance(part, Retry) else None,
+        may_repeat=True,
+    )
 
 
 class Policy:

@@ -136,8 +136,12 @@ def _issuer(document: JsonObject, url: str) -> IssuerMetadata:
         found = msgspec.convert(kept, IssuerMetadata)
     except msgspec.ValidationError as exc:
         raise LoginError(f"{shown(url)} cannot be used: {exc}") from None
-    for name in ("authorization_endpoint", "token_endpoint", "registration_endpoint"):
-        page = getattr(found, name)
+    pages = {
+        "authorization_endpoint": found.authorization_endpoint,
+        "token_endpoint": found.token_endpoint,
+        "registration_endpoint": found.registration_endpoint,
+    }
+    for name, page in pages.items():
         if page and not is_secure(page):
             raise LoginError(f"{shown(url)}: {name} {page!r} should be an https URL")
     return found
