@@ -10,7 +10,7 @@ import asyncio
 import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -21,6 +21,7 @@ from ...mcp.jsonrpc import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
+    Params,
     Request,
     RpcError,
     error_frame,
@@ -45,7 +46,7 @@ METHOD = b"mcp-method"
 NAME = b"mcp-name"
 PARAM = b"mcp-param-"
 _ROUTING = (VERSION, METHOD, NAME)
-_NAME_MEMBER = {
+_NAME_MEMBER: dict[str, Literal["name", "uri", "task"]] = {
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
@@ -166,10 +167,16 @@ def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes
     _match(headers, METHOD, request.method)
     member = _NAME_MEMBER.get(request.method)
     if member is not None:
-        params = request.params
-        named = params if isinstance(params, ToolCall) else read_params(params, _Named)
-        if isinstance(name := getattr(named, member), str):
+        name = _sent_name(request.params, member)
+        if isinstance(name, str):
             _match(headers, NAME, name)
+
+
+def _sent_name(params: Params, member: Literal["name", "uri", "task"]) -> Json:
+    if isinstance(params, ToolCall):
+        return params.name
+    named = read_params(params, _Named)
+    return {"name": named.name, "uri": named.uri, "task": named.task}[member]
 
 
 def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) -> None:
