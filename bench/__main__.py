@@ -23,6 +23,7 @@ from . import (
     stdio_waiting,
     tasks,
     timeouts,
+    waiting,
 )
 from .report import show
 
@@ -43,6 +44,7 @@ PARTS = {
     "client": client.measure,
     "tasks": tasks.measure,
     "timeouts": timeouts.measure,
+    "waiting": waiting.measure,
     "stdio_waiting": stdio_waiting.measure,
     "growth": growth.measure,
 }

@@ -72,6 +72,7 @@ def _rows(trees: dict[str, Path], folder: str) -> dict[str, dict[str, Measure]]:
         "start of call, with a call": partial(_process, ["call", "add", "x=7", "y=3"]),
         "stdio call, def": partial(_stdio_call, "add"),
         "stdio call, inline": partial(_stdio_call, "add_inline"),
+        "stdio call, async": partial(_stdio_call, "add_async"),
         "REST, inline": partial(_served, [], _rest("add_inline")),
         "REST, async": partial(_served, [], _rest("add_async")),
         "REST, def": partial(_served, [], _rest("add")),

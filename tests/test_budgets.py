@@ -39,21 +39,10 @@ STATE = {
     "wrapping.py: _any_output",
     # The JSON forms of authors' classes, which all apps of the process share.
     "types/codecs.py: _REGISTERED",
-    # The large texts that are being decoded: the garbage collector is paused meanwhile.
-    "types/large_text.py: _lock",
-    "types/large_text.py: _pauses",
-    # The large value that a thread validates, for the functions that pydantic calls.
-    "types/large_models.py: _made",
-    "types/large_models.py: _value",
     # Caches whose values depend on their keys alone.
     "types/pydantic_types.py: _cached_adapter",
-    "types/pydantic_types.py: _cached_fail_fast_validator",
-    "types/pydantic_types.py: _cached_json_validator",
-    "types/pydantic_types.py: _cached_nan_validator",
-    "types/large_models.py: large_validator",
     "types/scalars.py: _compiled",
     "reading/typed_data.py: _cached_decoder",
-    "types/patterns.py: _category",
     "types/patterns.py: is_simple",
     "types/patterns.py: searcher",
     "metadata/meta_check.py: _near_key",

@@ -27,8 +27,8 @@ LATER = (
             *("mcp.mcp_request_info", "mcp.signing", "other_frameworks", "records", "request_info"),
             *("tools.dependencies", "tools.docstrings", "tools.prompt", "tools.resource"),
             *("tools.tool_schemas", "tools.uri_template", "types.coerce", "types.coerce_union"),
-            *("types.default_check", "types.large_text", "types.lenient", "types.nan_as_null"),
-            *("types.patterns", "types.scalars", "types.schema_renderer", "types.secret_names"),
+            *("types.default_check", "types.lenient", "types.nan_as_null", "types.patterns"),
+            *("types.scalars", "types.schema_renderer", "types.secret_names"),
             *("types.validator_text", "types.value_builder", "wires.asgi"),
         )
     )

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Coroutine
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Protocol
-
-if TYPE_CHECKING:
-    from .context import RunningCall
+from typing import Any, Protocol
 
 
 class Running(Protocol):
     """The part of a Runtime that lower layers need; the Runtime is in `calls`."""
 
-    def wait_for(self, steps: Coroutine[Any, Any, Any], call: RunningCall) -> object:
+    def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
 
 

@@ -1,36 +1,30 @@
 """Lifespan: opens what the tools of an app need before the first call, and closes it at the end.
 
-A wire starts and stops it, once in each process that serves:
+A wire that serves starts and stops it on an event loop, once in each process; the first call starts
+it if nothing else did. In a process that makes one call it runs around that call: see
+`calls/started.py`.
 
-- on an event loop `start` and `stop`; the first call starts it if nothing else did
-- on threads without a loop `ThreadRun`, which opens while other requests are answered
-- around one call `SingleRun`
-
-An async context manager is entered and left in one task. A plain one is entered and left in one
-thread, and starts no event loop.
+An async context manager is entered and left in one task, and a plain one in one thread.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
-    ExitStack,
     asynccontextmanager,
     contextmanager,
 )
 from types import FunctionType, TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from .errors import AnswerbackError, ToolError
+from .errors import AnswerbackError
 from .tools.signature import is_generator, required_parameters, source_of
 
 if TYPE_CHECKING:
-    import asyncio
-
     from .lifespan_on_loop import LoopRun
     from .registry import Registry
 
@@ -70,8 +64,8 @@ class Lifespan:
         """The lifespans of included apps; they start before this one and end after it."""
         self.state: Any = None
         self.is_started = False
-        self.thread_run: ThreadRun | None = None
-        """Set while a wire without an event loop serves."""
+        self.is_reported = False
+        """Whether a server starts it, and logs its failure."""
         self._loop_run: LoopRun | None = None
         self._lock = threading.Lock()
 
@@ -119,9 +113,12 @@ class Lifespan:
 
     async def try_to_start(self) -> LifespanFailed | None:
         """Start it for a server; a failure is logged and returned."""
+        self.is_reported = True
         try:
             await self.start()
         except Exception as exc:  # noqa: BLE001 -- the author's code may raise anything
+            if self._loop_run is None:
+                return None  # The server ends, and `stop` has cancelled the start.
             error = exc if isinstance(exc, LifespanFailed) else failed(exc, "start")
             log_failure(error)
             return error
@@ -138,9 +135,6 @@ class Lifespan:
 
     async def wait(self, call: Any) -> None:
         """Wait until a call can run. Without a server that starts the lifespan, start it."""
-        if self.thread_run is not None:
-            self.thread_run.wait(lambda: call.peer.cancelled)
-            return
         if call.wire != "memory" and self._loop_run is None:
             import logging
 
@@ -223,206 +217,3 @@ def _of_author(traceback: TracebackType | None) -> TracebackType | None:
     while first is not None and first.tb_frame.f_code.co_filename.startswith(hidden):
         first = first.tb_next
     return first or traceback
-
-
-class ThreadRun:
-    """Runs a lifespan beside threads that serve without an event loop.
-
-    *get_loop* starts the loop of the async tools, for an async context manager. *on_failure* is
-    called if the start fails.
-    """
-
-    def __init__(
-        self,
-        lifespan: Lifespan,
-        get_loop: Callable[[], asyncio.AbstractEventLoop],
-        on_failure: Callable[[], None],
-    ) -> None:
-        self._lifespan = lifespan
-        self._get_loop = get_loop
-        self._on_failure = on_failure
-        self._started = threading.Event()
-        self._ending = threading.Event()
-        self._ended = threading.Event()
-        self.failure: LifespanFailed | None = None
-        self._cancel_start: Callable[[], object] = lambda: None
-
-    def start(self) -> None:
-        """Begin to open; other requests are answered meanwhile."""
-        self._lifespan.thread_run = self
-        threading.Thread(target=self._work, name="answerback-lifespan", daemon=True).start()
-
-    def wait(self, is_cancelled: Callable[[], bool]) -> None:
-        """Block until the lifespan has started; raises LifespanFailed if it could not.
-
-        Raises ToolError if the client stops to wait for the call.
-        """
-        while not (self._started.wait(0.05) or is_cancelled()):
-            pass
-        if is_cancelled():
-            raise ToolError("The call was cancelled", code="CANCELLED")
-        if not self._lifespan.is_started:
-            raise self.failure or LifespanFailed("the server is shutting down")
-
-    def stop(self) -> LifespanFailed | None:
-        """Close, for as long as the lifespan may take; returns the failure."""
-        self._ending.set()
-        if not self._started.is_set():
-            self._cancel_start()
-        seconds = self._lifespan.seconds
-        # A second more, because the event loop has the same time-out and tells more.
-        if not self._ended.wait(seconds + 1.0):
-            self.failure = LifespanFailed(f"the lifespan did not end within {seconds:g} seconds")
-            log_failure(self.failure)
-        return self.failure
-
-    def _work(self) -> None:
-        try:
-            managers = self._lifespan.managers()
-            if any(is_async(manager) for _, manager in managers):
-                self._run_on_loop(managers)
-            else:
-                self._run_here(managers)
-        except BaseException as exc:  # noqa: BLE001 -- reported by the thread that serves
-            self._report(exc)
-        finally:
-            self._lifespan.is_started = False
-            self._started.set()
-            self._ended.set()
-
-    def _report(self, exc: BaseException) -> None:
-        was_started = self._started.is_set()
-        if not was_started and self._ending.is_set():
-            return  # The start was cancelled.
-        when = "end" if was_started else "start"
-        self.failure = exc if isinstance(exc, LifespanFailed) else failed(exc, when)
-        log_failure(self.failure)
-        if not was_started:
-            self._on_failure()
-
-    def _run_here(self, managers: Managers) -> None:
-        with entered(managers):
-            self._serve()
-
-    def _run_on_loop(self, managers: Managers) -> None:
-        import asyncio
-
-        loop = self._get_loop()
-        starting = asyncio.run_coroutine_threadsafe(self._lifespan.start(managers), loop)
-        self._cancel_start = starting.cancel
-        if self._ending.is_set():
-            starting.cancel()
-        try:
-            starting.result()
-            self._serve()
-        finally:
-            asyncio.run_coroutine_threadsafe(self._lifespan.stop(), loop).result()
-
-    def _serve(self) -> None:
-        self._lifespan.is_started = True
-        self._started.set()
-        self._ending.wait()
-
-
-@contextmanager
-def entered(managers: Managers) -> Iterator[None]:
-    """Enter plain context managers, and set the state of each lifespan."""
-    try:
-        with ExitStack() as stack:
-            for lifespan, manager in managers:
-                lifespan.state = stack.enter_context(manager)
-                lifespan.is_started = True
-            yield
-    finally:
-        for lifespan, _ in managers:
-            lifespan.is_started = False
-
-
-class _TooLate(BaseException):
-    """Ends a plain lifespan that takes too long; an author's `except Exception` lets it pass."""
-
-
-@contextmanager
-def _raise_after(seconds: float) -> Iterator[None]:
-    """Raise _TooLate in the block after *seconds*, and each second from then on.
-
-    By a signal, because the block runs in the thread that opened the lifespan. Without such a
-    signal, as on Windows and outside of the main thread, the block may take as long as it likes.
-    """
-    # The module behind `signal`, whose import takes a millisecond of each call.
-    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
-
-    def expire(*_: object) -> None:
-        raise _TooLate
-
-    try:
-        before = signal.signal(signal.SIGALRM, expire)
-    except (AttributeError, ValueError):
-        yield
-        return
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)
-
-
-class SingleRun:
-    """Runs a lifespan around one call in a process that serves nothing else.
-
-    Async tools and an async lifespan share one event loop.
-    """
-
-    def __init__(self, lifespan: Lifespan) -> None:
-        self._lifespan = lifespan
-        self._stack = ExitStack()
-        self._runner: asyncio.Runner | None = None
-
-    def start(self) -> None:
-        """Open; raises LifespanFailed."""
-        try:
-            managers = self._lifespan.managers()
-            if any(is_async(manager) for _, manager in managers):
-                self.run_async(self._lifespan.start(managers))
-            else:
-                self._stack.enter_context(entered(managers))
-            # A tool may call others by itself.
-            self._lifespan.is_started = True
-        except Exception as exc:
-            self._close_loop()
-            raise failed(exc, "start") from exc
-
-    def run_async(self, steps: Coroutine[Any, Any, Any], call: Any = None) -> Any:
-        """Run a coroutine on the loop of this call."""
-        import asyncio
-        from contextvars import copy_context
-
-        if self._runner is None:
-            self._runner = asyncio.Runner()
-        return self._runner.run(steps, context=copy_context())
-
-    def stop(self) -> None:
-        """Close, within its time. A failure is logged: the call has its reply already."""
-        seconds = self._lifespan.seconds
-        try:
-            if self._runner is not None:
-                self.run_async(self._lifespan.stop())
-            with _raise_after(seconds):
-                self._stack.close()
-        except LifespanFailed as error:
-            log_failure(error)
-            if error.is_hanging:
-                # Closing the loop would wait for it.
-                self._runner = None
-        except _TooLate:
-            log_failure(LifespanFailed(f"the lifespan did not end within {seconds:g} seconds"))
-        except Exception as exc:  # noqa: BLE001 -- the author's code may raise anything
-            log_failure(failed(exc, "end"))
-        finally:
-            self._lifespan.is_started = False
-            self._close_loop()
-
-    def _close_loop(self) -> None:
-        if self._runner is not None:
-            self._runner.close()

@@ -1,4 +1,7 @@
-"""Limits of the calls of an app, and of its tasks: how many there are, and how long they take."""
+"""Limits of the calls of an app, and of its tasks: how many there are, and how long they take.
+
+A call's arguments have a limit too, if pydantic reads them.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     shutdown: float = 30.0
     """The seconds that running calls get to finish at a shutdown, and the lifespan to end."""
 
+    values: int = 200_000
+    """How many values the arguments of a call may have if pydantic reads any of them."""
+
     def __post_init__(self) -> None:
         if self.threads < 1 or self.calls < 1:
             raise ValueError("limits must let at least one call through")
+        if self.values < 1:
+            raise ValueError("arguments must have at least one value")
         if self.seconds is not None and self.seconds <= 0:
             raise ValueError(f"a tool cannot take {self.seconds!r} seconds; give more, or None")
         if self.wait <= 0:

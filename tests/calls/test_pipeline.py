@@ -27,8 +27,8 @@ from answerback import (
     failure,
 )
 from answerback.calls.call import Call, reply_or_refusal
-from answerback.calls.pipeline import run_without_loop
 from answerback.calls.runtime import runtime_for_one_call
+from answerback.calls.stepping import run_without_loop
 from answerback.peer import NeedsInput, Question
 from answerback.registry import registry_of
 from answerback.reply import Error
@@ -168,10 +168,18 @@ def test_a_contract_can_set_the_text_of_masked_errors() -> None:
     assert error.message.startswith("Ask the desk (reference ")
 
 
-@pytest.mark.parametrize("exc", [KeyboardInterrupt, GeneratorExit, asyncio.CancelledError])
-@pytest.mark.parametrize("make", [raising, raising_async])
+@pytest.mark.parametrize(
+    ("make", "exc"),
+    [
+        (raising, KeyboardInterrupt),
+        (raising, GeneratorExit),
+        (raising, asyncio.CancelledError),
+        (raising_async, KeyboardInterrupt),
+        (raising_async, GeneratorExit),
+    ],
+)
 def test_exceptions_that_stop_more_than_the_call_propagate(
-    exc: type[BaseException], make: Callable[..., Any]
+    make: Callable[..., Any], exc: type[BaseException]
 ) -> None:
     app = App("test")
     app.add_tool(make(exc()), name="tool")

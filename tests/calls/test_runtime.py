@@ -66,7 +66,7 @@ def test_a_restart_of_the_tasks_keeps_no_thread_pool_of_the_last_one() -> None:
 
     def pools() -> int:
         gc.collect()
-        return sum(isinstance(each, ThreadPool) for each in gc.get_objects())
+        return sum(type(each) is ThreadPool for each in gc.get_objects())
 
     before = pools()
     for _ in range(5):

@@ -30,7 +30,7 @@ def bounded(waited: Any) -> Any:
 
 
 async def run_in(pool: ThreadPool, function: Callable[..., Any], **kwargs: Any) -> Any:
-    return await pool.run(function, kwargs)
+    return await pool.run(function, kwargs, asyncio.get_running_loop())
 
 
 def raise_exception(exc: BaseException) -> None:
@@ -91,9 +91,9 @@ def test_a_thread_that_has_just_taken_a_job_does_not_count_as_free() -> None:
     pool._jobs = SlowToTakeTheFirst()
 
     async def call_two() -> int:
-        first = pool.run(lambda: 1, {})
+        first = pool.run(lambda: 1, {}, asyncio.get_running_loop())
         assert await asyncio.to_thread(taken.wait, BOUND)
-        second: int = await pool.run(lambda: 2, {})
+        second: int = await pool.run(lambda: 2, {}, asyncio.get_running_loop())
         go_on.set()
         await first
         return second
@@ -332,7 +332,7 @@ def test_the_pool_still_works_after_a_call_outlived_its_loop() -> None:
         go_on.wait(BOUND)
 
     async def give_up() -> None:
-        pool.run(wait, {})
+        pool.run(wait, {}, asyncio.get_running_loop())
 
     bounded(give_up())
     go_on.set()

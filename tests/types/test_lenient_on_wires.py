@@ -76,7 +76,7 @@ WRONG: list[tuple[str, Any]] = [
     ("dict", "[1]"),
     ("record", "x=1"),
     ("model", {"age": "three"}),
-    ("model", {"age": True}),
+    ("model", {"age": "7,0"}),
 ]
 
 
@@ -180,6 +180,14 @@ def test_a_string_that_is_not_in_the_table_is_refused_on_every_wire(
 @pytest.mark.parametrize(("tool", "sent"), WRONG)
 def test_a_value_that_is_not_in_the_table_is_refused(tool: str, sent: Any) -> None:
     assert _in_memory(tool, sent) == REFUSED
+
+
+@pytest.mark.parametrize(("tool", "sent"), [("model", {"age": True}), ("model", {"age": "07"})])
+def test_a_field_of_a_model_is_read_as_pydantics_lax_mode_reads_it(tool: str, sent: Any) -> None:
+    reply = asyncio.run(strict.call(tool, value=sent))
+
+    assert _in_memory(tool, sent).startswith("User(age=")
+    assert reply.error is not None
 
 
 def test_a_strict_tool_refuses_strings_on_every_wire(wire: Wire) -> None:

@@ -17,13 +17,17 @@ SIMPLE = [
     "a",
     "[a-z]+",
     "^[a-z]+$",
-    "^[a-z]+(-[a-z]+)*$",
-    "^[a-z]+@[a-z]+\\.[a-z]+$",
-    "^[^@]+@[^@]+$",
-    "^(?:[0-9]{1,3}\\.){3}[0-9]{1,3}$",
-    "^(foo|foobar)$",
+    "^[a-z]+@example\\.com$",
+    "^[0-9]{1,3}(?:\\.[0-9]{1,3})?$",
+    "^[A-Z]{3,30}-[0-9]{1,12}$",
+    "^(?P<word>foo|foobar)$",
+    "^a|b$",
     "^\\S+$",
     "^[\\w.]*$",
+    "^.{1,5000}$",
+    "\\A[]()*+]+\\Z",
+    "^[^]*+]+\\*$",
+    "^{a}$",
 ]
 # Each with a string of which a prefix matches in many ways, and the whole does not.
 SLOW = [
@@ -31,6 +35,10 @@ SLOW = [
     ("^(a|aa)+$", "a" * 5_000 + "!"),
     ("^(a{1,3}){20}$", "a" * 5_000 + "!"),
     ("^a*a*$", "a" * 50_000 + "!"),
+    ("^a{1,900}a{1,900}$", "a" * 50_000 + "!"),
+    ("^a{0,}a{500,}$", "a" * 50_000 + "!"),
+    ("^b|[a-z]+@", "a" * 50_000 + "!"),
+    ("(?:^|a)a+!!", "a" * 50_000 + "!"),
     ("[a-z]+@", "a" * 50_000 + "!"),
     ("[a-z]+$", "a" * 50_000 + "!"),
     ("^.*x.*y$", "x" * 50_000 + "!"),
@@ -71,7 +79,7 @@ def test_a_simple_pattern_searches_a_long_string_in_linear_time(pattern: str, te
     except InvalidArguments:
         accepted = False
 
-    assert time.process_time() - began < 0.5
+    assert time.process_time() - began < 5
     assert accepted in (True, False)
 
 
@@ -103,7 +111,7 @@ def test_with_re2_a_slow_pattern_is_served_in_linear_time(
         with pytest.raises(InvalidArguments, match="matching"):
             arguments.decode(msgspec.json.encode({"text": value}))
 
-        assert time.process_time() - began < 0.5
+        assert time.process_time() - began < 5
 
 
 @pytest.mark.parametrize("pattern", IMPOSSIBLE)

@@ -27,14 +27,9 @@ class Check:
             case "assert":
                 assert way != "assert", "must be odd"
             case "int":
-                int(SECRET)
-            case "again":
-                try:
-                    int(SECRET)
-                except ValueError:
-                    raise
-            case "library":
-                json.loads(f'"{SECRET}')
+                int("seven")
+            case "type":
+                raise TypeError(SECRET)
             case "other":
                 raise RuntimeError(SECRET)
         return way
@@ -71,6 +66,13 @@ class Login(pydantic.BaseModel):
     @pydantic.model_validator(mode="after")
     def refuse(self) -> Login:
         raise ValueError(f"{self.password} is not the password of {self.user}")
+
+
+class Pin(msgspec.Struct):
+    pin: str
+
+    def __post_init__(self) -> None:
+        int(self.pin)
 
 
 class Account(msgspec.Struct):
@@ -113,6 +115,10 @@ def app() -> App:
         return login.user
 
     @app.tool
+    def unlock(value: Pin) -> str:
+        return value.pin
+
+    @app.tool
     def custom(value: Custom) -> str:
         return value.token
 
@@ -135,8 +141,15 @@ def refuse(tool: str, **arguments: Any) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("tool", ["model", "struct", "data"])
-@pytest.mark.parametrize(("way", "text"), [("raise", "must be even"), ("assert", "must be odd")])
-def test_a_text_that_the_validator_itself_raises_reaches_the_caller(
+@pytest.mark.parametrize(
+    ("way", "text"),
+    [
+        ("raise", "must be even"),
+        ("assert", "must be odd"),
+        ("int", "literal for int() with base 10"),
+    ],
+)
+def test_the_text_of_a_value_error_or_assertion_error_reaches_the_caller(
     tool: str, way: str, text: str
 ) -> None:
     message, _ = refuse(tool, value={"way": way})
@@ -145,24 +158,21 @@ def test_a_text_that_the_validator_itself_raises_reaches_the_caller(
 
 
 @pytest.mark.parametrize("tool", ["model", "struct", "data"])
-@pytest.mark.parametrize("way", ["int", "again", "library"])
-def test_a_text_that_a_validator_only_passes_on_is_logged_and_not_shown(
-    tool: str, way: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    message, reply = refuse(tool, value={"way": way})
-
-    assert "refused by its class (" in message
-    assert SECRET not in reply
-    assert "Expecting" not in reply
-    assert "Unterminated" not in reply
-    assert "callers do not see its text" in caplog.text
-
-
-@pytest.mark.parametrize("tool", ["model", "struct", "data"])
 def test_the_text_of_another_exception_of_a_validator_is_not_shown(tool: str) -> None:
     _, reply = refuse(tool, value={"way": "other"})
 
     assert SECRET not in reply
+
+
+@pytest.mark.parametrize("tool", ["struct", "data"])
+def test_the_text_of_a_type_error_is_logged_and_not_shown(
+    tool: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    message, reply = refuse(tool, value={"way": "type"})
+
+    assert "refused by its class (TypeError)" in message
+    assert SECRET not in reply
+    assert "callers do not see its text" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -174,6 +184,8 @@ def test_the_text_of_another_exception_of_a_validator_is_not_shown(tool: str) ->
         ("account", {"value": {"user": "ada", "api_key": SECRET}}),
         ("log_in", {"login": {"password": SECRET, "user": "ada"}}),
         ("custom", {"value": {"token": SECRET}}),
+        ("unlock", {"value": {"pin": SECRET}}),
+        ("unlock", {"value": {"pin": f"'\n\"{SECRET}"}}),
         ("account", {"value": f'{{"api_key": "{SECRET}"'}),
         ("account", {"value": f'[{{"api_key": "{SECRET}"}}]'}),
         ("account", {"value": f"{{'apiKey': '{SECRET}'}}"}),

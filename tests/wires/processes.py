@@ -62,26 +62,3 @@ class BackgroundCall(threading.Thread):
             self.result = self._call()
         except Exception as exc:  # noqa: BLE001 -- the test looks at the result
             self.result = exc
-
-
-def cpu_seconds(pid: int) -> float:
-    """The CPU time of all threads of a process, also of those that have ended (Linux only)."""
-    # The clock that clock_getcpuclockid(3) returns for the process.
-    return time.clock_gettime(~pid << 3 | 2)
-
-
-class Stopwatch:
-    """Measures how long a server keeps a client waiting, on a machine that does other work too.
-
-    A server that keeps a call waiting because it works on another call uses the CPU meanwhile.
-    Time in which the system runs other processes instead does not count.
-    """
-
-    def __init__(self, pid: int) -> None:
-        self._pid = pid
-        self._used = cpu_seconds(pid)
-        self._began = time.perf_counter()
-
-    def seconds(self) -> float:
-        passed = time.perf_counter() - self._began
-        return min(passed, cpu_seconds(self._pid) - self._used)

@@ -101,10 +101,12 @@ def echoes(types: dict[str, Any], contract: str = "standard") -> App:
             return value
 
         echo.__annotations__ = {"value": annotation, "return": annotation}
-        app.add_tool(echo, name=name)
+        app.add_tool(echo, name=name, lenient=name not in BY_PYDANTIC)
     return app
 
 
+BY_PYDANTIC = ("people",)
+"""pydantic's lax mode, which a lenient tool uses, accepts more than the schema allows."""
 BY_FORMAT = ("durations", "moments", "times")
 """Their schemas have a format or a description alone, which allow more than the types do."""
 

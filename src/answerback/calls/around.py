@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine, Sequence
-from functools import cache
 from time import perf_counter
 from types import CoroutineType
 from typing import Any, Literal, Protocol, TypeAlias
@@ -20,8 +19,8 @@ from ..registry import Registry
 from ..reply import Reply
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
-from .pipeline import NEEDS_LOOP, run_without_loop
-from .runners import AsyncRunner, Runner
+from .runners import Runner
+from .stepping import ON_LOOP, running_loop
 
 Kind: TypeAlias = Literal["tool", "resource", "prompt"]
 
@@ -145,51 +144,26 @@ _ASYNC = 0x80
 
 
 def with_middleware(kind: Kind, run: Runner) -> Runner:
-    """*run*, with the middleware of each tool around it, on an event loop."""
+    """*run*, with the middleware of each tool around it."""
     chains = _Chains(run)
 
     def run_wrapped(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
         if not tool.around:
             return run(tool, kwargs, call)
-        return chains.of(tool)(Invocation(kind, tool, kwargs, call))
+        steps = chains.of(tool)(Invocation(kind, tool, kwargs, call))
+        return steps if running_loop() is not None else _without_loop(tool, steps)
 
     return run_wrapped
 
 
-def runner_on_loop(registry: Registry) -> Callable[[], Runner]:
-    """For a wire without an event loop: makes the runner of calls on a loop, when one is needed."""
+async def _without_loop(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
+    """Run middleware where no event loop runs yet.
 
-    @cache
-    def make() -> Runner:
-        from .thread_pool import ThreadPool, run_on_loop
-
-        return run_on_loop(ThreadPool(registry.limits.threads, registry.limits.wait))
-
-    return make
-
-
-def with_middleware_in_place(
-    kind: Kind, run: Runner, run_async: AsyncRunner, get_runner: Callable[[], Runner]
-) -> Runner:
-    """For a wire without an event loop.
-
-    Middleware is stepped by hand as long as nothing can make it wait. An async tool needs a loop,
-    and so may middleware of a program that has imported asyncio: then all of it runs on the loop.
+    An async tool needs one, and so may middleware of a program that has imported asyncio.
     """
-    chains = _Chains(run)
-    on_loop: list[_Chains] = []
-
-    def run_wrapped(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
-        if not tool.around:
-            return run(tool, kwargs, call)
-        invocation = Invocation(kind, tool, kwargs, call)
-        if not tool.is_async and "asyncio" not in sys.modules:
-            return run_without_loop(chains.of(tool)(invocation), "middleware", NEEDS_LOOP)
-        if not on_loop:
-            on_loop.append(_Chains(get_runner()))
-        return run_async(on_loop[0].of(tool)(invocation), call)
-
-    return run_wrapped
+    if tool.is_async or "asyncio" in sys.modules:
+        await ON_LOOP
+    return await steps
 
 
 class _Chains:

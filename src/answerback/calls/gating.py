@@ -7,9 +7,9 @@ raised or returned, False, another value, an exception, and a time-out.
 from __future__ import annotations
 
 import sys
-from collections.abc import Coroutine, Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from time import monotonic
-from types import CoroutineType, coroutine
+from types import CoroutineType
 from typing import Any, NoReturn
 
 import msgspec
@@ -24,9 +24,9 @@ from ..tools.gate_list import Gate, Gates
 from ..tools.tool import Tool
 from .call import Call
 from .failures import error_for, must_propagate
-from .pipeline import NEEDS_LOOP, run_without_loop
 from .reply_check import checked_error, reply_to
-from .runners import LargeDecoder, Runner, timed_out, with_timeout
+from .runners import ArgumentsDecoder, Runner, timed_out
+from .stepping import ON_LOOP, running_loop
 
 _LOGIN = ("LOGIN_REQUIRED", "UNAUTHENTICATED")
 
@@ -62,7 +62,7 @@ class GateContextOfApp(GateContext, ContextOfApp):
 
 
 async def decode_behind_gates(
-    call: Call, tool: Tool, run: Runner, decode: LargeDecoder
+    call: Call, tool: Tool, run: Runner, decode: ArgumentsDecoder
 ) -> dict[str, Any]:
     """The decoded arguments of a call that has passed the gates of its tool."""
     gates = _gates_of(tool)
@@ -126,9 +126,7 @@ async def _pass(
             value = gate.fn(ctx, **arguments)
         else:
             arguments[gate.context] = ctx
-            value = _run(gate, arguments, call, run)
-            if isinstance(value, CoroutineType):
-                value = await value
+            value = await _run(gate, arguments, call, run)
     except ToolError as exc:
         value = exc
     except NeedsInput:
@@ -140,52 +138,21 @@ async def _pass(
         raise RefusedByGate(_refusal(value, gate, call))
 
 
-def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -> Any:
+async def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -> Any:
     runnable: Any = gate
-    if not gate.is_async:
-        return run(runnable, arguments, call)
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        # As middleware: without asyncio nothing can wait, and the coroutine needs no event loop.
-        return run_without_loop(gate.fn(**arguments), "a gate", NEEDS_LOOP)
-    if asyncio._get_running_loop() is None:
-        return run(runnable, arguments, call)
-    return _start(runnable, gate.fn(**arguments))
-
-
-def _start(gate: Any, steps: Any) -> Any:
-    """Run a coroutine on the event loop; only one that waits needs a time-out, which costs more."""
-    if not isinstance(steps, CoroutineType):
-        return steps
-    try:
-        waiting = steps.send(None)
-    except StopIteration as stop:
-        return stop.value
-    return with_timeout(gate, _go_on(gate, steps, waiting))
-
-
-async def _go_on(gate: Any, steps: Coroutine[Any, Any, Any], waiting: Any) -> Any:
-    """Await a coroutine that has begun already and waits."""
+    if gate.is_async and running_loop() is None:
+        if "asyncio" not in sys.modules:
+            # As middleware: without asyncio nothing can wait, and the coroutine needs no loop.
+            return await gate.fn(**arguments)
+        await ON_LOOP
     began = monotonic()
-    value = await _rest(steps, waiting)
+    value = run(runnable, arguments, call)
+    if isinstance(value, CoroutineType):
+        value = await value
     # It may have ignored its cancellation, and let the call pass.
-    if monotonic() - began >= gate.timeout:
-        raise timed_out(gate)
+    if gate.timeout is not None and monotonic() - began >= gate.timeout:
+        raise timed_out(runnable)
     return value
-
-
-@coroutine
-def _rest(steps: Coroutine[Any, Any, Any], waiting: Any) -> Generator[Any, Any, Any]:
-    try:
-        while True:
-            try:
-                sent = yield waiting
-            except BaseException as exc:  # noqa: BLE001 -- it belongs to the coroutine
-                waiting = steps.throw(exc)
-            else:
-                waiting = steps.send(sent)
-    except StopIteration as stop:
-        return stop.value
 
 
 def _refusal(value: Any, gate: Gate, call: Call) -> Reply[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
@@ -13,10 +13,9 @@ from ..registry import Recording, Registry
 from ..reply import Reply
 from .call import Call, Handler
 from .pipeline import pipeline
-from .runners import AsyncRunner, LargeDecoder, Runner, decode_in_place
+from .runners import Execution, Runner
 
 if TYPE_CHECKING:
-    from ..lifespan import Lifespan
     from ..tools.tool import Tool
 
 Kind: TypeAlias = Literal["tool", "resource", "prompt", "completion"]
@@ -31,21 +30,6 @@ class Handlers(msgspec.Struct, frozen=True):
     resources: Handler
     prompts: Handler
     completions: Handler
-
-
-class Execution(msgspec.Struct, frozen=True):
-    """How a wire runs functions: on an event loop with threads beside it, or in place."""
-
-    run: Runner
-    run_async: AsyncRunner
-    """Runs a coroutine for a plain function, which waits for it."""
-    decode_large: LargeDecoder = decode_in_place
-    is_in_place: bool = False
-    """Whether there is no event loop, so that the code of middleware may need one."""
-    close: Callable[[], None] = lambda: None
-    """Ends the threads."""
-    wait_for: Callable[[Handler, Mapping[str, Tool], Lifespan], Handler] | None = None
-    """Lets a handler wait for the lifespan; None for the usual way."""
 
 
 class HandlerMaker:
@@ -96,7 +80,10 @@ class HandlerMaker:
     def _handler(self, kind: Kind, table: Mapping[str, Tool], *reply_to: Any) -> Handler:
         run = self._execution.run
         if kind != "completion" and may_have_middleware(self._registry):
-            run = _with_middleware(kind, self._registry, self._execution)
+            # Imported here, so that other apps do not pay for it.
+            from .around import with_middleware
+
+            run = with_middleware(kind, run)
         return self.seen(self._started(self._pipeline(table, run, *reply_to), table), kind)
 
     def _pipeline(self, table: Mapping[str, Tool], run: Runner, *reply_to: Any) -> Handler:
@@ -105,7 +92,7 @@ class HandlerMaker:
             self._contract,
             run,
             *reply_to,
-            max_calls=self._registry.limits.calls,
+            limits=self._registry.limits,
             decode_large=self._execution.decode_large,
             running_in=self._running,
         )
@@ -114,28 +101,15 @@ class HandlerMaker:
         lifespan = self._registry.lifespan
         if lifespan is None:
             return handle
-        if self._execution.wait_for is not None:
-            return self._execution.wait_for(handle, table, lifespan)
-        from .started import started
+        from .started import in_lifespan, started
 
-        return started(handle, table, lifespan)
+        wait = in_lifespan if self._execution.makes_one_call else started
+        return wait(handle, table, lifespan)
 
 
 def may_have_middleware(registry: Registry) -> bool:
     """Whether an app of *registry* may have middleware or observers."""
     return registry.composition is not None or bool(registry.middleware or registry.observers)
-
-
-def _with_middleware(
-    kind: Literal["tool", "resource", "prompt"], registry: Registry, execution: Execution
-) -> Runner:
-    # Imported here, so that other apps do not pay for it.
-    from .around import runner_on_loop, with_middleware, with_middleware_in_place
-
-    if not execution.is_in_place:
-        return with_middleware(kind, execution.run)
-    get_runner = runner_on_loop(registry)
-    return with_middleware_in_place(kind, execution.run, execution.run_async, get_runner)
 
 
 def _as_it_is(tool: Tool, value: Any) -> Reply[Any]:

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from time import perf_counter
 from types import CoroutineType
-from typing import Any, TypeVar
+from typing import Any
 
 from ..context import Context
 from ..contract import Contract
 from ..current_runtime import CURRENT, Running
 from ..errors import TOOL_NOT_FOUND
+from ..limits import Limits
 from ..peer import NeedsInput
 from ..reply import Reply, failure
 from ..tools.tool import Tool
 from ..types.describe import similar_names
+from ..types.json_text import LARGE
 from .call import Call, Handler, Outcome
 from .failures import error_for, must_propagate, story_of
 from .reply_check import reply_to
-from .runners import LARGE_ARGUMENTS, LargeDecoder, Runner, decode_in_place
-
-T = TypeVar("T")
+from .runners import ArgumentsDecoder, LargeDecoder, Runner, decode_in_place
 
 
 def pipeline(
@@ -31,15 +30,15 @@ def pipeline(
     run: Runner,
     reply_to: Callable[[Tool, Any], Reply[Any]] = reply_to,
     *,
-    max_calls: int,
+    limits: Limits,
     decode_large: LargeDecoder = decode_in_place,
     running_in: Running | None = None,
 ) -> Handler:
-    """The path of a call to one of *tools*; at most *max_calls* run at a time."""
-    # A set, because stdio runs the pipeline on several threads, and `add` and `discard` are atomic.
+    """The path of a call to one of *tools*."""
+    # A set, because over stdio several threads run the pipeline; `add` and `discard` are atomic.
     running: set[Call] = set()
-    max_in_place = _max_in_place(decode_large)
-    decode_slowly = partial(_decode_slowly, run, decode_large)
+    max_calls, max_in_place = limits.calls, min(LARGE, limits.values)
+    decode_slowly = partial(_decode_slowly, run, partial(_decode, decode_large, limits.values))
     run_slowly = partial(_run_slowly, run)
 
     async def handle(call: Call) -> Outcome:
@@ -84,17 +83,25 @@ def _shaped(reply: Reply[Any], call: Call, tool: Tool) -> Reply[Any]:
 
 
 async def _decode_slowly(
-    run: Runner, decode_large: LargeDecoder, call: Call, tool: Tool
+    run: Runner, decode: ArgumentsDecoder, call: Call, tool: Tool
 ) -> dict[str, Any]:
-    """The decoded arguments of a call that has large ones, or whose tool has gates."""
-    is_large = len(call.arguments) > _max_in_place(decode_large)
-    decode = decode_large if is_large else decode_in_place
+    """The decoded arguments of a call whose tool has gates, or that may have many of them.
+
+    A text of fewer bytes than the limit on values has fewer values, too.
+    """
     if tool.gates is None or call.stage == "run":
         return await decode(tool, call.arguments)
     # Imported here, so that other tools do not pay for it.
     from .gating import decode_behind_gates
 
     return await decode_behind_gates(call, tool, run, decode)
+
+
+def _decode(
+    decode_large: LargeDecoder, max_values: int, tool: Tool, raw: bytes
+) -> Awaitable[dict[str, Any]]:
+    decode = decode_large if len(raw) > LARGE else decode_in_place
+    return decode(tool, raw, max_values)
 
 
 def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> object:
@@ -125,26 +132,6 @@ async def _ask_user(tool: Tool, call: Call) -> dict[str, Any]:
     from .questions import ask_all
 
     return await ask_all(tool, call.peer, call.kept_answers)
-
-
-def run_without_loop(steps: Coroutine[Any, Any, T], who: str = "the call", hint: str = "") -> T:
-    """Run a coroutine that never waits, without an event loop; *who* and *hint* are for errors."""
-    try:
-        steps.send(None)
-    except StopIteration as stop:
-        result: T = stop.value
-        return result
-    steps.close()
-    raise RuntimeError(f"{who} waited, and there is no loop to wait on{hint}")
-
-
-NEEDS_LOOP = "; import asyncio at the top of the module"
-"""The hint for authors' code that waits: a program with asyncio gets an event loop."""
-
-
-def _max_in_place(decode_large: LargeDecoder) -> int:
-    """How many bytes of arguments are decoded without `await`."""
-    return sys.maxsize if decode_large is decode_in_place else LARGE_ARGUMENTS
 
 
 def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any]:

@@ -1,53 +1,201 @@
-"""Runs a tool's function where there is no event loop; and time-outs for every runner."""
+"""Runs a tool's function: in a thread, on the event loop, or in place; and its time-out.
+
+There are two runners. `run_in` is for every wire that serves; plain functions run in threads.
+`run_in_place` is for a process that makes one call: a plain function runs where the call is.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from functools import partial
+from functools import cache
 from types import CoroutineType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..errors import CHECK_FIRST, TimedOut, Unavailable
+import msgspec
+
+from ..errors import CHECK_FIRST, TimedOut, ToolError
 from ..tools.tool import Tool
 from .call import Call
+from .stepping import ON_LOOP, InThread, running_loop
+
+if TYPE_CHECKING:
+    from .loop_thread import LoopThread
+    from .thread_pool import ThreadPool
 
 Runner: TypeAlias = Callable[[Tool, dict[str, Any], Call], Any]
 """Runs a tool's function; returns its value, or a coroutine that the pipeline awaits."""
 
-# Decoding as many bytes takes less than 20 milliseconds, whatever is in them.
-LARGE_ARGUMENTS = 16_384
+LargeDecoder: TypeAlias = Callable[[Tool, bytes, int], Awaitable[dict[str, Any]]]
+"""Decodes arguments of more than LARGE bytes as `decode_arguments` does."""
 
-LargeDecoder: TypeAlias = Callable[[Tool, bytes], Awaitable[dict[str, Any]]]
-"""Decodes arguments of more than LARGE_ARGUMENTS bytes, while the event loop goes on."""
+ArgumentsDecoder: TypeAlias = Callable[[Tool, bytes], Awaitable[dict[str, Any]]]
 
 
-async def decode_in_place(tool: Tool, raw: bytes) -> dict[str, Any]:
-    """For a wire without an event loop."""
+def decode_arguments(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
+    """The typed arguments; refuses more than *max_values* values for types of pydantic."""
+    if len(raw) > max_values and tool.arguments.has_too_many_values(raw, max_values):
+        raise ToolError(
+            f"The arguments have more than {max_values} values",
+            code="TOO_LARGE",
+            hint="send fewer values in one call",
+        )
     return tool.arguments.decode(raw)
 
 
-AsyncRunner: TypeAlias = Callable[[Coroutine[Any, Any, Any], Call], Any]
-"""Runs a coroutine to its end from code that is not async."""
+async def decode_in_place(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
+    """For a process that makes one call."""
+    return decode_arguments(tool, raw, max_values)
 
 
-def run_in_place(run_async: AsyncRunner) -> Runner:
-    """For a wire without an event loop. It never waits, so `run_without_loop` can step it."""
+WaitFor: TypeAlias = Callable[[Coroutine[Any, Any, Any]], Any]
+"""Runs a coroutine to its end for a plain function, whose thread waits."""
+
+
+class Execution(msgspec.Struct, frozen=True):
+    """How a wire runs functions."""
+
+    run: Runner
+    wait_for: WaitFor
+    decode_large: LargeDecoder = decode_in_place
+    close: Callable[[], None] = lambda: None
+    """Ends the threads."""
+    makes_one_call: bool = False
+    """Whether the process makes one call, and the lifespan runs around it."""
+
+
+def execution_in(pool: ThreadPool, loop: LoopThread | None = None) -> Execution:
+    """For a wire that serves: functions run in *pool*.
+
+    On *loop* a plain function waits for coroutines if no event loop made its call.
+    """
+    from .thread_pool import ThreadPool
+
+    # One thread of its own: slow functions do not hold up decoding, and two large texts at the
+    # same time would make every other call wait longer.
+    decoding = ThreadPool(1)
+
+    async def decode(tool: Tool, raw: bytes, max_values: int) -> dict[str, Any]:
+        given = {"tool": tool, "raw": raw, "max_values": max_values}
+        loop = running_loop()
+        decoded: dict[str, Any]
+        if loop is None:
+            decoded = await InThread(decoding, decode_arguments, given)
+            return decoded
+        import asyncio
+
+        # Shielded, because the thread of a cancelled call would count as lost, and be replaced.
+        decoded = await asyncio.shield(decoding.run(decode_arguments, given, loop))
+        return decoded
+
+    def close() -> None:
+        pool.close()
+        decoding.close()
+
+    return Execution(run_in(pool), _waiting(lambda: pool, loop), decode, close)
+
+
+def execution_in_place() -> Execution:
+    """For a process that makes one call."""
+
+    @cache
+    def pool() -> ThreadPool:
+        # Imported here, because most calls need no thread.
+        from .thread_pool import ThreadPool
+
+        return ThreadPool()
+
+    return Execution(run_in_place(pool), _waiting(pool), makes_one_call=True)
+
+
+def run_in(pool: ThreadPool) -> Runner:
+    """A plain `def` runs in a thread of *pool*, because real ones block."""
 
     def run(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
-        if tool.timeout is not None:
-            return _run_in_spare_thread(tool, kwargs, call, run_async)
-        value = tool.fn(**kwargs)
-        return run_async(value, call) if isinstance(value, CoroutineType) else value
+        if tool.is_async:
+            running = on_loop(tool.fn(**kwargs))
+        elif tool.inline:
+            running = _awaitable(tool.fn(**kwargs))
+        else:
+            running = _run_in_thread(pool, tool, kwargs)
+        if tool.timeout is None or not isinstance(running, CoroutineType):
+            return running
+        return with_timeout(tool, running)
 
     return run
 
 
-def run_in_new_loop(steps: Coroutine[Any, Any, Any], call: Call) -> Any:
-    """Run an `async` tool in an event loop of its own."""
-    # Imported here, because only an async tool needs asyncio and importing it is slow.
-    import asyncio
+def run_in_place(pool: Callable[[], ThreadPool]) -> Runner:
+    """A plain `def` runs where the call is, unless something has needed an event loop already.
 
-    return asyncio.run(steps)
+    The thread of a function with a time-out is one of *pool*.
+    """
+
+    def run(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+        if tool.is_async or tool.timeout is not None or running_loop() is not None:
+            return run_in(pool())(tool, kwargs, call)
+        return _awaitable(tool.fn(**kwargs))
+
+    return run
+
+
+async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
+    """Await a tool's coroutine on an event loop.
+
+    The tool may cancel itself; only a cancellation of the call ends more than the tool.
+    """
+    await ON_LOOP
+    try:
+        return await steps
+    except BaseException as exc:
+        import asyncio
+
+        task = asyncio.current_task()
+        if not isinstance(exc, asyncio.CancelledError) or (task is not None and task.cancelling()):
+            raise
+        raise RuntimeError("the tool cancelled itself") from exc
+
+
+def _awaitable(value: Any) -> Any:
+    """A plain function may return the coroutine of an async one, as many decorators do."""
+    return on_loop(value) if isinstance(value, CoroutineType) else value
+
+
+async def _run_in_thread(pool: ThreadPool, tool: Tool, kwargs: dict[str, Any]) -> Any:
+    value = await _in_thread(pool, tool.fn, kwargs)
+    return await on_loop(value) if isinstance(value, CoroutineType) else value
+
+
+async def _in_thread(pool: ThreadPool, function: Callable[..., Any], kwargs: dict[str, Any]) -> Any:
+    loop = running_loop()
+    if loop is None:
+        return await InThread(pool, function, kwargs)
+    running = pool.run(function, kwargs, loop)
+    try:
+        return await running
+    except BaseException:
+        if running.cancelled():
+            pool.make_room()
+        raise
+
+
+def _waiting(pool: Callable[[], ThreadPool], own: LoopThread | None = None) -> WaitFor:
+    """Let a function in a thread wait for a coroutine on the loop of its call, or on *own*."""
+
+    @cache
+    def own_loop() -> LoopThread:
+        from .loop_thread import LoopThread
+
+        return own or LoopThread("answerback-loop")
+
+    def wait_for(steps: Coroutine[Any, Any, Any]) -> Any:
+        loop = pool().current_loop()
+        if loop is None:
+            return own_loop().run(steps)
+        import asyncio
+
+        return asyncio.run_coroutine_threadsafe(steps, loop).result()
+
+    return wait_for
 
 
 async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
@@ -55,6 +203,7 @@ async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
 
     The clock stops while the user is asked.
     """
+    await ON_LOOP
     import asyncio
 
     from ..stopped_clocks import stoppable
@@ -67,40 +216,6 @@ async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
         if not clock.expired():
             raise  # The tool itself raised it.
         raise timed_out(tool) from None
-
-
-def _run_in_spare_thread(
-    tool: Tool, kwargs: dict[str, Any], call: Call, run_async: AsyncRunner
-) -> Any:
-    """Run a tool that has a time-out."""
-    if tool.is_async:
-        return run_async(with_timeout(tool, tool.fn(**kwargs)), call)
-    value = call_in_spare_thread(tool, partial(tool.fn, **kwargs), tool.timeout)
-    return run_async(with_timeout(tool, value), call) if isinstance(value, CoroutineType) else value
-
-
-def call_in_spare_thread(tool: Tool, function: Callable[[], Any], seconds: float | None) -> Any:
-    """Call a `def` that has a time-out; one that takes longer is left behind in its thread."""
-    import threading
-    from contextvars import copy_context
-
-    outcome: list[tuple[Any, BaseException | None]] = []
-
-    def work() -> None:
-        try:
-            outcome.append((function(), None))
-        except BaseException as exc:  # noqa: BLE001 -- raised again in the thread that waits
-            outcome.append((None, exc))
-
-    thread = threading.Thread(target=copy_context().run, args=(work,), daemon=True)
-    thread.start()
-    thread.join(None if seconds is None else max(seconds, 0.0))
-    if not outcome:
-        raise timed_out(tool)
-    value, failure = outcome[0]
-    if failure is not None:
-        raise failure
-    return value
 
 
 def timed_out(tool: Tool) -> TimedOut:
@@ -119,9 +234,3 @@ def timed_out(tool: Tool) -> TimedOut:
     )
     error.thread_goes_on = not tool.is_async
     return error
-
-
-def all_busy(threads: int, seconds: float) -> Unavailable:
-    """The refusal of a call that waited for a thread in vain."""
-    message = f"All {threads} threads are busy, and none became free within {seconds:g} seconds"
-    return Unavailable(message, retryable=True, hint="try again later")

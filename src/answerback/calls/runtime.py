@@ -15,8 +15,8 @@ from ..registry import Check, Recording, Registry
 from ..reply import Reply
 from .call import Call, Handler, Outcome
 from .failures import SHOW_EXCEPTION
-from .handlers import Execution, HandlerMaker, Handlers, may_have_middleware
-from .runners import run_in_new_loop, run_in_place
+from .handlers import HandlerMaker, Handlers, may_have_middleware
+from .runners import Execution, execution_in, execution_in_place
 
 if TYPE_CHECKING:
     import asyncio
@@ -81,9 +81,9 @@ class Runtime:
         if parent is None:
             registry.changes.attach(self)
 
-    def wait_for(self, steps: Coroutine[Any, Any, Any], call: Any) -> object:
+    def wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
         """Run a coroutine on the event loop of the call, from a thread, and wait for it."""
-        return self._execution.run_async(steps, call)
+        return self._execution.wait_for(steps)
 
     @cached_property
     def admit(self) -> Handler:
@@ -147,10 +147,10 @@ def runtime_on_loop(
     debug: bool = False,
 ) -> Runtime:
     """The runtime of a wire with an event loop; plain functions run in threads beside it."""
-    from .thread_pool import ThreadPool, execution_on_loop
+    from .thread_pool import ThreadPool
 
     pool = ThreadPool(registry.limits.threads, registry.limits.wait)
-    execution = execution_on_loop(pool)
+    execution = execution_in(pool)
     runtime = Runtime(registry, execution, records=records, task_store=task_store, debug=debug)
     runtime.checks["threads"] = pool.check
     return runtime
@@ -158,20 +158,15 @@ def runtime_on_loop(
 
 def runtime_for_tasks(wire: Runtime, threads: int) -> Runtime:
     """The runtime of tasks. It has threads of its own, because tasks hold them for long."""
-    from .thread_pool import ThreadPool, execution_on_loop
+    from .thread_pool import ThreadPool
 
-    execution = execution_on_loop(ThreadPool(threads))
+    execution = execution_in(ThreadPool(threads))
     return Runtime(wire.registry, execution, records=wire.records, debug=wire.debug, parent=wire)
 
 
 def runtime_for_one_call(registry: Registry) -> Runtime:
-    """The runtime of a process that makes one call, without an event loop."""
-    if registry.lifespan is not None:
-        from .started import execution_in_lifespan
-
-        return Runtime(registry, execution_in_lifespan(registry.lifespan))
-    run = run_in_place(run_in_new_loop)
-    return Runtime(registry, Execution(run, run_in_new_loop, is_in_place=True))
+    """The runtime of a process that makes one call, without an event loop if that is possible."""
+    return Runtime(registry, execution_in_place())
 
 
 def serving(registry: Registry) -> Runtime | None:

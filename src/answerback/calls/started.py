@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import ToolError
-from ..lifespan import Lifespan, LifespanFailed, SingleRun, failed, log_failure
-from ..reply import Error, Reply, failure
+from ..lifespan import Lifespan, LifespanFailed, Managers, failed, is_async, log_failure
+from ..reply import failure
 from .call import Call, Handler, Outcome
-from .handlers import Execution
-from .runners import run_in_place
+from .stepping import ON_LOOP
 
 if TYPE_CHECKING:
     from ..tools.tool import Tool
@@ -25,50 +24,113 @@ def started(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> H
         # A call of an unknown tool is refused at once.
         if is_waiting and call.name in tools:
             call.tool = tools[call.name]
+            await ON_LOOP
             try:
                 await lifespan.wait(call)
             except Exception as exc:
                 if call.wire == "memory":
                     raise  # In memory the caller is a test or a program, and sees the cause.
-                return _not_started(exc)
+                return _not_started(exc, lifespan)
         return await handle(call)
 
     return handle_when_started
 
 
-def _not_started(exc: Exception) -> Outcome:
-    if isinstance(exc, ToolError) and exc.code == "CANCELLED":
-        return Reply(error=Error.of(exc))
-    if not isinstance(exc, LifespanFailed):
+def _not_started(exc: Exception, lifespan: Lifespan) -> Outcome:
+    if not (lifespan.is_reported or isinstance(exc, LifespanFailed)):
         log_failure(failed(exc, "start"))
     hint = "try again later; the log of the server says why"
     return failure("The server could not start", code="UNAVAILABLE", hint=hint)
 
 
-def execution_in_lifespan(lifespan: Lifespan) -> Execution:
-    """For a process that makes one call: the lifespan runs around that call."""
-    run = SingleRun(lifespan)
-    wait_for = partial(_in_lifespan, run)
-    return Execution(
-        run_in_place(run.run_async), run.run_async, is_in_place=True, wait_for=wait_for
-    )
+def in_lifespan(handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan) -> Handler:
+    """*handle*, for a process that makes one call: the lifespan runs around it."""
 
-
-def _in_lifespan(
-    run: SingleRun, handle: Handler, tools: Mapping[str, Tool], lifespan: Lifespan
-) -> Handler:
     async def handle_in_lifespan(call: Call) -> Outcome:
         if call.name not in tools:
             return await handle(call)
         try:
-            run.start()
-        except LifespanFailed as error:
+            close = await _open(lifespan)
+        except Exception as exc:
+            error = failed(exc, "start")
             if call.wire == "call":
                 log_failure(error)
-            raise
+            raise error from exc
         try:
             return await handle(call)
         finally:
-            run.stop()
+            await close()
 
     return handle_in_lifespan
+
+
+async def _open(lifespan: Lifespan) -> Callable[[], Awaitable[object]]:
+    """Open the lifespan; returns the function that closes it."""
+    managers = lifespan.managers()
+    if any(is_async(manager) for _, manager in managers):
+        await ON_LOOP
+        await lifespan.start(managers)
+        return lifespan.try_to_stop
+    stack = ExitStack()
+    stack.enter_context(_entered(managers))
+    # A tool may call others by itself.
+    lifespan.is_started = True
+    return partial(_close, lifespan, stack)
+
+
+async def _close(lifespan: Lifespan, stack: ExitStack) -> None:
+    """Close a plain lifespan, within its time. A failure is logged: the call has its reply."""
+    seconds = lifespan.seconds
+    try:
+        with _raise_after(seconds):
+            stack.close()
+    except _TooLate:
+        log_failure(LifespanFailed(f"the lifespan did not end within {seconds:g} seconds"))
+    except Exception as exc:  # noqa: BLE001 -- the author's code may raise anything
+        log_failure(failed(exc, "end"))
+    finally:
+        lifespan.is_started = False
+
+
+@contextmanager
+def _entered(managers: Managers) -> Iterator[None]:
+    """Enter plain context managers, and set the state of each lifespan."""
+    try:
+        with ExitStack() as stack:
+            for lifespan, manager in managers:
+                lifespan.state = stack.enter_context(manager)
+                lifespan.is_started = True
+            yield
+    finally:
+        for lifespan, _ in managers:
+            lifespan.is_started = False
+
+
+class _TooLate(BaseException):
+    """Ends a plain lifespan that takes too long; an author's `except Exception` lets it pass."""
+
+
+@contextmanager
+def _raise_after(seconds: float) -> Iterator[None]:
+    """Raise _TooLate in the block after *seconds*, and each second from then on.
+
+    By a signal, because the block runs in the thread that opened the lifespan. Without such a
+    signal, as on Windows and outside of the main thread, the block may take as long as it likes.
+    """
+    # The module behind `signal`, whose import takes a millisecond of each call.
+    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
+
+    def expire(*_: object) -> None:
+        raise _TooLate
+
+    try:
+        before = signal.signal(signal.SIGALRM, expire)
+    except (AttributeError, ValueError):
+        yield
+        return
+    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL if before is None else before)

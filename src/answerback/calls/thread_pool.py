@@ -1,112 +1,51 @@
-"""Runs tools on an event loop: plain functions in a pool of threads beside it.
+"""ThreadPool: the threads in which plain functions run.
 
-The pool is our own, because every call passes it: the calls that the loop has ready go to the
-threads together, and all finished calls come back in one wake-up of the loop.
+The pool is our own, because every call passes it, and because it replaces threads that calls have
+left behind. It knows no event loop: `calls/loop_mailbox.py` brings the calls of a loop and takes
+their results back; on stdio the thread itself goes on with the call.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
+import sys
 import threading
 import weakref
-from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from contextvars import Context, copy_context
+from contextvars import Context
 from queue import Empty, SimpleQueue
 from time import monotonic
-from types import CoroutineType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import Unavailable
 from ..registry import HealthState
-from ..tools.tool import Tool
 from ..types.describe import counted
-from .call import Call
-from .handlers import Execution
-from .runners import AsyncRunner, LargeDecoder, Runner, all_busy, run_in_new_loop, with_timeout
 
-_Job: TypeAlias = "tuple[_LoopMailbox, asyncio.Future[Any], Context, Callable[..., Any], Any]"
+if TYPE_CHECKING:
+    import asyncio
 
-
-def execution_on_loop(pool: ThreadPool) -> Execution:
-    """For a wire with an event loop; functions run in *pool*."""
-    # A pool of its own, so that slow functions do not hold up the decoding of other calls.
-    decoding = ThreadPool(_DECODING_THREADS)
-    run_async = run_async_for_thread(pool, run_in_new_loop)
-
-    def close() -> None:
-        pool.close()
-        decoding.close()
-
-    return Execution(run_on_loop(pool), run_async, decode_in_thread(decoding), close=close)
+    from .loop_mailbox import LoopMailbox
 
 
-# Each thread that decodes makes every other one wait longer for its turn.
-_DECODING_THREADS = 4
+class Job(Protocol):
+    """The call of one function in a thread."""
 
+    loop: asyncio.AbstractEventLoop | None
+    """The event loop on which the caller waits; None if there is none."""
 
-def run_on_loop(pool: ThreadPool) -> Runner:
-    """For a wire with an event loop: a plain `def` runs in a thread, because real ones block."""
+    @property
+    def is_lost(self) -> bool:
+        """Whether nobody waits for the function any more."""
 
-    def run(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
-        if tool.is_async:
-            running = _separate_self_cancel(tool.fn(**kwargs))
-        elif tool.inline:
-            running = tool.fn(**kwargs)
-        else:
-            running = _run_in_thread(pool, tool, kwargs)
-        if tool.timeout is None or not isinstance(running, CoroutineType):
-            return running
-        return with_timeout(tool, running)
+    def run(self) -> None:
+        """Call the function, unless nobody waits for it, and keep its outcome."""
 
-    return run
+    def finish(self) -> None:
+        """Give the outcome to the caller; the thread is free already."""
 
-
-def run_async_for_thread(pool: ThreadPool, otherwise: AsyncRunner) -> AsyncRunner:
-    """Let a function in a thread of the pool wait for a coroutine on the loop of its call."""
-
-    def run(steps: Coroutine[Any, Any, Any], call: Call) -> Any:
-        future = pool._running.get(threading.get_ident())
-        if future is None:
-            return otherwise(steps, call)
-        return asyncio.run_coroutine_threadsafe(steps, future.get_loop()).result()
-
-    return run
-
-
-def decode_in_thread(pool: ThreadPool) -> LargeDecoder:
-    """Decode large arguments in a thread, so that other calls go on meanwhile."""
-
-    async def decode(tool: Tool, raw: bytes) -> dict[str, Any]:
-        decoded: dict[str, Any] = await pool.run(tool.arguments.decode, {"raw": raw})
-        return decoded
-
-    return decode
-
-
-async def _run_in_thread(pool: ThreadPool, tool: Tool, kwargs: dict[str, Any]) -> Any:
-    running = pool.run(tool.fn, kwargs)
-    try:
-        value = await running
-    except BaseException:
-        if running.cancelled():
-            pool.make_room()
-        raise
-    # A plain function may return the coroutine of an async one, as many decorators do.
-    return await value if isinstance(value, CoroutineType) else value
-
-
-async def _separate_self_cancel(running: Coroutine[Any, Any, Any]) -> Any:
-    """Await a tool that may cancel itself; only a cancellation of the call ends more than it."""
-    try:
-        return await running
-    except asyncio.CancelledError as exc:
-        task = asyncio.current_task()
-        if task is not None and task.cancelling():
-            raise
-        raise RuntimeError("the tool cancelled itself") from exc
+    def refuse(self, error: Exception) -> None:
+        """Give the caller an error, because no thread will call the function."""
 
 
 class ThreadPool:
@@ -131,13 +70,13 @@ class ThreadPool:
 
     def reset(self) -> None:
         """Start without threads and calls: a forked child inherits none of the parent's threads."""
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         """The calls that wait; a None only wakes a thread that may be surplus."""
-        self._mailboxes: dict[asyncio.AbstractEventLoop, _LoopMailbox] = {}
+        self._mailboxes: dict[asyncio.AbstractEventLoop, LoopMailbox] = {}
         self._started = 0
         self._unfinished = 0
         self._lock = threading.Lock()
-        self._running: dict[int, asyncio.Future[Any]] = {}
+        self._running: dict[int, Job] = {}
         """The call that each thread runs, by the thread's number."""
         self._nested: dict[int, int] = {}
         """How many calls each thread waits for that runs a loop of its own, by its number."""
@@ -154,19 +93,45 @@ class ThreadPool:
             for _ in range(self._started):
                 self._jobs.put(None)
 
-    def run(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
-        """Call the function in a thread, with the caller's context variables."""
-        loop = asyncio.get_running_loop()
+    def run(
+        self,
+        function: Callable[..., Any],
+        kwargs: dict[str, Any],
+        loop: asyncio.AbstractEventLoop,
+    ) -> asyncio.Future[Any]:
+        """Call the function in a thread, with the context variables of the running task."""
         mailbox = self._mailboxes.get(loop)
         if mailbox is None:
-            mailbox = self._mailbox_of(loop)
-        future = loop.create_future()
+            mailbox = self._new_mailbox(loop)
+        future = mailbox.put(function, kwargs)
         if threading.get_ident() in self._running:
             self._count_nested(future)
-        mailbox.outgoing.append((mailbox, future, copy_context(), function, kwargs))
-        if len(mailbox.outgoing) == 1:
-            loop.call_soon(self._send_out, mailbox)
         return future
+
+    def current_loop(self) -> asyncio.AbstractEventLoop | None:
+        """The loop on which the caller of this thread's function waits."""
+        job = self._running.get(threading.get_ident())
+        return None if job is None else job.loop
+
+    def submit(self, jobs: Sequence[Job]) -> None:
+        """Let threads run the jobs. Many at once are better than one by one.
+
+        Waking a thread for each call makes the caller and the threads contend for the GIL, which
+        costs more than a quick function.
+        """
+        with self._lock:
+            # Counted here, not by the threads: a thread that is about to take a job is not free.
+            self._unfinished += len(jobs)
+        for job in jobs:
+            self._jobs.put(job)
+        self.make_room()
+
+    def _new_mailbox(self, loop: asyncio.AbstractEventLoop) -> LoopMailbox:
+        from .loop_mailbox import LoopMailbox
+
+        for other in [other for other in list(self._mailboxes) if other.is_closed()]:
+            self._mailboxes.pop(other, None)
+        return self._mailboxes.setdefault(loop, LoopMailbox(loop, self.submit))
 
     def _count_nested(self, future: asyncio.Future[Any]) -> None:
         """A function makes a call: its thread does not count until the call is done."""
@@ -183,25 +148,6 @@ class ThreadPool:
             self._nested[thread] = self._nested.get(thread, 0) + 1
         future.add_done_callback(end)
 
-    def _send_out(self, mailbox: _LoopMailbox) -> None:
-        """Send all calls that the loop has ready to the threads at once.
-
-        Waking a thread for each call makes loop and threads contend for the GIL, which costs
-        more than a quick function.
-        """
-        jobs, mailbox.outgoing = mailbox.outgoing, []
-        with self._lock:
-            # The loop counts, not the threads: a thread that is about to take a job is not free.
-            self._unfinished += len(jobs)
-        for job in jobs:
-            self._jobs.put(job)
-        self.make_room()
-
-    def _mailbox_of(self, loop: asyncio.AbstractEventLoop) -> _LoopMailbox:
-        for other in [other for other in list(self._mailboxes) if other.is_closed()]:
-            self._mailboxes.pop(other, None)
-        return self._mailboxes.setdefault(loop, _LoopMailbox(loop))
-
     def make_room(self) -> None:
         """Start threads for the calls that wait, up to the limit; refuse the calls that wait when
         all threads are lost.
@@ -214,7 +160,7 @@ class ThreadPool:
 
     def _add_thread(self) -> bool:
         """Start one more thread, if one is needed and may be started."""
-        refused: list[_Job] = []
+        refused: list[Job] = []
         with self._lock:
             if self._unfinished <= self._started:
                 return False
@@ -224,35 +170,39 @@ class ThreadPool:
                 self._started += 1
             elif self._started <= lost:
                 refused = self._withdraw()
-        if not can_start and self._held_since is None:
-            self._held_since = monotonic()
-        if not (can_start or refused or self._is_timed):
-            self._is_timed = True
-            asyncio.get_running_loop().call_later(self._wait, self._refuse_held)
+            else:
+                self._watch_held()
         if lost > self._reported_lost:
             _warn_of_lost(lost, refusing=bool(refused))
         self._reported_lost = lost
-        for mailbox, future, *_ in refused:
-            mailbox.post(future, _no_thread(lost), failed=True)
+        for job in refused:
+            job.refuse(_no_thread(lost))
         return can_start and self._start_thread()
+
+    def _watch_held(self) -> None:
+        """Refuse the calls that wait once nothing has moved for too long; the lock is held."""
+        # None if a call has ended since the timer began.
+        since = self._held_since = self._held_since or monotonic()
+        if not self._is_timed:
+            self._is_timed = True
+            left = since + self._wait - monotonic()
+            timer = threading.Timer(max(left, 0.0), self._refuse_held)
+            timer.daemon = True
+            timer.start()
 
     def _refuse_held(self) -> None:
         """Refuse the calls that wait, if no running call has ended for too long."""
-        self._is_timed = False
-        refused: list[_Job] = []
+        refused: list[Job] = []
         with self._lock:
+            self._is_timed = False
             if self._unfinished <= len(self._running):
                 return
-            # None if a call has ended since the timer began.
-            since = self._held_since = self._held_since or monotonic()
-            left = since + self._wait - monotonic()
-            if left <= 0:
-                refused = self._withdraw()
+            if self._held_since is None or monotonic() - self._held_since < self._wait:
+                self._watch_held()
             else:
-                self._is_timed = True
-                asyncio.get_running_loop().call_later(left, self._refuse_held)
-        for mailbox, future, *_ in refused:
-            mailbox.post(future, all_busy(self._size, self._wait), failed=True)
+                refused = self._withdraw()
+        for job in refused:
+            job.refuse(_all_busy(self._size, self._wait))
 
     def _start_thread(self) -> bool:
         try:
@@ -262,14 +212,14 @@ class ThreadPool:
             with self._lock:
                 self._started -= 1
                 refused = self._withdraw() if self._started <= self.lost else []
-            for mailbox, future, *_ in refused:
-                mailbox.post(future, exc, failed=True)
+            for job in refused:
+                job.refuse(exc)
             return False
         return True
 
-    def _withdraw(self) -> list[_Job]:
+    def _withdraw(self) -> list[Job]:
         """Take back the calls that no thread has taken yet; the lock is held."""
-        jobs: list[_Job] = []
+        jobs: list[Job] = []
         with suppress(Empty):
             while True:
                 if (job := self._jobs.get_nowait()) is not None:
@@ -280,7 +230,7 @@ class ThreadPool:
     @property
     def lost(self) -> int:
         """The number of threads that still run a call which timed out or was cancelled."""
-        return sum(future.cancelled() for future in list(self._running.values()))
+        return sum(job.is_lost for job in list(self._running.values()))
 
     def check(self) -> HealthState:
         """Whether plain functions can be called: not all threads are lost or held for long."""
@@ -310,25 +260,40 @@ class ThreadPool:
             job = self._jobs.get()
             if job is None:
                 continue
-            mailbox, future, context, function, kwargs = job
-            result, failed = None, False
-            # Set before the check: a caller that cancels after the check finds this thread lost.
-            self._running[number] = future
-            if not future.cancelled():
-                try:
-                    result = context.run(function, **kwargs)
-                except _MUST_NOT_REACH_LOOP as exc:
-                    result, failed = RuntimeError(f"the tool raised {exc!r}"), True
-                    result.__cause__ = exc
-                except BaseException as exc:  # noqa: BLE001 -- raised again where it is awaited
-                    result, failed = exc, True
+            # Set before the job begins: a caller that gives up from now on finds this thread lost.
+            self._running[number] = job
+            job.run()
             self._running.pop(number, None)
             with self._lock:
                 self._unfinished -= 1
                 self._held_since = None
-            mailbox.post(future, result, failed)
+            job.finish()
             # A waiting thread must not keep the objects of its last call alive.
-            del job, mailbox, future, context, function, kwargs, result
+            del job
+
+
+def outcome_of(
+    context: Context, function: Callable[..., Any], kwargs: dict[str, Any]
+) -> tuple[Any, BaseException | None]:
+    """Call a function in *context*; its value, or what it raised."""
+    try:
+        return context.run(function, **kwargs), None
+    except BaseException as exc:  # noqa: BLE001 -- raised again where the call is awaited
+        if not isinstance(exc, (*_MUST_NOT_LEAVE, *_cancelled_error())):
+            return None, exc
+        error = RuntimeError(f"the tool raised {exc!r}")
+        error.__cause__ = exc
+        return None, error
+
+
+# A future cannot carry StopIteration; the others would end the loop or the task that waits.
+_MUST_NOT_LEAVE = (StopIteration, KeyboardInterrupt, GeneratorExit)
+
+
+def _cancelled_error() -> tuple[type[BaseException], ...]:
+    # Looked up, not imported: without asyncio nothing raises it.
+    found = getattr(sys.modules.get("asyncio.exceptions"), "CancelledError", None)
+    return () if found is None else (found,)
 
 
 def _warn_of_lost(lost: int, *, refusing: bool) -> None:
@@ -348,6 +313,11 @@ def _no_thread(lost: int) -> Unavailable:
     return Unavailable(message, retryable=True, hint="try again later")
 
 
+def _all_busy(threads: int, seconds: float) -> Unavailable:
+    message = f"All {threads} threads are busy, and none became free within {seconds:g} seconds"
+    return Unavailable(message, retryable=True, hint="try again later")
+
+
 _POOLS: weakref.WeakSet[ThreadPool] = weakref.WeakSet()
 
 
@@ -358,38 +328,3 @@ def _reset_after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_reset_after_fork)
-
-
-# A future cannot carry StopIteration; the others would end the loop or the task that waits.
-_MUST_NOT_REACH_LOOP = (StopIteration, KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
-
-
-class _LoopMailbox:
-    """The mailbox out of one loop and back to it: many jobs or results, one wake-up."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self.outgoing: list[_Job] = []
-        self._loop = loop
-        self._done: deque[tuple[asyncio.Future[Any], Any, bool]] = deque()
-        self._awake = False
-
-    def post(self, future: asyncio.Future[Any], result: Any, failed: bool) -> None:
-        self._done.append((future, result, failed))
-        if not self._awake:
-            self._awake = True
-            try:
-                self._loop.call_soon_threadsafe(self._deliver)
-            except RuntimeError:  # The loop has closed, so no caller waits.
-                self._done.clear()
-
-    def _deliver(self) -> None:
-        # Reset the flag first, so that a result posted from now on wakes the loop again.
-        self._awake = False
-        while self._done:
-            future, result, failed = self._done.popleft()
-            if future.cancelled():
-                continue
-            if failed:
-                future.set_exception(result)
-            else:
-                future.set_result(result)

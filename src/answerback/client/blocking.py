@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
+from ..calls.loop_thread import LoopThread
 from ..reply import Reply
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .request_policy import CallOptions
@@ -14,14 +13,12 @@ from .request_policy import CallOptions
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-T = TypeVar("T")
-
 
 class BlockingServer:
     """The methods of a RemoteServer, each of which waits; any thread may call them."""
 
-    def __init__(self, make: Callable[[], Any], loop: _LoopInThread | None = None) -> None:
-        self._loop = loop or _LoopInThread()
+    def __init__(self, make: Callable[[], Any], loop: LoopThread | None = None) -> None:
+        self._loop = loop or LoopThread("answerback-client")
         if loop is not None:
             self._server = make()
             return
@@ -104,34 +101,3 @@ async def _opened(make: Callable[[], Any]) -> Any:
         await server.close()
         raise
     return server
-
-
-class _LoopInThread:
-    """An event loop that runs in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="answerback-client", daemon=True
-        )
-        self._thread.start()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait for *work*; an exception in the waiting thread, such as Ctrl-C, cancels it."""
-        if self._loop.is_closed():
-            work.close()
-            raise RuntimeError("the connection was closed")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-
-    def close(self) -> None:
-        if self._loop.is_closed():
-            return
-        self.run(self._loop.shutdown_default_executor())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()

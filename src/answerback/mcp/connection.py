@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from functools import partial
-
-import msgspec
+from typing import Any, Protocol, TypeAlias
 
 from ..calls.failures import log_internal_error
-from ..calls.pipeline import run_without_loop
+from ..calls.stepping import run_at_once
 from ..registry import Registry
 from ..versions import Version
-from .engine import Engine, has_large_arguments, task_feed
+from .engine import Engine, task_feed
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -36,17 +35,26 @@ from .single_session import SingleSession
 from .subscriptions import Subscription
 
 
-class Job(msgspec.Struct, frozen=True):
-    """The work of answering one message; *tool* is the tool that it calls, if it calls one."""
+class Answering(Protocol):
+    """The answering of one message, which may move from the thread that read it to another."""
 
-    run: Callable[[], None]
-    tool: str = ""
+    @property
+    def peer(self) -> McpPeer | None:
+        """The peer of the request that is answered now; its cancellation ends the answering."""
+
+    @peer.setter
+    def peer(self, peer: McpPeer | None) -> None: ...
+
+
+Start: TypeAlias = "Callable[[Callable[[Answering], Coroutine[Any, Any, None]]], None]"
+"""Starts a coroutine that answers a message, and returns where the coroutine first waits."""
 
 
 class Connection:
-    """Receives messages and sends frames. A message that may take long becomes a Job.
+    """Receives messages and sends frames.
 
-    *make_peer* makes the peer of a request; *on_response* gets the client's responses.
+    *start* starts the coroutine that answers a message. *make_peer* makes the peer of a request;
+    *on_response* gets the client's responses.
     """
 
     def __init__(
@@ -54,12 +62,14 @@ class Connection:
         registry: Registry,
         engine: Engine,
         send: Callable[[Frame], None],
+        start: Start,
         make_peer: Callable[[Id, Version, ClientCapabilities], McpPeer],
         on_response: Callable[[Response], None],
     ) -> None:
         self._registry = registry
         self._engine = engine
         self._send = send
+        self._start = start
         self._make_peer = make_peer
         self._on_response = on_response
         self._session = SingleSession(registry, engine.server_info, send)
@@ -67,21 +77,23 @@ class Connection:
         self._ended: set[McpPeer] = set()
         """The requests that the server cancelled, because it ends."""
 
-    def receive(self, text: bytes) -> Job | None:
-        """Answer a message at once, or return the job of answering it."""
+    def receive(self, text: bytes) -> None:
+        """Answer a message, or begin to."""
         try:
             if is_batch(text):
-                return Job(partial(self._answer_batch, self._checked_batch(parse_batch(text))))
+                texts = self._checked_batch(parse_batch(text))
+                self._start(partial(self._answer_batch, texts))
+                return
             message = parse(text)
             if isinstance(message, Request):
-                return self._receive_request(message, text)
-            self._receive_unanswered(message)
+                self._receive_request(message, text)
+            else:
+                self._receive_unanswered(message)
         except RpcError as error:
             self._send(error_frame(error.id, error))
         except Exception:  # noqa: BLE001 -- a bug of ours ends one message, not the connection
             log_internal_error("a message")
             self._send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
-        return None
 
     def cancel_all(self) -> None:
         """Cancel every request that runs; a client that waits for one still gets its response."""
@@ -90,28 +102,19 @@ class Connection:
         for peer in peers:
             peer.cancel()
 
-    def _receive_request(self, request: Request, text: bytes) -> Job | None:
+    def _receive_request(self, request: Request, text: bytes) -> None:
         peer = self._peer_for(request, text)
         if peer is None:
             self._send(result_frame(request.id, self._session.answer(request)))
-            return None
-        if request.method == "subscriptions/listen" and peer.version.stateless:
+        elif request.method == "subscriptions/listen" and peer.version.stateless:
             self._subscribe(request, peer)
-            return None
-        if not self._engine.answers_at_once(request):
-            name = self._engine.tool_name(request)
-            # Clients may send any number of names that no tool has, so those are not kept. A call
-            # with large arguments is not brief, whatever the last call of its tool was.
-            is_usual = self._registry.tools.get(name) and not has_large_arguments(request)
-            tool = name if is_usual else ""
-            return Job(partial(self._answer, request, peer), tool)
-        self._answer(request, peer)
-        return None
+        else:
+            self._start(partial(self._answer, request, peer))
 
     def _subscribe(self, request: Request, peer: McpPeer) -> None:
         """The subscription stays open until the client cancels it or disconnects."""
         try:
-            feed = run_without_loop(task_feed(self._engine, request.params, peer))
+            feed = run_at_once(task_feed(self._engine, request.params, peer))
             subscription = Subscription(
                 self._registry, request.id, request.params, self._send, tasks=feed
             )
@@ -126,16 +129,22 @@ class Connection:
 
         peer.on_cancel(end)
 
-    def _answer(self, request: Request, peer: McpPeer) -> None:
-        frame = self._frame(request, peer)
+    async def _answer(self, request: Request, peer: McpPeer, answering: Answering) -> None:
+        frame = await self._frame(request, peer, answering)
         if frame is not None:
             self._send(frame)
 
-    def _frame(self, request: Request, peer: McpPeer) -> Frame | None:
+    async def _frame(self, request: Request, peer: McpPeer, answering: Answering) -> Frame | None:
         """The response, or None for a request that was cancelled meanwhile."""
+        answering.peer = peer
         try:
-            frame = run_without_loop(self._engine.respond(request, peer))
+            frame = await self._engine.respond(request, peer)
+        except BaseException:
+            if not peer.cancelled:
+                raise
+            frame = error_frame(request.id, RpcError(INTERNAL_ERROR, "The call was cancelled"))
         finally:
+            answering.peer = None
             self._running.pop(request.id, None)
         return None if peer.cancelled and peer not in self._ended else frame
 
@@ -176,13 +185,13 @@ class Connection:
             raise RpcError(INVALID_REQUEST, "The batch is empty")
         return texts
 
-    def _answer_batch(self, texts: list[bytes]) -> None:
-        found = [frame for text in texts if (frame := self._batch_frame(text)) is not None]
-        frames = [joined(frame) for frame in found]
+    async def _answer_batch(self, texts: list[bytes], answering: Answering) -> None:
+        found = [await self._batch_frame(text, answering) for text in texts]
+        frames = [joined(frame) for frame in found if frame is not None]
         if frames:
             self._send(b"[%b]" % b",".join(frames))
 
-    def _batch_frame(self, text: bytes) -> Frame | None:
+    async def _batch_frame(self, text: bytes, answering: Answering) -> Frame | None:
         """The response to one message of a batch, if it gets one."""
         try:
             message = parse(text)
@@ -194,6 +203,6 @@ class Connection:
             peer = self._peer_for(message, text)
             if peer is None:
                 return result_frame(message.id, self._session.answer(message))
-            return self._frame(message, peer)
+            return await self._frame(message, peer, answering)
         except RpcError as error:
             return error_frame(error.id, error)

@@ -9,7 +9,6 @@ import msgspec
 
 from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
-from ..calls.runners import LARGE_ARGUMENTS
 from ..calls.runtime import Runtime
 from ..content import changed_block
 from ..dialects import mcp as dialect
@@ -77,22 +76,6 @@ class Engine:
         }
         self.task_methods: TaskMethods | None = None
         """Answers the methods of tasks, from their first use on."""
-
-    def answers_at_once(self, request: Request) -> bool:
-        """Whether no author's code runs for the request, or only an inline tool without Context.
-
-        Such a tool neither waits nor sends anything before its result. Decoding large arguments
-        takes long, even for an inline tool.
-        """
-        if request.method not in _RUN_AUTHORS_CODE:
-            return True
-        if has_large_arguments(request):
-            return False
-        tool = self._registry.tools.get(self.tool_name(request))
-        if tool is None or not tool.inline or tool.gates is not None or _uses_peer(tool):
-            return False
-        lifespan = self._registry.lifespan
-        return lifespan is None or lifespan.is_started
 
     def may_ask(self, request: Request) -> bool:
         """Whether the request runs an author's code that can ask the client."""
@@ -286,11 +269,6 @@ _NO_SESSION = "only a client with a session, or one of MCP 2026-07-28, can be as
 def _with_hint(reply: Reply[Any], hint: str) -> Reply[Any]:
     assert reply.error is not None
     return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, hint=hint))
-
-
-def has_large_arguments(request: Request) -> bool:
-    params = request.params
-    return isinstance(params, ToolCall) and len(params.arguments) > LARGE_ARGUMENTS
 
 
 # `tasks/result` waits for the code of a task, and asks the client its questions.

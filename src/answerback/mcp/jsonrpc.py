@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
-from ..types.json_text import LONG_TEXT, MAX_DEPTH, refuse_bad_text
+from ..types.json_text import LARGE, MAX_DEPTH, refuse_bad_text
 from ..types.problems import InvalidJson
 from .params import Common, Id, Meta, ToolCall
 
@@ -111,10 +111,13 @@ _encode = msgspec.json.Encoder().encode
 def parse(text: bytes) -> Message:
     """The one message in *text*; raises RpcError, with the id where it can be read."""
     try:
-        # A text with few brackets cannot nest too deep, and ASCII is UTF-8. In a long text
+        # A text with few brackets cannot nest too deep, and ASCII is UTF-8. In a large text
         # counting takes long.
-        is_long = len(text) > LONG_TEXT
-        if is_long or text.count(b"{") + text.count(b"[") > MAX_DEPTH or not text.isascii():
+        if (
+            len(text) > LARGE
+            or text.count(b"{") + text.count(b"[") > MAX_DEPTH
+            or not text.isascii()
+        ):
             refuse_bad_text(text)
         if b'"tools/call"' in text:
             try:

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..calls.pipeline import run_without_loop
+from ..calls.stepping import run_at_once
 from ..tasks.task_record import Task, owner_of
 from .jsonrpc import notification_frame
 
@@ -47,7 +47,7 @@ class TaskFeed:
         # One thread at a time, so that the notifications of a task keep their order.
         with self._lock:
             for id, owner in self._owners.items():
-                task = run_without_loop(self._methods.service.get(id, owner))
+                task = run_at_once(self._methods.service.get(id, owner))
                 if task is not None and self._sent.get(id) != (mark := _mark(task)):
                     self._sent[id] = mark
                     shown = self._methods.shown(task, self._version)

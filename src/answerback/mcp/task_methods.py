@@ -160,8 +160,6 @@ class TaskMethods:
     async def _result(self, peer: McpPeer, raw: Params) -> bytes:
         """Wait for the end of a task, and ask the client the questions of the task meanwhile."""
         task = await self._find(peer, raw)
-        # On stdio a thread waits, and a cancellation must wake it.
-        peer.on_cancel(self.service.wake)
         asked: set[str] = set()
         while not (task.is_final or peer.cancelled):
             for key in task.questions.keys() - asked:

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    import threading
 
 
 class Clock:
@@ -22,12 +18,9 @@ class Clock:
 
         await asyncio.sleep(seconds)
 
-    def wait(self, seconds: float, event: threading.Event | None = None) -> None:
-        """Wait in a thread, until the `threading.Event` is set if one is given."""
-        if event is None:
-            time.sleep(seconds)
-        else:
-            event.wait(seconds)
+    def wait(self, seconds: float) -> None:
+        """Wait in a thread."""
+        time.sleep(seconds)
 
 
 REAL_CLOCK = Clock()

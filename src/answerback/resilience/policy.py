@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 from ..registry import HealthState
 from ..tools.tool_options import limits_of
 from .option_checks import check_function
-from .running import is_on_loop, run_async, run_sync
+from .running import run_async, run_sync
 from .trial import Trial
 
 if TYPE_CHECKING:
@@ -109,10 +109,10 @@ class Policy:
         kwargs: dict[str, Any],
         call: C,
     ) -> object:
-        """Run a tool by *run*; returns its value, or a coroutine if there is an event loop."""
+        """Run a tool by *run*."""
         trial = call.trial = Trial(self, call, tool)
         attempt = partial(_attempt, run, tool, kwargs, call)
-        return run_async(trial, attempt) if is_on_loop() else run_sync(trial, attempt)
+        return run_async(trial, attempt)
 
     def counts(self, exc: BaseException | None) -> bool:
         """Whether the author named the class of *exc* as a failure of the service."""

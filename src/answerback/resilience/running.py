@@ -1,28 +1,36 @@
-"""Runs an operation under a policy: on an event loop, or in the thread of the caller."""
+"""Runs an operation under a policy: as a coroutine, or in the thread of the caller."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from types import CoroutineType
 from typing import Any
 
+from ..calls.stepping import ON_LOOP, run_at_once
 from ..stopped_clocks import RUNNING
 from .service_failure import read_failure
 from .trial import Trial
 
 Operation = Callable[[float | None], Any]
 """Makes one attempt within the given seconds; returns its value or a coroutine."""
-
-
-def is_on_loop() -> bool:
-    """Whether an event loop runs in this thread, so that a wait must not block it."""
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and asyncio._get_running_loop() is not None
+_Wait = Callable[[Trial, float], Coroutine[Any, Any, None]]
 
 
 async def run_async(trial: Trial, operation: Operation) -> Any:
     """The value of *operation*, which is tried again as the policy says."""
+    return await _run(trial, operation, _wait_on_loop)
+
+
+def run_sync(trial: Trial, operation: Operation) -> Any:
+    """As `run_async`, without an event loop: the thread waits.
+
+    A function that returns a coroutine, as a lambda may, has not run yet: the result is a coroutine
+    that runs it by `run_async`.
+    """
+    return run_at_once(_run(trial, operation, _wait_in_thread))
+
+
+async def _run(trial: Trial, operation: Operation, wait_for: _Wait) -> Any:
     trial.begin()
     token = _put_clock(trial)
     try:
@@ -31,6 +39,9 @@ async def run_async(trial: Trial, operation: Operation) -> Any:
             try:
                 value = operation(trial.seconds_left())
                 if isinstance(value, CoroutineType):
+                    if wait_for is _wait_in_thread:
+                        trial.undo()
+                        return run_async(trial, _beginning_with(value, operation))
                     value = await value
             except BaseException as exc:
                 wait = trial.wait_after(exc, read_failure(exc))
@@ -44,42 +55,7 @@ async def run_async(trial: Trial, operation: Operation) -> Any:
                 wait = trial.wait_after(None, failure)
                 if wait is None:
                     return value
-            await trial.clock.sleep(wait)
-            trial.check_cancelled()
-    finally:
-        _take_clock(token)
-        trial.end()
-
-
-def run_sync(trial: Trial, operation: Operation) -> Any:
-    """As `run_async`, without an event loop: the thread waits.
-
-    A function that returns a coroutine, as a lambda may, has not run yet: the result is a coroutine
-    that runs it by `run_async`.
-    """
-    trial.begin()
-    token = _put_clock(trial)
-    try:
-        while True:
-            trial.attempts += 1
-            try:
-                value = operation(trial.seconds_left())
-            except BaseException as exc:
-                wait = trial.wait_after(exc, read_failure(exc))
-                if wait is None:
-                    raise
-            else:
-                if isinstance(value, CoroutineType):
-                    trial.undo()
-                    return run_async(trial, _beginning_with(value, operation))
-                failure = trial.failure_in(value)
-                if failure is None:
-                    trial.succeeded()
-                    return value
-                wait = trial.wait_after(None, failure)
-                if wait is None:
-                    return value
-            _wait_in_thread(trial, wait)
+            await wait_for(trial, wait)
             trial.check_cancelled()
     finally:
         _take_clock(token)
@@ -92,19 +68,13 @@ def _beginning_with(first: Any, operation: Operation) -> Operation:
     return lambda left: made.pop() if made else operation(left)
 
 
-def _wait_in_thread(trial: Trial, seconds: float) -> None:
-    """Wait until the time is over or the call is cancelled."""
-    if trial.call is None:
-        trial.clock.wait(seconds)
-        return
-    from threading import Event
+async def _wait_on_loop(trial: Trial, seconds: float) -> None:
+    await ON_LOOP
+    await trial.clock.sleep(seconds)
 
-    cancelled = Event()
-    stop_listening = trial.call.peer.on_cancel(cancelled.set)
-    try:
-        trial.clock.wait(seconds, cancelled)
-    finally:
-        stop_listening()
+
+async def _wait_in_thread(trial: Trial, seconds: float) -> None:
+    trial.clock.wait(seconds)
 
 
 def _put_clock(trial: Trial) -> Any:

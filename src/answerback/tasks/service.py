@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
@@ -14,6 +12,7 @@ import msgspec
 
 from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED
+from ..calls.stepping import ON_LOOP, running_loop
 from ..context import Context
 from ..errors import ToolError, Unavailable
 from ..limits import DEFAULT_TASK_LIMITS
@@ -145,6 +144,7 @@ class TaskService:
         self, id: str, owner: str, is_done: Callable[[Task], bool], seconds: float
     ) -> Task | None:
         """The task, once *is_done* or after *seconds*; None if there is no such task."""
+        await ON_LOOP
         until = monotonic() + seconds
         waiter = _Waiter()
         stop = self.subscribe(lambda changed: waiter.wake() if changed in (None, id) else None)
@@ -253,32 +253,25 @@ class TaskService:
 
 
 class _Waiter:
-    """Waits for a wake-up from any thread, on an event loop or without one."""
+    """Waits on the running event loop for a wake-up from any thread."""
 
     def __init__(self) -> None:
-        asyncio = sys.modules.get("asyncio")
-        self._loop = None if asyncio is None else asyncio._get_running_loop()
-        self._event = threading.Event() if self._loop is None else asyncio.Event()  # type: ignore[union-attr]  # a loop runs
+        import asyncio
+
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
 
     def wake(self) -> None:
-        if self._loop is None:
-            self._event.set()
-        elif not self._loop.is_closed():
+        if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._event.set)
 
     async def wait(self, seconds: float) -> None:
-        event: Any = self._event
-        if self._loop is None:
-            event.wait(seconds)
-        else:
-            import asyncio
+        import asyncio
 
-            try:
-                async with asyncio.timeout(seconds):
-                    await event.wait()
-            except TimeoutError:
-                pass
-        event.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._event.wait()
+        self._event.clear()
 
 
 def _health(watch: TaskWatch, runner: TaskRunner) -> HealthState:
@@ -288,8 +281,9 @@ def _health(watch: TaskWatch, runner: TaskRunner) -> HealthState:
 
 async def _to_the_end(steps: Coroutine[Any, Any, T]) -> T:
     """Run to the end also if the client disconnects: what is recorded must be started."""
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None or asyncio._get_running_loop() is None:
+    if running_loop() is None:
         return await steps
+    import asyncio
+
     result: T = await asyncio.shield(asyncio.ensure_future(steps))
     return result

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
+from ..calls.loop_thread import LoopThread
 from ..calls.runtime import runtime_for_tasks
 from ..errors import ToolError, Unavailable
 from ..limits import TaskLimits
@@ -175,8 +176,10 @@ class TaskRunner:
 
     def _current_loop(self) -> asyncio.AbstractEventLoop:
         if self._loop is None or self._loop.is_closed():
-            make = self._wire.get_loop or _loop_in_thread
-            self._loop = make()
+            get_loop = self._wire.get_loop
+            self._loop = (
+                LoopThread("answerback-tasks-loop").loop if get_loop is None else get_loop()
+            )
         return self._loop
 
     def _begin(self, run: TaskRun) -> None:
@@ -276,9 +279,3 @@ def _checked_size(reply: Reply[Any], largest: int) -> Reply[Any]:
         code="TOO_LARGE",
         hint="ask for less, or in parts",
     )
-
-
-def _loop_in_thread() -> asyncio.AbstractEventLoop:
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, name="answerback-tasks-loop", daemon=True).start()
-    return loop

@@ -275,7 +275,7 @@ class _PlainCall:
     def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> object:
         """Run a coroutine on the event loop of the wire, and wait for it here."""
         if (runtime := CURRENT.get()) is not None:
-            return runtime.wait_for(steps, self._context._call)
+            return runtime.wait_for(steps)
         import asyncio
 
         if self._own_loop is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -13,9 +13,6 @@ from .annotation_reader import read_type
 from .describe import MAX_SHOWN, describe, describe_value, similar_names
 from .nodes import Node
 from .problems import Coercion, InvalidArguments, InvalidJson, Problem, TooManyProblems
-
-if TYPE_CHECKING:
-    from .large_text import StepBuilder
 
 
 class Parameter(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,13 +80,10 @@ class Arguments:
         # msgspec does not check the text of values that it skips.
         if len(raw) > json_text.MAX_DEPTH or not raw.isascii():
             json_text.refuse_bad_text(raw)
-        if len(raw) > json_text.LARGE and json_text.has_many_values(raw):
-            values = self._decode_in_steps(decoder, raw)
-        else:
-            try:
-                values = msgspec.structs.asdict(decoder.decode(raw))
-            except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
-                values = self._coerce(decoder, raw)
+        try:
+            values = msgspec.structs.asdict(decoder.decode(raw))
+        except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
+            values = self._coerce(decoder, raw)
         for name, copy_default in decoder.optional.items():
             if values[name] is msgspec.UNSET:
                 if copy_default is None:
@@ -98,65 +92,39 @@ class Arguments:
                     values[name] = copy_default()
         return values
 
+    def has_too_many_values(self, raw: bytes, most: int) -> bool:
+        """Return whether pydantic would read more than *most* values; see `has_more_values`."""
+        decoder = self._decoder or self._build_decoder()
+        return decoder.has_models and json_text.has_more_values(raw, most)
+
     @property
     def aliases(self) -> frozenset[str]:
         """The names of arguments and fields that are secrets by another name of theirs."""
         return (self._decoder or self._build_decoder()).aliases
 
     def _build_decoder(self) -> _ArgumentsDecoder:
-        self._decoder = _ArgumentsDecoder(self._parameters)
+        self._decoder = _ArgumentsDecoder(self._parameters, lenient=self._lenient)
         return self._decoder
 
-    def _decode_in_steps(self, decoder: _ArgumentsDecoder, raw: bytes) -> dict[str, Any]:
-        """Decode large text so that other threads can run in between."""
-        from .large_text import are_quick, other_threads_first
-
-        with other_threads_first():
-            try:
-                if are_quick(raw, decoder.nodes.values()):
-                    return msgspec.structs.asdict(decoder.decode(raw))
-            except Exception:  # noqa: BLE001 - the problems are found below
-                pass
-            return self._coerce(decoder, raw, in_steps=True)
-
-    def _coerce(
-        self, decoder: _ArgumentsDecoder, raw: bytes, *, in_steps: bool = False
-    ) -> dict[str, Any]:
+    def _coerce(self, decoder: _ArgumentsDecoder, raw: bytes) -> dict[str, Any]:
         """Decode arguments that msgspec refused, or raise InvalidArguments with all problems."""
-        from .decoded_json import discard
-
         coercion = Coercion(lenient=self._lenient, aliases=decoder.aliases)
-        loaded: list[Any] = []
-        built: dict[str, Any] | None = None
         try:
-            loaded.append(_load_object(raw, coercion))
-            if in_steps:
-                coercion.steps = decoder.steps()
-                built = decoder.build(loaded[0], coercion.steps)
-            if built is None:
-                loaded.append(decoder.coerce(loaded[0], coercion))
-                if not coercion.problems:
-                    built = decoder.build(loaded[1], decoder.steps()) if in_steps else None
-                    built = decoder.convert(loaded[1]) if built is None else built
+            coerced = decoder.coerce(_load_object(raw, coercion), coercion)
+            if not coercion.problems:
+                return decoder.convert(coerced)
         except TooManyProblems:
             raise InvalidArguments(tuple(coercion.problems), are_all=False) from None
         except RecursionError:
             problem = Problem(path="", message="nested too deep for these types")
             raise InvalidArguments((*coercion.problems, problem)) from None
-        finally:
-            # Freeing a large tree at once would keep the other threads waiting. The arguments of
-            # the function may contain parts of it.
-            if in_steps and (built is None or not decoder.keeps_json):
-                discard(loaded)
-        if built is None:
-            raise InvalidArguments(tuple(coercion.problems))
-        return built
+        raise InvalidArguments(tuple(coercion.problems))
 
 
 class _ArgumentsDecoder:
     """The parameters' nodes, and a msgspec decoder for the object of arguments."""
 
-    def __init__(self, parameters: Sequence[Parameter]) -> None:
+    def __init__(self, parameters: Sequence[Parameter], *, lenient: bool) -> None:
         self.nodes = {each.name: read_type(each.annotation, each.name) for each in parameters}
         self.required = [each.name for each in parameters if each.required]
         # By the function's own names, each with the function that makes its default, or None if
@@ -173,7 +141,7 @@ class _ArgumentsDecoder:
         # Imported at the first call of a tool.
         from .msgspec_types import MsgspecTypes
 
-        self._types = MsgspecTypes()
+        self._types = MsgspecTypes(lenient=lenient)
         self._struct = self._types.struct(
             "Arguments",
             fields,
@@ -182,6 +150,11 @@ class _ArgumentsDecoder:
             kw_only=True,
         )
         self.decode = self._types.decoder(self._struct).decode
+
+    @cached_property
+    def has_models(self) -> bool:
+        """Whether pydantic reads any of the arguments."""
+        return any(map(nodes.has_models, self.nodes.values()))
 
     @cached_property
     def aliases(self) -> frozenset[str]:
@@ -203,32 +176,6 @@ class _ArgumentsDecoder:
                 from .pydantic_types import model_names
 
                 yield from model_names(each)
-
-    @cached_property
-    def keeps_json(self) -> bool:
-        """Whether typed values may contain decoded JSON; only a large text asks for it."""
-        from .large_text import keeps_json
-
-        return keeps_json(self.nodes.values())
-
-    def steps(self) -> StepBuilder:
-        """Return a builder for one large text."""
-        from .large_text import StepBuilder
-
-        return StepBuilder(self._types, keeps_json=self.keeps_json)
-
-    def build(self, sent: dict[str, Any], steps: StepBuilder) -> dict[str, Any] | None:
-        """Return typed values in steps, and UNSET for absent ones; None if anything is wrong."""
-        if not (set(self.required) <= sent.keys() <= self.nodes.keys()):
-            return None
-        built: dict[str, Any] = dict.fromkeys(self.optional, msgspec.UNSET)
-        try:
-            built |= {
-                self._targets[name]: steps.build(self.nodes[name], sent[name]) for name in sent
-            }
-        except Exception:  # noqa: BLE001 - an author's __post_init__ may raise any exception
-            return None
-        return built
 
     def coerce(self, sent: dict[str, Any], coercion: Coercion) -> dict[str, Any]:
         """Return the arguments as JSON that fits their types; *coercion* collects problems."""
@@ -291,25 +238,14 @@ def default_copier(default: Any) -> Callable[[], Any] | None:
 
 
 def _load_object(raw: bytes, coercion: Coercion) -> dict[str, Any]:
-    from .decoded_json import discard
-    from .large_text import load_in_steps
-    from .text_pieces import NumberOutOfRange
-
     try:
-        sent = load_in_steps(raw)
+        sent = json_text.load(raw)
     except msgspec.ValidationError:
         # One of the numbers is out of range; decode each argument by itself.
         return _load_each(raw, coercion)
-    except NumberOutOfRange as error:
-        for name in error.names:
-            coercion.report(name[:MAX_SHOWN], "number out of range")
-        if not error.names:
-            coercion.report("", "expected an object of arguments", expected="object")
-        raise InvalidArguments(tuple(coercion.problems)) from None
     if isinstance(sent, dict):
         return sent
     message = f"expected an object of arguments, got {describe_value(sent)}"
-    discard([sent])
     coercion.report("", message, expected="object")
     raise InvalidArguments(tuple(coercion.problems))
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from . import nodes
 from .coerce_union import best_attempt, candidates, quick_member
-from .decoded_json import STEP
 from .describe import describe
 from .lenient import is_null, is_text_of, read_text, unpack
 from .nodes import Node
@@ -99,27 +98,16 @@ def _unpack(value: Any, wanted: type, coercion: Coercion) -> Any:
 
 def _array(node: nodes.Array, value: Any, path: str, coercion: Coercion) -> Any:
     value = _unpack(value, list, coercion)
-    if not isinstance(value, list) or not length_fits(node.limits, value):
+    if not isinstance(value, list) or not _length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
-    steps = coercion.steps if len(value) > STEP else None
-    known = 0 if steps is None else steps.accepted.get(id(value), 0)
-    coerced: list[Any] = value[:known]
-    for start in range(known, len(value), STEP):
-        step = value[start : start + STEP]
-        if steps is not None and steps.accepts(node.item, step):
-            coerced += step
-        else:
-            coerced += _coerce_items(node.item, step, start, path, coercion)
-    return coerced
+    return list(_coerce_items(node.item, value, path, coercion))
 
 
-def _coerce_items(
-    node: Node, values: list[Any], start: int, path: str, coercion: Coercion
-) -> Iterator[Any]:
+def _coerce_items(node: Node, values: list[Any], path: str, coercion: Coercion) -> Iterator[Any]:
     coerce_item = _COERCE[type(node)]
     # Without limits, the type tells whether a scalar fits; a path for each would take time.
     kind = node.kind if isinstance(node, nodes.Scalar) and node.limits is nodes.NO_LIMITS else None
-    for n, each in enumerate(values, start):
+    for n, each in enumerate(values):
         if type(each) is kind:
             yield each
         elif kind is int and coercion.repair and type(each) is float and each.is_integer():
@@ -129,7 +117,7 @@ def _coerce_items(
             yield coerce_item(node, each, item(path, n), coercion)
 
 
-def length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
+def _length_fits(limits: nodes.ValueLimits, value: list[Any] | dict[str, Any]) -> bool:
     """Return whether the container has as many values as *limits* allow."""
     minimum, maximum = limits.min_length or 0, limits.max_length
     return minimum <= len(value) and (maximum is None or len(value) <= maximum)
@@ -145,7 +133,7 @@ def _fixed(node: nodes.Fixed, value: Any, path: str, coercion: Coercion) -> Any:
 
 def _mapping(node: nodes.Mapping, value: Any, path: str, coercion: Coercion) -> Any:
     value = _unpack(value, dict, coercion)
-    if not isinstance(value, dict) or not length_fits(node.limits, value):
+    if not isinstance(value, dict) or not _length_fits(node.limits, value):
         return coercion.report_mismatch(node, value, path)
     coerce_value = _COERCE[type(node.value)]
     path_of = member if coercion.show_values else dict_item
@@ -284,9 +272,6 @@ def _attempt_union(node: nodes.Union, value: Any, path: str, coercion: Coercion)
             return _attempt_union(node, inside, path, coercion)
         for kind in node.members if lenient else possible:
             fork = coercion.fork(lenient=lenient)
-            # The differences from the only possible member decide nothing.
-            if len(possible) == 1 and possible[0] is kind:
-                fork.steps = coercion.steps
             # Not in a function of its own: recursive types may use up the stack.
             try:
                 data = _COERCE[type(kind)](kind, value, path, fork)

@@ -14,15 +14,14 @@ from .codecs import codec_of_value
 from .problems import InvalidJson
 
 MAX_DEPTH = 200
-# Shorter text is decoded at once, in less than 20 milliseconds whatever is in it.
-LARGE = 65_536
-# About the number of values that msgspec decodes in 20 milliseconds.
-_MANY_VALUES = 50_000
-# So many are found sooner than all are counted, which takes long in a text of megabytes.
-_FEW_VALUES = 2_000
-LONG_TEXT = 16_384
+LARGE = 16_384
+"""Arguments with more bytes are decoded on a thread of their own, one at a time.
+
+Fewer bytes take less than 50 milliseconds, whatever is in them.
+"""
 _TO_SQUARE = bytes.maketrans(b"{}", b"[]")
-_NOT_STRUCTURE = bytes(set(range(256)) - set(b'[]{}"'))
+_NOT_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
+_NOT_VALUES = bytes(set(range(256)) - set(b',[{"'))
 _FEW_QUOTES = 1_000
 _RUN = rb"\[+|\]+"
 # An escaped backslash, a whole surrogate pair, or half of one.
@@ -37,7 +36,7 @@ def is_too_deep(raw: bytes) -> bool:
     # The number of opening brackets is an upper bound of the depth.
     if len(raw) <= MAX_DEPTH or not occurs_more_often(raw, (b"[", b"{"), MAX_DEPTH):
         return False
-    brackets, levels = _brackets(raw), 0
+    brackets, levels = _without_strings(raw, _NOT_BRACKETS), 0
     # A container with another one inside begins with two opening brackets. `count` finds at least
     # half of the pairs in a run of brackets.
     if not occurs_more_often(brackets, (b"[[",), MAX_DEPTH // 2 - 1):
@@ -59,9 +58,9 @@ def with_whole_characters(text: str) -> str:
 
 def occurs_more_often(raw: bytes, marks: tuple[bytes, ...], limit: int) -> bool:
     """Return whether the marks occur more than *limit* times in all."""
-    if len(raw) < LONG_TEXT:
+    if len(raw) <= LARGE:
         return sum(map(raw.count, marks)) > limit
-    # In a long text `find` is some thirty times as fast as `count`.
+    # In a large text `find` is some thirty times as fast as `count`.
     for mark in marks:
         at = raw.find(mark)
         while at >= 0:
@@ -72,11 +71,16 @@ def occurs_more_often(raw: bytes, marks: tuple[bytes, ...], limit: int) -> bool:
     return False
 
 
-def has_many_values(raw: bytes) -> bool:
-    """Return whether msgspec would need long for the text; one long string is quick to decode."""
-    if len(raw) <= LARGE or not occurs_more_often(raw, (b",", b":", b"["), _FEW_VALUES):
+def has_more_values(raw: bytes, most: int) -> bool:
+    """Return whether the text has more than *most* commas and opening brackets, except in strings.
+
+    This counts each item of an array and each member of an object once, and an empty array or
+    object once more.
+    """
+    if len(raw) <= most or raw.count(b",") + raw.count(b"[") + raw.count(b"{") <= most:
         return False
-    return raw.count(b",") + raw.count(b":") + raw.count(b"[") > _MANY_VALUES
+    marks = _without_strings(raw, _NOT_VALUES)
+    return marks.count(b",") + marks.count(b"[") > most
 
 
 def _is_deeper(brackets: bytes, limit: int) -> bool:
@@ -92,14 +96,14 @@ def _is_deeper(brackets: bytes, limit: int) -> bool:
     return False
 
 
-def _brackets(raw: bytes) -> bytes:
-    """Return the brackets of the text, all as square ones, without those inside strings."""
+def _without_strings(raw: bytes, left_out: bytes) -> bytes:
+    """Return the text without its strings and the bytes *left_out*; all brackets are square."""
     if b"\\" in raw:
         # Escaped backslashes go first, so that a backslash before a quote escapes the quote.
         raw = raw.replace(b"\\\\", b"").replace(b'\\"', b"")
-    marks = raw.translate(_TO_SQUARE, _NOT_STRUCTURE)
+    marks = raw.translate(_TO_SQUARE, left_out)
     if occurs_more_often(marks, (b'"',), _FEW_QUOTES):
-        # Two adjacent quotes have no bracket between them, so they can go.
+        # Two adjacent quotes have no mark between them, so they can go.
         marks = marks.replace(b'""', b"")
     # Every second part between the remaining quotes is inside a string.
     return b"".join(marks.split(b'"')[::2])

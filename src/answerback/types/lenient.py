@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from .json_text import has_many_values, load
+from .json_text import has_more_values, load
 from .problems import Coercion, InvalidJson
 
 # Not compiled here, because only a string in the place of a number needs it.
@@ -19,6 +19,8 @@ _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 _BOOLEANS = {"true": True, "false": False}
 # Longer numbers are no numbers that anybody means, and take long to read.
 _MAX_DIGITS = 400
+# No model sends a text with more values.
+_MAX_VALUES = 50_000
 
 
 def read_text(kind: type, text: str) -> bool | int | float | None:
@@ -70,14 +72,10 @@ def unpack(value: Any, coercion: Coercion) -> Any:
 
 
 def container_in(text: str) -> list[Any] | dict[str, Any] | None:
-    """Return the array or object that *text* is in JSON, or None.
-
-    None also for a text with so many values that other calls would wait while it is decoded; no
-    model sends as many.
-    """
+    """Return the array or object that *text* is in JSON, or None, as for one with many values."""
     raw = text.encode("utf-8", "surrogatepass")
     try:
-        inside = None if has_many_values(raw) else load(raw)
+        inside = None if has_more_values(raw, _MAX_VALUES) else load(raw)
     except (InvalidJson, msgspec.ValidationError):
         return None
     return inside if isinstance(inside, list | dict) else None

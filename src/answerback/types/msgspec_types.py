@@ -50,11 +50,12 @@ class MsgspecTypes:
     """The types that msgspec decodes for the nodes of some trees, each worked out once.
 
     *canonical* text comes from our own encoder. msgspec's loose reading of UUIDs and durations
-    does no harm there, and it is faster than a stand-in.
+    does no harm there, and it is faster than a stand-in. *lenient* is the mode of pydantic's types.
     """
 
-    def __init__(self, *, canonical: bool = False) -> None:
+    def __init__(self, *, canonical: bool = False, lenient: bool = False) -> None:
         self._canonical = canonical
+        self.lenient = lenient
         # By the id of the node; the node itself is kept so that no other gets its id.
         self._types: dict[int, tuple[Node, Any]] = {}
         self._mirrors: dict[int, Any] = {}

@@ -11,7 +11,7 @@ TypeError
 
 from __future__ import annotations
 
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -121,16 +121,6 @@ class TooManyProblems(Exception):
     """Stops a coercion that found more than MAX_PROBLEMS; it keeps the first ones."""
 
 
-class Steps(Protocol):
-    """Checks the items of long arrays, many at once."""
-
-    accepted: dict[int, int]
-    """How many items at the start of an array are known to fit, by the id of the array."""
-
-    def accepts(self, node: Node, values: list[Any]) -> bool:
-        """Return whether *node* accepts each of the values as it is."""
-
-
 class TextReads:
     """The strings that a lenient coercion reads as other values; all its forks share one."""
 
@@ -153,7 +143,7 @@ class Coercion:
 
     __slots__ = (
         *("lenient", "problems", "prune", "repair", "show_values", "stopped_early"),
-        *("aliases", "key_differences", "repairs", "steps", "texts", "union_attempts"),
+        *("aliases", "key_differences", "repairs", "texts", "union_attempts"),
     )
 
     def __init__(
@@ -176,9 +166,6 @@ class Coercion:
         self.show_values = show_values
         # Further names of secrets, which do not look like ones.
         self.aliases = aliases
-        # Checks many items of a long array at once. Not while a member of a union is tried,
-        # because it does not count the differences.
-        self.steps: Steps | None = None
         self.problems: list[Problem] = []
         self.stopped_early = False
         # The number of repaired values, and of undeclared or absent keys. They decide which

@@ -1,6 +1,6 @@
-"""Reads strings in a value that pydantic refused, by the closed table of `lenient`.
+"""Reads strings in a value that pydantic's lax mode refused: JSON of arrays and objects, and null.
 
-pydantic's own lax mode accepts more, such as `"yes"` for a bool and a number for a date.
+Lax mode itself reads the strings of numbers and booleans.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import msgspec
 
 from .lenient import container_in, is_null, read_text
 
-# In a longer text pydantic reports only the first problem of each list, and each round would
-# repair one of them.
+# Each string that is read makes pydantic validate the whole value again.
 _LONG_JSON = 32_768
 
 
@@ -29,7 +28,7 @@ def with_texts_read(value: Any, problems: list[Any]) -> Any:
     if len(encoded) > _LONG_JSON:
         return value
     copied = msgspec.json.decode(encoded)
-    changed = [replace_at(copied, loc, text, read) for loc, text, read in readable]
+    changed = [_replace_at(copied, loc, text, read) for loc, text, read in readable]
     return copied if any(changed) else value
 
 
@@ -63,9 +62,6 @@ def _choice(text: str) -> Any:
 
 
 _READERS: dict[str, Callable[[str], Any]] = {
-    "int_type": lambda text: read_text(int, text),
-    "float_type": lambda text: read_text(float, text),
-    "bool_type": lambda text: read_text(bool, text),
     "literal_error": _choice,
     "enum": _choice,
     "none_required": lambda text: None,
@@ -78,7 +74,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
 _NULLS = frozenset({"none_required", "literal_error"})
 
 
-def replace_at(container: Any, loc: tuple[int | str, ...], old: Any, new: Any) -> bool:
+def _replace_at(container: Any, loc: tuple[int | str, ...], old: Any, new: Any) -> bool:
     """Replace *old* at *loc* by *new*; return whether it was there."""
     # A location also has the names of union members, which are not keys of the value.
     for n, key in enumerate(loc):

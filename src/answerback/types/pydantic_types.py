@@ -1,6 +1,7 @@
 """Types that pydantic validates and serialises.
 
-Only this module and `large_models` import pydantic; they are loaded when a tool uses such a type.
+Only this module imports pydantic; it is loaded when a tool uses such a type. Arguments are read in
+pydantic's lax mode if the tool is lenient, and in its strict mode if not.
 """
 
 from __future__ import annotations
@@ -13,31 +14,21 @@ from typing import Any, get_args
 import msgspec
 from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import SchemaError, SchemaValidator
 from pydantic_core.core_schema import ErrorType
 
 from .annotated import read_metadata
-from .decoded_json import is_heavy
 from .describe import describe
 from .json_text import ENCODER, encode_with_nan
-from .large_models import (
-    build_large,
-    complete_adapter,
-    json_validator,
-    large_validator,
-    with_any_float,
-    with_fail_fast,
-)
 from .nodes import Model, Scalar, ValueLimits
 from .problems import Coercion, InvalidOutput, dict_item, item, member
-from .pydantic_lenient import replace_at, with_texts_read
+from .pydantic_lenient import with_texts_read
 from .scalars import format_keyword, join_descriptions
 from .validator_text import quotes_secret, refusal
 
 
 @cache
 def _cached_adapter(annotation: Any) -> TypeAdapter[Any]:
-    return complete_adapter(annotation)
+    return _complete_adapter(annotation)
 
 
 def adapter(node: Model) -> TypeAdapter[Any]:
@@ -46,163 +37,65 @@ def adapter(node: Model) -> TypeAdapter[Any]:
         return _cached_adapter(node.annotation)
     except TypeError:
         # The metadata is not hashable, so it cannot be cached.
-        return complete_adapter(node.annotation)
+        return _complete_adapter(node.annotation)
 
 
-# pydantic collects every error of a value. In JSON longer than this, validation of a list or
-# dict stops at its first error, to bound the time.
-_LONG_JSON = 32_768
-# The texts of more errors than this take too long to make.
-_MAX_ERRORS = 10_000
-_SCALAR_TYPE_ERRORS = frozenset({"int_type", "float_type", "bool_type"})
+def _complete_adapter(annotation: Any) -> TypeAdapter[Any]:
+    made = TypeAdapter(annotation)
+    # A model may defer its schema. Versions of pydantic before 2.10 have neither of the two.
+    if not getattr(made, "pydantic_complete", True):
+        made.rebuild(raise_errors=False)
+    return made
 
 
-@cache
-def _cached_fail_fast_validator(annotation: Any) -> SchemaValidator:
-    schema = with_fail_fast(_cached_adapter(annotation).core_schema)
-    # By default pydantic would use the validators of the classes, which do not fail fast.
-    return SchemaValidator(schema, _use_prebuilt=False)
+def build_model(node: Model, value: Any, *, lenient: bool) -> Any:
+    """Return the typed value of decoded JSON; raises ValidationError."""
+    return _validate(node, msgspec.json.encode(value), lenient=lenient)
 
 
-@cache
-def _cached_nan_validator(annotation: Any) -> SchemaValidator:
-    schema = with_any_float(with_fail_fast(_cached_adapter(annotation).core_schema))
-    return SchemaValidator(schema, _use_prebuilt=False)
-
-
-def _nan_validator(node: Model) -> SchemaValidator:
-    """Return a validator that accepts each float that is not finite, whatever its limits."""
-    try:
-        return _cached_nan_validator(node.annotation)
-    except (TypeError, SchemaError):
-        # The metadata is not hashable, or this version of pydantic lacks one of the options.
-        return SchemaValidator(with_any_float(adapter(node).core_schema))
-
-
-@cache
-def _cached_json_validator(annotation: Any, is_long: bool, nan: bool) -> SchemaValidator | None:
-    schema = _cached_adapter(annotation).core_schema
-    return json_validator(schema, fail_fast=is_long, any_float=nan)
-
-
-def _json_validator(node: Model, *, is_long: bool) -> SchemaValidator | None:
-    """Return the validator of strict JSON, or None if pydantic's own does the same."""
-    try:
-        return _cached_json_validator(node.annotation, is_long, node.nan_is_null)
-    except (TypeError, SchemaError):
-        # The metadata is not hashable, or this version of pydantic lacks one of the options.
-        pass
-    try:
-        return json_validator(adapter(node).core_schema, any_float=node.nan_is_null)
-    except (TypeError, SchemaError):
-        return None
-
-
-def _fail_fast_validator(node: Model) -> SchemaValidator | TypeAdapter[Any]:
-    """Return a validator that stops at the first error of a list, dict or other container."""
-    try:
-        return _cached_fail_fast_validator(node.annotation)
-    except (TypeError, SchemaError):
-        # The metadata is not hashable, or this version of pydantic refuses `fail_fast`.
-        return adapter(node)
-
-
-def build_model(node: Model, value: Any) -> Any:
-    """Return the typed value of decoded JSON; raises ValueError."""
-    encoded = msgspec.json.encode(value)
-    if len(encoded) > _LONG_JSON and is_heavy(value):
-        return build_heavy_model(node, value)
-    return _validate(node, encoded, strict=True)
-
-
-def build_heavy_model(node: Model, value: Any) -> Any:
-    """Return what `build_model` returns for a value with many parts, while other threads go on."""
-    validator = _large_validator(node)
-    if validator is None:
-        return _validate(node, msgspec.json.encode(value), strict=True)
-    return build_large(validator, value)
-
-
-def _large_validator(node: Model) -> SchemaValidator | None:
-    try:
-        return large_validator(node.annotation)
-    except (TypeError, SchemaError):
-        # As in `_fail_fast_validator`.
-        return None
-
-
-def _validate(node: Model, encoded: bytes, *, strict: bool | None) -> Any:
+def _validate(node: Model, encoded: bytes, *, lenient: bool) -> Any:
     # From JSON, because strict validation then accepts a string for a date, but not for an int.
-    is_long = len(encoded) > _LONG_JSON
-    if strict and (made := _json_validator(node, is_long=is_long)):
-        return made.validate_json(encoded)
-    validator: SchemaValidator | TypeAdapter[Any] = adapter(node)
-    if node.nan_is_null:
-        validator = _nan_validator(node)
-    elif is_long:
-        validator = _fail_fast_validator(node)
-    return validator.validate_json(encoded, strict=strict)
+    return adapter(node).validate_json(encoded, strict=None if lenient else True)
 
 
 def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
     """Return *value* as JSON that the model accepts; *coercion* collects the problems."""
-    build = build_heavy_model if is_heavy(value) else build_model
     try:
-        build(node, value)
+        build_model(node, value, lenient=coercion.lenient)
         return value
     except ValidationError as error:
-        problems = _errors(error)
-    repaired = _repair(value, problems) if coercion.repair else value
-    if repaired is value and coercion.lenient and coercion.texts.take():
-        repaired = with_texts_read(value, _without_strict_fields(node, value, problems))
-    if repaired is not value:
+        if many := _counted(error):
+            coercion.report(path, many)
+            return value
+        problems: list[Any] = error.errors(include_url=False)
+    changed = value
+    if coercion.lenient and coercion.texts.take():
+        changed = with_texts_read(value, problems)
+    elif coercion.repair and any(map(_is_about_whole_float, problems)):
+        changed = _with_ints(value)
+    if changed is not value:
         coercion.repairs += 1
-        return coerce_model(node, repaired, path, coercion)
+        return coerce_model(node, changed, path, coercion)
     _report(problems, value, path, coercion)
     return value
 
 
-def _without_strict_fields(node: Model, value: Any, problems: list[Any]) -> list[Any]:
-    """Return the problems of strings in fields that their author did not declare strict."""
-    problems = [each for each in problems if isinstance(each["input"], str)]
-    # Strings in large values are not read.
-    if not problems or is_heavy(value) or len(encoded := msgspec.json.encode(value)) > _LONG_JSON:
-        return []
-    try:
-        _validate(node, encoded, strict=None)
-        return problems
-    except ValidationError as error:
-        refused = _errors(error)
-    # A field that is not strict reports `int_parsing` for a string, and never `int_type`.
-    strict = {each["loc"] for each in refused if each["type"] in _SCALAR_TYPE_ERRORS}
-    return [each for each in problems if each["loc"] not in strict]
+# The texts of more errors than this take too long to make.
+_MAX_ERRORS = 10_000
 
 
-def _errors(error: ValidationError) -> list[Any]:
-    """Return the errors, or one error with their count if there are too many."""
+def _counted(error: ValidationError) -> str | None:
+    """Return a message with the number of errors if there are too many to name them."""
     count = error.error_count()
-    if count > _MAX_ERRORS:
-        return [{"type": "", "loc": (), "msg": f"{count} values in it do not fit", "input": None}]
-    return error.errors(include_url=False)
+    return f"{count} values in it do not fit" if count > _MAX_ERRORS else None
 
 
-def _repair(value: Any, problems: list[Any]) -> Any:
-    """Return a copy with `1` for `1.0` where pydantic wanted an int, or *value* itself."""
-    whole_floats = [p for p in problems if p["type"] == "int_type" and _is_whole(p["input"])]
-    if not whole_floats:
-        return value
-    if is_heavy(value) or len(encoded := msgspec.json.encode(value)) > _LONG_JSON:
-        # Validation stopped at the first one of each list. In JSON Schema 1.0 and 1 are equal.
-        return _with_ints(value)
-    repaired = msgspec.json.decode(encoded)
-    changed = [
-        replace_at(repaired, each["loc"], each["input"], int(each["input"]))
-        for each in whole_floats
-    ]
-    return repaired if any(changed) else value
+def _is_about_whole_float(problem: Any) -> bool:
+    return problem["type"] == "int_type" and _is_whole(problem["input"])
 
 
 def _with_ints(value: Any) -> Any:
+    """Return a copy with `1` for each `1.0`: in JSON Schema they are equal."""
     if isinstance(value, dict):
         return {key: _with_ints(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -211,7 +104,8 @@ def _with_ints(value: Any) -> Any:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, float) and value.is_integer()
+    # msgspec does not encode larger numbers.
+    return isinstance(value, float) and value.is_integer() and abs(value) < 2**63
 
 
 def _report(problems: list[Any], sent: Any, path: str, coercion: Coercion) -> None:
@@ -272,11 +166,13 @@ def _check(node: Model, value: Any, path: str) -> Any:
     try:
         if not _is_instance(node, value):
             encode = encode_with_nan if node.nan_is_null else ENCODER.encode
-            return _validate(node, encode(value), strict=True)
+            return _validate(node, encode(value), lenient=True)
         _recheck(node, value)
         return value
     except ValidationError as error:
-        first = _errors(error)[0]
+        if many := _counted(error):
+            raise InvalidOutput(path, many) from None
+        first = error.errors(include_url=False)[0]
         error_path = _output_path(path, first["loc"])
         raise InvalidOutput(error_path, _message_without_value(first, node)) from None
     except InvalidOutput:
@@ -322,9 +218,8 @@ def _recheck(node: Model, value: Any) -> None:
     """Validate an instance again, because assignment and model_construct validate nothing."""
     if not isinstance(value, BaseModel):
         return
-    validator = _nan_validator(node) if node.nan_is_null else adapter(node)
     try:
-        validator.validate_python(to_plain(value), by_alias=False, by_name=True)
+        adapter(node).validate_python(to_plain(value), by_alias=False, by_name=True)
     except ValidationError as error:
         if any(problem["type"] not in _IGNORED_ERRORS for problem in error.errors()):
             raise

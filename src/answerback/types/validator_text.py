@@ -1,8 +1,7 @@
 """Decides which texts of an author's validators and `__post_init__` methods a caller reads.
 
-A text is for the caller if the validator's own package raised it by `raise` or `assert`. The
-texts of other exceptions, such as that of `int("x")` in a validator, are for the log. No text
-is for the caller if it quotes a value that was sent under the name of a secret.
+The text of a ValueError or AssertionError is for the caller, unless it quotes a value that was sent
+under the name of a secret. The texts of other exceptions are for the log.
 """
 
 from __future__ import annotations
@@ -10,32 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import islice
-from types import TracebackType
 from typing import Any
 
 from .secret_names import is_secret_name
 
-# The packages that call validators; a validator's first frame comes after theirs.
-_CALLERS = frozenset({"pydantic", "pydantic_core", "msgspec", "answerback"})
 _MAX_LENGTH = 500
 _MAX_VALUES = 2_000
 _SEPARATORS = re.compile(r"[.\[\]'\"]+")
-
-
-def is_meant_for_caller(error: BaseException) -> bool:
-    """Return whether a validator raised the error itself, by `raise` or `assert`."""
-    from dis import opmap
-
-    frames = [
-        each
-        for each in _frames(error.__traceback__)
-        if _package(each) not in _CALLERS or each.tb_next is None
-    ]
-    if not frames:
-        return False
-    first, last = frames[0], frames[-1]
-    raised = last.tb_frame.f_code.co_code[last.tb_lasti] == opmap["RAISE_VARARGS"]
-    return raised and _package(first) == _package(last)
 
 
 def refusal(
@@ -47,8 +27,8 @@ def refusal(
     text that is not for the caller is logged.
     """
     text = str(error)
-    is_kind = isinstance(error, ValueError | TypeError | AssertionError)
-    if is_kind and is_meant_for_caller(error) and not quotes_secret(text, sent, path, aliases):
+    is_for_caller = isinstance(error, ValueError | AssertionError)
+    if is_for_caller and not quotes_secret(text, sent, path, aliases):
         return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 1] + "…"
     import logging
 
@@ -65,23 +45,13 @@ def quotes_secret(
     True also if *sent* has too many values to look at each.
     """
     secrets = _secrets(sent, is_secret_path(path, aliases), aliases)
-    return any(secret is None or secret in text for secret in secrets)
+    # Many texts of Python quote a value by its `repr`.
+    return any(secret is None or secret in text or repr(secret)[1:-1] in text for secret in secrets)
 
 
 def is_secret_path(path: str, aliases: frozenset[str] = frozenset()) -> bool:
     """Return whether one of the names on the path is the name of a secret, or in *aliases*."""
     return any(name in aliases or is_secret_name(name) for name in _SEPARATORS.split(path))
-
-
-def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
-    while traceback is not None:
-        yield traceback
-        traceback = traceback.tb_next
-
-
-def _package(traceback: TracebackType) -> str:
-    name = traceback.tb_frame.f_globals.get("__name__")
-    return str(name).partition(".")[0]
 
 
 def _secrets(sent: Any, is_secret: bool, aliases: frozenset[str]) -> Iterator[str | None]:

@@ -24,7 +24,7 @@ class ValueBuilder:
 
     def __init__(self, types: MsgspecTypes) -> None:
         self._types = types
-        self._coercion = Coercion(repair=False)
+        self._coercion = Coercion(repair=False, lenient=types.lenient)
 
     def hook(self, kind: Any, value: Any) -> Any:
         """Build the value of a stand-in from decoded JSON; msgspec calls it as its `dec_hook`."""
@@ -36,6 +36,8 @@ class ValueBuilder:
             if not is_stand_in(native):
                 return msgspec.convert(value, native, str_keys=True, dec_hook=self.hook)
             node = member
+        if isinstance(node, nodes.Model):
+            return _build_model(node, value, self._types.lenient)
         if not isinstance(node, nodes.Record):
             return _BUILD[type(node)](node, value)
         mirror = self._types.mirror(node)
@@ -106,11 +108,11 @@ def _build_choice(node: nodes.Choice, value: Any) -> Any:
     raise ValueError("none of the values")
 
 
-def _build_model(node: nodes.Model, value: Any) -> Any:
+def _build_model(node: nodes.Model, value: Any, lenient: bool) -> Any:
     from .pydantic_types import build_model
 
     try:
-        return build_model(node, value)
+        return build_model(node, value, lenient=lenient)
     except ValueError:
         # msgspec asks for the text of the error, and pydantic's has the representation of values.
         raise ValueError("does not fit the model") from None
@@ -128,5 +130,4 @@ _BUILD: dict[type[Node], Callable[[Any, Any], Any]] = {
     nodes.Custom: _build_custom,
     nodes.Scalar: read_scalar,
     nodes.Choice: _build_choice,
-    nodes.Model: _build_model,
 }

@@ -8,6 +8,10 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import select
 
 
 class Stdout:
@@ -15,6 +19,7 @@ class Stdout:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
+        self._poll: select.poll | None = None
 
     @property
     def is_terminal(self) -> bool:
@@ -34,6 +39,15 @@ class Stdout:
         import select
 
         select.select([], [self._fd], [])
+
+    def is_ready(self) -> bool:
+        """Whether a few bytes can be written without blocking."""
+        if self._poll is None:
+            import select
+
+            self._poll = select.poll()
+            self._poll.register(self._fd, select.POLLOUT)
+        return bool(self._poll.poll(0))
 
     def is_broken(self) -> bool:
         """Whether the reader has closed the pipe."""

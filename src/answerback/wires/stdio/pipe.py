@@ -5,13 +5,15 @@ from __future__ import annotations
 import errno
 import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
+from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ...calls.stepping import ON_LOOP, running_loop
 from ...mcp.jsonrpc import (
     INVALID_REQUEST,
     LARGE_RESULT,
@@ -34,6 +36,8 @@ MAX_MESSAGE = 10 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAX_SENDING = 64
 """When so many frames wait for the client to read them, the server stops reading."""
+AT_ONCE = 4096
+"""A pipe that can be written to takes so many bytes without blocking (PIPE_BUF)."""
 
 
 class LineReader:
@@ -108,34 +112,88 @@ class LineReader:
 
 
 class Pipe:
-    """Reads lines, and sends whole frames, one at a time."""
+    """Reads lines, and sends whole frames, one at a time.
+
+    A thread that sends waits while the client does not read. The event loop never does: a frame
+    that cannot be written at once is left to a thread that writes.
+    """
 
     def __init__(self, source: int, out: Stdout, on_broken: Callable[[], None]) -> None:
         self._lines = LineReader(source)
         self._out = out
         self._on_broken = on_broken
         self._lock = threading.Lock()
-        self._sending = 0
+        self._sending: deque[None] = deque()
+        """As many items as threads are sending; a count would need a lock."""
+        self._left: deque[Frame] = deque()
+        """The frames that the event loop has left to the writing thread."""
+        self._writer: SimpleQueue[None] | None = None
         self._requests: dict[Id, Future[msgspec.Raw]] = {}
         self._last_request = 0
         self._closed = False
 
     def send(self, frame: Frame) -> None:
-        """Send a frame. It blocks while the client does not read."""
-        self._sending += 1
-        try:
+        """Send a frame. It blocks while the client does not read, except on an event loop."""
+        if running_loop() is None:
+            self._sending.append(None)
             with self._lock:
-                if isinstance(frame, bytes) and len(frame) < LARGE_RESULT:
-                    self._out.write(frame + b"\n")
-                else:
-                    # Writing the line break by itself is cheaper than copying the frame.
-                    pieces = (frame,) if isinstance(frame, bytes) else frame
-                    for piece in (*pieces, b"\n"):
-                        self._out.write(piece)
+                self._write(frame)
+            self._sending.pop()
+        elif not self._write_at_once(frame):
+            self._leave_to_writer(frame)
+
+    def _write(self, frame: Frame) -> None:
+        try:
+            if isinstance(frame, bytes) and len(frame) < LARGE_RESULT:
+                self._out.write(frame + b"\n")
+            else:
+                # Writing the line break by itself is cheaper than copying the frame.
+                pieces = (frame,) if isinstance(frame, bytes) else frame
+                for piece in (*pieces, b"\n"):
+                    self._out.write(piece)
         except OSError:
             self._on_broken()
+
+    def _write_at_once(self, frame: Frame) -> bool:
+        """Write a frame if that does not block; frames that were left go first."""
+        if self._left or not isinstance(frame, bytes) or len(frame) >= AT_ONCE:
+            return False
+        if not self._lock.acquire(blocking=False):
+            return False
+        try:
+            if not self._out.is_ready():
+                return False
+            self._write(frame)
+            return True
         finally:
-            self._sending -= 1
+            self._lock.release()
+
+    def _leave_to_writer(self, frame: Frame) -> None:
+        if self._writer is None:
+            self._writer = SimpleQueue()
+            threading.Thread(target=self._work, name="answerback-writer", daemon=True).start()
+        self._left.append(frame)
+        self._writer.put(None)
+
+    def _work(self) -> None:
+        assert self._writer is not None
+        while True:
+            self._writer.get()
+            with self._lock:
+                self._write(self._left[0])
+            # Taken away only now, so that no later frame overtakes it.
+            self._left.popleft()
+
+    def wait_until_sent(self, give_up: Callable[[], bool]) -> None:
+        """Wait for the frames that the event loop has left, or until *give_up* says so."""
+        while self._left and not give_up():
+            if self._lock.acquire(timeout=0.1):
+                self._lock.release()
+
+    @property
+    def unsent(self) -> int:
+        """How many frames wait for the client to read."""
+        return len(self._sending) + len(self._left)
 
     def read_line(self) -> bytes | None:
         """The next line, or None at the end; a line that is too long is refused.
@@ -144,7 +202,7 @@ class Pipe:
         """
         while True:
             # A client that reads too slowly is not read from, so that frames do not pile up.
-            while self._sending > MAX_SENDING:
+            while self.unsent > MAX_SENDING:
                 with self._lock:
                     pass
             try:
@@ -206,25 +264,14 @@ class PipePeer(McpPeer):
         self.pipe.send(frame)
 
     async def send_request(self, method: str, params: Any) -> msgspec.Raw:
-        """Block the thread of a `def` tool; on an event loop let other tasks run."""
+        await ON_LOOP
         import asyncio
 
         answer = self.pipe.request(method, params)
         try:
-            try:
-                asyncio.get_running_loop()
-            except RuntimeError:
-                return self._wait(answer)
             return await asyncio.wrap_future(answer)
         finally:
             answer.cancel()
-
-    def _wait(self, answer: Future[msgspec.Raw]) -> msgspec.Raw:
-        stop_listening = self.on_cancel(partial(_decline, answer))
-        try:
-            return answer.result()
-        finally:
-            stop_listening()
 
 
 def _decline(answer: Future[msgspec.Raw], reason: str = "The client did not answer") -> None:

@@ -1,33 +1,34 @@
 """MCP over stdin and stdout, one message a line.
 
-It needs no event loop; one starts in a thread at the first call of an `async` tool.
+One thread reads. It answers what it can at once, hands plain functions to the thread pool, and
+leaves what needs an event loop to one, which starts in a thread at the first such request.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from ...calls.call import Call
-from ...calls.handlers import Execution
+from ...calls.loop_thread import LoopThread
+from ...calls.runners import execution_in
 from ...calls.runtime import Runtime
-from ...errors import AnswerbackError, ToolError
+from ...calls.thread_pool import ThreadPool
+from ...errors import AnswerbackError
 from ...mcp.connection import Connection
 from ...mcp.engine import Engine
 from ...registry import Registry
 from ..standard_streams import Stdout
-from .handover import Readers
+from .answering import Unanswered
 from .pipe import Pipe
-from .thread_limit import ThreadLimit, run_within
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ...lifespan import LifespanFailed, ThreadRun
+    from ...lifespan import Lifespan, LifespanFailed
     from ...signing import Signer
 
 
@@ -46,28 +47,30 @@ class StdioServer:
         self, registry: Registry, out: Stdout, source: int, *, task_store: Any = None
     ) -> None:
         self._ended = threading.Event()
+        self._has_loop = threading.Event()
+        """Not set until the lifespan is the first thing on the event loop."""
         self._pipe = pipe = Pipe(source, out, self._ended.set)
-        limits = registry.limits
-        loop = self._loop = _LoopThread()
-        run = run_within(ThreadLimit(limits.threads, limits.wait), loop.run)
-        execution = Execution(run, loop.run, is_in_place=True)
-        self._runtime = runtime = Runtime(registry, execution, task_store=task_store)
-        runtime.get_loop = lambda: loop.loop
-        self._lifespan: ThreadRun | None = None
-        if registry.lifespan is not None:
-            from ...lifespan import ThreadRun
-
-            self._lifespan = ThreadRun(registry.lifespan, lambda: loop.loop, self._ended.set)
-        engine = Engine(runtime, _signer)
+        self._loop = loop = LoopThread("answerback-loop")
+        pool = ThreadPool(registry.limits.threads, registry.limits.wait)
+        self._runtime = runtime = Runtime(registry, execution_in(pool, loop), task_store=task_store)
+        runtime.get_loop = self._get_loop
         if task_store is not None:
             from ...tasks.service import task_service
 
             # Tasks of an earlier run may wait.
             task_service(runtime)
-        self._connection = Connection(registry, engine, pipe.send, pipe.peer, pipe.resolve)
-        self._readers = Readers(
-            pipe.read_line, self._connection.receive, self._ended, max_idle=limits.threads
+        self._unanswered = Unanswered(self._get_loop)
+        self._connection = Connection(
+            registry,
+            Engine(runtime, _signer),
+            pipe.send,
+            self._unanswered.start,
+            pipe.peer,
+            pipe.resolve,
         )
+        self._lifespan = registry.lifespan
+        self._lifespan_failure: LifespanFailed | None = None
+        self._reading_failure: Exception | None = None
 
     def run(self) -> None:
         """Serve until the client has closed its end and its requests are answered.
@@ -77,40 +80,77 @@ class StdioServer:
         Raises StdinUnreadable if stdin cannot be read, and LifespanFailed.
         """
         try:
+            threading.Thread(target=self._read, name="answerback-reader", daemon=True).start()
             if self._lifespan is not None:
-                self._lifespan.start()
-            self._readers.start()
+                import asyncio
+
+                asyncio.run_coroutine_threadsafe(self._open(self._lifespan), self._loop.loop)
+            self._has_loop.set()
             self._ended.wait()
             self._pipe.decline_all()
-            self._readers.wait_until_answered(self._pipe.is_broken)
+            self._wait_until_answered(self._pipe.is_broken)
             self._end_tasks(self._runtime.registry.limits.shutdown)
         except (KeyboardInterrupt, SystemExit):
             self._ended.set()
             self._pipe.decline_all()
             self._connection.cancel_all()
             until = monotonic() + _CANCEL_SECONDS
-            self._readers.wait_until_answered(lambda: monotonic() > until)
+            self._wait_until_answered(lambda: monotonic() > until)
             self._end_tasks(max(until - monotonic(), 0.0))
             self._end_lifespan()
             raise
-        if (error := self._end_lifespan()) is not None:
-            raise error
-        if (failure := self._readers.failure) is not None:
+        self._end_lifespan()
+        if self._lifespan_failure is not None:
+            raise self._lifespan_failure
+        if (failure := self._reading_failure) is not None:
             raise StdinUnreadable(f"cannot read stdin: {failure}") from failure
+
+    def _read(self) -> None:
+        try:
+            while not self._ended.is_set() and (line := self._pipe.read_line()) is not None:
+                self._connection.receive(line)
+        except Exception as exc:  # noqa: BLE001 -- whatever ends the reading ends the server
+            self._reading_failure = exc
+        self._ended.set()
+
+    def _get_loop(self) -> asyncio.AbstractEventLoop:
+        self._has_loop.wait()
+        return self._loop.loop
+
+    def _wait_until_answered(self, give_up: Callable[[], bool]) -> None:
+        self._unanswered.wait(give_up)
+        self._pipe.wait_until_sent(give_up)
+
+    async def _open(self, lifespan: Lifespan) -> None:
+        """Start the lifespan; a failure ends the server, unless it ends already."""
+        failure = await lifespan.try_to_start()
+        if failure is not None:
+            self._lifespan_failure = failure
+            self._ended.set()
 
     def _end_tasks(self, seconds: float) -> None:
         """Let tasks end that are kept in a file; nobody could read the results of others."""
         tasks = self._runtime.tasks
         if tasks is not None and self._runtime.task_store is not None:
-            import asyncio
-
-            ending = asyncio.run_coroutine_threadsafe(tasks.stop(seconds), self._loop.loop)
             # A function that blocks the event loop must not keep the process.
             with suppress(TimeoutError):
-                ending.result(seconds + _CANCEL_SECONDS)
+                self._loop.run(tasks.stop(seconds), seconds + _CANCEL_SECONDS)
 
-    def _end_lifespan(self) -> LifespanFailed | None:
-        return None if self._lifespan is None else self._lifespan.stop()
+    def _end_lifespan(self) -> None:
+        """Close the lifespan, unless it has failed."""
+        lifespan = self._lifespan
+        if lifespan is None or self._lifespan_failure is not None:
+            return
+        try:
+            # Some time more, because the end itself has the same time-out and tells more.
+            failure = self._loop.run(lifespan.try_to_stop(), lifespan.seconds + 2.0)
+        except TimeoutError:
+            from ...lifespan import LifespanFailed, log_failure
+
+            seconds = lifespan.seconds
+            failure = LifespanFailed(f"the lifespan did not end within {seconds:g} seconds")
+            log_failure(failure)
+        self._lifespan_failure = failure
 
 
 @cache
@@ -118,39 +158,3 @@ def _signer() -> Signer:
     from ...signing import signer_from_environment
 
     return signer_from_environment()[0]
-
-
-class _LoopThread:
-    """An event loop in a thread, from the first `async` tool on."""
-
-    def run(self, steps: Coroutine[Any, Any, Any], call: Call) -> Any:
-        """Run a coroutine on the loop and wait for it; cancelling the request cancels it."""
-        import asyncio
-        from concurrent.futures import CancelledError
-
-        task = asyncio.run_coroutine_threadsafe(_shielded(steps), self.loop)
-        stop_listening = call.peer.on_cancel(task.cancel)
-        try:
-            return task.result()
-        except CancelledError:
-            if not call.peer.cancelled:
-                raise
-            raise ToolError("The call was cancelled", code="CANCELLED") from None
-        finally:
-            stop_listening()
-
-    @cached_property
-    def loop(self) -> asyncio.AbstractEventLoop:
-        import asyncio
-
-        loop = asyncio.new_event_loop()
-        threading.Thread(target=loop.run_forever, daemon=True).start()
-        return loop
-
-
-async def _shielded(steps: Coroutine[Any, Any, Any]) -> Any:
-    try:
-        return await steps
-    except (SystemExit, KeyboardInterrupt) as exc:
-        # They would end the loop, and with it every other call.
-        raise RuntimeError(f"the tool raised {exc!r}") from exc
