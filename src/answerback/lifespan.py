@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
     AbstractContextManager,
@@ -25,6 +25,7 @@ from .errors import AnswerbackError
 from .tools.signature import is_generator, required_parameters, source_of
 
 if TYPE_CHECKING:
+    from .context import RunningCall
     from .lifespan_on_loop import LoopRun
     from .registry import Registry
 
@@ -74,7 +75,7 @@ class Lifespan:
         return self._running()
 
     @asynccontextmanager
-    async def _running(self) -> Any:
+    async def _running(self) -> AsyncIterator[None]:
         if not await self.start():
             yield
             return
@@ -133,7 +134,7 @@ class Lifespan:
             return error
         return None
 
-    async def wait(self, call: Any) -> None:
+    async def wait(self, call: RunningCall) -> None:
         """Wait until a call can run. Without a server that starts the lifespan, start it."""
         if call.wire != "memory" and self._loop_run is None:
             import logging
@@ -164,7 +165,7 @@ class Lifespan:
         return manager
 
 
-def is_async(manager: Any) -> bool:
+def is_async(manager: object) -> bool:
     return hasattr(type(manager), "__aenter__")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from time import perf_counter
 from types import CoroutineType
@@ -20,7 +20,7 @@ from ..types.describe import similar_names
 from ..types.json_text import LARGE
 from .call import Call, Handler, Outcome
 from .failures import error_for, must_propagate, story_of
-from .reply_check import reply_to
+from .reply_check import ReplyTo, reply_to
 from .runners import ArgumentsDecoder, LargeDecoder, Runner, decode_in_place
 
 
@@ -28,7 +28,7 @@ def pipeline(
     tools: Mapping[str, Tool],
     contract: Contract,
     run: Runner,
-    reply_to: Callable[[Tool, Any], Reply[Any]] = reply_to,
+    reply_to: ReplyTo = reply_to,
     *,
     limits: Limits,
     decode_large: LargeDecoder = decode_in_place,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -19,6 +19,8 @@ from ..types.output import Output
 from ..types.problems import InvalidOutput
 
 T = TypeVar("T")
+ReplyTo: TypeAlias = Callable[[Tool, Any], Reply[Any]]
+"""Makes the checked reply of the value that a function returned."""
 _Meta: Any = dict[str, Any] | None
 
 _STRUCT_META = type(msgspec.Struct)

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..dialects.common import refusal_meta
 from ..reply import Error, Reply
+from ..tools.gate_list import Refusal
 from .links import Redeemed, check_page, link_to
-from .refusal import Refusal
 
 LOGIN_REQUIRED = "LOGIN_REQUIRED"
 SUBSCRIPTION_REQUIRED = "SUBSCRIPTION_REQUIRED"

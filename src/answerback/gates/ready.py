@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..context import Context
-from ..tools.gate_list import NeedsScopes, ReadyGate, UserGate
+from ..tools.gate_list import NeedsScopes, ReadyGate, Refusal, UserGate
 from ..tools.signature import callable_kind
 from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (
@@ -17,7 +17,6 @@ from .prompts import (
     login_refusal,
     subscription_refusal,
 )
-from .refusal import Refusal
 
 SCOPE_REQUIRED = "SCOPE_REQUIRED"
 

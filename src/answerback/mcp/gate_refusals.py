@@ -32,9 +32,9 @@ from .gated import entry_of
 from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, Request, RpcError
 
 if TYPE_CHECKING:
-    from ..errors import ToolError
     from ..json_value import JsonObject
     from ..registry import Registry
+    from ..tools.gate_list import Refusal
     from .mcp_peer import McpPeer
 
 _OUTPUT_TEMPLATE = "openai/outputTemplate"
@@ -106,7 +106,7 @@ def batch_challenge(
     return None
 
 
-def _refuse_by_user(gate: Callable[..., Any], user: object) -> ToolError | None:
+def _refuse_by_user(gate: Callable[..., Any], user: object) -> Refusal | None:
     """The refusal of a gate that needs the user alone for it; None if it passes or needs more."""
     if isinstance(gate, UserGate):
         return gate.refuse_user(user)

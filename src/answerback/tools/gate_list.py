@@ -26,6 +26,35 @@ if TYPE_CHECKING:
 _CONTEXT_NAMES = ("ctx", "context", "_")
 
 
+class Refusal(ToolError):
+    """Refuses a call; with the code LOGIN_REQUIRED or SCOPE_REQUIRED the client can log in.
+
+    *url* is a page where the user can get what is missing, and *feature* the name of that. The
+    message ends with the URL, for clients that show the text alone.
+    *scopes* are those that the call needs; by default those of the tool's `scope` gates.
+    """
+
+    code = kind = "FORBIDDEN"
+
+    def __init__(
+        self,
+        message: str,
+        code: str | None = None,
+        details: object = None,
+        *,
+        hint: str | None = None,
+        url: str | None = None,
+        feature: str | None = None,
+        scopes: tuple[str, ...] = (),
+    ) -> None:
+        if url and url not in message:
+            message = f"{message}: {url}"
+        super().__init__(message, code, details, hint=hint)
+        self.url = url
+        self.feature = feature
+        self.scopes = scopes
+
+
 class ReadyGate(ABC):
     """A gate of `answerback.gates`; it says more about itself than an author's function does."""
 
@@ -50,10 +79,10 @@ class UserGate(ReadyGate):
     """Whether users that it refuses do not learn of the tool."""
 
     @abstractmethod
-    def refuse_user(self, user: object) -> ToolError | None:
+    def refuse_user(self, user: object) -> Refusal | None:
         """The refusal of *user*; None lets the user pass."""
 
-    def __call__(self, ctx: Context) -> ToolError | None:
+    def __call__(self, ctx: Context) -> Refusal | None:
         return self.refuse_user(ctx.user)
 
 
