@@ -1,4 +1,7 @@
-"""SingleSession: the stateful session of a connection with one client. It needs no id."""
+"""SingleSession: the stateful session of a connection with one client, and its requests' peers.
+
+The session needs no id.
+"""
 
 from __future__ import annotations
 
