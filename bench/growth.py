@@ -14,12 +14,13 @@ from typing import Any
 import msgspec
 
 from answerback import App, Unavailable
+from answerback.limits import TaskLimits
 from answerback.records import Records, SQLite
 from answerback.records.reader import StoredRecord, decode, read
 from answerback.records.statistics import summarise
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import Task
-from answerback.tasks.task_store import MemoryStore, TaskLimits, TaskStore
+from answerback.tasks.task_store import MemoryStore, TaskStore
 
 from .report import Figure
 

@@ -143,6 +143,34 @@ def test_no_class_has_more_than_25_methods() -> None:
     assert {name: size for name, size in sizes.items() if size > 25}.keys() <= FRONT_DOORS
 
 
+# These read annotations and values of any type.
+ANY_PACKAGES = {"types", "rules", "models", "reading", "dialects"}
+# Annotations that are `Any` and nothing else; the number may only fall.
+BARE_ANY = 170
+
+
+def annotations(node: ast.AST) -> Iterator[ast.expr | None]:
+    match node:
+        case ast.AnnAssign(annotation=annotation) | ast.arg(annotation=annotation):
+            yield annotation
+        case ast.FunctionDef(returns=returns) | ast.AsyncFunctionDef(returns=returns):
+            yield returns
+
+
+def test_a_parameter_member_or_result_is_rarely_any() -> None:
+    """A type checker sees nothing behind `Any`: name the type, or write `object` or `Json`."""
+    found = [
+        f"{name_of(path)}:{each.lineno}"
+        for path in MODULES
+        if path.relative_to(SRC).parts[0] not in ANY_PACKAGES
+        for node in nodes_of(path)
+        for each in annotations(node)
+        if isinstance(each, ast.Name) and each.id == "Any"
+    ]
+
+    assert len(found) <= BARE_ANY, "\n".join(found)
+
+
 IGNORED = re.compile(r"#\s*(noqa|type:\s*ignore)\b")
 NAMED = re.compile(r"# (noqa: [A-Z]+\d+|type: ignore\[[a-z-]+(, [a-z-]+)*\])(?P<more>.*)")
 

@@ -148,7 +148,7 @@ class App(HasRegistry):
     def prompt(self, fn: F, /) -> F: ...
     @overload
     def prompt(self, /, **options: Unpack[CommonOptions]) -> Callable[[F], F]: ...
-    def prompt(self, fn: Any = None, /, **options: Any) -> Any:
+    def prompt(self, fn: object = None, /, **options: object) -> Any:
         """Register a function that makes messages. Works with or without options."""
         if fn is None:
             return partial(self.prompt, **options)
@@ -238,7 +238,7 @@ class App(HasRegistry):
 
         return register
 
-    def call(self, name: str, /, **arguments: Any) -> Coroutine[Any, Any, Reply[Any]]:
+    def call(self, name: str, /, **arguments: object) -> Coroutine[Any, Any, Reply[Any]]:
         """Call a tool in memory, through the whole pipeline: `await app.call("add", x=1)`.
 
         A Context among the arguments gets the progress, the log messages and the questions.
@@ -276,7 +276,7 @@ class App(HasRegistry):
             overrides.clear()
             overrides.update(before)
 
-    def redeem(self, token: str, user: Any) -> Redeemed:
+    def redeem(self, token: str, user: object) -> Redeemed:
         """Accept the token in a link of a gate, for the page that the link leads to.
 
         *user* is the user who is logged in at the page, and must be the one that the link was made

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import msgspec
 
@@ -159,7 +159,7 @@ class AppAuth(ABC):
 class _AuthorsAuth(AppAuth):
     """An authenticator of the author's own, which has some members of AppAuth."""
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: Authenticator) -> None:
         self._given = given
         for name in ("url", "issuer", "scopes", "security_schemes", "loopback_only", "has_own_url"):
             if hasattr(given, name):
@@ -175,18 +175,16 @@ class _AuthorsAuth(AppAuth):
         return found
 
     async def authenticate(self, credentials: Credentials) -> User | None:
-        user: User | None = await self._given.authenticate(credentials)
-        return user
+        return await self._given.authenticate(credentials)
 
     def www_authenticate(self, challenge: Challenge) -> str:
-        value: str = self._given.www_authenticate(challenge)
-        return value
+        return self._given.www_authenticate(challenge)
 
     def __repr__(self) -> str:
         return repr(self._given)
 
 
-def checked_authenticator(given: Any) -> AppAuth:
+def checked_authenticator(given: object) -> AppAuth:
     """The value of `auth=`; raises TypeError for what cannot authenticate. It may be a secret."""
     name = type(given).__name__
     if isinstance(given, type):
@@ -201,7 +199,7 @@ def checked_authenticator(given: Any) -> AppAuth:
             f"auth=<{name}> cannot authenticate requests; write OAuth(issuer=…, url=…) or "
             "ApiKeys({…}) of answerback.auth"
         )
-    return given if isinstance(given, AppAuth) else _AuthorsAuth(given)
+    return given if isinstance(given, AppAuth) else _AuthorsAuth(cast("Authenticator", given))
 
 
 _METHODS = ("authenticate", "www_authenticate")

@@ -376,8 +376,13 @@ def select_tags(app: Registry, only: Collection[str], without: Collection[str]) 
 
 
 def _table(app: Registry, kind: Kind) -> Table[Any]:
-    table: Table[Any] = getattr(app, kind)
-    return table
+    tables: dict[Kind, Table[Any]] = {
+        "tools": app.tools,
+        "resources": app.resources,
+        "prompts": app.prompts,
+        "completions": app.completions,
+    }
+    return tables[kind]
 
 
 def _key(kind: Kind, prefix: str, name: str) -> str:

@@ -230,7 +230,7 @@ Block: TypeAlias = Text | Image | Audio | Link | Embedded
 BLOCKS = (Text, Image, Audio, Link, Embedded)
 
 
-def changed_block(block: Block, **changes: Any) -> Block:
+def changed_block(block: Block, **changes: object) -> Block:
     """Return a copy with *changes*, whose `_meta` is not checked: it may be another server's."""
     changed: Block = cast("Any", block).__copy__()
     for name, value in changes.items():

@@ -11,7 +11,7 @@ here, so that it is the same on every wire:
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
 
 import msgspec
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     # A default of a type variable is newer than Python 3.11, and needed by type checkers alone.
     from typing_extensions import TypeVar as TypeVarWithDefault
 
+    from .authentication import AppAuth
+    from .reply import Error
     from .request_info import RequestInfo
 
     StateT = TypeVarWithDefault("StateT", default=Any)
@@ -58,17 +60,59 @@ class Sample(msgspec.Struct, frozen=True):
     stop_reason: str | None = None
 
 
+class LifespanState(Protocol):
+    """The part of a Lifespan that a Context needs."""
+
+    state: Any
+
+
+class RunningApp(Protocol):
+    """The part of a Registry that a call needs; a Registry belongs to a higher layer."""
+
+    url: str
+    auth: AppAuth | None
+    overrides: dict[Any, Callable[..., Any]]
+
+    @property
+    def lifespan(self) -> LifespanState | None: ...
+
+
+class RunningTool(Protocol):
+    """The part of a Tool that a Context needs; a Tool belongs to a higher layer."""
+
+    @property
+    def path(self) -> Sequence[RunningApp]:
+        """The app that serves the tool, then the included apps, down to the tool's own."""
+
+
+class Attempts(Protocol):
+    """The attempts of a call whose tool has `limit=`, `breaker=` or `retry=`: a Trial."""
+
+    attempts: int
+    opened: bool
+
+    @property
+    def breaker(self) -> str:
+        """The state of the breaker now; empty without one."""
+
+    def shown_for(self, exc: BaseException) -> Error | None:
+        """The error that callers see for a failure of the service; None for other exceptions."""
+
+
 class RunningCall(Protocol):
-    """The part of a Call that a Context needs; a Call belongs to a higher layer."""
+    """The part of a Call that a Context and a policy need; a Call belongs to a higher layer."""
 
     name: str
     wire: str
     peer: Peer
     cancelled: bool
     is_disconnected: Callable[[], bool] | None
-    tool: Any
     request: RequestSource | None
-    user: Any
+    user: object
+    trial: Attempts | None
+
+    @property
+    def tool(self) -> RunningTool | None: ...
 
 
 class Context(Generic[StateT]):
@@ -102,8 +146,8 @@ class Context(Generic[StateT]):
     def state(self) -> StateT:
         """The value that the lifespan of the tool's app yielded; None without a lifespan."""
         # The last app on the path is the one that the tool was registered with.
-        path = getattr(self._call.tool, "path", ())
-        return cast("StateT", _state_of(path[-1]) if path else None)
+        tool = self._call.tool
+        return cast("StateT", _state_of(tool.path[-1]) if tool and tool.path else None)
 
     @property
     def request(self) -> RequestInfo:
@@ -140,7 +184,7 @@ class Context(Generic[StateT]):
         if done is not None:
             self._call.peer.notify(Progress(done, _finite(total), _text_or_none(message)))
 
-    def log(self, data: Any, level: Level = "info", *, logger: str | None = None) -> None:
+    def log(self, data: object, level: Level = "info", *, logger: str | None = None) -> None:
         """Send a log message to the client. Any thread may call this."""
         known: Level = level if level in LEVELS else "error"
         name = _text_or_none(logger or self._call.name)
@@ -157,7 +201,7 @@ class Context(Generic[StateT]):
     async def elicit(
         self, message: str, form: dict[str, Any], *, key: str | None = None
     ) -> dict[str, Any]: ...
-    async def elicit(self, message: str, form: Any, *, key: str | None = None) -> Any:
+    async def elicit(self, message: str, form: object, *, key: str | None = None) -> Any:
         """Ask the user; raises Declined if there is no answer.
 
         *form* is the type of the answer, or a JSON Schema for a form of your own.
@@ -178,7 +222,7 @@ class Context(Generic[StateT]):
         max_tokens: int = 1000,
         system: str | None = None,
         key: str | None = None,
-        **more: Any,
+        **more: object,
     ) -> Sample:
         """Ask the client's model for a message; *more* are further members of the request."""
         params: dict[str, Any] = {
@@ -228,7 +272,7 @@ class ContextOfApp(Context[Any]):
 
     __slots__ = ("_app",)
 
-    def __init__(self, call: RunningCall, app: Any) -> None:
+    def __init__(self, call: RunningCall, app: RunningApp) -> None:
         super().__init__(call)
         self._app = app
 
@@ -237,7 +281,7 @@ class ContextOfApp(Context[Any]):
         return _state_of(self._app)
 
 
-def _state_of(app: Any) -> Any:
+def _state_of(app: RunningApp) -> Any:
     return None if app.lifespan is None else app.lifespan.state
 
 
@@ -262,13 +306,13 @@ def _finite(value: Any) -> float | None:
     return number if -_MAX_FLOAT <= number <= _MAX_FLOAT else None
 
 
-def _text_or_none(value: Any) -> str | None:
+def _text_or_none(value: object) -> str | None:
     if value is None:
         return None
     return _encodable(value) if isinstance(value, str) else _safe_repr(value)
 
 
-def _json_value(value: Any) -> Any:
+def _json_value(value: object) -> Any:
     if isinstance(value, str):
         return _encodable(value)
     try:
@@ -277,7 +321,7 @@ def _json_value(value: Any) -> Any:
         return _safe_repr(value)
 
 
-def _safe_repr(value: Any) -> str:
+def _safe_repr(value: object) -> str:
     try:
         return _encodable(repr(value))
     except Exception:  # noqa: BLE001 -- the author's class may raise anything

@@ -6,7 +6,7 @@ A module of its own, because pytest loads `testing` in every project.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -15,6 +15,9 @@ from .context import Context, Root
 from .elicitation import Declined
 from .peer import Abilities, Level, Log, Peer, Progress, Question
 from .request_info import RequestHeaders, RequestInfo
+
+if TYPE_CHECKING:
+    from .json_value import Json
 
 
 class ProgressReport(NamedTuple):
@@ -48,8 +51,8 @@ class TestContext(Context[Any]):
         self,
         answers: Iterable[Any] = (),
         *,
-        state: Any = None,
-        user: Any = None,
+        state: object = None,
+        user: object = None,
         headers: Mapping[str, str] | None = None,
         meta: Mapping[str, Any] | None = None,
     ) -> None:
@@ -88,7 +91,7 @@ class _RequestOfTest(RequestInfo):
     """The request with the user, the headers and the `_meta` that the test gave."""
 
     def __init__(
-        self, user: Any, headers: Mapping[str, str] | None, meta: Mapping[str, Any] | None
+        self, user: object, headers: Mapping[str, str] | None, meta: Mapping[str, Any] | None
     ) -> None:
         super().__init__("memory")
         self._user = user
@@ -119,7 +122,7 @@ class _RecordingPeer(Peer):
     def describe_request(self, wire: str) -> RequestInfo:
         return self._request
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, question: Question) -> Json:
         self.questions.append(question)
         if not self.answers:
             raise AssertionError(
@@ -144,7 +147,7 @@ def _result(question: Question, answer: Any) -> dict[str, Any]:
     return {"role": "assistant", "model": "test", "content": {"type": "text", "text": answer}}
 
 
-def _elicited(question: Question, answer: Any) -> dict[str, Any]:
+def _elicited(question: Question, answer: object) -> dict[str, Any]:
     if answer is Declined or isinstance(answer, Declined):
         return {"action": "decline"}
     plain = msgspec.to_builtins(_dumped(answer))
@@ -154,7 +157,7 @@ def _elicited(question: Question, answer: Any) -> dict[str, Any]:
     return {"action": "accept", "content": plain}
 
 
-def _dumped(answer: Any) -> Any:
+def _dumped(answer: object) -> Any:
     """The members of a pydantic model; any other answer as it is."""
     dump = getattr(answer, "model_dump", None)
     return dump(by_alias=True, mode="json") if callable(dump) else answer

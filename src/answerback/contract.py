@@ -48,11 +48,12 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
     """The message to the caller for an exception that is not a ToolError."""
 
     def __post_init__(self) -> None:
+        given = msgspec.structs.asdict(self)
         for name, style in _STYLES.items():
-            if getattr(self, name) not in (values := get_args(style)):
+            if given[name] not in (values := get_args(style)):
                 raise ValueError(_message(self, name, f"one of {', '.join(values)}"))
         for name, kind in _PLAIN.items():
-            if not isinstance(getattr(self, name), kind):
+            if not isinstance(given[name], kind):
                 raise ValueError(_message(self, name, f"of type {kind.__name__}"))
         if not self.name:
             raise ValueError(_message(self, "name", "a text that is not empty"))
@@ -66,7 +67,7 @@ class Contract(msgspec.Struct, frozen=True, kw_only=True):
                 "whose bodies say that a call failed"
             )
 
-    def derive(self, **changes: Any) -> Contract:
+    def derive(self, **changes: object) -> Contract:
         """Return a copy of this contract with *changes*."""
         return msgspec.structs.replace(self, **changes)
 
@@ -90,7 +91,7 @@ def _is_route(text: str) -> bool:
 
 
 def _message(contract: Contract, name: str, expected: str) -> str:
-    value = getattr(contract, name)
+    value = msgspec.structs.asdict(contract)[name]
     return f"contract {contract.name!r}: {name}={value!r} should be {expected}"
 
 

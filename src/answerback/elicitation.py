@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -11,6 +11,10 @@ from .peer import Peer, Question
 from .types.annotation_reader import is_object
 from .types.arguments import Arguments, Parameter
 from .types.problems import InvalidArguments
+
+if TYPE_CHECKING:
+    from .json_value import Json, JsonObject
+
 
 # MCP's forms are flat objects, and allow only these keywords and formats of JSON Schema.
 _FORM_KEYWORDS = frozenset(
@@ -34,12 +38,12 @@ class Form:
     """
 
     def __init__(
-        self, message: str, answer: Any, name: str = "value", *, key: str | None = None
+        self, message: str, answer: object, name: str = "value", *, key: str | None = None
     ) -> None:
         self.message = message
         self._key = key
         self._name = name
-        self._own_schema: dict[str, Any] | None = answer if isinstance(answer, dict) else None
+        self._own_schema: JsonObject | None = answer if isinstance(answer, dict) else None
         annotation = dict[str, Any] if self._own_schema is not None else answer
         self._is_object = is_object(annotation)
         self._parameter = Parameter(name=name, annotation=annotation)
@@ -51,7 +55,7 @@ class Form:
         params = {"message": self.message, "requestedSchema": self._own_schema or self._schema()}
         return Question("elicitation/create", params, self._key)
 
-    async def ask(self, peer: Peer, kept: dict[str, Any] | None = None) -> Any:
+    async def ask(self, peer: Peer, kept: JsonObject | None = None) -> Json:
         """Return the user's answer; at a terminal, invalid fields are asked for again.
 
         *kept* gets MCP's result under the key of the question.
@@ -66,17 +70,18 @@ class Form:
             kept[self._key] = result
         return self.answer(result)
 
-    def answer(self, result: Any) -> Any:
+    def answer(self, result: Json) -> Json:
         """Return the value in MCP's result; raises Declined or InvalidArguments."""
-        action = result.get("action") if isinstance(result, dict) else None
+        found = result if isinstance(result, dict) else {}
+        action = found.get("action")
         if action != "accept":
             word = "cancelled" if action == "cancel" else "declined"
             raise Declined(f"The question was {word}: {self.message}")
-        content = result.get("content") or {}
+        content = found.get("content") or {}
         arguments = {self._name: content} if self._is_object else content
         return self._arguments.decode(msgspec.json.encode(arguments))[self._name]
 
-    def _invalid_fields(self, result: dict[str, Any]) -> dict[str, str]:
+    def _invalid_fields(self, result: JsonObject) -> dict[str, str]:
         """Return the messages about invalid answers, by the field of the form."""
         try:
             self.answer(result)
@@ -90,7 +95,7 @@ class Form:
         path = path.removeprefix(self._name).removeprefix(".") if self._is_object else path
         return path.partition("[")[0].partition(".")[0]
 
-    def _schema(self) -> dict[str, Any]:
+    def _schema(self) -> JsonObject:
         """Return the schema of the form's fields."""
         from .types.json_schema import arguments_schema, output_schema
 
@@ -99,7 +104,7 @@ class Form:
         else:
             whole = arguments_schema([self._parameter])
         fields = {name: _field_schema(part) for name, part in whole.get("properties", {}).items()}
-        schema: dict[str, Any] = {"type": "object", "properties": fields}
+        schema: JsonObject = {"type": "object", "properties": fields}
         return schema | ({"required": whole["required"]} if whole.get("required") else {})
 
 
@@ -115,7 +120,7 @@ def _repeated(question: Question, invalid: dict[str, str]) -> Question:
     return Question(question.method, {"message": message, "requestedSchema": narrow}, question.key)
 
 
-def _field_schema(schema: dict[str, Any]) -> dict[str, Any]:
+def _field_schema(schema: JsonObject) -> JsonObject:
     kept = {word: value for word, value in schema.items() if word in _FORM_KEYWORDS}
     if schema.get("format") in _FORM_FORMATS:
         kept["format"] = schema["format"]

@@ -156,7 +156,7 @@ class ToolError(AnswerbackError):
         self,
         message: str,
         code: str | None = None,
-        details: Any = None,
+        details: object = None,
         *,
         retryable: bool | None = None,
         hint: str | None = None,

@@ -25,6 +25,7 @@ from .errors import AnswerbackError
 from .tools.signature import is_generator, required_parameters, source_of
 
 if TYPE_CHECKING:
+    from .context import RunningCall
     from .lifespan_on_loop import LoopRun
     from .registry import Registry
 
@@ -150,7 +151,7 @@ class Lifespan:
             return error
         return None
 
-    async def wait(self, call: Any) -> None:
+    async def wait(self, call: RunningCall) -> None:
         """Wait until a call can run. Without a server that starts the lifespan, open it."""
         if call.wire != "memory" and self._loop_run is None and not self._holders:
             import logging
@@ -181,7 +182,7 @@ class Lifespan:
         return manager
 
 
-def is_async(manager: Any) -> bool:
+def is_async(manager: object) -> bool:
     return hasattr(type(manager), "__aenter__")
 
 

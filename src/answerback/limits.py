@@ -1,4 +1,4 @@
-"""Limits: how many threads and calls an app runs at a time, and how long a call may take.
+"""Limits of the calls of an app, and of its tasks: how many there are, and how long they take.
 
 A call's arguments have a limit too, if pydantic reads them.
 """
@@ -6,6 +6,8 @@ A call's arguments have a limit too, if pydantic reads them.
 from __future__ import annotations
 
 import msgspec
+
+_MAX_SECONDS = 366 * 24 * 3600
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,6 +42,44 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"a shutdown cannot take {self.shutdown!r} seconds; give more")
 
 
+class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """How many tasks there may be, how large their results, and how long they are kept."""
+
+    slots: int = 100
+    """How many tasks run at a time in one worker; further tasks wait."""
+    queue: int = 10_000
+    """How many tasks wait for a worker; further ones are refused with UNAVAILABLE."""
+    per_owner: int = 1_000
+    """How many unfinished tasks a user has; further ones are refused with RATE_LIMITED."""
+    result_bytes: int = 4 * 1024 * 1024
+    """The largest result; a larger one becomes the error TOO_LARGE."""
+    answer_bytes: int = 1024 * 1024
+    """The largest answers that a client may send at a time; larger ones are refused."""
+    total_bytes: int = 256 * 1024 * 1024
+    """The size of all records together; above it new tasks are refused with UNAVAILABLE."""
+    retention: float = 3600.0
+    """The seconds from the creation of a task to the removal of its record."""
+    max_retention: float = 7 * 24 * 3600.0
+    """The most seconds that a client may ask for."""
+
+    def __post_init__(self) -> None:
+        given = msgspec.structs.asdict(self)
+        seconds = {name: given.pop(name) for name in ("retention", "max_retention")}
+        for name, value in given.items():
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise ValueError(f"{name}={value!r} should be a whole number of at least 1")
+        for name, value in seconds.items():
+            is_number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not is_number or not 0 < value <= _MAX_SECONDS:
+                raise ValueError(f"{name}={value!r} should be a number of seconds, up to a year")
+        if self.max_retention < self.retention:
+            raise ValueError(
+                f"max_retention={self.max_retention!r} should be at least {self.retention!r},"
+                " which is the retention"
+            )
+
+
 DEFAULT_LIMITS = Limits()
+DEFAULT_TASK_LIMITS = TaskLimits()
 MAX_BODY = 4 * 1024 * 1024
 """The largest request body over HTTP and CGI, in bytes; an option of the server changes it."""

@@ -11,6 +11,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from .authentication import User
+    from .json_value import Json
     from .request_info import RequestInfo
 
 Level = Literal["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"]
@@ -171,7 +172,7 @@ class Peer(Cancellation):
         raise NeedsInput({"question": question})
 
 
-def find_answer(question: Question, number: int, answers: Mapping[str, Any]) -> Any:
+def find_answer(question: Question, number: int, answers: Mapping[str, Any]) -> Json:
     """The answer among *answers*, which came before the call ran; raises NeedsInput without one.
 
     A question without a key is found by its *number* in the call and its digest, so an answer fits

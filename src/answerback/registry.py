@@ -8,13 +8,13 @@ from __future__ import annotations
 
 # The C module: importing `weakref` takes a millisecond of each start-up.
 from _weakref import ref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack
 
 import msgspec
 
 from .contract import RESERVED_ROUTES, Contract
-from .limits import DEFAULT_LIMITS, Limits
+from .limits import DEFAULT_LIMITS, Limits, TaskLimits
 from .tools.tool import Tool
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
 
@@ -114,7 +114,9 @@ Check: TypeAlias = Callable[[], HealthState | None]
 class Recording(Protocol):
     """Keeps a record of each call; `answerback.records.Records` is one."""
 
-    def recorded(self, handle: Any, kind: str) -> Any:
+    def recorded(
+        self, handle: Callable[[Any], Coroutine[Any, Any, Any]], kind: str
+    ) -> Callable[[Any], Coroutine[Any, Any, Any]]:
         """*handle*, with a record of each outcome."""
 
     def close(self) -> None:
@@ -176,7 +178,7 @@ class Registry:
     """Whether a tool that this serves may run as a task."""
     has_keys = False
     """Whether a tool that this serves takes an idempotency key in a plain call."""
-    task_limits: Any = None
+    task_limits: TaskLimits | None = None
     """The limits of tasks; None for the defaults."""
 
     def __init__(

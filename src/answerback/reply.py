@@ -103,7 +103,7 @@ class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
     # Hidden from type checkers, which read the parameters from `_Typed`.
     if not TYPE_CHECKING:
 
-        def __class_getitem__(cls, parameters: Any) -> Any:
+        def __class_getitem__(cls, parameters: object) -> Any:
             """Return `Reply[Data]`, also for `Reply[Data, Meta]`: only checkers need the second."""
             if isinstance(parameters, tuple) and len(parameters) == 2:
                 parameters = parameters[0]
@@ -203,8 +203,8 @@ def success(
 ) -> Reply[T, M]: ...
 def success(
     text: str | None = None,
-    data: Any = msgspec.UNSET,
-    meta: Any = None,
+    data: object = msgspec.UNSET,
+    meta: object = None,
     *,
     content: Sequence[Block] = (),
 ) -> Reply[Any, Any]:
@@ -222,7 +222,7 @@ def success(
 def failure(
     message: str,
     code: str = ...,
-    details: Any = ...,
+    details: object = ...,
     *,
     retryable: bool | None = ...,
     hint: str | None = ...,
@@ -233,7 +233,7 @@ def failure(
 def failure(
     message: str,
     code: str = ...,
-    details: Any = ...,
+    details: object = ...,
     *,
     retryable: bool | None = ...,
     hint: str | None = ...,
@@ -243,12 +243,12 @@ def failure(
 def failure(
     message: str,
     code: str = UNKNOWN_ERROR,
-    details: Any = None,
+    details: object = None,
     *,
     retryable: bool | None = None,
     hint: str | None = None,
     kind: str | type[ToolError] | None = None,
-    meta: Any = None,
+    meta: object = None,
 ) -> Reply[Any, Any]:
     """Make a reply with an error; *message* is written for the caller.
 

@@ -58,7 +58,7 @@ class RequestHeaders(Mapping[str, str]):
 class RequestInfo:
     """The request of a call."""
 
-    def __init__(self, wire: str, source: Any = None) -> None:
+    def __init__(self, wire: str, source: object = None) -> None:
         self.wire = wire
         """"mcp", "rest", "cgi", "call" or "memory"."""
         self._source = source

@@ -6,9 +6,13 @@ value.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from .json_value import Json, JsonObject
+
 
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
 
@@ -44,7 +48,7 @@ class Shape(msgspec.Struct, frozen=True):
                 spread = dict(zip(self._names(len(items)), items, strict=False))
                 return (b"", msgspec.json.encode(spread), b"")
 
-    def unwrap(self, sent: Any) -> Any:
+    def unwrap(self, sent: Json) -> Json:
         """Return the data in *sent*; a value that is not wrapped in this shape is returned."""
         match self.wrapping:
             case "result" if isinstance(sent, dict) and sent.keys() == {"result"}:
@@ -58,7 +62,7 @@ class Shape(msgspec.Struct, frozen=True):
             case _:
                 return sent
 
-    def wrap_schema(self, schema: dict[str, Any]) -> dict[str, Any]:
+    def wrap_schema(self, schema: JsonObject) -> JsonObject:
         """Return the schema of the wrapped data for the *schema* of the data."""
         match self.wrapping:
             case "result":
@@ -85,18 +89,18 @@ EMPTY = Shape("empty")
 SPREAD = Shape("spread")
 
 
-def _items_of(schema: dict[str, Any]) -> list[Any]:
+def _items_of(schema: JsonObject) -> list[Any]:
     """Return the schemas of the items of a tuple, which may be one of two types."""
     members = [schema, *schema.get("anyOf", ())]
     return next((each["prefixItems"] for each in members if "prefixItems" in each), [])
 
 
-def _object_schema(properties: dict[str, Any], source: dict[str, Any]) -> dict[str, Any]:
+def _object_schema(properties: JsonObject, source: JsonObject) -> JsonObject:
     """Return an object schema of *properties*; the `$defs` of *source* move to its root."""
     definitions = source.get("$defs", {})
     bare = {
         name: {key: value for key, value in part.items() if key != "$defs"}
         for name, part in properties.items()
     }
-    whole: dict[str, Any] = {"type": "object", "properties": bare, "required": list(bare)}
+    whole: JsonObject = {"type": "object", "properties": bare, "required": list(bare)}
     return whole | {"additionalProperties": False} | ({"$defs": definitions} if definitions else {})

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class StoppableClock(Protocol):
@@ -39,7 +42,7 @@ def clocks_stopped() -> Iterator[None]:
 
 
 @contextmanager
-def stoppable(timeout: Any) -> Iterator[None]:
+def stoppable(timeout: asyncio.Timeout) -> Iterator[None]:
     """Let `clocks_stopped` stop a time-out: `async with asyncio.timeout(5) as timeout: …`."""
     if timeout.when() is None:
         yield
@@ -59,7 +62,7 @@ class _TimeoutClock:
 
     __slots__ = ("_ended", "_left", "_open", "_timeout")
 
-    def __init__(self, timeout: Any) -> None:
+    def __init__(self, timeout: asyncio.Timeout) -> None:
         self._timeout = timeout
         self._open = 0
         self._left = 0.0

@@ -31,7 +31,7 @@ def __getattr__(name: str) -> Any:
 
 
 def assert_valid_reply(
-    reply: Any,
+    reply: object,
     dialect: Dialect | None = None,
     *,
     schema: dict[str, Any] | None = None,
@@ -61,13 +61,13 @@ class DisplayClient:
         self._displayed: dict[str, Any] | None = None
         self._error: Error | None = None
 
-    def process_response(self, response: Any) -> None:
+    def process_response(self, response: object) -> None:
         """Display a reply; raises MalformedReply if it cannot be read."""
         contract = None if self._app is None else self._app.contract
         self._displayed = _as_sent(_as_json(response), contract)
         self._error = _decode(self._displayed).error
 
-    async def call(self, name: str, /, **arguments: Any) -> Reply[Any]:
+    async def call(self, name: str, /, **arguments: object) -> Reply[Any]:
         """Call a tool of the app and display its reply."""
         if self._app is None:
             raise AssertionError("this client has no app to call; write DisplayClient(app)")
@@ -116,13 +116,13 @@ def _assert_valid_reply() -> Callable[..., None]:
     return assert_valid_reply
 
 
-def _as_json(reply: Any) -> Any:
+def _as_json(reply: object) -> Any:
     """The JSON object of a pydantic model; any other reply as it is."""
     dump = getattr(reply, "model_dump", None)
     return dump(by_alias=True, mode="json", exclude_none=True) if callable(dump) else reply
 
 
-def _as_sent(reply: Any, contract: Contract | None) -> dict[str, Any]:
+def _as_sent(reply: object, contract: Contract | None) -> dict[str, Any]:
     """The decoded JSON of a reply; a `Reply` is written as an MCP result or an envelope first."""
     import msgspec
 

@@ -74,7 +74,7 @@ def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
     return call
 
 
-def _with_null(result: Any) -> Any:
+def _with_null(result: object) -> Any:
     """Return the result with null for each float that is not finite, but in blocks."""
     match result:
         case Reply(data=data):
@@ -93,7 +93,7 @@ def _with_null(result: Any) -> Any:
     return _values_with_null(result)
 
 
-def _values_with_null(value: Any) -> Any:
+def _values_with_null(value: object) -> Any:
     return _any_output(nan_is_null=True).encode(value)[1]
 
 
@@ -174,7 +174,7 @@ def _is_failure(found: Envelope) -> bool:
     return is_failure_json(found)
 
 
-def _success_text(data: Any, message: Any) -> str:
+def _success_text(data: object, message: object) -> str:
     if data not in (None, False, 0, ""):
         return msgspec.json.format(_encode_strictly(data)[0], indent=2).decode()
     return message if message and isinstance(message, str) else DONE
@@ -205,7 +205,7 @@ def _timestamp(found: Any) -> datetime:
         return datetime.now(UTC)
 
 
-def _content_item(item: Any) -> Envelope:
+def _content_item(item: object) -> Envelope:
     """Return a valid content item for *item*: itself, another form of it, or its text."""
     if isinstance(item, BLOCKS):
         return envelope.write_block(item)
@@ -227,7 +227,7 @@ def _is_valid_item(item: Envelope) -> bool:
     return all(isinstance(item.get(name), str) for name in required)
 
 
-def _encode_strictly(value: Any) -> tuple[bytes, Any]:
+def _encode_strictly(value: object) -> tuple[bytes, Any]:
     """Return the JSON of *value*, and that JSON decoded; raises InvalidOutput."""
     return _any_output().encode(value)
 

@@ -21,11 +21,11 @@ from tests.tasks.crash import crash
 from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
 from answerback import App, Context, Limits
+from answerback.limits import DEFAULT_TASK_LIMITS, TaskLimits
 from answerback.registry import registry_of
 from answerback.tasks import task_watch
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import Task, new_id
-from answerback.tasks.task_store import DEFAULT_TASK_LIMITS, TaskLimits
 from answerback.tasks.transitions import cancelled
 
 

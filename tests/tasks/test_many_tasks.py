@@ -13,9 +13,10 @@ import pytest
 from tests.steps import steps_of
 
 from answerback.errors import Unavailable
+from answerback.limits import TaskLimits
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import Task
-from answerback.tasks.task_store import MemoryStore, TaskLimits, TaskStore
+from answerback.tasks.task_store import MemoryStore, TaskStore
 
 NOW = 1_000_000.0
 LIMITS = TaskLimits(queue=10**9, per_owner=10**9)

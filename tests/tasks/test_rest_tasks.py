@@ -17,9 +17,9 @@ from answerback import App, Ask, Context, Limits, NotFound, Unavailable
 from answerback.auth import ApiKeys
 from answerback.contract import DIRECT
 from answerback.gates import login
+from answerback.limits import TaskLimits
 from answerback.registry import registry_of
 from answerback.tasks.sqlite_store import SQLiteStore
-from answerback.tasks.task_store import TaskLimits
 from answerback.wires import cgi
 
 ASYNC = {"Prefer": "respond-async"}

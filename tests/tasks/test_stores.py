@@ -15,10 +15,11 @@ import pytest
 
 from answerback import Image, Link, success
 from answerback.errors import Conflict, RateLimited, ToolError, Unavailable
+from answerback.limits import DEFAULT_TASK_LIMITS, TaskLimits
 from answerback.tasks import transitions
 from answerback.tasks.sqlite_store import SQLiteStore, UnknownTaskFile
 from answerback.tasks.task_record import FORMAT, OpenQuestion, Task, fingerprint_of, new_id
-from answerback.tasks.task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore
+from answerback.tasks.task_store import MemoryStore, TaskStore
 
 NOW = 1_000_000.0
 QUESTION = OpenQuestion("elicitation/create", {"message": "Sure?"})
@@ -347,7 +348,7 @@ import resource, sys
 from msgspec.structs import replace
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import Task
-from answerback.tasks.task_store import DEFAULT_TASK_LIMITS
+from answerback.limits import DEFAULT_TASK_LIMITS
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 store = SQLiteStore(sys.argv[1], durable=False)

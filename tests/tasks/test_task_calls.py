@@ -18,11 +18,11 @@ import answerback.tasks
 from answerback import App, Ask, Context, Limits, NotFound
 from answerback.auth import ApiKeys
 from answerback.gates import login
+from answerback.limits import TaskLimits
 from answerback.records import Records
 from answerback.registry import registry_of
 from answerback.resilience import Limit
 from answerback.tasks.sqlite_store import SQLiteStore
-from answerback.tasks.task_store import TaskLimits
 
 
 @pytest.fixture(params=["memory", "sqlite"])

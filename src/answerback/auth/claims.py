@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import isfinite
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..authentication import User
 from .bearer import invalid_token
+
+if TYPE_CHECKING:
+    from ..json_value import Json
+
 
 LEEWAY = 60.0
 """Seconds that the clock of the identity provider may be ahead of ours."""
@@ -92,13 +96,13 @@ def with_included(
     return scopes.union(*(hierarchy[scope] for scope in scopes if scope in hierarchy))
 
 
-def _names(scope: str, given: Any) -> tuple[str, ...]:
+def _names(scope: str, given: Iterable[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         raise TypeError(f"hierarchy[{scope!r}] should be a list of scopes, such as [{given!r}]")
     return tuple(given)
 
 
-def _check_audience(found: Any, wanted: tuple[str, ...]) -> None:
+def _check_audience(found: Json, wanted: tuple[str, ...]) -> None:
     values = found if isinstance(found, list) else [found]
     if not any(isinstance(value, str) and value in wanted for value in values):
         raise invalid_token("the token is for another audience")

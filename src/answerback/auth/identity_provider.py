@@ -18,6 +18,8 @@ with needs_extra("auth"):
 if TYPE_CHECKING:
     from ssl import SSLContext
 
+    from ..json_value import JsonObject
+
 TIMEOUT = 5.0
 """Seconds for a whole request to the identity provider."""
 MAX_DOCUMENT = 512 * 1024
@@ -29,7 +31,7 @@ class IdentityProvider:
 
     def __init__(self, issuer: str) -> None:
         self._issuer = issuer
-        self._metadata: dict[str, Any] | None = None
+        self._metadata: JsonObject | None = None
         self._tls: SSLContext | None = None
 
     async def endpoint(self, name: str) -> str:
@@ -50,15 +52,15 @@ class IdentityProvider:
         """Read the metadata again at the next use."""
         self._metadata = None
 
-    async def get(self, url: str) -> dict[str, Any]:
+    async def get(self, url: str) -> JsonObject:
         """A JSON document; raises CannotAuthenticate."""
         return await self._request("GET", url)
 
-    async def post(self, url: str, form: dict[str, str], login: tuple[str, str]) -> dict[str, Any]:
+    async def post(self, url: str, form: dict[str, str], login: tuple[str, str]) -> JsonObject:
         """The JSON that answers a form; raises CannotAuthenticate."""
         return await self._request("POST", url, data=form, auth=login)
 
-    async def _discover(self) -> dict[str, Any]:
+    async def _discover(self) -> JsonObject:
         failure: CannotAuthenticate | None = None
         for url in metadata_urls(self._issuer):
             try:
@@ -73,7 +75,7 @@ class IdentityProvider:
         assert failure is not None
         raise failure
 
-    async def _request(self, method: str, url: str, **options: Any) -> dict[str, Any]:
+    async def _request(self, method: str, url: str, **options: Any) -> JsonObject:
         # A scheme may be in capitals.
         if self._tls is None and urlsplit(url).scheme == "https":
             # It reads hundreds of certificates.
@@ -104,7 +106,7 @@ class IdentityProvider:
         return _document(url, body)
 
 
-def _document(url: str, body: bytes) -> dict[str, Any]:
+def _document(url: str, body: bytes) -> JsonObject:
     try:
         found = msgspec.json.decode(body)
     except (ValueError, RecursionError):

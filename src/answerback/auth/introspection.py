@@ -14,6 +14,7 @@ from .seen_tokens import digest_of
 from .urls import is_secure
 
 if TYPE_CHECKING:
+    from ..json_value import JsonObject
     from .identity_provider import IdentityProvider
 
 _MAX_REQUESTS = 32
@@ -74,7 +75,7 @@ class Introspector:
             raise invalid_token("the token is not active")
         return found
 
-    async def _ask(self, token: bytes) -> dict[str, Any]:
+    async def _ask(self, token: bytes) -> JsonObject:
         settings = self._settings
         url = settings.url or await self._provider.endpoint("introspection_endpoint")
         form = {"token": token.decode("ascii"), "token_type_hint": "access_token"}

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from ..errors import needs_extra
+from ..json_value import Json
 from .bearer import invalid_token
 
 with needs_extra("auth"):
@@ -27,8 +28,8 @@ class JwtHeader(msgspec.Struct, frozen=True):
     kid: str | None = None
     typ: str | None = None
     cty: str | None = None
-    crit: Any = msgspec.UNSET
-    b64: Any = msgspec.UNSET
+    crit: Json = msgspec.UNSET
+    b64: Json = msgspec.UNSET
 
     @property
     def is_access_token(self) -> bool:
@@ -104,7 +105,7 @@ def verified_claims(
     return claims
 
 
-def _read_key(document: Any) -> VerificationKey | None:
+def _read_key(document: Json) -> VerificationKey | None:
     if not isinstance(document, dict) or document.get("use", "sig") != "sig":
         return None
     kind, kid, alg = (document.get(name) for name in ("kty", "kid", "alg"))

@@ -23,6 +23,7 @@ from .seen_tokens import SeenTokens, digest_of
 from .urls import checked_url, is_secure, metadata_paths, metadata_url
 
 if TYPE_CHECKING:
+    from ..json_value import JsonObject
     from .development import DevelopmentOAuth
     from .introspection import Introspection
     from .token_check import TokenCheck
@@ -120,7 +121,7 @@ class OAuth(AppAuth):
         return dict.fromkeys(metadata_paths(self.url), page)
 
     def metadata(self) -> bytes:
-        document: dict[str, Any] = {
+        document: JsonObject = {
             "resource": self.url,
             "authorization_servers": [self.issuer],
             "bearer_methods_supported": ["header"],

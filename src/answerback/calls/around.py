@@ -19,7 +19,7 @@ from ..registry import Registry
 from ..reply import Reply
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
-from .runners import Runner
+from .runners import Runnable, Runner
 from .stepping import ON_LOOP, running_loop
 
 Kind: TypeAlias = Literal["tool", "resource", "prompt"]
@@ -66,7 +66,7 @@ class Invocation:
             self._context = Context(self._call)
         return self._context
 
-    def _run_by(self, run: Runner) -> Any:
+    def _run_by(self, run: Runner) -> object:
         """Run the function; a second time, if middleware tries it again."""
         kwargs = dict(self.arguments)
         if (parameter := self._tool.signature.context) is not None:
@@ -131,7 +131,7 @@ def checked_observers(given: Sequence[Any]) -> tuple[Observer, ...]:
     return tuple(given)
 
 
-def _require_list(option: str, given: Any) -> None:
+def _require_list(option: str, given: object) -> None:
     if callable(given):
         name = getattr(given, "__name__", "…")
         raise TypeError(f"{option} is a list: {option}=[{name}]")
@@ -147,9 +147,10 @@ def with_middleware(kind: Kind, run: Runner) -> Runner:
     """*run*, with the middleware of each tool around it."""
     chains = _Chains(run)
 
-    def run_wrapped(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+    def run_wrapped(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
         if not tool.around:
             return run(tool, kwargs, call)
+        assert isinstance(tool, Tool)  # A gate has no middleware.
         steps = chains.of(tool)(Invocation(kind, tool, kwargs, call))
         return steps if running_loop() is not None else _without_loop(tool, steps)
 

@@ -15,6 +15,7 @@ from ..tools.tool import Tool
 
 if TYPE_CHECKING:
     from ..authentication import Challenge
+    from ..context import Attempts
 
 
 class Call(msgspec.Struct, eq=False):
@@ -34,7 +35,7 @@ class Call(msgspec.Struct, eq=False):
     """The tool that is called. The pipeline sets it; None if there is no such tool."""
     request: RequestSource | None = None
     """The HTTP request of REST and CGI, which `ctx.request` reads; MCP has it in the peer."""
-    user: Any = None
+    user: object = None
     """The user, set by what authenticates the call; None if nothing does."""
     challenge: Challenge | None = None
     """Set if a gate refused the call, and the client can log in or ask for more scopes."""
@@ -44,7 +45,7 @@ class Call(msgspec.Struct, eq=False):
     """A task passes the gates in one stage, when it is created, and runs in a later one."""
     kept_answers: dict[str, Any] | None = None
     """A dict that gets the answers to `Ask` questions, for a task that runs later."""
-    trial: Any = None
+    trial: Attempts | None = None
     """The attempts so far, if the tool has `limit=`, `breaker=` or `retry=`; None otherwise."""
 
 

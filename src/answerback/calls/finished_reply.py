@@ -25,6 +25,7 @@ from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
 
 if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
     from ..metadata.key_table import Place
 
 _KNOWN_MEMBERS = (
@@ -34,7 +35,7 @@ _KNOWN_MEMBERS = (
 _KINDS = {"mcp": "an MCP result", "envelope": "an envelope or an error object"}
 
 
-def finished_reply(tool: Tool, value: dict[str, Any]) -> Reply[Any] | None:
+def finished_reply(tool: Tool, value: JsonObject) -> Reply[Any] | None:
     """The reply that *value* describes; None if it may be data.
 
     Raises InvalidOutput for a finished reply that cannot be written as JSON.
@@ -58,12 +59,12 @@ def finished_reply(tool: Tool, value: dict[str, Any]) -> Reply[Any] | None:
     return _without_repeated_text(tool, reply)
 
 
-def _says_that_it_failed(value: dict[str, Any]) -> bool:
+def _says_that_it_failed(value: JsonObject) -> bool:
     only_an_error = value.keys() == {"error"}
     return only_an_error or value.get("isError") is True or value.get("success") is False
 
 
-def _least_error(value: dict[str, Any]) -> Error:
+def _least_error(value: JsonObject) -> Error:
     """The code and the message of a failure whose other members cannot be read."""
     from ..wrapping import complete_envelope
 
@@ -71,7 +72,7 @@ def _least_error(value: dict[str, Any]) -> Error:
     return Error(found["code"], found["message"])
 
 
-def _referred(tool: Tool, error: Error, value: dict[str, Any]) -> Error:
+def _referred(tool: Tool, error: Error, value: JsonObject) -> Error:
     """The error of a failure without a text, with a reference to the log."""
     stated = value.get("error")
     message = stated.get("message") if isinstance(stated, dict) else None
@@ -88,7 +89,7 @@ def _referred(tool: Tool, error: Error, value: dict[str, Any]) -> Error:
     return msgspec.structs.replace(error, message=shown, details=details)
 
 
-def _read_result(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
+def _read_result(tool: Tool, value: JsonObject) -> Reply[Any]:
     found = _plain(value, mcp_blocks.write_block)
     reply = mcp.read(found, contract=tool.contract)
     stated = _stated_failure(reply)
@@ -98,11 +99,11 @@ def _read_result(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
     return msgspec.structs.replace(_read_envelope(tool, stated), meta=reply.meta)
 
 
-def _stated_failure(reply: Reply[Any]) -> dict[str, Any] | None:
+def _stated_failure(reply: Reply[Any]) -> JsonObject | None:
     """The error object in the data of the reply or in its only text."""
     from ..rules.detectors.failure_json import is_failure_json
 
-    found: Any = reply.data
+    found: Json = reply.data
     match reply.content:
         case (Text(text=text),) if text.lstrip().startswith("{"):
             try:
@@ -112,7 +113,7 @@ def _stated_failure(reply: Reply[Any]) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and is_failure_json(found) else None
 
 
-def _read_envelope(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
+def _read_envelope(tool: Tool, value: JsonObject) -> Reply[Any]:
     from ..wrapping import complete_envelope
 
     found = dict(value)
@@ -142,14 +143,14 @@ def _read_envelope(tool: Tool, value: dict[str, Any]) -> Reply[Any]:
     )
 
 
-def _unwrapped(tool: Tool, data: Any) -> Any:
+def _unwrapped(tool: Tool, data: Json) -> Json:
     """The data; `wrap` made an object of any other value, because the envelope requires one."""
     if tool.returns.declared and is_object(tool.returns.data_type):
         return data
     return RESULT.unwrap(data)
 
 
-def _with_details(error: Error, found: dict[str, Any], others: dict[str, Any]) -> Error:
+def _with_details(error: Error, found: JsonObject, others: JsonObject) -> Error:
     """The error with the members that an error has no place for in its details."""
     if error.details is not None:
         return error
@@ -180,7 +181,7 @@ def _without_message(content: tuple[Block, ...], error: Error) -> tuple[Block, .
     return content
 
 
-def _is_json_of(block: Block, data: Any) -> bool:
+def _is_json_of(block: Block, data: Json) -> bool:
     match block:
         case Text(text=text, annotations=None, meta=None) if data is not msgspec.UNSET:
             try:
@@ -190,13 +191,13 @@ def _is_json_of(block: Block, data: Any) -> bool:
     return False
 
 
-def _plain(value: dict[str, Any], write_block: Any) -> dict[str, Any]:
+def _plain(value: JsonObject, write_block: Any) -> JsonObject:
     """The JSON values of *value*; blocks in its content are written as objects."""
     blocks = value.get("content") or ()
     if any(isinstance(block, BLOCKS) for block in blocks):
         written = [write_block(each) if isinstance(each, BLOCKS) else each for each in blocks]
         value = {**value, "content": written}
-    plain: dict[str, Any] = Output(Any).encode(value)[1]
+    plain: JsonObject = Output(Any).encode(value)[1]
     return plain
 
 

@@ -20,7 +20,7 @@ from ..dialects.common import refusal_meta
 from ..errors import CODES, UNKNOWN_ERROR, Forbidden, ToolError
 from ..peer import NeedsInput
 from ..reply import Error, Reply
-from ..tools.gate_list import Gate, Gates
+from ..tools.gate_list import Gate, Gates, Refusal
 from ..tools.tool import Tool
 from .call import Call
 from .failures import error_for, must_propagate
@@ -44,12 +44,12 @@ class GateContext(Context):
 
     __slots__ = ()
 
-    async def elicit(self, *_: Any, **__: Any) -> NoReturn:
+    async def elicit(self, *_: object, **__: object) -> NoReturn:
         raise RuntimeError("a gate cannot ask the client; ask in the tool itself")
 
     sample = roots = together = elicit
 
-    def progress(self, *_: Any, **__: Any) -> None:
+    def progress(self, *_: object, **__: object) -> None:
         """A gate sends nothing to the client."""
 
     log = progress
@@ -65,7 +65,7 @@ async def decode_behind_gates(
     call: Call, tool: Tool, run: Runner, decode: ArgumentsDecoder
 ) -> dict[str, Any]:
     """The decoded arguments of a call that has passed the gates of its tool."""
-    gates: Gates = tool.gates
+    gates = _gates_of(tool)
     ctx = GateContext(call)
     if gates.hiding and gates.hide_from(ctx.user):
         raise RefusedByGate(None)
@@ -78,12 +78,17 @@ async def decode_behind_gates(
     return decoded
 
 
+def _gates_of(tool: Tool) -> Gates:
+    assert tool.gates is not None
+    return tool.gates
+
+
 async def pass_early(call: Call, run: Runner, masked: str) -> Reply[Any] | None:
     """Pass the gates of `call.tool` that take `ctx` alone; returns the refusal."""
     assert call.tool is not None
     ctx = GateContext(call)
     try:
-        for gate in call.tool.gates.early:
+        for gate in _gates_of(call.tool).early:
             await _pass(gate, {}, ctx, call, run)
     except RefusedByGate as refused:
         return refused.reply
@@ -98,11 +103,7 @@ def visible(tools: Mapping[str, Tool], call: Call) -> Mapping[str, Tool]:
     """The tools of which the caller may know."""
     if not any(tool.gates is not None and tool.gates.hiding for tool in tools.values()):
         return tools
-    return visible_to(Context(call).user, tools)
-
-
-def visible_to(user: Any, tools: Mapping[str, Any]) -> dict[str, Any]:
-    """The entries of which *user* may know."""
+    user = Context(call).user
     return {
         name: tool
         for name, tool in tools.items()
@@ -133,24 +134,23 @@ async def _pass(
         raise RefusedByGate(_refusal(value, gate, call))
 
 
-async def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -> Any:
-    runnable: Any = gate
+async def _run(gate: Gate, arguments: dict[str, Any], call: Call, run: Runner) -> object:
     if gate.is_async and running_loop() is None:
         if "asyncio" not in sys.modules:
             # As middleware: without asyncio nothing can wait, and the coroutine needs no loop.
             return await gate.fn(**arguments)
         await ON_LOOP
     began = monotonic()
-    value = run(runnable, arguments, call)
+    value = run(gate, arguments, call)
     if isinstance(value, CoroutineType):
         value = await value
     # It may have ignored its cancellation, and let the call pass.
     if gate.timeout is not None and monotonic() - began >= gate.timeout:
-        raise timed_out(runnable)
+        raise timed_out(gate)
     return value
 
 
-def _refusal(value: Any, gate: Gate, call: Call) -> Reply[Any]:
+def _refusal(value: object, gate: Gate, call: Call) -> Reply[Any]:
     """The reply for what a gate returned or raised; raises TypeError for an odd value."""
     tool = call.tool
     assert tool is not None
@@ -172,8 +172,13 @@ def _refusal(value: Any, gate: Gate, call: Call) -> Reply[Any]:
         error = msgspec.structs.replace(error, code=Forbidden.kind)
     if error.code in CODES:
         error = msgspec.structs.replace(error, kind=None)
-    call.challenge = challenge_for(error, getattr(value, "scopes", ()) or tool.gates.scopes)
-    meta = refusal_meta(error, getattr(value, "url", None), getattr(value, "feature", None))
+    scopes = _gates_of(tool).scopes
+    if isinstance(value, Refusal):
+        call.challenge = challenge_for(error, value.scopes or scopes)
+        meta = refusal_meta(error, value.url, value.feature)
+    else:
+        call.challenge = challenge_for(error, scopes)
+        meta = refusal_meta(error, None, None)
     return msgspec.structs.replace(reply, error=error, meta=meta | reply.meta)
 
 

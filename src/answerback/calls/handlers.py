@@ -13,7 +13,8 @@ from ..registry import Recording, Registry
 from ..reply import Reply
 from .call import Call, Handler
 from .pipeline import pipeline
-from .runners import Execution, Runner
+from .reply_check import ReplyTo, reply_to
+from .runners import Execution, Runnable, Runner
 
 if TYPE_CHECKING:
     from ..tools.tool import Tool
@@ -62,7 +63,7 @@ class HandlerMaker:
         """A handler for calls in the stage "admit": it returns ADMITTED, or a refusal."""
         run = self._execution.run
 
-        def run_gates(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+        def run_gates(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
             # Gates are run as tools are; the tool itself is not run.
             return ADMITTED if tool is call.tool else run(tool, kwargs, call)
 
@@ -77,21 +78,23 @@ class HandlerMaker:
             handle = observed(self._registry, handle, kind)
         return handle if self._records is None else self._records.recorded(handle, kind)
 
-    def _handler(self, kind: Kind, table: Mapping[str, Tool], *reply_to: Any) -> Handler:
+    def _handler(
+        self, kind: Kind, table: Mapping[str, Tool], reply_to: ReplyTo = reply_to
+    ) -> Handler:
         run = self._execution.run
         if kind != "completion" and may_have_middleware(self._registry):
             # Imported here, so that other apps do not pay for it.
             from .around import with_middleware
 
             run = with_middleware(kind, run)
-        return self.seen(self._started(self._pipeline(table, run, *reply_to), table), kind)
+        return self.seen(self._started(self._pipeline(table, run, reply_to), table), kind)
 
-    def _pipeline(self, table: Mapping[str, Tool], run: Runner, *reply_to: Any) -> Handler:
+    def _pipeline(self, table: Mapping[str, Tool], run: Runner, reply_to: ReplyTo) -> Handler:
         return pipeline(
             table,
             self._contract,
             run,
-            *reply_to,
+            reply_to,
             limits=self._registry.limits,
             decode_large=self._execution.decode_large,
             running_in=self._running,
@@ -117,7 +120,7 @@ def _as_it_is(tool: Tool, value: Any) -> Reply[Any]:
     return reply
 
 
-def _prompt_reply(tool: Tool, value: Any) -> Reply[Any]:
+def _prompt_reply(tool: Tool, value: object) -> Reply[Any]:
     # Imported at the first prompt, so that other apps do not pay for it.
     from .prompt_reply import prompt_reply
 

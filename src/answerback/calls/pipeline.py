@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from time import perf_counter
 from types import CoroutineType
@@ -20,7 +20,7 @@ from ..types.describe import similar_names
 from ..types.json_text import LARGE
 from .call import Call, Handler, Outcome
 from .failures import error_for, must_propagate, story_of
-from .reply_check import reply_to
+from .reply_check import ReplyTo, reply_to
 from .runners import ArgumentsDecoder, LargeDecoder, Runner, decode_in_place
 
 
@@ -28,7 +28,7 @@ def pipeline(
     tools: Mapping[str, Tool],
     contract: Contract,
     run: Runner,
-    reply_to: Callable[[Tool, Any], Reply[Any]] = reply_to,
+    reply_to: ReplyTo = reply_to,
     *,
     limits: Limits,
     decode_large: LargeDecoder = decode_in_place,
@@ -104,7 +104,7 @@ def _decode(
     return decode(tool, raw, max_values)
 
 
-def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+def _run_slowly(run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> object:
     """Run a tool that may have a policy; middleware is around the policy, and runs it itself."""
     if tool.policy is None or tool.around or call.stage == "admit":
         return run(tool, kwargs, call)
@@ -142,7 +142,7 @@ def _refusal(call: Call, tools: Mapping[str, Tool], max_calls: int) -> Reply[Any
 
 def _is_hidden(call: Call, tool: Tool) -> bool:
     gates = tool.gates
-    return gates is not None and gates.hiding and gates.hide_from(Context(call).user)
+    return gates is not None and bool(gates.hiding) and gates.hide_from(Context(call).user)
 
 
 def _too_many(max_calls: int) -> Reply[Any]:

@@ -11,7 +11,7 @@ from ..tools.tool import Tool
 from .reply_check import check_content
 
 
-def prompt_reply(tool: Tool, value: Any) -> Reply[Any]:
+def prompt_reply(tool: Tool, value: object) -> Reply[Any]:
     """Return a reply with one block per message, and the roles of the messages in its meta."""
     if isinstance(value, Reply):
         return value

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -19,6 +19,8 @@ from ..types.output import Output
 from ..types.problems import InvalidOutput
 
 T = TypeVar("T")
+ReplyTo: TypeAlias = Callable[[Tool, Any], Reply[Any]]
+"""Makes the checked reply of the value that a function returned."""
 _Meta: Any = dict[str, Any] | None
 
 _STRUCT_META = type(msgspec.Struct)
@@ -30,7 +32,7 @@ _MEMBER_TYPES = {
 }
 
 
-def reply_to(tool: Tool, value: Any) -> Reply[Any]:
+def reply_to(tool: Tool, value: object) -> Reply[Any]:
     """The checked reply for the value that *tool* returned; raises InvalidOutput."""
     # Few values are Structs, and `isinstance` with a Struct class is slow, so the class of the
     # value is tested first.
@@ -64,7 +66,7 @@ def _reply_without_type(tool: Tool, value: Any) -> Reply[Any]:
     return Reply(data=data, encoded=encoded, shape=_value_shape(tool, value, encoded))
 
 
-def _value_shape(tool: Tool, value: Any, encoded: bytes) -> Shape | None:
+def _value_shape(tool: Tool, value: object, encoded: bytes) -> Shape | None:
     """The shape of data without a declared type."""
     if not tool.returns.by_value:
         return None
@@ -73,7 +75,7 @@ def _value_shape(tool: Tool, value: Any, encoded: bytes) -> Shape | None:
 
 def checked_error(error: Error, name: str) -> Error:
     """The error of the tool *name*; members that cannot be sent are removed, and logged."""
-    message: Any = error.message
+    message: object = error.message
     if isinstance(message, BaseException):
         error = _without_exception(error, message, name)
     try:
@@ -111,10 +113,10 @@ def check_content(blocks: Sequence[Block]) -> None:
 
 def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     """Check the types in a reply that the tool made itself; msgspec checks them only in JSON."""
+    members = msgspec.structs.asdict(reply)
     for name, kind in _MEMBER_TYPES.items():
-        member = getattr(reply, name)
-        if not isinstance(member, kind):
-            raise InvalidOutput(name, f"cannot be of type {type(member).__name__}")
+        if not isinstance(members[name], kind):
+            raise InvalidOutput(name, f"cannot be of type {type(members[name]).__name__}")
     check_content(reply.content)
     if reply.meta:
         _encode(reply.meta, "meta")
@@ -129,7 +131,7 @@ def _checked(tool: Tool, reply: Reply[Any]) -> Reply[Any]:
     )
 
 
-def _checked_data(tool: Tool, data: Any) -> tuple[bytes | None, Any]:
+def _checked_data(tool: Tool, data: object) -> tuple[bytes | None, Any]:
     if data is not msgspec.UNSET:
         return tool.output.encode(data)
     if not tool.returns.declared:
@@ -139,7 +141,7 @@ def _checked_data(tool: Tool, data: Any) -> tuple[bytes | None, Any]:
     raise InvalidOutput("", "a reply without the data that the return type declares")
 
 
-def _blocks(value: Any, *, only: bool) -> tuple[Block, ...] | None:
+def _blocks(value: object, *, only: bool) -> tuple[Block, ...] | None:
     """The content blocks in a list, or None if it is a list of something else.
 
     A string in it becomes a text block, if *only* blocks are declared or if there is a block too.
@@ -153,22 +155,23 @@ def _blocks(value: Any, *, only: bool) -> tuple[Block, ...] | None:
     return tuple(Text(item) if isinstance(item, str) else item for item in value)
 
 
-def _check_block(block: Any, path: str) -> None:
+def _check_block(block: object, path: str) -> None:
     if not isinstance(block, BLOCKS):
         raise InvalidOutput(path, f"expected a content block, got {type(block).__name__}")
     without: dict[str, Any] = {}
     if isinstance(block, Image | Audio):
         # The bytes need no check and may be large, so they are not encoded for it.
         without["data"] = b""
+    members = msgspec.structs.asdict(block)
     for name in ("meta", "content_meta"):
-        if getattr(block, name, None) is not None:
+        if members.get(name) is not None:
             # Decoding a block would check the keys of hosts, which another server may have given.
-            _through_json(getattr(block, name), _Meta, f"{path}.{name}")
+            _through_json(members[name], _Meta, f"{path}.{name}")
             without[name] = None
     _through_json(changed_block(block, **without) if without else block, type(block), path)
 
 
-def _through_json(value: Any, kind: type[T], path: str) -> T:
+def _through_json(value: object, kind: type[T], path: str) -> T:
     """Encode the value and decode it as *kind*; raises InvalidOutput."""
     encoded = _encode(value, path)
     try:
@@ -182,21 +185,24 @@ def _through_json(value: Any, kind: type[T], path: str) -> T:
 def _sendable_part(error: Error) -> Error:
     """The error without the members that cannot be sent."""
     kept: dict[str, Any] = {}
+    given = msgspec.structs.asdict(error)
     for name in ("details", "retryable", "hint", "kind"):
-        with_one_member = Error("", "", **{name: getattr(error, name)})
+        with_one_member = Error("", "", **{name: given[name]})
         try:
-            kept[name] = getattr(_through_json(with_one_member, Error, "error"), name)
+            kept[name] = msgspec.structs.asdict(_through_json(with_one_member, Error, "error"))[
+                name
+            ]
         except InvalidOutput:
             continue
     return Error(_valid_text(error.code), _valid_text(error.message), **kept)
 
 
-def _valid_text(value: Any) -> str:
+def _valid_text(value: object) -> str:
     # Lone surrogates cannot be encoded.
     return str(value).encode("utf-8", "replace").decode()
 
 
-def _encode(value: Any, path: str) -> bytes:
+def _encode(value: object, path: str) -> bytes:
     """The value as JSON; raises InvalidOutput with a path that begins with *path*."""
     try:
         return _any_output().encode(value)[0]

@@ -19,10 +19,13 @@ from .call import Call
 from .stepping import ON_LOOP, InThread, running_loop
 
 if TYPE_CHECKING:
+    from ..tools.gate_list import Gate
     from .loop_thread import LoopThread
     from .thread_pool import ThreadPool
 
-Runner: TypeAlias = Callable[[Tool, dict[str, Any], Call], Any]
+Runnable: TypeAlias = "Tool | Gate"
+"""A function with its time-out, and whether it is async."""
+Runner: TypeAlias = Callable[[Runnable, dict[str, Any], Call], Any]
 """Runs a tool's function; returns its value, or a coroutine that the pipeline awaits."""
 
 LargeDecoder: TypeAlias = Callable[[Tool, bytes, int], Awaitable[dict[str, Any]]]
@@ -110,7 +113,8 @@ def execution_in_place() -> Execution:
 def run_in(pool: ThreadPool) -> Runner:
     """A plain `def` runs in a thread of *pool*, because real ones block."""
 
-    def run(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+    def run(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
+        running: object
         if tool.is_async:
             running = on_loop(tool.fn(**kwargs))
         elif tool.inline:
@@ -130,7 +134,7 @@ def run_in_place(pool: Callable[[], ThreadPool]) -> Runner:
     The thread of a function with a time-out is one of *pool*.
     """
 
-    def run(tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+    def run(tool: Runnable, kwargs: dict[str, Any], call: Call) -> object:
         if tool.is_async or tool.timeout is not None or running_loop() is not None:
             return run_in(pool())(tool, kwargs, call)
         return _awaitable(tool.fn(**kwargs))
@@ -155,12 +159,12 @@ async def on_loop(steps: Coroutine[Any, Any, Any]) -> Any:
         raise RuntimeError("the tool cancelled itself") from exc
 
 
-def _awaitable(value: Any) -> Any:
+def _awaitable(value: object) -> object:
     """A plain function may return the coroutine of an async one, as many decorators do."""
     return on_loop(value) if isinstance(value, CoroutineType) else value
 
 
-async def _run_in_thread(pool: ThreadPool, tool: Tool, kwargs: dict[str, Any]) -> Any:
+async def _run_in_thread(pool: ThreadPool, tool: Runnable, kwargs: dict[str, Any]) -> Any:
     value = await _in_thread(pool, tool.fn, kwargs)
     return await on_loop(value) if isinstance(value, CoroutineType) else value
 
@@ -198,7 +202,7 @@ def _waiting(pool: Callable[[], ThreadPool], own: LoopThread | None = None) -> W
     return wait_for
 
 
-async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
+async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
     """Await *steps* for as long as the tool may take; raises TimedOut.
 
     The clock stops while the user is asked.
@@ -218,7 +222,7 @@ async def with_timeout(tool: Tool, steps: Coroutine[Any, Any, Any]) -> Any:
         raise timed_out(tool) from None
 
 
-def timed_out(tool: Tool) -> TimedOut:
+def timed_out(tool: Runnable) -> TimedOut:
     """The refusal of a call whose function took too long."""
     if not tool.is_async:
         import logging
@@ -226,7 +230,12 @@ def timed_out(tool: Tool) -> TimedOut:
         message = "%s %r took longer than %g seconds; its thread goes on without a caller"
         logging.getLogger("answerback").warning(message, tool.noun, tool.name, tool.timeout)
     # A gate, a resource or a prompt only reads.
-    may_repeat = tool.noun != "tool" or tool.settings.idempotent or tool.settings.read_only
+    may_repeat = (
+        not isinstance(tool, Tool)
+        or tool.noun != "tool"
+        or tool.settings.idempotent
+        or tool.settings.read_only
+    )
     error = TimedOut(
         f"The {tool.noun} took longer than {tool.timeout:g} seconds",
         retryable=None if may_repeat else False,

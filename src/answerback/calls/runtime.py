@@ -29,6 +29,16 @@ class Tasks(Protocol):
         """Start no more tasks, and let those that run end."""
 
 
+class TaskStorage(Protocol):
+    """The part of a `TaskStore` of `answerback.tasks` that has no types of that package."""
+
+    @property
+    def blocks(self) -> bool:
+        """Whether a method may take long, so that an event loop calls it in a thread."""
+
+    def close(self) -> None: ...
+
+
 class Runtime:
     """How a wire serves a registry: its handlers, records, tasks and health checks.
 
@@ -50,7 +60,7 @@ class Runtime:
         execution: Execution,
         *,
         records: Recording | None = None,
-        task_store: Any = None,
+        task_store: TaskStorage | None = None,
         debug: bool = False,
         parent: Runtime | None = None,
     ) -> None:
@@ -150,7 +160,7 @@ def runtime_on_loop(
     registry: Registry,
     *,
     records: Recording | None = None,
-    task_store: Any = None,
+    task_store: TaskStorage | None = None,
     debug: bool = False,
 ) -> Runtime:
     """The runtime of a wire with an event loop; plain functions run in threads beside it."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from argparse import ArgumentParser
 
     from ..app import App
+    from .program import Options
 
 _VALUES_HELP = """\
 A value is read by its argument's type: x=7 tags=a,b when=2026-01-31 loud=yes
@@ -85,7 +86,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     return _print_reply(app, name, reply, options.dialect, out)
 
 
-def _options(program: Program, arguments: Sequence[str]) -> Any:
+def _options(program: Program, arguments: Sequence[str]) -> Options:
     """The options; argparse is left out if there are none, as each call pays for its import."""
     if not any(each.startswith("-") for each in arguments):
         none = dict.fromkeys(("help", "json", "dialect", "user", "transport", "inherit_env"))
@@ -100,7 +101,7 @@ def _options(program: Program, arguments: Sequence[str]) -> Any:
     return options
 
 
-def _load(program: Program, target: str | None, words: Sequence[str], options: Any) -> App:
+def _load(program: Program, target: str | None, words: Sequence[str], options: Options) -> App:
     if program.app is not None:
         return program.load_tagged(target, options)
     from .target import NoSuchModule
@@ -147,7 +148,7 @@ def _print_tools(app: App) -> int:
     return 2
 
 
-def _call(app: App, name: str, pairs: Sequence[str], options: Any, stdin: int) -> Reply[Any]:
+def _call(app: App, name: str, pairs: Sequence[str], options: Options, stdin: int) -> Reply[Any]:
     arguments = read_arguments(app.tools.get(name), pairs, options.json, stdin)
     if isinstance(arguments, Reply):
         return arguments

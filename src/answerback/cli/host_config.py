@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
 
 
 class HostConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -20,9 +23,9 @@ class HostConfig(msgspec.Struct, frozen=True, kw_only=True):
     afterwards: str
     """The step of the user after which the host starts the server."""
 
-    def entry(self, command: list[str], env: Mapping[str, str]) -> dict[str, Any]:
+    def entry(self, command: list[str], env: Mapping[str, str]) -> JsonObject:
         """The configuration of a server on stdio."""
-        made: dict[str, Any] = {"type": "stdio"} if self.has_type else {}
+        made: JsonObject = {"type": "stdio"} if self.has_type else {}
         made |= {"command": command[0], "args": command[1:]}
         return made | {"env": dict(env)} if env else made
 

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
 from ..registry import registry_of
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ..app import App
+    from ..json_value import Json, JsonObject
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DECLINED = 1
@@ -131,14 +132,14 @@ def _uvx_command(started: str) -> list[str]:
     return ["uvx", script] if package == script else ["uvx", "--from", package, script]
 
 
-def _snippet(host: HostConfig, name: str, entry: dict[str, Any]) -> str:
+def _snippet(host: HostConfig, name: str, entry: JsonObject) -> str:
     return json.dumps({host.servers: {name: entry}}, indent=2, ensure_ascii=False) + "\n"
 
 
 class _Change:
     """The file as it is, and as it will be."""
 
-    def __init__(self, file: str, host: HostConfig, name: str, entry: dict[str, Any]) -> None:
+    def __init__(self, file: str, host: HostConfig, name: str, entry: JsonObject) -> None:
         self.file = file
         self.host = host
         self.before = _read(file)
@@ -181,9 +182,7 @@ class _Change:
         return backup
 
 
-def _merged(
-    found: Any, servers: str, name: str, entry: dict[str, Any]
-) -> dict[str, dict[str, Any]]:
+def _merged(found: Json, servers: str, name: str, entry: JsonObject) -> dict[str, JsonObject]:
     """The configuration with the entry; members of an older entry that it does not have stay."""
     if not isinstance(found, dict) or not isinstance(found.get(servers, {}), dict):
         raise CannotEdit("an object was expected where it has something else")

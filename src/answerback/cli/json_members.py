@@ -8,7 +8,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from ..json_value import Json
+
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]+|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -38,7 +42,7 @@ class Span(NamedTuple):
     has_last_comma: bool
 
 
-def parse(text: str) -> Any:
+def parse(text: str) -> Json:
     """The value of a JSON text with comments; raises CannotEdit."""
     tokens = [text[start:end] for start, end in _tokens(text)]
     kept = [
@@ -53,7 +57,7 @@ def parse(text: str) -> Any:
         raise CannotEdit(f"it is not JSON{line}") from None
 
 
-def with_member(text: str, path: tuple[str, str], value: Any) -> str:
+def with_member(text: str, path: tuple[str, str], value: Json) -> str:
     """The text with the member *path*, such as `("servers", "notes")`; raises CannotEdit."""
     if not text.strip("\ufeff \t\r\n"):
         return json.dumps({path[0]: {path[1]: value}}, indent=2, ensure_ascii=False) + "\n"
@@ -71,7 +75,7 @@ def with_member(text: str, path: tuple[str, str], value: Any) -> str:
     return text[: member.value] + written + text[member.end :]
 
 
-def _added(text: str, place: Span, name: str, value: Any) -> str:
+def _added(text: str, place: Span, name: str, value: Json) -> str:
     """The text with a new last member of an object."""
     closing = place.end - 1
     outer_indent = _indent_at(text, place.start)
@@ -91,7 +95,7 @@ def _added(text: str, place: Span, name: str, value: Any) -> str:
     return f"{before}{line}{indent}{member}{line}{outer_indent}{text[closing:]}"
 
 
-def _written(text: str, value: Any, indent: str) -> str:
+def _written(text: str, value: Json, indent: str) -> str:
     line = "\r\n" if "\r\n" in text else "\n"
     lines = json.dumps(value, indent=_unit(text), ensure_ascii=False).split("\n")
     return f"{line}{indent}".join(lines)

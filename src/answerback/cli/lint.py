@@ -57,7 +57,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     return _finish(linter, unreadable, options.format, console)
 
 
-def _finish(linter: Linter, unreadable: list[str], form: str, console: Any) -> int:
+def _finish(linter: Linter, unreadable: list[str], form: str, console: object) -> int:
     from ..rules.reports.plain import summary
 
     counts = linter.counts
@@ -151,7 +151,7 @@ def _binary(stream: Any) -> Iterator[IO[bytes]]:
         stream.flush()
 
 
-def _lint_input(linter: Linter, name: str, console: Any, options: Namespace) -> None:
+def _lint_input(linter: Linter, name: str, console: object, options: Namespace) -> None:
     with ExitStack() as stack:
         try:
             if name == _STDIN:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..registry import registry_of
@@ -86,8 +86,12 @@ def _summary(tool: Tool) -> str:
     return summary.lstrip()
 
 
-def _gate_name(gate: Any) -> str:
-    name: str = getattr(gate, "label", "") or getattr(gate, "__name__", type(gate).__name__)
+def _gate_name(gate: Callable[..., Any]) -> str:
+    from ..tools.gate_list import ReadyGate
+
+    if isinstance(gate, ReadyGate):
+        return gate.label
+    name: str = getattr(gate, "__name__", type(gate).__name__)
     return name
 
 

@@ -8,16 +8,19 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..errors import AnswerbackError
 
 if TYPE_CHECKING:
-    from argparse import ArgumentParser
+    from argparse import ArgumentParser, Namespace
+    from types import SimpleNamespace
 
     from ..app import App
     from ..wires.standard_streams import Stdout
 
+Options: TypeAlias = "Namespace | SimpleNamespace"
+"""The options of a command; a command without options does not load argparse."""
 COMMANDS = {
     "serve": "serve the tools over HTTP: REST, MCP, OpenAPI and health on one port",
     "mcp": "serve the tools over MCP to a language model's host, on stdin and stdout",
@@ -125,7 +128,7 @@ class Program:
 
         return load(target or "")
 
-    def load_tagged(self, target: str | None, options: Any) -> App:
+    def load_tagged(self, target: str | None, options: Options) -> App:
         """The App, with only the entries that `--tag` and `--exclude-tag` select."""
         app = self.load(target)
         if options.tag or options.exclude_tag:

@@ -18,11 +18,15 @@ from .program import printable, printable_json, write_json, write_stderr, write_
 if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
     from ..client.listed import RemoteTool
+    from ..json_value import Json, JsonObject
+    from .program import Options
 
 _MAX_COLUMN = 40
 
 
-def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, stdin: int) -> int:
+def call_remote(
+    target: str, words: Sequence[str], options: Options, out: Stdout, stdin: int
+) -> int:
     """Call a tool of a server, and print its reply as `call` does."""
     from ..client.connecting import connect
     from .terminal_login import login_options
@@ -43,7 +47,7 @@ def call_remote(target: str, words: Sequence[str], options: Any, out: Stdout, st
     return _print(reply, options.dialect, out)
 
 
-def list_remote(target: str, options: Any, out: Stdout) -> int:
+def list_remote(target: str, options: Options, out: Stdout) -> int:
     """List the tools of a server."""
     from ..client.connecting import connect
     from .terminal_login import login_options
@@ -60,16 +64,16 @@ def list_remote(target: str, options: Any, out: Stdout) -> int:
     return 0
 
 
-def _server_options(options: Any) -> dict[str, Any]:
+def _server_options(options: Options) -> dict[str, Any]:
     transport = {} if options.transport is None else {"transport": options.transport}
     return {"inherit": bool(options.inherit_env), **transport}
 
 
-def _without_empty(members: Mapping[str, Any]) -> dict[str, Any]:
+def _without_empty(members: Mapping[str, Any]) -> JsonObject:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _handlers(stdin: int) -> dict[str, Any]:
+def _handlers(stdin: int) -> JsonObject:
     """At a terminal the user can answer the server's questions."""
     from ..client.user_handlers import ElicitationRequest
     from ..peer import NeedsInput, Question
@@ -79,7 +83,7 @@ def _handlers(stdin: int) -> dict[str, Any]:
     if not peer.can.elicit:
         return {}
 
-    async def elicit(request: ElicitationRequest) -> Any:
+    async def elicit(request: ElicitationRequest) -> object:
         params = {"message": request.message, "requestedSchema": request.schema}
         try:
             return await peer.ask(Question("elicitation/create", params))
@@ -107,7 +111,7 @@ def _table(tools: Any) -> str:
     )
 
 
-def _fields(tool: RemoteTool) -> dict[str, Any]:
+def _fields(tool: RemoteTool) -> JsonObject:
     schema = tool.input_schema if isinstance(tool.input_schema, dict) else {}
     found = schema.get("properties")
     return found if isinstance(found, dict) else {}
@@ -123,11 +127,11 @@ def _usage(tool: RemoteTool) -> str:
     return " ".join([tool.name, *words])
 
 
-def _type_word(field: Any) -> str:
+def _type_word(field: Json) -> str:
     return (_kind(field) or "VALUE").upper()
 
 
-def _kind(field: Any) -> str | None:
+def _kind(field: Json) -> str | None:
     """The type of a value, which may also be null; None if there are several or none."""
     match field:
         case {"type": str(kind)}:
@@ -149,9 +153,9 @@ def _help(tool: RemoteTool) -> str:
 
 def _arguments(
     tool: RemoteTool | None, pairs: Sequence[str], given: str | None, stdin: int
-) -> dict[str, Any] | Reply[Any]:
+) -> JsonObject | Reply[Any]:
     """The arguments; a value is read as JSON where the schema allows more than a string."""
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     if given is not None:
         try:
             found = msgspec.json.decode(read_content(given, stdin), type=dict[str, Any])
@@ -170,7 +174,7 @@ def _arguments(
     return found
 
 
-def _value(text: str, field: Any) -> Any:
+def _value(text: str, field: Json) -> Json:
     kind = _kind(field)
     if kind == "string":
         return text

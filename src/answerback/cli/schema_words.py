@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..tools.tool import Tool
+
+if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
+
 
 _FORMAT_NAMES = {
     "date": "date",
@@ -41,22 +45,21 @@ def usage(tool: Tool) -> str:
     return " ".join([tool.name, *pairs])
 
 
-def _placeholder(schema: Any, root: dict[str, Any]) -> str:
+def _placeholder(schema: Json, root: JsonObject) -> str:
     """The value in the usage line: `INTEGER`, `small|big`, or `VALUE` where that is too long."""
     words = describe_schema(schema, root)
     if len(words) > _MAX_PLACEHOLDER:
         return "VALUE"
     # Literal values keep their case, because they are typed as they stand.
-    found = _resolve(schema, root)
-    is_literal = isinstance(found, dict) and found.keys() & {"enum", "const"}
+    is_literal = _resolve(schema, root).keys() & {"enum", "const"}
     options = words.split(" or ")
     return "|".join(options if is_literal else [word.upper().replace(" ", "-") for word in options])
 
 
-def describe_schema(schema: Any, root: dict[str, Any], *, members: bool = False) -> str:
+def describe_schema(schema: Json, root: JsonObject, *, members: bool = False) -> str:
     """The kind of value that a schema takes; with *members*, the members of objects too."""
-    schema = _resolve(schema, root)
-    match schema:
+    found = _resolve(schema, root)
+    match found:
         case {"const": value}:
             return _shell_literal(value)
         case {"enum": values}:
@@ -65,10 +68,10 @@ def describe_schema(schema: Any, root: dict[str, Any], *, members: bool = False)
             kinds = " or ".join(describe_schema(each, root, members=members) for each in options)
             return " or ".join(dict.fromkeys(w for w in kinds.split(" or ") if w != "null"))
         case {"type": "array"}:
-            return _describe_list(schema, root, members)
+            return _describe_list(found, root, members)
         case {"contentEncoding": _}:
             return "text or @file"
-        case {"type": "string"} if (form := _string_format(schema)) is not None:
+        case {"type": "string"} if (form := _string_format(found)) is not None:
             return _FORMAT_NAMES[form]
         case {"type": "object", "properties": names} if names and members:
             return f"object with {', '.join(names)}"
@@ -77,7 +80,7 @@ def describe_schema(schema: Any, root: dict[str, Any], *, members: bool = False)
     return "value"
 
 
-def _describe_list(schema: dict[str, Any], root: dict[str, Any], members: bool) -> str:
+def _describe_list(schema: JsonObject, root: JsonObject, members: bool) -> str:
     if schema.get("items"):
         return f"list of {describe_schema(schema['items'], root, members=members)}"
     items = schema.get("prefixItems", ()) if members else ()
@@ -86,10 +89,9 @@ def _describe_list(schema: dict[str, Any], root: dict[str, Any], members: bool) 
     )
 
 
-def example_value(schema: Any, root: dict[str, Any]) -> str:
+def example_value(schema: Json, root: JsonObject) -> str:
     """A value that the schema takes, as it is written in a shell."""
-    found = _resolve(schema, root)
-    if isinstance(found, dict) and "contentEncoding" in found:
+    if "contentEncoding" in _resolve(schema, root):
         return "@file"
     value = _example(schema, root, 0)
     if isinstance(value, bool):
@@ -99,9 +101,10 @@ def example_value(schema: Any, root: dict[str, Any]) -> str:
     return _shell_literal(value)
 
 
-def _example(schema: Any, root: dict[str, Any], depth: int) -> Any:
+def _example(schema: Json, root: JsonObject, depth: int) -> Json:
     """An example as JSON, as short as possible below the first level: types may be recursive."""
-    match _resolve(schema, root):
+    found = _resolve(schema, root)
+    match found:
         case {"examples": [value, *_]} | {"const": value} | {"enum": [value, *_]}:
             return value
         case {"anyOf": [*options]} | {"oneOf": [*options]}:
@@ -110,16 +113,16 @@ def _example(schema: Any, root: dict[str, Any], depth: int) -> Any:
             return _example(options[0], root, depth + 1)
         case {"type": "array", "prefixItems": [*items]}:
             return [_example(item, root, depth + 1) for item in items]
-        case {"type": "array", "items": items} as found if items:
+        case {"type": "array", "items": items} if items:
             return [_example(items, root, depth + 1)] * found.get("minItems", 0 if depth else 1)
         case {"type": "object", "properties": members, "required": names} if depth < _MAX_DEPTH:
             return {name: _example(members.get(name, {}), root, depth + 1) for name in names}
-        case {"type": str(name)} as found:
+        case {"type": str(name)}:
             return _example_number(found) if name in _NUMBER_EXAMPLES else _example_text(found)
     return "value"
 
 
-def _example_text(schema: dict[str, Any]) -> Any:
+def _example_text(schema: JsonObject) -> Json:
     """An example of any type but a number."""
     if "contentEncoding" in schema:
         return "dGV4dA=="
@@ -127,7 +130,7 @@ def _example_text(schema: dict[str, Any]) -> Any:
     return _TYPE_EXAMPLES.get(schema["type"], "value") if form is None else _FORMAT_EXAMPLES[form]
 
 
-def _example_number(schema: dict[str, Any]) -> Any:
+def _example_number(schema: JsonObject) -> Json:
     number = _NUMBER_EXAMPLES[schema["type"]]
     if number < schema.get("minimum", number) or number > schema.get("maximum", number):
         return schema.get("minimum", schema.get("maximum"))
@@ -136,7 +139,7 @@ def _example_number(schema: dict[str, Any]) -> Any:
     return number
 
 
-def _string_format(schema: dict[str, Any]) -> str | None:
+def _string_format(schema: JsonObject) -> str | None:
     """The `format` of a string, or the one that its description stands for, as of a time."""
     if schema.get("format") in _FORMAT_NAMES:
         return str(schema["format"])
@@ -145,16 +148,21 @@ def _string_format(schema: dict[str, Any]) -> str | None:
     return format_in_words(schema.get("description"))
 
 
-def _resolve(schema: Any, root: dict[str, Any]) -> Any:
-    """Follow `$ref`; a reference that leads back to itself counts as an object."""
+def _resolve(schema: Json, root: JsonObject) -> JsonObject:
+    """Follow `$ref`; a reference that leads back to itself counts as an object.
+
+    True, which takes any value, becomes the schema that has no members.
+    """
     for _ in range(_MAX_REFERENCES):
-        if not isinstance(schema, dict) or "$ref" not in schema:
+        if not isinstance(schema, dict):
+            return {}
+        if "$ref" not in schema:
             return schema
         schema = root.get("$defs", {}).get(schema["$ref"].rpartition("/")[2], {})
     return {"type": "object"}
 
 
-def _shell_literal(value: Any) -> str:
+def _shell_literal(value: Json) -> str:
     """The value as it is written in a shell: a string as it is, anything else as JSON."""
     if isinstance(value, str):
         return value

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..app import App, only_app
 from ..errors import AnswerbackError
@@ -209,7 +209,7 @@ def _only_app(module: ModuleType, where: str) -> App:
 
 
 def _app_named(module: ModuleType, name: str, target: str) -> App:
-    found: Any = module
+    found: object = module
     for part in name.split("."):
         found = getattr(found, part, None)
     if isinstance(found, App):

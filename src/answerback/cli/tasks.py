@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from time import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -22,6 +22,10 @@ from ..types.describe import counted
 from .argument_parser import PrintableParser
 from .program import COMMANDS, Program, positive_int, print_text, printable_json, write_stderr
 from .task_file import CannotOpenTasks, open_task_store
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
+
 
 _PAGE = 500
 _MAX_MESSAGE = 60
@@ -133,10 +137,10 @@ def _cells(task: Task) -> tuple[str, ...]:
     return (task.id, task.state, _line(task.tool), _age(time() - task.created), short)
 
 
-def _members(task: Task, *, with_result: bool) -> dict[str, Any]:
+def _members(task: Task, *, with_result: bool) -> JsonObject:
     """The members of a task for people and programs; secrets are masked."""
     masker = Masker(task.arguments)
-    members: dict[str, Any] = {
+    members: JsonObject = {
         "id": task.id,
         "state": task.state,
         "tool": task.tool,
@@ -167,7 +171,7 @@ def _as_json(options: Namespace) -> bool:
     return options.json or not sys.stdout.isatty()
 
 
-def _print_json(members: dict[str, Any]) -> None:
+def _print_json(members: JsonObject) -> None:
     text = msgspec.json.encode(members).decode()
     _print(printable_json(text) if sys.stdout.isatty() else text)
 

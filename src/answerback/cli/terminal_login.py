@@ -57,7 +57,7 @@ class _Terminal:
         write_stderr(f"Log in on the page that was opened in your browser:\n\n  {url}\n")
         return None
 
-    def ask_client(self, issuer: str) -> Any:
+    def ask_client(self, issuer: str) -> object:
         """Ask for the id and the secret of a client that the user registered."""
         from getpass import getpass
 

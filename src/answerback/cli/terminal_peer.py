@@ -6,12 +6,16 @@ import os
 import sys
 from contextlib import suppress
 from functools import cached_property
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
 from ..peer import NO_ABILITIES, Abilities, Log, NeedsInput, Peer, Progress, Question
 from .program import write_stderr
+
+if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
+
 
 _CLEAR_LINE = "\r\x1b[K"
 _MAX_WIDTH = 79
@@ -40,7 +44,7 @@ class TerminalPeer(Peer):
             self._shows_progress = True
             _write(_CLEAR_LINE + _progress_line(note)[:_MAX_WIDTH])
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, question: Question) -> Json:
         """Ask the user at the terminal; raises NeedsInput if there is none."""
         if question.method != "elicitation/create" or not self.can.elicit:
             raise NeedsInput({"question": question})
@@ -64,11 +68,11 @@ def stderr_is_terminal() -> bool:
     return sys.stderr is not None and sys.stderr.isatty()
 
 
-def _ask_form(question: Question, source: TextIO) -> dict[str, Any]:
+def _ask_form(question: Question, source: TextIO) -> JsonObject:
     """Ask for each field of the form; the end of the input (Ctrl-D) declines the question."""
     write_stderr(question.message)
     schema = question.params["requestedSchema"]
-    content: dict[str, Any] = {}
+    content: JsonObject = {}
     for name, field in schema["properties"].items():
         line = _ask_field(name, field, source)
         if line is None:
@@ -78,7 +82,7 @@ def _ask_form(question: Question, source: TextIO) -> dict[str, Any]:
     return {"action": "accept", "content": content}
 
 
-def _ask_field(name: str, field: dict[str, Any], source: TextIO) -> str | None:
+def _ask_field(name: str, field: JsonObject, source: TextIO) -> str | None:
     """Show the field's label and read a line; None at the end of the input."""
     label = field.get("description") or field.get("title") or name
     choices = "/".join(map(str, field.get("enum") or field.get("items", {}).get("enum", ())))
@@ -94,11 +98,11 @@ def _ask_field(name: str, field: dict[str, Any], source: TextIO) -> str | None:
     return line.strip()
 
 
-def _must_answer(name: str, schema: dict[str, Any]) -> bool:
+def _must_answer(name: str, schema: JsonObject) -> bool:
     return name in schema.get("required", ()) and "default" not in schema["properties"][name]
 
 
-def _parse_answer(text: str, field: dict[str, Any]) -> Any:
+def _parse_answer(text: str, field: JsonObject) -> Json:
     """The answer in the field's type; one that does not fit stays text, and is refused later."""
     match field.get("type"):
         case "boolean":
@@ -122,7 +126,7 @@ def _progress_line(note: Progress) -> str:
     return f"{share} {_printable(note.message or '')}".replace("\n", " ")
 
 
-def _printable(data: Any) -> str:
+def _printable(data: Json) -> str:
     """The data as text without control characters that could drive the terminal."""
     # Imported here: most tools send no progress and no log messages.
     from ..dialects.readable import render

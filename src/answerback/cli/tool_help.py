@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ..tools.tool import Tool
 from .schema_words import describe_schema, example_value, usage
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
 
 
 def tool_help(tool: Tool, command_line: str) -> str:
@@ -25,7 +28,7 @@ def _arguments(tool: Tool) -> str:
     return "\n".join(["arguments:", *(_line(row, widths) for row in rows)])
 
 
-def _row(name: str, schema: dict[str, Any], tool: Tool) -> tuple[str, str, str]:
+def _row(name: str, schema: JsonObject, tool: Tool) -> tuple[str, str, str]:
     kind = describe_schema(schema, tool.input_schema, members=True)
     if name in tool.input_schema.get("required", []):
         kind += ", required"
@@ -55,6 +58,6 @@ def _example_call(tool: Tool) -> str:
     return " ".join([tool.name, *map(shlex.quote, pairs)])
 
 
-def _properties(tool: Tool) -> dict[str, Any]:
-    properties: dict[str, Any] = tool.input_schema.get("properties", {})
+def _properties(tool: Tool) -> JsonObject:
+    properties: JsonObject = tool.input_schema.get("properties", {})
     return properties

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..calls.loop_thread import LoopThread
 from ..reply import Reply
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
+from .many_servers import ManyServers
 from .request_policy import CallOptions
 
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ class BlockingServer:
     @property
     def failures(self) -> dict[str, str]:
         """Why servers of several could not be used last, by their names."""
-        found: dict[str, str] = getattr(self._server, "failures", {})
-        return found
+        server = self._server
+        return server.failures if isinstance(server, ManyServers) else {}
 
     def tools(self) -> list[RemoteTool]:
         found: list[RemoteTool] = self._loop.run(self._server.tools())
@@ -55,7 +56,7 @@ class BlockingServer:
         return found
 
     def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> Reply[Any]:
         reply: Reply[Any] = self._loop.run(self._server.call(name, arguments, **named))
         return reply

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypedDict, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypedDict, TypeVar, overload
 
 import msgspec
 
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
     from ..resilience import Breaker, Limit, Retry
     from .blocking import BlockingServer
+    from .frames import Transport
     from .login.login_settings import Login
+    from .rest_server import RestServer
     from .transports.http_requests import ClientAuth
 
 S = TypeVar("S", bound="RemoteServer | ManyServers")
@@ -114,7 +116,7 @@ class Connecting(Generic[S]):
         if blocking is not None:
             blocking.close()
 
-    def __await__(self) -> Any:
+    def __await__(self) -> NoReturn:
         raise TypeError("write `async with connect(...) as server:`, not `await connect(...)`")
 
 
@@ -131,7 +133,7 @@ def connect(
     *, replay: str | os.PathLike[str], **options: Unpack[ConnectOptions]
 ) -> Connecting[RemoteServer]: ...
 def connect(
-    target: Target | None = None, *, replay: str | os.PathLike[str] | None = None, **options: Any
+    target: Target | None = None, *, replay: str | os.PathLike[str] | None = None, **options: object
 ) -> Connecting[Any]:
     """Connect to a server: `async with connect("python server.py") as server:`, or `with`.
 
@@ -172,7 +174,9 @@ def _with_options(entry: ServerEntry, options: Mapping[str, Any]) -> ServerEntry
     )
 
 
-def _server(entry: ServerEntry, options: Mapping[str, Any], name: str = "") -> Any:
+def _server(
+    entry: ServerEntry, options: Mapping[str, Any], name: str = ""
+) -> RemoteServer | RestServer:
     label = f"{name} ({entry.label})" if name else entry.label
     auth = options.get("auth")
     if auth is not None and entry.url:
@@ -199,7 +203,9 @@ def _replayed(path: Path, options: Mapping[str, Any]) -> RemoteServer:
     return _remote(str(path), (lambda: Replay(path),), options)
 
 
-def _remote(label: str, makers: Any, options: Mapping[str, Any]) -> RemoteServer:
+def _remote(
+    label: str, makers: tuple[Callable[[], Transport], ...], options: Mapping[str, Any]
+) -> RemoteServer:
     handlers = {name: value for name, value in options.items() if name in _HANDLERS}
     if "on_log" in handlers:
         handlers.setdefault("log_level", "info")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -12,6 +12,10 @@ from ..dialects.mcp import SERVER_INFO
 from ..mcp.params import PREFIX, TASKS
 from ..versions import STATEFUL, V2026_07_28, Version
 from .mirrored_headers import encode_value
+
+if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
+
 
 CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}
 NAMED_BY = {
@@ -49,7 +53,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
         return cls._of(version, result, info or result.get("serverInfo"))
 
     @classmethod
-    def _of(cls, version: Version, result: Mapping[str, Any], info: Any) -> ServerFacts:
+    def _of(cls, version: Version, result: Mapping[str, Any], info: Json) -> ServerFacts:
         capabilities = result.get("capabilities")
         return cls(
             version=version,
@@ -60,7 +64,7 @@ class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     def offers(self, *path: str) -> bool:
         """Whether the server declared a capability, such as `tools`, `listChanged`."""
-        found: Any = self.capabilities
+        found: Json = self.capabilities
         for name in path:
             if not isinstance(found, dict) or name not in found:
                 return False
@@ -73,14 +77,14 @@ class Era(Protocol):
 
     stateless: bool
 
-    def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
+    def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
         """The parameters to encode for the server; *token* asks for progress."""
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
         """The HTTP headers of a request."""
 
 
-def _with_meta(params: Mapping[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def _with_meta(params: Mapping[str, Any], more: JsonObject) -> JsonObject:
     given = params.get("_meta") or {}
     return {**params, "_meta": {**given, **more}}
 
@@ -93,7 +97,7 @@ class StatefulEra:
     def __init__(self, version: Version | None = None) -> None:
         self._headers = {} if version is None else {"MCP-Protocol-Version": version.name}
 
-    def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
+    def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
         return dict(params) if token is None else _with_meta(params, {"progressToken": token})
 
     def headers(self, method: str, params: Mapping[str, Any]) -> dict[str, str]:
@@ -107,12 +111,12 @@ class StatelessEra:
 
     def __init__(
         self,
-        capabilities: dict[str, Any],
+        capabilities: JsonObject,
         log_level: str | None = None,
         version: Version = V2026_07_28,
     ) -> None:
         self._version = version.name
-        self._meta: dict[str, Any] = {
+        self._meta: JsonObject = {
             PREFIX + "protocolVersion": version.name,
             PREFIX + "clientCapabilities": capabilities,
             PREFIX + "clientInfo": CLIENT_INFO,
@@ -121,7 +125,7 @@ class StatelessEra:
             self._meta[PREFIX + "logLevel"] = log_level
         self._encoded = msgspec.Raw(msgspec.json.encode(self._meta))
 
-    def params(self, params: Mapping[str, Any], token: int | None) -> dict[str, Any]:
+    def params(self, params: Mapping[str, Any], token: int | None) -> JsonObject:
         is_of_task = "task" in params or "taskId" in params
         if token is None and "_meta" not in params and not is_of_task:
             return {**params, "_meta": self._encoded}
@@ -132,8 +136,8 @@ class StatelessEra:
             more = {**more, PREFIX + "clientCapabilities": self._with_tasks()}
         return _with_meta(params, more)
 
-    def _with_tasks(self) -> dict[str, Any]:
-        capabilities: dict[str, Any] = self._meta[PREFIX + "clientCapabilities"]
+    def _with_tasks(self) -> JsonObject:
+        capabilities: JsonObject = self._meta[PREFIX + "clientCapabilities"]
         extensions = {**(capabilities.get("extensions") or {}), TASKS: {}}
         return {**capabilities, "extensions": extensions}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -27,8 +27,12 @@ from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, Sessi
 from .frames import Incoming, Outgoing, Transport, decode_frame, malformed_response
 from .user_handlers import OnProgress, UserHandlers
 
+if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
+
+
 _LOGGER = logging.getLogger("answerback.client")
-_CHANGES = {
+_CHANGES: dict[str, Literal["tools", "resources", "prompts", "resource"]] = {
     "notifications/tools/list_changed": "tools",
     "notifications/resources/list_changed": "resources",
     "notifications/prompts/list_changed": "prompts",
@@ -148,7 +152,7 @@ class Visits:
         finally:
             self._waiting.pop(id, None)
 
-    def tell(self, id: Any) -> None:
+    def tell(self, id: Json) -> None:
         completed = self._waiting.get(id) if isinstance(id, str) else None
         if completed is not None:
             completed.set()
@@ -160,7 +164,12 @@ class Exchange:
     *on_change* gets the changes of lists and resources.
     """
 
-    def __init__(self, transport: Transport, handlers: UserHandlers, on_change: Any) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        handlers: UserHandlers,
+        on_change: Callable[[Change], None],
+    ) -> None:
         self.era: Era = StatefulEra()
         self._transport = transport
         self._handlers = handlers
@@ -170,7 +179,7 @@ class Exchange:
         self._tasks: set[asyncio.Task[None]] = set()
         self._answering: dict[Id, asyncio.Task[None]] = {}
         self._timer = _Timer(self._waiting)
-        self._send_now: Callable[[Outgoing], bool] | None = getattr(transport, "send_now", None)
+        self._send_now = transport.send_now
         self.visits = Visits()
         self._has_dropped = False
         self.lost: Exception | None = None
@@ -292,7 +301,7 @@ class Exchange:
         finally:
             self._answering.pop(id, None)
 
-    async def ask_user(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def ask_user(self, method: str, params: JsonObject) -> JsonObject:
         """The answer of the user's handler. Time-outs stop meanwhile; raises RpcError."""
         if not self._handlers.asks_user(method):
             return await self._handlers.answer(method, params)
@@ -321,7 +330,7 @@ class Exchange:
         except Exception:
             _LOGGER.exception("a notification could not be handled")
 
-    def _notified(self, method: str, params: dict[str, Any]) -> None:
+    def _notified(self, method: str, params: JsonObject) -> None:
         if method == "notifications/progress":
             waiting = self._waiting.get(params.get("progressToken", ""))
             if waiting is not None and waiting.progress is not None:
@@ -338,7 +347,7 @@ class Exchange:
         elif method == "notifications/elicitation/complete":
             self.visits.tell(params.get("elicitationId"))
         elif method in _CHANGES:
-            kind: Any = _CHANGES[method]
+            kind = _CHANGES[method]
             self._on_change(Change(kind, params.get("uri") if kind == "resource" else None))
         if self._handlers.on_notification is not None:
             self._handlers.on_notification(method, params)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..errors import INPUT_REQUIRED, AnswerbackError, InvalidInput, NotFound, ToolError
 from ..mcp.jsonrpc import MISSING_CAPABILITY, RpcError
 from ..reading import read
 from ..reply import Reply, failure
+
+if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
+
 
 UNAVAILABLE = "UNAVAILABLE"
 TIMED_OUT = "TIMED_OUT"
@@ -47,7 +51,7 @@ class NoAnswer(Exception):
         *,
         code: str = UNAVAILABLE,
         may_have_run: bool = True,
-        details: dict[str, Any] | None = None,
+        details: JsonObject | None = None,
         retryable: bool | None = None,
     ) -> None:
         super().__init__(message)
@@ -85,7 +89,7 @@ class HttpRefused(NoAnswer):
             advice = 'connect(…, auth=Login()) logs in, and auth="…" sends a token'
         if advice:
             message += f"; {advice}"
-        details: dict[str, Any] = {"status": status}
+        details: JsonObject = {"status": status}
         if retry_after is not None:
             details["retry_after"] = _seconds_of(retry_after)
         super().__init__(
@@ -130,7 +134,7 @@ def failed_reply(error: NoAnswer | RpcError) -> Reply[Any]:
     return read({"jsonrpc": "2.0", "error": body})
 
 
-def _missing_options(data: Any) -> list[str]:
+def _missing_options(data: Json) -> list[str]:
     """The options of `connect` whose handlers the server wants; empty if it wants other things."""
     options = {"elicitation": "elicit", "sampling": "sample", "roots": "roots"}
     match data:

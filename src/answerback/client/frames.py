@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 
+from ..json_value import Json
 from ..mcp.jsonrpc import NO_PARAMS, RpcError
 from ..mcp.params import Id
 
@@ -23,7 +24,7 @@ _NO_CODE = -32603
 class ErrorBody(msgspec.Struct):
     code: int = _NO_CODE
     message: str = ""
-    data: Any = None
+    data: Json = None
 
     def as_exception(self) -> RpcError:
         return RpcError(self.code, self.message or f"error {self.code}", self.data)
@@ -67,6 +68,10 @@ class Transport(Protocol):
     """True if a request may wait for a login of the user, for which time-outs stop."""
 
     @property
+    def send_now(self) -> Callable[[Outgoing], bool] | None:
+        """Sends a message without waiting; False if `send` is needed. None where it always is."""
+
+    @property
     def receives_changes(self) -> bool:
         """True if notifications that belong to no request arrive, in the stateful era."""
 
@@ -104,7 +109,7 @@ class _OddResponse(msgspec.Struct):
     """A response whose error is no object, or has members of other types than in JSON-RPC."""
 
     id: Id
-    error: Any
+    error: Json
     method: None = None
 
 
@@ -117,7 +122,7 @@ def _decode_odd_error(frame: bytes) -> Incoming | None:
         return None
 
 
-def _odd_error(error: Any) -> ErrorBody:
+def _odd_error(error: Json) -> ErrorBody:
     if not isinstance(error, dict):
         return ErrorBody(message=_text(error))
     code, message, data = error.get("code"), error.get("message"), error.get("data")
@@ -128,7 +133,7 @@ def _odd_error(error: Any) -> ErrorBody:
     return ErrorBody(number, _text(said), data)
 
 
-def _text(value: Any) -> str:
+def _text(value: Json) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +17,10 @@ from ..mcp.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
 from ..stopped_clocks import clocks_stopped
 from .exchange import Exchange, RequestOptions
 from .faults import INVALID_RESPONSE, NoAnswer
+
+if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
+
 
 _ROUNDS = 10
 """How often a server may ask for input before it gives a result."""
@@ -44,8 +48,8 @@ class InputRounds:
         self._visits = 0
 
     async def result(
-        self, method: str, params: Mapping[str, Any], found: dict[str, Any] | RpcError
-    ) -> dict[str, Any]:
+        self, method: str, params: Mapping[str, Any], found: JsonObject | RpcError
+    ) -> JsonObject:
         """The result, if the first request got *found*; raises RpcError or NoAnswer."""
         rounds = 0
         while True:
@@ -74,8 +78,8 @@ class InputRounds:
         return msgspec.structs.replace(self._options, timeout=max(0.0, left))
 
     async def _with_answers(
-        self, params: Mapping[str, Any], result: dict[str, Any], round: int
-    ) -> dict[str, Any]:
+        self, params: Mapping[str, Any], result: JsonObject, round: int
+    ) -> JsonObject:
         """The parameters of the next request, with the answers to the server's questions."""
         found = result.get("inputRequests")
         questions = found if isinstance(found, dict) else {}
@@ -91,10 +95,10 @@ class InputRounds:
             again["requestState"] = result["requestState"]
         return again
 
-    async def _answer(self, question: Any, questions: dict[str, Any]) -> dict[str, Any]:
+    async def _answer(self, question: Json, questions: JsonObject) -> JsonObject:
         match question:
-            case {"method": str(method)}:
-                asked = question.get("params")
+            case {"method": str(method), **others}:
+                asked = others.get("params")
                 params = asked if isinstance(asked, dict) else {}
             case _:
                 raise NoAnswer("the server asks a question without a method", code=INPUT_REQUIRED)
@@ -131,7 +135,7 @@ class InputRounds:
             self._visited.add(str(page.get("url")))
         return bool(new)
 
-    async def _ask(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def _ask(self, method: str, params: JsonObject) -> JsonObject:
         asked_at = self._loop.time()
         try:
             with clocks_stopped():
@@ -158,7 +162,7 @@ class InputRounds:
 _decoder = msgspec.json.Decoder(dict[str, Any])
 
 
-def decoded(raw: msgspec.Raw, method: str) -> dict[str, Any]:
+def decoded(raw: msgspec.Raw, method: str) -> JsonObject:
     """The result of a request; raises NoAnswer."""
     try:
         return _decoder.decode(raw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,6 +26,9 @@ from .faults import (
 from .frames import Transport
 from .input_rounds import InputRounds, decoded
 from .opening import LinkPlan, agree, initialize_or_discover
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
 
 
 class Safety:
@@ -105,7 +108,7 @@ class ServerLink:
         params: Mapping[str, Any],
         options: RequestOptions = NO_OPTIONS,
         safety: Safety = _SAFE,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The result; raises RpcError or NoAnswer.
 
         If the connection is lost, the request is sent again once, if it certainly did not run or
@@ -131,12 +134,12 @@ class ServerLink:
 
     async def _request_once(
         self, method: str, params: Mapping[str, Any], options: RequestOptions
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         exchange = self.current
         if exchange is None or exchange.lost is not None:
             exchange = await self._open_within(options.timeout)
         began = asyncio.get_running_loop().time()
-        found: dict[str, Any] | RpcError
+        found: JsonObject | RpcError
         try:
             try:
                 found = decoded(await exchange.request(method, params, options), method)

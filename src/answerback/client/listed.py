@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from ..content import Block
 from ..dialects.mcp_blocks import read_block
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
+
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -82,7 +86,7 @@ class FilledPrompt(msgspec.Struct, frozen=True):
     description: str = ""
 
     @classmethod
-    def read(cls, result: dict[str, Any]) -> FilledPrompt:
+    def read(cls, result: JsonObject) -> FilledPrompt:
         """Read the result of `prompts/get`; raises MalformedReply."""
         found = result.get("messages")
         messages = [each for each in found or () if isinstance(each, dict)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
@@ -20,20 +20,24 @@ from .targets import BadTarget
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ..json_value import JsonObject
+    from .rest_server import RestServer
+
 T = TypeVar("T")
+Server: TypeAlias = "RemoteServer | RestServer"
 Named = TypeVar("Named", RemoteTool, RemotePrompt)
 
 
 class ManyServers:
     """The servers by name. The tool `add` of the server `math` is called `math_add`."""
 
-    def __init__(self, servers: Mapping[str, RemoteServer]) -> None:
+    def __init__(self, servers: Mapping[str, Server]) -> None:
         self.servers = dict(servers)
         self.failures: dict[str, str] = {}
         """Why a server could not be used last, by its name."""
 
     @property
-    def info(self) -> dict[str, Any]:
+    def info(self) -> JsonObject:
         return {name: server.info for name, server in self.servers.items()}
 
     async def open(self) -> None:
@@ -63,7 +67,7 @@ class ManyServers:
         return [each for listed in found.values() for each in listed]
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> Reply[Any]:
         """Call a tool by its name with the server's prefix."""
         found = _find(self.servers, name)
@@ -119,7 +123,7 @@ class ManyServers:
         return changed
 
 
-async def _owner(many: ManyServers, uri: str) -> RemoteServer:
+async def _owner(many: ManyServers, uri: str) -> Server:
     """The server that lists the resource, or else the first that can read it."""
     listed = await _each(many, lambda server: server.resources())
     for name, resources in listed.items():
@@ -131,10 +135,10 @@ async def _owner(many: ManyServers, uri: str) -> RemoteServer:
     raise NotFound(f"no server has {uri!r}")
 
 
-async def _each(many: ManyServers, ask: Callable[[RemoteServer], Awaitable[T]]) -> dict[str, T]:
+async def _each(many: ManyServers, ask: Callable[[Server], Awaitable[T]]) -> dict[str, T]:
     """The answers of the servers that answer; the others are noted in `failures`."""
 
-    async def one(name: str, server: RemoteServer) -> tuple[str, T] | None:
+    async def one(name: str, server: Server) -> tuple[str, T] | None:
         try:
             answer = await ask(server)
         except (ConnectError, ToolError) as exc:
@@ -147,14 +151,14 @@ async def _each(many: ManyServers, ask: Callable[[RemoteServer], Awaitable[T]]) 
     return dict(each for each in found if each is not None)
 
 
-def _named(servers: Mapping[str, RemoteServer], name: str) -> tuple[RemoteServer, str]:
+def _named(servers: Mapping[str, Server], name: str) -> tuple[Server, str]:
     found = _find(servers, name)
     if found is None:
         raise NotFound(f"no server for {name!r}; the servers are {', '.join(servers)}")
     return found
 
 
-def _find(servers: Mapping[str, RemoteServer], name: str) -> tuple[RemoteServer, str] | None:
+def _find(servers: Mapping[str, Server], name: str) -> tuple[Server, str] | None:
     """The server with the longest name that is a prefix of *name*, and the rest."""
     fitting = [each for each in servers if name.startswith(f"{each}_")]
     if not fitting:

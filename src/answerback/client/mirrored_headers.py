@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
+
 
 MARK = "x-mcp-header"
 HeaderPaths: TypeAlias = dict[tuple[str, ...], str]
@@ -27,7 +31,7 @@ class BadAnnotation(ValueError):
     """A tool's `x-mcp-header` breaks a rule of MCP; clients must leave out such a tool."""
 
 
-def header_paths(schema: Any) -> HeaderPaths:
+def header_paths(schema: Json) -> HeaderPaths:
     """The headers that a call of a tool with this input schema sends; raises BadAnnotation."""
     found: HeaderPaths = {}
     seen: set[str] = set()
@@ -69,7 +73,7 @@ def encode_value(value: str) -> str:
     return f"=?base64?{b64encode(value.encode()).decode()}?="
 
 
-def _value_at(arguments: Any, path: tuple[str, ...]) -> Any:
+def _value_at(arguments: Json, path: tuple[str, ...]) -> Json:
     for name in path:
         if not isinstance(arguments, Mapping):
             return None
@@ -77,7 +81,7 @@ def _value_at(arguments: Any, path: tuple[str, ...]) -> Any:
     return arguments
 
 
-def _schemas(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]]]:
+def _schemas(root: Json) -> Iterator[tuple[tuple[str, ...] | None, JsonObject]]:
     """Every schema in *root*, with its path if only `properties` lead to it. No `$ref` is read."""
     waiting: list[tuple[tuple[str, ...] | None, Any]] = [((), root)]
     while waiting:
@@ -90,7 +94,7 @@ def _schemas(root: Any) -> Iterator[tuple[tuple[str, ...] | None, dict[str, Any]
 
 
 def _within(
-    path: tuple[str, ...] | None, keyword: str, value: Any
+    path: tuple[str, ...] | None, keyword: str, value: Json
 ) -> Iterator[tuple[tuple[str, ...] | None, Any]]:
     if keyword == "properties" and isinstance(value, dict):
         for name, part in value.items():

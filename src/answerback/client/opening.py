@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,6 +15,10 @@ from .exchange import Exchange, RequestOptions
 from .faults import TIMED_OUT, HttpRefused, NoAnswer
 from .frames import Transport
 from .user_handlers import UserHandlers
+
+if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
+
 
 _PROBE_SECONDS = 5.0
 """Seconds to wait for `server/discover`; older servers may not answer it at all."""
@@ -73,10 +77,9 @@ async def _discover(exchange: Exchange, plan: LinkPlan, *, must: bool) -> Server
     except msgspec.DecodeError:
         return None
     except NoAnswer as exc:
-        is_legacy = exc.code == TIMED_OUT or (
-            isinstance(exc, HttpRefused) and 400 <= exc.status < 500
-        )
-        if must or not is_legacy or getattr(exc, "status", 0) in (401, 403):
+        status = exc.status if isinstance(exc, HttpRefused) else 0
+        is_legacy = exc.code == TIMED_OUT or (400 <= status < 500 and status not in (401, 403))
+        if must or not is_legacy:
             raise
         return None
     supported = result.get("supportedVersions")
@@ -121,7 +124,7 @@ async def initialize(exchange: Exchange, transport: Transport, plan: LinkPlan) -
     return facts
 
 
-async def _initialize_result(exchange: Exchange, params: dict[str, Any]) -> dict[str, Any]:
+async def _initialize_result(exchange: Exchange, params: JsonObject) -> JsonObject:
     raw = await exchange.request("initialize", params)
     try:
         return msgspec.json.decode(raw, type=dict[str, Any])
@@ -129,7 +132,7 @@ async def _initialize_result(exchange: Exchange, params: dict[str, Any]) -> dict
         raise NoAnswer("the result of initialize is not an object") from None
 
 
-def _names_stateful(data: Any) -> bool:
+def _names_stateful(data: Json) -> bool:
     """Whether the server names a version of the stateful era, or none at all."""
     supported = data.get("supported") if isinstance(data, dict) else None
     return not isinstance(supported, list) or any(each in STATEFUL for each in supported)

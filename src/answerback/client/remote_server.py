@@ -25,6 +25,8 @@ from .server_requests import ServerRequests
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ..json_value import JsonObject
+
 
 class RemoteServer:
     """A server that this process is connected to; `connect` makes it.
@@ -55,7 +57,7 @@ class RemoteServer:
         return await self._requests.entries("prompts", RemotePrompt)
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> Reply[Any]:
         """Call a tool: `call("add", x=1)`, or `call("add", {"x": 1})` for names of any form.
 
@@ -72,7 +74,7 @@ class RemoteServer:
         self, name: str, arguments: Mapping[str, str] | None = None, /, **named: str
     ) -> FilledPrompt:
         """The messages of a prompt; raises ToolError."""
-        params: dict[str, Any] = {"name": name}
+        params: JsonObject = {"name": name}
         if given := {**(arguments or {}), **named}:
             params["arguments"] = given
         result = await self._requests.result("prompts/get", params)
@@ -87,7 +89,7 @@ class RemoteServer:
         """The completions of an argument; *of* is a prompt's name or a template's URI."""
         is_uri = "://" in of
         ref = {"type": "ref/resource", "uri": of} if is_uri else {"type": "ref/prompt", "name": of}
-        params: dict[str, Any] = {"ref": ref, "argument": {"name": argument, "value": value}}
+        params: JsonObject = {"ref": ref, "argument": {"name": argument, "value": value}}
         if context:
             params["context"] = {"arguments": dict(context)}
         result = await self._requests.result("completion/complete", params)

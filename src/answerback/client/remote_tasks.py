@@ -18,6 +18,7 @@ from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_
 from .link import ServerLink
 
 if TYPE_CHECKING:
+    from ..json_value import JsonObject
     from .remote_server import RemoteServer
     from .server_requests import ServerRequests
 
@@ -38,21 +39,21 @@ def needs_task(error: RpcError, facts: ServerFacts) -> bool:
     return error.code == METHOD_NOT_FOUND and facts.version.tasks and facts.offers("tasks")
 
 
-def task_in(result: dict[str, Any]) -> dict[str, Any] | None:
+def task_in(result: JsonObject) -> JsonObject | None:
     """The task that a result of `tools/call` names; None for any other result."""
     found = result if result.get("resultType") == "task" else result.get("task")
     is_task = isinstance(found, dict) and isinstance(found.get("taskId"), str)
     return found if is_task and "content" not in result else None
 
 
-async def create_task(link: ServerLink, creation: Coroutine[Any, Any, Any]) -> dict[str, Any]:
+async def create_task(link: ServerLink, creation: Coroutine[Any, Any, Any]) -> JsonObject:
     """The result of a call that creates a task; raises RpcError or NoAnswer.
 
     If the caller is cancelled meanwhile, the task is cancelled as soon as its id is known.
     """
     creating = asyncio.ensure_future(creation)
     try:
-        found: dict[str, Any] = await asyncio.shield(creating)
+        found: JsonObject = await asyncio.shield(creating)
     except asyncio.CancelledError:
         exchange = link.current
         if exchange is not None:
@@ -75,7 +76,7 @@ async def _cancel_when_made(link: ServerLink, creating: asyncio.Future[Any]) -> 
 class StartedTask:
     """A task that `start_task` started. Nothing of it is cancelled unless you say so."""
 
-    def __init__(self, requests: ServerRequests, tool: str, result: dict[str, Any]) -> None:
+    def __init__(self, requests: ServerRequests, tool: str, result: JsonObject) -> None:
         task = task_in(result)
         self._requests = requests
         self._tool = tool
@@ -89,7 +90,7 @@ class StartedTask:
         """The id of the task; empty if the server answered without one."""
         return "" if self._task is None else str(self._task.params["taskId"])
 
-    async def status(self) -> dict[str, Any]:
+    async def status(self) -> JsonObject:
         """The task as the server shows it, with `status`; raises ToolError."""
         if self._task is None:
             return {"status": "completed"}
@@ -118,7 +119,7 @@ class StartedTask:
 
 
 async def start_task(
-    server: RemoteServer, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+    server: RemoteServer, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
 ) -> StartedTask:
     """Call a tool as a task and return at once; raises ToolError if the server refuses it."""
     requests: ServerRequests = server._requests
@@ -135,7 +136,7 @@ async def start_task(
 class RemoteTask:
     """A task of a server, from its creation to its result."""
 
-    def __init__(self, link: ServerLink, task: dict[str, Any]) -> None:
+    def __init__(self, link: ServerLink, task: JsonObject) -> None:
         self._link = link
         self.params = {"taskId": task["taskId"]}
         self._answered: set[str] = set()
@@ -143,7 +144,7 @@ class RemoteTask:
         self.shown = task
         """The task as the server showed it last."""
 
-    async def wait(self, timeout: float | None) -> dict[str, Any]:
+    async def wait(self, timeout: float | None) -> JsonObject:
         """The result of the call; raises RpcError or NoAnswer.
 
         A task that takes longer than *timeout*, or whose caller is cancelled, is cancelled. The
@@ -164,7 +165,7 @@ class RemoteTask:
                 exchange.spawn(self.give_up())
             raise
 
-    async def until_end(self) -> dict[str, Any]:
+    async def until_end(self) -> JsonObject:
         """The result of the call, however long it takes; raises RpcError or NoAnswer."""
         is_stateless = self._link.facts.version.stateless
         while (status := self.shown.get("status")) not in _FINAL:
@@ -233,7 +234,7 @@ class RemoteTask:
             await self._look()
         return bool(new)
 
-    async def _request(self, method: str, timeout: float | None) -> dict[str, Any]:
+    async def _request(self, method: str, timeout: float | None) -> JsonObject:
         return await self._link.request(method, self.params, RequestOptions(timeout))
 
     async def give_up(self) -> None:

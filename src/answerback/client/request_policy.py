@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import msgspec
 
@@ -14,6 +14,8 @@ from .user_handlers import OnProgress
 if TYPE_CHECKING:
     from ..resilience import Breaker, Limit, Retry
     from ..resilience.policy import Policy
+
+T = TypeVar("T")
 
 
 class CallOptions(TypedDict, total=False):
@@ -34,29 +36,28 @@ class ClientOptions(msgspec.Struct, frozen=True):
     """How the requests of a server are sent, from `connect` or `server.options`."""
 
     timeout: float | None = 60.0
-    progress: Any = None
-    retry: Any = None
-    breaker: Any = None
-    limit: Any = None
+    progress: OnProgress | None = None
+    retry: Retry | None = None
+    breaker: Breaker | None = None
+    limit: Limit | tuple[Limit, ...] | list[Limit] | None = None
 
     @classmethod
-    def of(cls, options: Any) -> ClientOptions:
+    def of(cls, options: Mapping[str, Any]) -> ClientOptions:
         """The options out of those of `connect`; raises TypeError."""
         return cls().changed(
             {name: options[name] for name in cls.__struct_fields__ if name in options}
         )
 
-    def changed(self, options: Any) -> ClientOptions:
+    def changed(self, options: Mapping[str, Any]) -> ClientOptions:
         """These options with others in their place; raises TypeError."""
         unknown = sorted(options.keys() - set(self.__struct_fields__))
         if unknown:
             known = ", ".join(self.__struct_fields__)
             raise TypeError(f"there is no option {', '.join(unknown)}; there are {known}")
-        changed = msgspec.structs.replace(self, **options)
         for name in POLICY_OPTIONS:
             if name in options:
-                _check(name, getattr(changed, name))
-        return changed
+                _check(name, options[name])
+        return msgspec.structs.replace(self, **options)
 
     @property
     def has_policy(self) -> bool:
@@ -66,38 +67,38 @@ class ClientOptions(msgspec.Struct, frozen=True):
         from ..resilience.policy import Policy
 
         return Policy(
-            limits=_limits(self.limit),
+            limits=_as_tuple(self.limit),
             breaker=self.breaker,
             retry=self.retry,
             may_repeat=may_repeat,
         )
 
 
-def _limits(given: Any) -> tuple[Any, ...]:
+def _as_tuple(given: T | tuple[T, ...] | list[T] | None) -> tuple[T, ...]:
     if isinstance(given, list | tuple):
         return tuple(given)
     return () if given is None else (given,)
 
 
-def _check(name: str, given: Any) -> None:
+def _check(name: str, given: object) -> None:
+    from ..resilience import Limit
     from ..resilience.policy import Part
 
-    for part in _limits(given):
+    for part in _as_tuple(given):
         if not isinstance(part, Part) or part.option != name:
             example = {"retry": "Retry(attempts=3)", "breaker": "Breaker('name')"}
             should = example.get(name, "Limit('10/s')")
             raise TypeError(f"{name}={part!r} should be a {name.title()}, such as {should}")
-        per = getattr(part, "per", "all")
-        if per != "all":
-            raise TypeError(f"per={per!r} is for a server; a client counts all of its calls")
+        if isinstance(part, Limit) and part.per != "all":
+            raise TypeError(f"per={part.per!r} is for a server; a client counts all of its calls")
 
 
 async def under_policy(
     options: ClientOptions,
-    attempt: Callable[[float | None], Awaitable[Any]],
+    attempt: Callable[[float | None], Awaitable[T]],
     *,
     may_repeat: bool = True,
-) -> Any:
+) -> T:
     """Make attempts as the options say; *attempt* gets its time-out.
 
     Raises the refusal of a breaker or limit, or the exception of the last attempt.
@@ -107,11 +108,12 @@ async def under_policy(
     from ..resilience.running import run_async
     from ..resilience.trial import Trial
 
-    async def once(left: float | None) -> Any:
+    async def once(left: float | None) -> T:
         given = [each for each in (left, options.timeout) if each is not None]
         return await attempt(min(given, default=None))
 
-    return await run_async(Trial(options.policy(may_repeat=may_repeat)), once)
+    found: T = await run_async(Trial(options.policy(may_repeat=may_repeat)), once)
+    return found
 
 
 def refused_reply(refusal: ToolError) -> Reply[Any]:

@@ -39,6 +39,7 @@ from .targets import ServerEntry
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from ..json_value import JsonObject
     from .transports.http_requests import ClientAuth
 
 _JSON = {"accept": "application/json", "content-type": "application/json"}
@@ -72,8 +73,7 @@ class RestServer:
 
     async def tools(self) -> list[RemoteTool]:
         """The tools that `GET /functions` lists; none if there is no such page."""
-        found: list[RemoteTool] = await under_policy(self._options, self._pages.list_within)
-        return found
+        return await under_policy(self._options, self._pages.list_within)
 
     async def resources(self) -> list[RemoteResource]:
         return []
@@ -85,7 +85,7 @@ class RestServer:
         return []
 
     async def call(
-        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: Any
+        self, name: str, arguments: Mapping[str, Any] | None = None, /, **named: object
     ) -> Reply[Any]:
         """Call a tool; a connection that fails and a time-out are failed replies."""
         body = {**(arguments or {}), **named}
@@ -178,9 +178,7 @@ class RestPages:
         self.known = known_tools(tools)
         return tools
 
-    async def call_within(
-        self, seconds: float | None, name: str, body: dict[str, Any]
-    ) -> Reply[Any]:
+    async def call_within(self, seconds: float | None, name: str, body: JsonObject) -> Reply[Any]:
         try:
             async with asyncio.timeout(seconds) as timeout:
                 with stoppable(timeout):
@@ -190,11 +188,11 @@ class RestPages:
         except NoAnswer as error:
             return failed_reply(error)
 
-    async def _call(self, name: str, body: dict[str, Any]) -> Reply[Any]:
+    async def _call(self, name: str, body: JsonObject) -> Reply[Any]:
         """Try the forms of request in their order, until the server has the page."""
         page = quote(name, safe="")
         message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
-        forms: list[tuple[str, dict[str, Any]]] = [
+        forms: list[tuple[str, JsonObject]] = [
             (f"/{page}", body),
             (f"/functions/{page}", body),
             ("/message", {**message, "params": {"name": name, "arguments": body}}),
@@ -246,7 +244,7 @@ class RestPages:
                 raise self._http.refusal(response, body)
             return body
 
-    async def _post(self, path: str, body: dict[str, Any]) -> HttpReply:
+    async def _post(self, path: str, body: JsonObject) -> HttpReply:
         return await self._send("POST", self.base + path, _JSON, msgspec.json.encode(body))
 
     async def _send(

@@ -15,11 +15,12 @@ from .listed import RemoteTool
 from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
     from ..rules.checks.ab32_output_schema import SchemaCheck
     from ..rules.finding import Finding
 
 
-def resource_reply(result: dict[str, Any]) -> Reply[Any]:
+def resource_reply(result: JsonObject) -> Reply[Any]:
     """The contents of a resource, each as an embedded block."""
     found = result.get("contents")
     received = Received(result)
@@ -44,7 +45,7 @@ class KnownTool:
         self._hints = Hints.of(self.output_schema)
         self._check: SchemaCheck | None = None
 
-    def reply(self, result: Any, *, strict: bool) -> Reply[Any]:
+    def reply(self, result: Json, *, strict: bool) -> Reply[Any]:
         """Read a result of this tool: a dict, or a response of plain REST.
 
         Data that breaks the output schema is a finding of the reply, or an error if *strict*.
@@ -70,7 +71,7 @@ class KnownTool:
         text = "the tool has an output schema, and the reply no structuredContent"
         return (data_missing.finding(Fault("", text)),)
 
-    def _violations(self, data: Any, place: str) -> tuple[Finding, ...]:
+    def _violations(self, data: Json, place: str) -> tuple[Finding, ...]:
         """The violations of the schema; none can be found without jsonschema-rs."""
         if self._check is None:
             from ..rules.checks.ab32_output_schema import schema_check

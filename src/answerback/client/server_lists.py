@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -20,6 +20,10 @@ from .mirrored_headers import param_headers
 from .opening import LinkPlan
 from .results import KnownTool, known_tools
 from .subscribing import Subscribed
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
+
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -40,7 +44,7 @@ MAX_SECONDS = 24 * 3600.0
 class _Entry(msgspec.Struct):
     identity: str
     until: float
-    value: Any
+    value: object
 
 
 class ListCache:
@@ -56,7 +60,7 @@ class ListCache:
             return None
         return entry.value
 
-    def keep(self, kind: str, identity: str, value: Any, seconds: float) -> None:
+    def keep(self, kind: str, identity: str, value: object, seconds: float) -> None:
         if seconds > 0:
             until = monotonic() + min(seconds, MAX_SECONDS)
             self._entries[kind] = _Entry(identity, until, value)
@@ -71,7 +75,7 @@ class ListCache:
         self._entries.clear()
 
 
-def seconds_of(result: dict[str, Any]) -> float:
+def seconds_of(result: JsonObject) -> float:
     """How long the server lets a stateless result be kept."""
     found = result.get("ttlMs")
     if isinstance(found, bool) or not isinstance(found, int | float):
@@ -147,13 +151,13 @@ class ServerLists:
     async def call(
         self,
         name: str,
-        arguments: dict[str, Any],
+        arguments: JsonObject,
         options: RequestOptions,
         *,
         as_task: bool = False,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The result of `tools/call`; raises RpcError or NoAnswer."""
-        params: dict[str, Any] = {"name": name, "arguments": arguments}
+        params: JsonObject = {"name": name, "arguments": arguments}
         if as_task:
             params["task"] = {}
         safety = _ToolSafety(self, name, options)
@@ -177,7 +181,7 @@ class ServerLists:
         return known is not None and known.tool.is_safe_to_repeat
 
     def _with_headers(
-        self, name: str, arguments: dict[str, Any], options: RequestOptions
+        self, name: str, arguments: JsonObject, options: RequestOptions
     ) -> RequestOptions:
         known = self.known.get(name)
         if known is None or not known.paths or not self.link.facts.version.stateless:
@@ -201,7 +205,7 @@ class ServerLists:
         until = None if timeout is None else loop.time() + timeout
         found: list[Any] = []
         seconds: list[float] = []
-        params: dict[str, Any] = {}
+        params: JsonObject = {}
         cursors: set[str] = set()
         while True:
             left = None if until is None else max(0.0, until - loop.time())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -18,6 +18,10 @@ from .listed import RemoteTool
 from .request_policy import ClientOptions, refused_reply, under_policy
 from .results import resource_reply
 from .server_lists import ServerLists
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
+
 
 T = TypeVar("T", bound=msgspec.Struct)
 
@@ -41,21 +45,20 @@ class ServerRequests:
 
     async def entries(self, kind: str, type: type[T]) -> list[T]:
         """A whole list; raises ToolError."""
-        found: list[T] = await under_policy(
+        return await under_policy(
             self.options, lambda left: self.lists.entries(kind, type, RequestOptions(left))
         )
-        return found
 
-    async def result(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
+    async def result(self, method: str, params: Mapping[str, Any]) -> JsonObject:
         """The result of a request that changes nothing; raises ToolError."""
 
-        async def once(left: float | None) -> dict[str, Any]:
+        async def once(left: float | None) -> JsonObject:
             try:
                 return await self.lists.link.request(method, params, RequestOptions(left))
             except (NoAnswer, RpcError) as error:
                 raise raised_error(error) from None
 
-        found: dict[str, Any] = await under_policy(self.options, once)
+        found: JsonObject = await under_policy(self.options, once)
         return found
 
     async def read(self, uri: str) -> Reply[Any]:
@@ -73,13 +76,13 @@ class ServerRequests:
             return refused_reply(refusal)
         return reply
 
-    def call(self, name: str, given: dict[str, Any]) -> Coroutine[Any, Any, Reply[Any]]:
+    def call(self, name: str, given: JsonObject) -> Coroutine[Any, Any, Reply[Any]]:
         """Call a tool; under a retry it is called again only if that is safe."""
         if self._has_policy:
             return self._call_under_policy(name, given)
         return self._call_once(name, given, self._plain)
 
-    async def _call_under_policy(self, name: str, given: dict[str, Any]) -> Reply[Any]:
+    async def _call_under_policy(self, name: str, given: JsonObject) -> Reply[Any]:
         options = self.options
         until, is_safe = self._until(), False
         if options.retry is not None:
@@ -101,8 +104,8 @@ class ServerRequests:
         return reply
 
     async def _result_of_call(
-        self, name: str, given: dict[str, Any], options: RequestOptions
-    ) -> dict[str, Any]:
+        self, name: str, given: JsonObject, options: RequestOptions
+    ) -> JsonObject:
         """The result; a tool that runs only as a task is called again as one."""
         lists = self.lists
         loop = asyncio.get_running_loop()
@@ -139,18 +142,14 @@ class ServerRequests:
         seconds = self.options.timeout
         return None if seconds is None else asyncio.get_running_loop().time() + seconds
 
-    async def _call_once(
-        self, name: str, given: dict[str, Any], options: RequestOptions
-    ) -> Reply[Any]:
+    async def _call_once(self, name: str, given: JsonObject, options: RequestOptions) -> Reply[Any]:
         try:
             result = await self._result_of_call(name, given, options)
         except (NoAnswer, RpcError) as error:
             return failed_reply(error)
         return await self.reply_of(name, result, options.timeout)
 
-    async def reply_of(
-        self, name: str, result: dict[str, Any], timeout: float | None
-    ) -> Reply[Any]:
+    async def reply_of(self, name: str, result: JsonObject, timeout: float | None) -> Reply[Any]:
         """The reply that a result of a tool is; its output schema is asked for within *timeout*."""
         known = self.lists.known.get(name)
         if known is None and "structuredContent" in result:

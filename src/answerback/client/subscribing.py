@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..mcp.jsonrpc import RpcError
 from .exchange import Exchange, RequestOptions
 from .faults import NoAnswer, raised_error
 from .link import ServerLink
 from .opening import LinkPlan
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
+
 
 _AGAIN_SECONDS = 1.0
 """Seconds until a subscription that broke off is opened again."""
@@ -54,9 +58,9 @@ class Subscribed:
         if wanted:
             self._listening = exchange.spawn(self._receive(exchange, wanted))
 
-    def _filter(self) -> dict[str, Any]:
+    def _filter(self) -> JsonObject:
         offers = self._link.facts.offers
-        found: dict[str, Any] = {}
+        found: JsonObject = {}
         if self._wants_lists:
             found = {
                 f"{kind}ListChanged": True
@@ -67,7 +71,7 @@ class Subscribed:
             found["resourceSubscriptions"] = sorted(self._uris)
         return found
 
-    async def _receive(self, exchange: Exchange, wanted: dict[str, Any]) -> None:
+    async def _receive(self, exchange: Exchange, wanted: JsonObject) -> None:
         """Keep the stream open; each change arrives at the exchange as a notification."""
         while exchange.lost is None:
             try:

@@ -7,7 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -15,6 +15,10 @@ from ..mcp.jsonrpc import RpcError, error_frame
 from ..mcp.params import Id
 from .faults import ConnectError, ConnectionLost
 from .frames import Lost, Outgoing, Receive, Transport
+
+if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
+
 
 Direction: TypeAlias = Literal["sent", "received"]
 Watcher: TypeAlias = Callable[[str, bytes], object]
@@ -66,6 +70,8 @@ class _FileTap:
 class _Tapped:
     """A transport whose messages are shown to a watcher."""
 
+    send_now = None
+
     def __init__(self, transport: Transport, watch: Watcher) -> None:
         self._transport = transport
         self._watch = watch
@@ -111,6 +117,7 @@ class Replay:
     parameters was, with the notifications and questions that came before that answer.
     """
 
+    send_now = None
     closes_to_cancel = False
     has_headers = False
     may_log_in = False
@@ -118,7 +125,7 @@ class Replay:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._lines: list[tuple[Direction, dict[str, Any]]] = []
+        self._lines: list[tuple[Direction, JsonObject]] = []
         self._used: set[int] = set()
 
     async def open(self, receive: Receive, lost: Lost) -> None:
@@ -149,14 +156,14 @@ class Replay:
     async def close(self) -> None:
         """There is nothing to close."""
 
-    def _find(self, asked: dict[str, Any]) -> int | None:
+    def _find(self, asked: JsonObject) -> int | None:
         wanted = _key(asked)
         for place, (direction, message) in enumerate(self._lines):
             if direction == "sent" and place not in self._used and _key(message) == wanted:
                 return place
         return None
 
-    def _answer(self, place: int, asked: dict[str, Any]) -> None:
+    def _answer(self, place: int, asked: JsonObject) -> None:
         """Receive what was received from *place* on, up to the response."""
         recorded = self._lines[place][1]
         token = _token(recorded)
@@ -177,7 +184,7 @@ class Replay:
         raise ConnectionLost("the recording ends before the response")
 
 
-def _messages(path: Path) -> Iterator[tuple[Direction, dict[str, Any]]]:
+def _messages(path: Path) -> Iterator[tuple[Direction, JsonObject]]:
     decoder = msgspec.json.Decoder(TapLine)
     for line in path.read_bytes().splitlines():
         found = decoder.decode(line)
@@ -188,13 +195,13 @@ def _messages(path: Path) -> Iterator[tuple[Direction, dict[str, Any]]]:
             yield found.direction, each
 
 
-def _key(message: dict[str, Any]) -> tuple[Any, bytes]:
+def _key(message: JsonObject) -> tuple[Any, bytes]:
     """The method and the parameters without `_meta`, by which a request is found again."""
     params = dict(message.get("params") or {})
     params.pop("_meta", None)
     return message.get("method"), msgspec.json.encode(params, order="sorted")
 
 
-def _token(message: dict[str, Any]) -> Any:
+def _token(message: JsonObject) -> Json:
     meta = (message.get("params") or {}).get("_meta") or {}
     return meta.get("progressToken")

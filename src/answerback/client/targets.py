@@ -17,6 +17,7 @@ from .frames import Transport
 from .shown_urls import shown, shown_command
 
 if TYPE_CHECKING:
+    from ..json_value import Json
     from .transports.http_requests import ClientAuth
 
 Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry"
@@ -131,7 +132,7 @@ def read_config(
     raise BadTarget(f"a dict for connect should have {known}, command or url")
 
 
-def _by_name(group: Any) -> Any:
+def _by_name(group: Json) -> Json:
     """The servers by name; Continue writes a list of servers that have a name each."""
     if not isinstance(group, list):
         return group
@@ -150,7 +151,7 @@ def _given_variables(config: Mapping[str, Any], folder: Path) -> dict[str, str]:
     return given
 
 
-def _is_enabled(entry: Any) -> bool:
+def _is_enabled(entry: Json) -> bool:
     if not isinstance(entry, Mapping):
         return True
     return not entry.get("disabled") and entry.get("enabled", True) is not False
@@ -160,7 +161,7 @@ def _url_of(entry: Mapping[str, Any]) -> str:
     return next((str(entry[key]) for key in ("url", "serverUrl", "httpUrl") if entry.get(key)), "")
 
 
-def _read_entry(entry: Any, name: str, given: Mapping[str, str]) -> ServerEntry:
+def _read_entry(entry: Json, name: str, given: Mapping[str, str]) -> ServerEntry:
     if isinstance(entry, HasRegistry):
         return ServerEntry(app=registry_of(entry))
     if not isinstance(entry, Mapping):
@@ -196,7 +197,7 @@ def _read_entry(entry: Any, name: str, given: Mapping[str, str]) -> ServerEntry:
         raise BadTarget(f"{name} is malformed: {exc}") from None
 
 
-def _filled(value: Any, given: Mapping[str, str]) -> Any:
+def _filled(value: Json, given: Mapping[str, str]) -> Any:
     """The value with `${NAME}` replaced by what is given or by the environment; raises KeyError."""
     if isinstance(value, str):
         return _VARIABLE.sub(lambda found: _variable(found[1], found[2], given), value)

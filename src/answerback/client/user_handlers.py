@@ -6,13 +6,17 @@ import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
 from ..mcp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, METHOD_NOT_FOUND, RpcError
 from ..peer import Level, Log, Progress
 from ..registry import Change
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
+
 
 OnProgress: TypeAlias = Callable[[Progress], object]
 Roots: TypeAlias = Sequence[str | Path] | Callable[[], Any]
@@ -44,9 +48,9 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
     on_notification: Callable[[str, dict[str, Any]], object] | None = None
 
     @property
-    def capabilities(self) -> dict[str, Any]:
+    def capabilities(self) -> JsonObject:
         """The capabilities that the client declares."""
-        found: dict[str, Any] = {}
+        found: JsonObject = {}
         if self.elicit is not None:
             found["elicitation"] = {"form": {}, "url": {}} if self.elicit_url else {"form": {}}
         if self.sample is not None:
@@ -60,7 +64,7 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
         handler = {"elicitation/create": self.elicit, "sampling/createMessage": self.sample}
         return handler.get(method) is not None or (method == "roots/list" and callable(self.roots))
 
-    async def answer(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
+    async def answer(self, method: str, params: JsonObject) -> JsonObject:
         """The result of a request of the server; raises RpcError."""
         match method:
             case "ping":
@@ -76,7 +80,7 @@ class UserHandlers(msgspec.Struct, frozen=True, kw_only=True):
         raise RpcError(METHOD_NOT_FOUND, f"Method not found: {method}")
 
 
-def _check_mode(params: dict[str, Any], *, pages: bool) -> None:
+def _check_mode(params: JsonObject, *, pages: bool) -> None:
     """Refuse a page that the handler cannot show, or that is no web page; raises RpcError."""
     mode, url = params.get("mode", "form"), params.get("url")
     if mode not in ("form", "url") or (mode == "url" and not pages):
@@ -85,7 +89,7 @@ def _check_mode(params: dict[str, Any], *, pages: bool) -> None:
         raise RpcError(INVALID_PARAMS, "Invalid params: url is not the address of a web page")
 
 
-async def _run(handler: Callable[..., Any], *arguments: Any) -> Any:
+async def _run(handler: Callable[..., Any], *arguments: object) -> Any:
     """Call a handler; a plain function runs in a thread, because it may wait for a user."""
     import asyncio
 
@@ -103,7 +107,7 @@ async def _run(handler: Callable[..., Any], *arguments: Any) -> Any:
         raise RpcError(INTERNAL_ERROR, f"the handler failed: {type(exc).__name__}") from exc
 
 
-async def _elicited(handler: Callable[..., Any], params: dict[str, Any]) -> dict[str, Any]:
+async def _elicited(handler: Callable[..., Any], params: JsonObject) -> JsonObject:
     try:
         request = ElicitationRequest(
             message=str(params.get("message", "")),
@@ -121,7 +125,7 @@ async def _elicited(handler: Callable[..., Any], params: dict[str, Any]) -> dict
     return answer
 
 
-def _as_answer(given: Any) -> dict[str, Any]:
+def _as_answer(given: object) -> JsonObject:
     """A dict accepts with this content, True accepts, None and False decline."""
     if given is None or given is False:
         return {"action": "decline"}
@@ -137,7 +141,7 @@ def _as_answer(given: Any) -> dict[str, Any]:
     return {"action": "accept", "content": content}
 
 
-def _with_defaults(schema: dict[str, Any], content: dict[str, Any]) -> dict[str, Any]:
+def _with_defaults(schema: JsonObject, content: JsonObject) -> JsonObject:
     fields = schema.get("properties") or {}
     defaults = {
         name: field["default"]
@@ -147,14 +151,14 @@ def _with_defaults(schema: dict[str, Any], content: dict[str, Any]) -> dict[str,
     return defaults | content
 
 
-def _sampled(given: Any) -> dict[str, Any]:
+def _sampled(given: Any) -> JsonObject:
     if isinstance(given, str):
         content = {"type": "text", "text": given}
         return {"role": "assistant", "content": content, "model": "unknown"}
     return dict(given)
 
 
-def _root(given: Any) -> dict[str, Any]:
+def _root(given: object) -> JsonObject:
     if isinstance(given, Mapping):
         return dict(given)
     text = str(given)

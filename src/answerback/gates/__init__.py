@@ -3,10 +3,10 @@
 A gate is a function of `ctx`; the ones here are ready to use.
 """
 
+from ..tools.gate_list import Refusal
 from .links import LinkRefused, Redeemed
 from .prompts import link_prompt, login_prompt, subscription_prompt
 from .ready import linked, login, scope, subscription
-from .refusal import Refusal
 from .used_tokens import UsedFiles, UsedTokens
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +14,9 @@ from ..current_runtime import CURRENT
 from ..errors import AnswerbackError
 from ..signing import Signer, signer_from_environment
 from .used_tokens import UsedTokens
+
+if TYPE_CHECKING:
+    pass
 
 LIFETIME = 900
 """The seconds that a link can be used for."""
@@ -53,7 +56,7 @@ class _Token(msgspec.Struct, array_like=True):
 _tokens = msgspec.msgpack.Decoder(_Token)
 
 
-def link_to(page: str, user: Any, purpose: Redeemed) -> str:
+def link_to(page: str, user: object, purpose: Redeemed) -> str:
     """The URL of *page* with a token for *user*, for one *purpose*."""
     expires = int(time.time()) + LIFETIME
     more = msgspec.structs.astuple(purpose)
@@ -70,7 +73,7 @@ def process_signer() -> Signer:
     return signer_from_environment()[0]
 
 
-def check_page(url: Any) -> str:
+def check_page(url: object) -> str:
     """Return the URL of a page; raises ValueError if it is not a whole URL over HTTPS."""
     from urllib.parse import urlsplit
 
@@ -84,7 +87,7 @@ def check_page(url: Any) -> str:
     return str(url)
 
 
-def check_gate_page(url: Any) -> str:
+def check_gate_page(url: object) -> str:
     """Return the URL of a gate's page: a whole one, or a path that begins at the app's origin."""
     if isinstance(url, str) and url.startswith("/") and not url.startswith("//"):
         process_signer()
@@ -103,7 +106,7 @@ def page_url(page: str) -> str | None:
     return urljoin(url, page) if url else None
 
 
-def redeem(token: str, user: Any, used: UsedTokens) -> Redeemed:
+def redeem(token: str, user: object, used: UsedTokens) -> Redeemed:
     """The purpose of the link, once; raises LinkRefused."""
     packed = process_signer().verify(str(token), _PURPOSE)
     if packed is None:
@@ -127,7 +130,7 @@ def _refused(reason: str) -> LinkRefused:
     return LinkRefused()
 
 
-def user_key(user: Any) -> bytes:
+def user_key(user: object) -> bytes:
     """A digest of the user, the same at each login."""
     if isinstance(user, User):
         return user.key

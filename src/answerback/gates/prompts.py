@@ -11,8 +11,8 @@ from typing import Any
 
 from ..dialects.common import refusal_meta
 from ..reply import Error, Reply
+from ..tools.gate_list import Refusal
 from .links import Redeemed, check_page, link_to
-from .refusal import Refusal
 
 LOGIN_REQUIRED = "LOGIN_REQUIRED"
 SUBSCRIPTION_REQUIRED = "SUBSCRIPTION_REQUIRED"
@@ -25,7 +25,7 @@ def login_prompt(feature: str | None = None) -> Reply[Any]:
 
 
 def subscription_prompt(
-    feature: str | None = None, user: Any = None, *, plan: str = "", url: str | None = None
+    feature: str | None = None, user: object = None, *, plan: str = "", url: str | None = None
 ) -> Reply[Any]:
     """The reply to a *user* without a subscription; *url* is the page where one can subscribe."""
     link = None if url is None else _link(url, user, Redeemed(SUBSCRIPTION_REQUIRED, plan, feature))
@@ -33,7 +33,7 @@ def subscription_prompt(
 
 
 async def link_prompt(
-    user: Any,
+    user: object,
     headers: Mapping[str, str] | None = None,
     *,
     service: str,
@@ -79,7 +79,7 @@ def _leading_on(text: str, code: str, feature: str | None, link: str | None) -> 
     return Refusal(text, code, hint=hint, url=link, feature=feature)
 
 
-def _link(page: str, user: Any, purpose: Redeemed) -> str | None:
+def _link(page: str, user: object, purpose: Redeemed) -> str | None:
     """The link for *user*; None without a user, because the token is for one user alone."""
     return None if user is None else link_to(check_page(page), user, purpose)
 

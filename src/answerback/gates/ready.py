@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from ..context import Context
+from ..tools.gate_list import NeedsScopes, ReadyGate, Refusal, UserGate
 from ..tools.signature import callable_kind
 from .links import Redeemed, check_gate_page, link_to, page_url
 from .prompts import (
@@ -16,7 +17,6 @@ from .prompts import (
     login_refusal,
     subscription_refusal,
 )
-from .refusal import Refusal
 
 SCOPE_REQUIRED = "SCOPE_REQUIRED"
 
@@ -35,8 +35,8 @@ def scope(*names: str, hide: bool = False) -> Callable[..., Any]:
     All scopes that a tool needs are asked for at once, at the place of its first `scope`.
     *hide* leaves what is gated out of the lists of other callers; for them it does not exist.
     """
-    wrong: Any = names
-    if not names or not all(isinstance(each, str) and _is_scope(each) for each in wrong):
+    given: tuple[object, ...] = names
+    if not names or not all(isinstance(each, str) and _is_scope(each) for each in given):
         raise TypeError(f"scope takes names without spaces, as in scope('accounts:read'): {names}")
     return ScopeGate(names, hide)
 
@@ -54,7 +54,7 @@ def subscription(
     the app's URL. The link to it has a token for that user, which `app.redeem` checks. *feature*
     is the name of what needs the plan, for messages.
     """
-    _require_check("subscription", plan, check)
+    check = _checked("subscription", plan, check)
     return EntitlementGate(SUBSCRIPTION_REQUIRED, plan, check, url, feature)
 
 
@@ -69,37 +69,30 @@ def linked(
 
     The other options are those of `subscription`.
     """
-    _require_check("linked", service, check)
+    check = _checked("linked", service, check)
     return EntitlementGate(LINK_REQUIRED, service, check, url, feature)
 
 
-class LoginGate:
+class LoginGate(UserGate):
     """The gate that `login()` makes."""
 
-    inline: ClassVar[bool] = True
-    is_async: ClassVar[bool] = False
     codes = (LOGIN_REQUIRED,)
-    label: ClassVar[str] = "login"
+    label = "login"
 
     def __init__(self, hide: bool) -> None:
         self.hide = hide
 
-    def refuse_user(self, user: Any) -> Refusal | None:
+    def refuse_user(self, user: object) -> Refusal | None:
         """The refusal of *user*; None lets the user pass."""
         return None if user is not None else login_refusal()
 
     def __repr__(self) -> str:
         return "login()"
 
-    def __call__(self, ctx: Context) -> Refusal | None:
-        return None if ctx.user is not None else login_refusal()
 
-
-class ScopeGate:
+class ScopeGate(NeedsScopes):
     """The gate that `scope()` makes."""
 
-    inline: ClassVar[bool] = True
-    is_async: ClassVar[bool] = False
     codes = (LOGIN_REQUIRED, SCOPE_REQUIRED)
 
     def __init__(self, names: tuple[str, ...], hide: bool) -> None:
@@ -112,7 +105,7 @@ class ScopeGate:
         """This gate for all the scopes of a tool."""
         return ScopeGate(names, self.hide)
 
-    def refuse_user(self, user: Any) -> Refusal | None:
+    def refuse_user(self, user: object) -> Refusal | None:
         """The refusal of *user*; None lets the user pass."""
         if user is None:
             return login_refusal()
@@ -130,20 +123,15 @@ class ScopeGate:
     def __repr__(self) -> str:
         return f"scope({', '.join(map(repr, self.scopes))})"
 
-    def __call__(self, ctx: Context) -> Refusal | None:
-        return self.refuse_user(ctx.user)
 
-
-class EntitlementGate:
+class EntitlementGate(ReadyGate):
     """The gate that `subscription()` or `linked()` makes; it implies `login()`."""
 
-    hide: ClassVar[bool] = False
-
     def __init__(
-        self, code: str, name: str, check: Any, url: str | None, feature: str | None
+        self, code: str, name: str, check: Callable[..., Any], url: str | None, feature: str | None
     ) -> None:
         self.codes = (LOGIN_REQUIRED, code)
-        self.is_async: bool = callable_kind(check).is_async
+        self.is_async = callable_kind(check).is_async
         # A runner looks at `is_async` to find out how to call this.
         self.__name__ = "subscription" if code == SUBSCRIPTION_REQUIRED else "linked"
         self.label = f"{self.__name__} {name}"
@@ -155,7 +143,7 @@ class EntitlementGate:
     def __repr__(self) -> str:
         return f"{self.__name__}({self._name!r})"
 
-    def __call__(self, ctx: Context) -> Any:
+    def __call__(self, ctx: Context) -> object:
         if self.is_async:
             return self._pass_async(ctx)
         if ctx.user is None:
@@ -167,7 +155,7 @@ class EntitlementGate:
             return login_refusal()
         return self._decide(ctx, await self._check(ctx))
 
-    def _decide(self, ctx: Context, has_it: Any) -> Refusal | None:
+    def _decide(self, ctx: Context, has_it: object) -> Refusal | None:
         if not isinstance(has_it, bool):
             raise TypeError(
                 f"the check of {self.__name__}({self._name!r}) returned {type(has_it).__name__}; "
@@ -184,7 +172,8 @@ class EntitlementGate:
         return refuse(self._feature, self._name, link)
 
 
-def _require_check(gate: str, name: object, check: object) -> None:
+def _checked(gate: str, name: object, check: Callable[..., Any] | None) -> Callable[..., Any]:
+    """Return the check of a gate; raises TypeError for a wrong one, or for a wrong name."""
     if not isinstance(name, str) or not name:
         raise TypeError(f"{gate} takes a name first, as in {gate}('pro', check=…), not {name!r}")
     if not callable(check):
@@ -192,6 +181,7 @@ def _require_check(gate: str, name: object, check: object) -> None:
             f"{gate}({name!r}) needs check=, a function of ctx that returns True or False: "
             f"{gate}({name!r}, check=has_{gate}) with def has_{gate}(ctx) -> bool"
         )
+    return check
 
 
 def _is_scope(name: str) -> bool:

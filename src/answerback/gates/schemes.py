@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from ..tools.gate_list import ReadyGate
 
 if TYPE_CHECKING:
     from ..authentication import AppAuth
+    from ..json_value import JsonObject
     from ..tools.tool import Tool
 
 T = TypeVar("T", bound="Tool")
@@ -21,7 +24,7 @@ def needs_login(tool: Tool) -> bool:
     return auth is not None and not auth.anonymous
 
 
-def security_schemes(tool: Tool) -> list[dict[str, Any]]:
+def security_schemes(tool: Tool) -> list[JsonObject]:
     """The `securitySchemes` of *tool* for MCP hosts; empty if nothing is known.
 
     A login without `auth=` is taken for OAuth, because `scope` and the hosts know nothing else.
@@ -47,10 +50,9 @@ def _auth_of(tool: Tool) -> AppAuth | None:
     return tool.path[0].auth if tool.path else None
 
 
-def codes_of(gate: Any) -> tuple[str, ...]:
+def codes_of(gate: Callable[..., Any]) -> tuple[str, ...]:
     """The codes of a gate's refusals, as far as they are known."""
-    found: tuple[str, ...] = getattr(gate, "codes", ("FORBIDDEN", "TIMED_OUT"))
-    return found
+    return gate.codes if isinstance(gate, ReadyGate) else ("FORBIDDEN", "TIMED_OUT")
 
 
 def shown_to_all(tools: Iterable[T]) -> list[T]:

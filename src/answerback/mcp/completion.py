@@ -18,6 +18,7 @@ from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
 
 if TYPE_CHECKING:
     from ..calls.runtime import Runtime
+    from ..json_value import JsonObject
     from .mcp_peer import McpPeer
     from .params import Complete
 
@@ -29,7 +30,7 @@ async def complete(
     asked: Complete,
     peer: McpPeer,
     seen: Callable[[Tool], bool] | None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """The values of the author's completion, else those that the argument's type lists.
 
     *seen* tells of which prompts and resources the client may know.

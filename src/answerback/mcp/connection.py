@@ -10,12 +10,11 @@ from typing import Any, Protocol, TypeAlias
 from ..calls.failures import log_internal_error
 from ..calls.stepping import run_at_once
 from ..registry import Registry
-from ..versions import LATEST_STATEFUL, STATELESS, Version
+from ..versions import Version
 from .engine import Engine, task_feed
 from .jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
-    METHOD_NOT_FOUND,
     Frame,
     Notification,
     Request,
@@ -23,17 +22,15 @@ from .jsonrpc import (
     RpcError,
     error_frame,
     is_batch,
-    is_stateless,
     joined,
-    meta_of,
     parse,
     parse_batch,
     read_params,
     result_frame,
 )
 from .mcp_peer import McpPeer
-from .params import CancelledParams, Id, Meta
-from .session import ClientCapabilities, require_meta, unsupported_version
+from .params import CancelledParams, Id
+from .session import ClientCapabilities
 from .single_session import SingleSession
 from .subscriptions import Subscription
 
@@ -157,15 +154,9 @@ class Connection:
         It is registered when its request is read, so that a cancellation read next finds it.
         """
         try:
-            meta = meta_of(request)
-            if is_stateless(meta):
-                peer = self._stateless_peer(request, meta)
-            elif request.method in self._session.methods:
+            peer = self._session.peer_for(request, self._make_peer)
+            if peer is None:
                 return None
-            else:
-                peer = self._stateful_peer(request)
-            if meta is not None:
-                peer.progress_token = meta.token
             if request.id in self._running:
                 raise RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
         except RpcError as error:
@@ -173,27 +164,6 @@ class Connection:
             raise
         peer.text = text
         self._running[request.id] = peer
-        return peer
-
-    def _stateless_peer(self, request: Request, found: Meta | None) -> McpPeer:
-        meta, client = require_meta(found)
-        version = STATELESS.get(str(meta.version))
-        if version is None:
-            raise unsupported_version(meta)
-        if request.method in self._session.methods:
-            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        peer = self._make_peer(request.id, version, client)
-        peer.level = meta.level
-        return peer
-
-    def _stateful_peer(self, request: Request) -> McpPeer:
-        session = self._session.state
-        if session is None:
-            # Before `initialize` requests are served too, so that one can try them at a shell.
-            return self._make_peer(request.id, LATEST_STATEFUL, ClientCapabilities())
-        peer = self._make_peer(request.id, session.version, session.client)
-        peer.level = session.level
-        peer.session = session
         return peer
 
     def _receive_unanswered(self, message: Notification | Response) -> None:

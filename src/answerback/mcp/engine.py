@@ -43,6 +43,7 @@ from .server_info import ServerInfo
 
 if TYPE_CHECKING:
     from ..content import Embedded
+    from ..json_value import JsonObject
     from ..signing import Signer
     from ..tools.resource import Resource
     from ..tools.tool import Tool
@@ -132,7 +133,7 @@ class Engine:
         version = peer.version
         if version.stateless and (asked.responses or asked.state is not None):
             self._recall_answers("tool", call, peer, asked)
-        handle: Any = self._handlers.tools
+        handle: Callable[[Call], Coroutine[Any, Any, Outcome | bytes]] = self._handlers.tools
         if self._registry.has_tasks or self._registry.has_keys:
             handle = _task_methods(self).handler(call, asked, peer)
         outcome = await handle(call)
@@ -246,7 +247,7 @@ class Engine:
             raise RpcError(_code(reply.error.row.status), reply.error.message)
         roles = reply.meta["roles"]
         blocks = [write_block(project_block(block, peer.version)) for block in reply.content]
-        result: dict[str, Any] = {
+        result: JsonObject = {
             "messages": [
                 {"role": role, "content": block} for role, block in zip(roles, blocks, strict=True)
             ]
@@ -341,10 +342,10 @@ def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:
     return peer.user_key + b"\0" + request if peer.user_key else request
 
 
-def _content(body: Embedded, meta: dict[str, Any], version: Version) -> dict[str, Any]:
+def _content(body: Embedded, meta: JsonObject, version: Version) -> JsonObject:
     """An item of `resources/read`."""
     block = changed_block(body, content_meta=meta)
-    content: dict[str, Any] = write_block(project_block(block, version))["resource"]
+    content: JsonObject = write_block(project_block(block, version))["resource"]
     return content
 
 

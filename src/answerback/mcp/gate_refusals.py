@@ -6,6 +6,7 @@ what is missing on a page, a client that can show pages is asked to. Others get 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -25,6 +26,7 @@ from ..gates.schemes import codes_of
 from ..hosts import LOGS_IN_BY_RESULT, detect_host
 from ..peer import NeedsInput, Question
 from ..reply import Error, Reply
+from ..tools.gate_list import UserGate
 from ..versions import V2025_11_25
 from .gated import entry_of
 from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, Request, RpcError
@@ -32,8 +34,9 @@ from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, 
 if TYPE_CHECKING:
     from ..authentication import AppAuth
     from ..calls.runtime import Runtime
-    from ..gates.refusal import Refusal
+    from ..json_value import JsonObject
     from ..registry import Registry
+    from ..tools.gate_list import Refusal
     from .mcp_peer import McpPeer
 
 _OUTPUT_TEMPLATE = "openai/outputTemplate"
@@ -106,11 +109,10 @@ def batch_challenge(
     return None
 
 
-def _refuse_by_user(gate: Any, user: Any) -> Refusal | None:
+def _refuse_by_user(gate: Callable[..., Any], user: object) -> Refusal | None:
     """The refusal of a gate that needs the user alone for it; None if it passes or needs more."""
-    if hasattr(gate, "refuse_user"):
-        found: Refusal | None = gate.refuse_user(user)
-        return found
+    if isinstance(gate, UserGate):
+        return gate.refuse_user(user)
     # `subscription` and `linked` imply a login.
     needs_login = user is None and LOGIN_REQUIRED in codes_of(gate)
     return login_refusal() if needs_login else None
@@ -132,7 +134,7 @@ def challenge_form(registry: Registry, peer: McpPeer) -> Literal["http", "result
     return "http"
 
 
-def _ask_to_open(reason: dict[str, Any], peer: McpPeer) -> NeedsInput | None:
+def _ask_to_open(reason: JsonObject, peer: McpPeer) -> NeedsInput | None:
     """The question that opens a page; None if it was answered already, or cannot be asked.
 
     Raises RpcError in the version that asks by an error.
@@ -157,7 +159,7 @@ def _ask_to_open(reason: dict[str, Any], peer: McpPeer) -> NeedsInput | None:
     raise RpcError(URL_ELICITATION_REQUIRED, message, {"elicitations": [params]})
 
 
-def _widget_meta(call: Call) -> dict[str, Any]:
+def _widget_meta(call: Call) -> JsonObject:
     """The widget of the tool, which shows the refusal."""
     settings = None if call.tool is None else call.tool.settings
     template = ((settings.meta if settings is not None else None) or {}).get(_OUTPUT_TEMPLATE)

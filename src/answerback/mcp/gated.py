@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..registry import completion_key
 from .jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Request, RpcError, read_params
@@ -87,7 +87,7 @@ def find_resource(
     return None
 
 
-def refuse_subscription(registry: Registry, uri: str, user: Any) -> RpcError | None:
+def refuse_subscription(registry: Registry, uri: str, user: object) -> RpcError | None:
     """The error for *user* who wants to learn of the changes of a resource with gates.
 
     Only the gates that look at the user alone can decide here. If there are others, nobody can
@@ -107,7 +107,7 @@ def refuse_subscription(registry: Registry, uri: str, user: Any) -> RpcError | N
     return None
 
 
-def is_hidden_resource(registry: Registry, uri: str, user: Any) -> bool:
+def is_hidden_resource(registry: Registry, uri: str, user: object) -> bool:
     """Whether *uri* is that of a resource which is hidden from *user*; a template may serve it."""
     exact = registry.resources.get(uri)
     return exact is not None and not _is_visible_to_user(user)(exact)
@@ -118,7 +118,7 @@ def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:
     return _is_visible_to_user(peer.describe_request("mcp").user)
 
 
-def _is_visible_to_user(user: Any) -> Callable[[Tool], bool]:
+def _is_visible_to_user(user: object) -> Callable[[Tool], bool]:
     def is_visible(entry: Tool) -> bool:
         return entry.gates is None or not entry.gates.hide_from(user)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +17,10 @@ from .jsonrpc import INVALID_PARAMS, MISSING_CAPABILITY, RpcError
 from .mcp_peer import McpPeer
 from .params import RetriedRequest
 from .session import missing_capability
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
+
 
 _PURPOSE = b"round"
 LIFETIME = 600
@@ -39,11 +43,9 @@ def recall(peer: McpPeer, retry: RetriedRequest, request: bytes, signer: Signer)
     peer.answers = before | retry.responses
 
 
-def input_required(
-    peer: McpPeer, needed: NeedsInput, request: bytes, signer: Signer
-) -> dict[str, Any]:
+def input_required(peer: McpPeer, needed: NeedsInput, request: bytes, signer: Signer) -> JsonObject:
     """The result that asks the user; raises RpcError if the client lacks a capability for it."""
-    missing: dict[str, Any] = {}
+    missing: JsonObject = {}
     for question in needed.questions.values():
         missing |= missing_capability(peer.client, question)
     if missing:
@@ -63,7 +65,7 @@ def input_required(
     }
 
 
-def _verified(token: str, request: bytes, signer: Signer) -> dict[str, Any]:
+def _verified(token: str, request: bytes, signer: Signer) -> JsonObject:
     """The answers in a signed state; the error gives no reason, which could help an attacker."""
     packed = signer.verify(token, _PURPOSE)
     try:

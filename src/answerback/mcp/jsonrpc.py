@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Literal, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
 from ..types.json_text import LARGE, MAX_DEPTH, refuse_bad_text
 from ..types.problems import InvalidJson
 from .params import Common, Id, Meta, ToolCall
+
+if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
+
 
 T = TypeVar("T")
 
@@ -43,7 +47,7 @@ class RpcError(Exception):
     challenge: tuple[int, str] | None = None
     """The HTTP status and the value of `WWW-Authenticate`, if the client must log in."""
 
-    def __init__(self, code: int, message: str, data: Any = None, *, id: Id | None = None) -> None:
+    def __init__(self, code: int, message: str, data: Json = None, *, id: Id | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
@@ -96,7 +100,7 @@ class _Frame(msgspec.Struct):
 class _IdOnly(msgspec.Struct):
     """The id of a malformed message; the other members are skipped, which takes little time."""
 
-    id: Any = None
+    id: object = None
 
 
 _calls = msgspec.json.Decoder(_CallFrame)
@@ -185,7 +189,7 @@ def is_stateless(meta: Meta | None) -> bool:
 
 
 @cache
-def _decoder(type: Any) -> msgspec.json.Decoder[Any]:
+def _decoder(type: object) -> msgspec.json.Decoder[Any]:
     """One decoder for each type of parameters, because making one costs more than using it."""
     return msgspec.json.Decoder(type)
 
@@ -236,7 +240,7 @@ def joined(frame: Frame) -> bytes:
 
 def error_frame(id: Id | None, error: RpcError) -> bytes:
     """Without a readable id the frame has no `id`: the schema permits its absence, not `null`."""
-    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    body: JsonObject = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
     if id is None:
@@ -244,9 +248,9 @@ def error_frame(id: Id | None, error: RpcError) -> bytes:
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode(id), _encode(body))
 
 
-def notification_frame(method: str, params: Any) -> bytes:
+def notification_frame(method: str, params: Json) -> bytes:
     return _encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
-def request_frame(id: Id, method: str, params: Any) -> bytes:
+def request_frame(id: Id, method: str, params: Json) -> bytes:
     return _encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})

@@ -18,6 +18,7 @@ from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Params, RpcError, read_para
 from .params import Page
 
 if TYPE_CHECKING:
+    from ..json_value import JsonObject
     from ..tools.prompt import Prompt
     from ..tools.resource import Resource
 
@@ -34,7 +35,7 @@ def list_page(
     version: Version,
     raw: Params,
     seen: Callable[[Any], bool] | None = None,
-) -> dict[str, Any]:
+) -> JsonObject:
     """The result of a list method: one page, and the cursor of the next page.
 
     *seen* tells of which entries the client may know.
@@ -42,12 +43,12 @@ def list_page(
     key, items, entry = LISTS[method]
     listed = items(registry) if seen is None else list(filter(seen, items(registry)))
     shown, cursor = _page(listed, read_params(raw, Page).cursor)
-    result: dict[str, Any] = {key: [entry(item, version) for item in shown]}
+    result: JsonObject = {key: [entry(item, version) for item in shown]}
     return result if cursor is None else result | {"nextCursor": cursor}
 
 
-def tool_entry(tool: Tool, version: Version) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": tool.contract.tool_prefix + tool.name}
+def tool_entry(tool: Tool, version: Version) -> JsonObject:
+    entry: JsonObject = {"name": tool.contract.tool_prefix + tool.name}
     if tool.description:
         entry["description"] = tool.description
     entry["inputSchema"] = tool.input_schema
@@ -86,7 +87,7 @@ def _require_widget(tool: Tool) -> None:
         raise RpcError(INTERNAL_ERROR, message)
 
 
-def _output_schema(tool: Tool) -> dict[str, Any] | None:
+def _output_schema(tool: Tool) -> JsonObject | None:
     """The schema of the data; clients of FastMCP unwrap `{"result": …}` if the schema says so."""
     shape = tool.returns.shape
     is_wrapped = shape is RESULT or (shape.names == ("result",) and not shape.optional)
@@ -95,9 +96,9 @@ def _output_schema(tool: Tool) -> dict[str, Any] | None:
     return tool.output_schema | {"x-fastmcp-wrap-result": True}
 
 
-def resource_entry(resource: Resource, version: Version) -> dict[str, Any]:
+def resource_entry(resource: Resource, version: Version) -> JsonObject:
     where = "uri" if resource.template is None else "uriTemplate"
-    entry: dict[str, Any] = {where: resource.uri, "name": resource.name}
+    entry: JsonObject = {where: resource.uri, "name": resource.name}
     if resource.description:
         entry["description"] = resource.description
     if resource.mime:
@@ -110,8 +111,8 @@ def resource_entry(resource: Resource, version: Version) -> dict[str, Any]:
     return entry | _extras(resource.settings, version)
 
 
-def prompt_entry(prompt: Prompt, version: Version) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": prompt.name}
+def prompt_entry(prompt: Prompt, version: Version) -> JsonObject:
+    entry: JsonObject = {"name": prompt.name}
     if prompt.description:
         entry["description"] = prompt.description
     if prompt.parameters:
@@ -128,13 +129,13 @@ def _described(prompt: Prompt, name: str) -> dict[str, str]:
     return {"description": schema["description"]} if "description" in schema else {}
 
 
-def icons_of(icons: Sequence[Icon]) -> list[dict[str, Any]]:
-    shown: list[dict[str, Any]] = msgspec.to_builtins(icons)
+def icons_of(icons: Sequence[Icon]) -> list[JsonObject]:
+    shown: list[JsonObject] = msgspec.to_builtins(icons)
     return shown
 
 
-def _extras(settings: ToolSettings, version: Version) -> dict[str, Any]:
-    extras: dict[str, Any] = {}
+def _extras(settings: ToolSettings, version: Version) -> JsonObject:
+    extras: JsonObject = {}
     if version.titles and settings.title:
         extras["title"] = settings.title
     if version.icons and settings.icons:

@@ -26,6 +26,7 @@ from .session import ClientCapabilities, Session, reaches
 
 if TYPE_CHECKING:
     from ..authentication import User
+    from ..json_value import Json, JsonObject
     from ..request_info import RequestInfo
     from .session_id import SessionId
 
@@ -95,7 +96,7 @@ class McpPeer(Peer):
         """The digest of the user; empty without one."""
         return b"" if self.user is None else self.user.key
 
-    async def send_request(self, method: str, params: Any) -> msgspec.Raw:
+    async def send_request(self, method: str, params: Json) -> msgspec.Raw:
         """Send a request to the client and wait for its result; stateful versions only."""
         raise RuntimeError("the client cannot be asked on this wire")
 
@@ -116,7 +117,7 @@ class McpPeer(Peer):
         elif self.level is not None and reaches(note.level, self.level):
             self._send_log(note)
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, question: Question) -> Json:
         """In the stateful era send a request; in the stateless era look among the answers."""
         if self.version.stateless:
             self._questions += 1
@@ -136,7 +137,7 @@ class McpPeer(Peer):
         if self.progress_token is None or not self._last_progress < note.progress < float("inf"):
             return
         self._last_progress = note.progress
-        params: dict[str, Any] = {"progressToken": self.progress_token, "progress": note.progress}
+        params: JsonObject = {"progressToken": self.progress_token, "progress": note.progress}
         if note.total is not None:
             params["total"] = note.total
         if note.message is not None and self.version.progress_messages:

@@ -12,6 +12,7 @@ from ..request_info import ClientInfo, RequestHeaders, RequestInfo
 from .params import PREFIX, Id
 
 if TYPE_CHECKING:
+    from ..json_value import Json
     from .mcp_peer import McpPeer
 
 
@@ -22,7 +23,7 @@ class _Params(msgspec.Struct):
 class _Message(msgspec.Struct):
     """The `_meta` of a message; the other members are skipped."""
 
-    id: Any = None
+    id: object = None
     params: _Params | None = None
 
 
@@ -88,7 +89,7 @@ def _messages(text: bytes) -> list[_Message]:
         return []
 
 
-def client_info(found: Any) -> ClientInfo | None:
+def client_info(found: Json) -> ClientInfo | None:
     """The client's name and version in `clientInfo`; None if it has no name."""
     if not isinstance(found, dict) or not isinstance(name := found.get("name"), str) or not name:
         return None

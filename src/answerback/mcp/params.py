@@ -49,7 +49,7 @@ class ToolCall(RetriedRequest, kw_only=True):
 
     name: str
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
-    task: Any = None
+    task: object = None
     """In 2025-11-25 the client asks for a task by it; later versions ignore it."""
 
 
@@ -68,7 +68,7 @@ class TaskUpdate(TaskId):
 class Initialize(msgspec.Struct):
     version: str = msgspec.field(name="protocolVersion")
     capabilities: dict[str, Any] = {}
-    info: Any = msgspec.field(default=None, name="clientInfo")
+    info: object = msgspec.field(default=None, name="clientInfo")
 
 
 class Page(msgspec.Struct):

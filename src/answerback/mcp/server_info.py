@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +14,10 @@ from .jsonrpc import Params, read_params
 from .listing import icons_of
 from .params import TASKS, Initialize
 from .session import ClientCapabilities, Session
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
+
 
 WIDGETS = "io.modelcontextprotocol/ui"
 """The name of MCP Apps among the extensions of MCP."""
@@ -36,7 +40,7 @@ class ServerInfo:
         """
         asked = read_params(raw, Initialize)
         version = STATEFUL.get(asked.version, LATEST_STATEFUL)
-        result: dict[str, Any] = {
+        result: JsonObject = {
             "protocolVersion": version.name,
             "capabilities": self.capabilities(version, has_user=has_user, has_session=has_session),
             "serverInfo": self._whole_info(version),
@@ -47,7 +51,7 @@ class ServerInfo:
 
     def discover(self, version: Version) -> bytes:
         """The result of `server/discover`."""
-        result: dict[str, Any] = {
+        result: JsonObject = {
             "supportedVersions": sorted(STATELESS, reverse=True),
             "capabilities": self.capabilities(version),
         }
@@ -56,10 +60,10 @@ class ServerInfo:
 
     def capabilities(
         self, version: Version, *, has_user: bool = False, has_session: bool = True
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """The capabilities that are served; a method of any other capability is not found."""
         changes = {"listChanged": True} if has_session else {}
-        found: dict[str, Any] = {"tools": changes}
+        found: JsonObject = {"tools": changes}
         if self._registry.resources:
             found["resources"] = changes | {"subscribe": True} if has_session else changes
         if self._registry.prompts:
@@ -78,8 +82,8 @@ class ServerInfo:
             found["extensions"] = extensions
         return found
 
-    def _extensions(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+    def _extensions(self) -> JsonObject:
+        found: JsonObject = {}
         if any(uri.startswith("ui://") for uri in self._registry.resources):
             found[WIDGETS] = {}
         if self._registry.has_tasks:
@@ -110,13 +114,13 @@ class ServerInfo:
             case _:
                 return family in ("tools", "logging")
 
-    def server_info(self, version: Version) -> dict[str, Any]:
-        info: dict[str, Any] = {"name": self._registry.name, "version": self._registry.version}
+    def server_info(self, version: Version) -> JsonObject:
+        info: JsonObject = {"name": self._registry.name, "version": self._registry.version}
         if version.titles and self._registry.title:
             info["title"] = self._registry.title
         return info
 
-    def _whole_info(self, version: Version) -> dict[str, Any]:
+    def _whole_info(self, version: Version) -> JsonObject:
         """The server info with icons, which can be large and are sent once."""
         info, registry = self.server_info(version), self._registry
         if version.icons and registry.icons:
@@ -126,7 +130,7 @@ class ServerInfo:
         return info
 
     def encode_result(
-        self, result: dict[str, Any], version: Version, *, cacheable: bool = False
+        self, result: JsonObject, version: Version, *, cacheable: bool = False
     ) -> bytes:
         """The JSON of a result, with the members that every stateless result has."""
         if not version.stateless:

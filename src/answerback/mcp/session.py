@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,6 +13,7 @@ from .jsonrpc import INVALID_PARAMS, UNSUPPORTED_VERSION, RpcError
 from .params import PREFIX, TASKS, Meta
 
 if TYPE_CHECKING:
+    from ..json_value import Json, JsonObject
     from ..request_info import ClientInfo
 
 DEFAULT_LEVEL: Level = "info"
@@ -32,7 +33,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
     """It declared the extension of tasks."""
 
     @classmethod
-    def of(cls, capabilities: dict[str, Any], *, elicitation: bool = True) -> ClientCapabilities:
+    def of(cls, capabilities: JsonObject, *, elicitation: bool = True) -> ClientCapabilities:
         """Bare `elicitation: {}` means forms. *elicitation* is False if the version lacks it."""
         if not capabilities:
             return _NO_CAPABILITIES
@@ -53,7 +54,7 @@ class ClientCapabilities(msgspec.Struct, frozen=True, kw_only=True):
 _NO_CAPABILITIES = ClientCapabilities()
 
 
-def missing_capability(client: ClientCapabilities, question: Question) -> dict[str, Any]:
+def missing_capability(client: ClientCapabilities, question: Question) -> JsonObject:
     """The capability that a question needs and the client did not declare, as MCP writes it."""
     match question.method:
         case "elicitation/create":
@@ -77,10 +78,13 @@ def require_meta(meta: Meta | None) -> tuple[Meta, ClientCapabilities]:
     return meta, ClientCapabilities.of(meta.capabilities)
 
 
-def unsupported_version(meta: Meta) -> RpcError:
-    """The error for a stateless request that names an unknown version."""
-    data = {"supported": sorted(STATELESS, reverse=True), "requested": meta.version}
-    return RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+def stateless_version(meta: Meta) -> Version:
+    """The version that a stateless request names; raises RpcError for an unknown one."""
+    version = STATELESS.get(str(meta.version))
+    if version is None:
+        data = {"supported": sorted(STATELESS, reverse=True), "requested": meta.version}
+        raise RpcError(UNSUPPORTED_VERSION, "Unsupported protocol version", data)
+    return version
 
 
 class Session:
@@ -88,7 +92,9 @@ class Session:
 
     __slots__ = ("_sent_info", "client", "level", "nonce", "subscriptions", "version")
 
-    def __init__(self, version: Version, client: ClientCapabilities, sent_info: Any = None) -> None:
+    def __init__(
+        self, version: Version, client: ClientCapabilities, sent_info: Json = None
+    ) -> None:
         self.version = version
         self.client = client
         self._sent_info = sent_info

@@ -61,7 +61,8 @@ class SessionId(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def sign(self, signer: Signer) -> str:
-        bits = sum(getattr(self.client, name) << place for place, name in enumerate(_BITS))
+        declared = msgspec.structs.asdict(self.client)
+        bits = sum(declared[name] << place for place, name in enumerate(_BITS))
         packed = _LAYOUT.pack(
             _VERSIONS.index(self.version), bits, self.home, self.issued, self.subject, self.nonce
         )

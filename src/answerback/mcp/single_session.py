@@ -1,15 +1,31 @@
-"""SingleSession: the stateful session of a connection with one client. It needs no id."""
+"""SingleSession: the stateful session of a connection with one client, and its requests' peers.
+
+The session needs no id.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeVar
 
 from ..registry import Change, Registry
-from .jsonrpc import Params, Request, RpcError, read_params
-from .params import ReadResource, SetLevel
+from ..versions import LATEST_STATEFUL, Version
+from .jsonrpc import (
+    METHOD_NOT_FOUND,
+    Params,
+    Request,
+    RpcError,
+    is_stateless,
+    meta_of,
+    read_params,
+)
+from .mcp_peer import McpPeer
+from .params import Id, ReadResource, SetLevel
 from .server_info import ServerInfo
-from .session import Session
+from .session import ClientCapabilities, Session, require_meta, stateless_version
 from .subscriptions import change_frame, subscribed_uri
+
+P = TypeVar("P", bound=McpPeer)
 
 _EMPTY_RESULT = b"{}"
 
@@ -36,6 +52,42 @@ class SingleSession:
     def close(self) -> None:
         """Send no more changes."""
         self._unsubscribe()
+
+    def peer_for(
+        self, request: Request, make_peer: Callable[[Id, Version, ClientCapabilities], P]
+    ) -> P | None:
+        """The peer of a request, in its era; None if the request is about the session itself.
+
+        Raises RpcError for a request that its era does not have.
+        """
+        meta = meta_of(request)
+        is_about_session = request.method in self.methods
+        if is_stateless(meta):
+            meta, client = require_meta(meta)
+            version = stateless_version(meta)
+            if is_about_session:
+                raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
+            peer = make_peer(request.id, version, client)
+            peer.level = meta.level
+        elif is_about_session:
+            return None
+        else:
+            peer = self._stateful_peer(request.id, make_peer)
+        if meta is not None:
+            peer.progress_token = meta.token
+        return peer
+
+    def _stateful_peer(
+        self, id: Id, make_peer: Callable[[Id, Version, ClientCapabilities], P]
+    ) -> P:
+        session = self.state
+        if session is None:
+            # Before `initialize` requests are served too, so that one can try them at a shell.
+            return make_peer(id, LATEST_STATEFUL, ClientCapabilities())
+        peer = make_peer(id, session.version, session.client)
+        peer.level = session.level
+        peer.session = session
+        return peer
 
     def answer(self, request: Request) -> bytes:
         """The result of a request about the session itself; raises RpcError."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -23,6 +23,7 @@ from .jsonrpc import (
 from .params import PREFIX, Id, ReadResource
 
 if TYPE_CHECKING:
+    from ..json_value import JsonObject
     from .task_feed import TaskFeed
 
 SUBSCRIPTION = PREFIX + "subscriptionId"
@@ -46,9 +47,15 @@ class Filter(msgspec.Struct, omit_defaults=True):
     tasks: tuple[str, ...] = msgspec.field(default=(), name="taskIds")
 
     def wants(self, change: Change) -> bool:
-        if change.kind == "resource":
-            return change.uri in self.uris
-        return bool(getattr(self, change.kind))
+        match change.kind:
+            case "tools":
+                return self.tools
+            case "prompts":
+                return self.prompts
+            case "resources":
+                return self.resources
+            case _:
+                return change.uri in self.uris
 
 
 class Listen(msgspec.Struct):
@@ -64,7 +71,7 @@ class Subscription:
         id: Id,
         raw: Params,
         send: Callable[[bytes], None],
-        user: Any = None,
+        user: object = None,
         tasks: TaskFeed | None = None,
     ) -> None:
         self._meta = {SUBSCRIPTION: id}
@@ -106,7 +113,7 @@ class Subscription:
         if self._end_tasks is not None:
             self._end_tasks()
 
-    def last_frame(self, server_info: dict[str, Any]) -> bytes:
+    def last_frame(self, server_info: JsonObject) -> bytes:
         """The result that ends the subscription."""
         meta = {**self._meta, SERVER_INFO: server_info}
         result = {"resultType": "complete", "_meta": meta}
@@ -114,7 +121,7 @@ class Subscription:
 
 
 def subscribed_uri(
-    registry: Registry, raw: Params, subscribed: AbstractSet[str], user: Any = None
+    registry: Registry, raw: Params, subscribed: AbstractSet[str], user: object = None
 ) -> str:
     """The URI that a stateful client subscribes to; raises RpcError if it may not.
 
@@ -130,14 +137,14 @@ def subscribed_uri(
     return "" if registry.has_gates and is_hidden_resource(registry, uri, user) else uri
 
 
-def change_frame(change: Change, meta: dict[str, Any] | None = None) -> bytes:
-    params: dict[str, Any] = {} if change.uri is None else {"uri": change.uri}
+def change_frame(change: Change, meta: JsonObject | None = None) -> bytes:
+    params: JsonObject = {} if change.uri is None else {"uri": change.uri}
     if meta is not None:
         params["_meta"] = meta
     return notification_frame(_METHODS[change.kind], params)
 
 
-def _supported(asked: Filter, registry: Registry, user: Any) -> Filter:
+def _supported(asked: Filter, registry: Registry, user: object) -> Filter:
     """The part of a filter that the server can serve, which the acknowledgement states.
 
     Neither a resource that is hidden from *user* nor an unknown one is in it.

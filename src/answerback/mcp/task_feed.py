@@ -11,6 +11,7 @@ from ..tasks.task_record import Task, owner_of
 from .jsonrpc import notification_frame
 
 if TYPE_CHECKING:
+    from ..json_value import JsonObject
     from ..versions import Version
     from .mcp_peer import McpPeer
     from .task_methods import TaskMethods
@@ -27,10 +28,10 @@ class TaskFeed:
         self._methods = methods
         self._version = version
         self._owners = {task.id: task.owner for task in tasks}
-        self._sent: dict[str, Any] = {}
+        self._sent: JsonObject = {}
         self._lock = threading.Lock()
 
-    def begin(self, send: Callable[[bytes], None], meta: dict[str, Any]) -> Callable[[], None]:
+    def begin(self, send: Callable[[bytes], None], meta: JsonObject) -> Callable[[], None]:
         """Send from now on; the function that is returned ends that."""
         service = self._methods.service
 
@@ -42,7 +43,7 @@ class TaskFeed:
         send_changed(None)
         return stop
 
-    def _send_changes(self, send: Callable[[bytes], None], meta: dict[str, Any]) -> None:
+    def _send_changes(self, send: Callable[[bytes], None], meta: JsonObject) -> None:
         # One thread at a time, so that the notifications of a task keep their order.
         with self._lock:
             for id, owner in self._owners.items():

@@ -34,6 +34,7 @@ from .server_info import ServerInfo
 
 if TYPE_CHECKING:
     from ..calls.runtime import Runtime
+    from ..json_value import Json, JsonObject
     from ..tasks.service import TaskService
 
 RELATED_TASK = PREFIX + "related-task"
@@ -76,7 +77,9 @@ class TaskMethods:
             # The store cannot be read or written.
             raise _unavailable(exc) from None
 
-    def handler(self, call: Call, asked: ToolCall, peer: McpPeer) -> Any:
+    def handler(
+        self, call: Call, asked: ToolCall, peer: McpPeer
+    ) -> Callable[[Call], Coroutine[Any, Any, Outcome | bytes]]:
         """The handler of a call: one that creates a task, or the usual one; raises RpcError."""
         tool = self._registry.tools.get(call.name)
         support = "forbidden" if tool is None else tool.settings.task
@@ -114,7 +117,7 @@ class TaskMethods:
         if not isinstance(made, Task):
             return made
         if peer.version.stateless:
-            result: dict[str, Any] = {"resultType": "task", **_members(made, peer.version)}
+            result: JsonObject = {"resultType": "task", **_members(made, peer.version)}
         else:
             result = {"task": _members(made, peer.version)}
         return self._server_info.encode_result(result, peer.version)
@@ -123,7 +126,7 @@ class TaskMethods:
         task = await self._find(peer, raw)
         return self._server_info.encode_result(self.shown(task, peer.version), peer.version)
 
-    def shown(self, task: Task, version: Version) -> dict[str, Any]:
+    def shown(self, task: Task, version: Version) -> JsonObject:
         """A task as `tasks/get` shows it, and as the extension's notifications do."""
         members = _members(task, version)
         if not version.stateless:
@@ -194,7 +197,7 @@ class TaskMethods:
         if after is not None and await self.service.get(after, owner) is None:
             raise RpcError(INVALID_PARAMS, "Invalid cursor")
         tasks = await self.service.page(owner, after, _PAGE_SIZE)
-        result: dict[str, Any] = {"tasks": [_members(task, peer.version) for task in tasks]}
+        result: JsonObject = {"tasks": [_members(task, peer.version) for task in tasks]}
         if len(tasks) == _PAGE_SIZE:
             result["nextCursor"] = tasks[-1].id
         return self._server_info.encode_result(result, peer.version)
@@ -224,7 +227,7 @@ class TaskMethods:
 
 def missing_tasks(message: str) -> RpcError:
     """The error for a client that did not declare the extension."""
-    data: dict[str, Any] = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+    data: JsonObject = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
     return RpcError(MISSING_CAPABILITY, message, data)
 
 
@@ -247,10 +250,10 @@ def _unknown(id: str) -> RpcError:
     return RpcError(INVALID_PARAMS, "Unknown task: it never existed, has expired, or is not yours")
 
 
-def _members(task: Task, version: Version) -> dict[str, Any]:
+def _members(task: Task, version: Version) -> JsonObject:
     ttl = None if task.ttl is None else int(task.ttl * 1000)
     suffix = "Ms" if version.stateless else ""
-    members: dict[str, Any] = {
+    members: JsonObject = {
         "taskId": task.id,
         "status": task.state,
         "createdAt": _iso(task.created),
@@ -266,11 +269,11 @@ def _iso(seconds: float) -> str:
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _rpc_error(task: Task) -> dict[str, Any]:
+def _rpc_error(task: Task) -> JsonObject:
     """The JSON-RPC error of a task that failed or was cancelled."""
     found = task.reply().error
     error = found or Error("UNKNOWN_ERROR", "Unknown error")
-    data: dict[str, Any] = {"code": error.code, "details": error.details, "hint": error.hint}
+    data: JsonObject = {"code": error.code, "details": error.details, "hint": error.hint}
     return {
         "code": error.row.rpc or INTERNAL_ERROR,
         "message": error.message,
@@ -278,7 +281,7 @@ def _rpc_error(task: Task) -> dict[str, Any]:
     }
 
 
-def _seconds(sent: Any) -> float | None:
+def _seconds(sent: Json) -> float | None:
     """The `ttl` that a client of 2025-11-25 sent, in seconds."""
     ttl = sent.get("ttl") if isinstance(sent, dict) else None
     is_number = isinstance(ttl, int | float) and not isinstance(ttl, bool)

@@ -6,9 +6,12 @@ Nothing verifies them: they are for formatting and statistics, never for authori
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+
+if TYPE_CHECKING:
+    from ..json_value import Json
 
 
 class Location(msgspec.Struct, frozen=True):
@@ -55,7 +58,7 @@ def read_hints(meta: Mapping[str, Any] | None) -> ClientHints:
     )
 
 
-def _location(found: Any) -> Location | None:
+def _location(found: Json) -> Location | None:
     if not isinstance(found, Mapping):
         return None
     location = Location(
@@ -69,11 +72,11 @@ def _location(found: Any) -> Location | None:
     return None if location == Location() else location
 
 
-def _text(value: Any) -> str | None:
+def _text(value: Json) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _degrees(value: Any, limit: int) -> float | None:
+def _degrees(value: Json, limit: int) -> float | None:
     """Return an angle up to *limit*; clients send numbers and, some of them, text."""
     try:
         degrees = float(value) if isinstance(value, str | int | float) else limit + 1

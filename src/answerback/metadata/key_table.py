@@ -48,15 +48,15 @@ class MetaKey(msgspec.Struct, frozen=True):
     source: str
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _are_texts(value: Any) -> bool:
+def _are_texts(value: object) -> bool:
     return isinstance(value, list | tuple) and all(isinstance(each, str) for each in value)
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: object) -> bool:
     return isinstance(value, Mapping)
 
 
@@ -74,7 +74,7 @@ def _is_visibility(value: Any) -> bool:
     return _are_texts(value) and set(value) <= {"model", "app"}
 
 
-def is_security_scheme(value: Any) -> bool:
+def is_security_scheme(value: object) -> bool:
     """Return whether *value* is `{"type": "noauth"}` or `{"type": "oauth2", "scopes": […]}`."""
     if not isinstance(value, Mapping):
         return False
@@ -83,7 +83,7 @@ def is_security_scheme(value: Any) -> bool:
     return value.get("type") == "noauth" and len(value) == 1
 
 
-def are_security_schemes(value: Any) -> bool:
+def are_security_schemes(value: object) -> bool:
     """Return whether *value* is a list of security schemes that is not empty."""
     return isinstance(value, list | tuple) and bool(value) and all(map(is_security_scheme, value))
 

@@ -33,7 +33,7 @@ _GIVEN_BY: dict[Place, str] = {
 _SENT_BY_CLIENTS = "clients send it, and ctx.request.hints has it"
 
 
-def check_meta(meta: Any, place: Place, argument: str = "meta") -> None:
+def check_meta(meta: object, place: Place, argument: str = "meta") -> None:
     """Raise TypeError or ValueError if a key of a host is misspelt, misplaced or wrong.
 
     *argument* is the name of the parameter that the author gave it by. A value that is no dict
@@ -81,7 +81,7 @@ def _refuse_member(name: Any, kind: ValueKind, path: str) -> None:
         raise ValueError(f"{path} has no member {name!r}; did you mean {near!r}?")
 
 
-def _refuse_value(value: Any, expected: str, path: str) -> NoReturn:
+def _refuse_value(value: object, expected: str, path: str) -> NoReturn:
     shown = repr(value)
     shown = shown if len(shown) <= 100 else f"{shown[:97]}..."
     raise TypeError(f"{path} should be {expected}, not {shown}")

@@ -11,9 +11,12 @@ import msgspec
 
 from ..dialects.detect import code_of, dialect_of
 from ..errors import MissingExtraError
+from ..json_value import Json, JsonObject
 from ..records.call_record import CallRecord
 
 if TYPE_CHECKING:
+    from logging import Logger
+
     from ..contract import Dialect
     from ..records import Records
     from ..rules.finding import Finding
@@ -30,7 +33,7 @@ _REPLY_MEMBERS = frozenset({"success", "content", "isError", "structuredContent"
 class CheckResult(msgspec.Struct):
     """A reply with its findings, and the reason for a refusal if it must not be sent."""
 
-    reply: Any = None
+    reply: Json = None
     findings: Sequence[Finding] = ()
     code: str = ""
     """The code of the refusal, or of a call without a reply; empty if the reply may be sent."""
@@ -90,7 +93,7 @@ class Checker:
         _log().error("Invalid MCP response: %s", _uncapitalised(errors[0].message))
         return CheckResult(reply, findings, INVALID_FORMAT, errors[0].message)
 
-    def _refuse_unchecked(self, reply: Any, exc: Exception) -> CheckResult:
+    def _refuse_unchecked(self, reply: object, exc: Exception) -> CheckResult:
         _log().error("Error validating MCP response: %s", exc, exc_info=exc)
         return CheckResult(reply, (), CHECK_FAILED, "the response could not be checked")
 
@@ -104,34 +107,34 @@ class Checker:
             self.records.add(item)
 
 
-def looks_like_reply(found: Any) -> bool:
+def looks_like_reply(found: Json) -> bool:
     """Whether a JSON value has a member of an envelope or of an MCP result."""
     return isinstance(found, dict) and not _REPLY_MEMBERS.isdisjoint(found)
 
 
-def as_dict(value: Any) -> dict[str, Any]:
+def as_dict(value: Any) -> JsonObject:
     """The JSON object of a pydantic model, as it is sent; a dict is returned as it is."""
     if isinstance(value, dict):
         return value
-    members: dict[str, Any] = value.model_dump(by_alias=True, mode="json", exclude_none=True)
+    members: JsonObject = value.model_dump(by_alias=True, mode="json", exclude_none=True)
     return members
 
 
-def envelope_refusal(result: CheckResult) -> dict[str, Any]:
+def envelope_refusal(result: CheckResult) -> JsonObject:
     """The envelope to send in place of an invalid reply."""
     error = {"code": result.code, "message": result.message}
     return _envelope(REFUSAL_TEXTS[result.code], error)
 
 
-def envelope_failure(code: str, message: str, details: Any) -> dict[str, Any]:
+def envelope_failure(code: str, message: str, details: object) -> JsonObject:
     """An error of the framework itself, such as 404, as an envelope."""
-    error: dict[str, Any] = {"code": code, "message": message}
+    error: JsonObject = {"code": code, "message": message}
     if details is not None:
         error["details"] = details if isinstance(details, dict) else {"result": details}
     return _envelope(f"Error: {message}", error)
 
 
-def _envelope(text: str, error: dict[str, Any]) -> dict[str, Any]:
+def _envelope(text: str, error: JsonObject) -> JsonObject:
     return {
         "success": False,
         "timestamp": datetime.now(UTC),
@@ -140,7 +143,7 @@ def _envelope(text: str, error: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def mcp_refusal(result: CheckResult) -> dict[str, Any]:
+def mcp_refusal(result: CheckResult) -> JsonObject:
     """The MCP result to send in place of an invalid one."""
     error = {"code": result.code, "message": result.message}
     return {
@@ -154,7 +157,7 @@ def _uncapitalised(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-def _log() -> Any:
+def _log() -> Logger:
     import logging
 
     return logging.getLogger("answerback")

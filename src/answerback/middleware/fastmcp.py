@@ -21,6 +21,7 @@ class ValidReplies(Middleware):
     """Refuses invalid tool results: `server.add_middleware(ValidReplies())`."""
 
     def __init__(self, *, records: Records | None = None) -> None:
+        super().__init__()
         self._checker = Checker("mcp", records)
 
     async def on_call_tool(

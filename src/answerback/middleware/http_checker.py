@@ -22,6 +22,7 @@ from .checker import (
 
 if TYPE_CHECKING:
     from ..contract import Dialect
+    from ..json_value import Json, JsonObject
     from ..records import Records
 
 FASTAPI_PAGES = ("/docs", "/redoc", "/openapi.json")
@@ -95,7 +96,7 @@ class BodyChecker:
             return self._pass_framework_error(response, found, timer)
         return self._check_reply(response, found, timer)
 
-    def _check_reply(self, response: AppResponse, found: Any, timer: CallTimer) -> CheckedResponse:
+    def _check_reply(self, response: AppResponse, found: Json, timer: CallTimer) -> CheckedResponse:
         changed = self._add_timestamp(found)
         result = self._checker.check(found)
         self._record(response, result, timer)
@@ -104,7 +105,7 @@ class BodyChecker:
         return CheckedResponse(response.status, _encode(found) if changed else None)
 
     def _check_jsonrpc(
-        self, response: AppResponse, frame: dict[str, Any], timer: CallTimer
+        self, response: AppResponse, frame: JsonObject, timer: CallTimer
     ) -> CheckedResponse:
         """Check the result of a `tools/call`; a refusal stays a result, as MCP clients expect."""
         found = frame.get("result")
@@ -118,7 +119,7 @@ class BodyChecker:
         return CheckedResponse(response.status, body)
 
     def _pass_framework_error(
-        self, response: AppResponse, found: Any, timer: CallTimer
+        self, response: AppResponse, found: object, timer: CallTimer
     ) -> CheckedResponse:
         code = code_for_status(response.status) or f"HTTP_{response.status}"
         self._record(response, CheckResult(code=code), timer)

@@ -68,7 +68,7 @@ class _StartResponse:
         self.written: list[bytes] = []
 
     def __call__(
-        self, status: str, headers: list[tuple[str, str]], exc_info: Any = None
+        self, status: str, headers: list[tuple[str, str]], exc_info: object = None
     ) -> Callable[[bytes], None]:
         self.status, self.headers = status, headers
         return self.written.append

@@ -233,7 +233,7 @@ def _further_properties(state: Conversion, schema: Schema, path: str, *, is_root
     if schema.get("patternProperties") and not (more is False and not schema.get("properties")):
         state.cannot(path, "uses patternProperties beside other members")
     if more is False:
-        return schema.get("patternProperties") is not None and None
+        return False if schema.get("patternProperties") is None else None
     if more is None and (schema.get("properties") or is_root) and state.rules.closed:
         state.changed(path, "further properties cannot be sent")
         return False

@@ -79,7 +79,7 @@ def audit(
 _FORMS = "write @audit, @audit('name'), @audit(records=records) or audit('name', fn)"
 
 
-def _check_types(fn: Any, name: Any, records: Any) -> None:
+def _check_types(fn: object, name: object, records: object) -> None:
     """Raise TypeError when the decorator is applied, and not at the first call."""
     if fn is not None and not callable(fn):
         raise TypeError(f"audit takes a function, not {fn!r}: {_FORMS}")
@@ -89,7 +89,7 @@ def _check_types(fn: Any, name: Any, records: Any) -> None:
         raise TypeError(f"records must be Records or a sink, not {records!r}")
 
 
-def _is_records_or_sink(value: Any) -> bool:
+def _is_records_or_sink(value: object) -> bool:
     from .recorder import Records
 
     # A Path has the method `open` too, but is not a sink.
@@ -120,13 +120,13 @@ class _Auditor:
         if inspect.iscoroutinefunction(fn):
 
             @wraps(fn)
-            async def async_wrapper(*args: Any, **kwargs: Any) -> Any:
+            async def async_wrapper(*args: object, **kwargs: object) -> Any:
                 return await self._await(self._start(name, args, kwargs), fn(*args, **kwargs))
 
             return async_wrapper
 
         @wraps(fn)
-        def wrapper(*args: Any, **kwargs: Any) -> Any:
+        def wrapper(*args: object, **kwargs: object) -> Any:
             record = self._start(name, args, kwargs)
             try:
                 reply = fn(*args, **kwargs)
@@ -156,7 +156,7 @@ class _Auditor:
             arguments = _bytes({"args": args, **kwargs} if args else kwargs)
         return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns(), 0, None)
 
-    def _finish(self, record: CallRecord, reply: Any) -> None:
+    def _finish(self, record: CallRecord, reply: object) -> None:
         from ..dialects.detect import code_of
         from ..reply import Reply
 
@@ -197,7 +197,7 @@ def _log_findings(record: CallRecord) -> None:
         log_event(logging.getLogger(LOGGER), event, b"")
 
 
-def _bytes(value: Any) -> bytes:
+def _bytes(value: object) -> bytes:
     try:
         return _encode(value)
     except (TypeError, ValueError, RecursionError):

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +17,10 @@ from ..errors import TOOL_NOT_FOUND
 from ..reply import Reply
 from ..tools.tool import Tool
 from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue
+
+if TYPE_CHECKING:
+    from ..rules.finding import Finding
+
 
 MAX_KEPT_BYTES = 64 * 1024
 _MAX_NAME_LENGTH = 200
@@ -41,7 +45,7 @@ class CallRecord(msgspec.Struct, gc=False):
     started_at: float
     duration_ns: int
     size: int
-    reply: Any
+    reply: object
     """A Reply, the reply of another framework, or None if the call has none."""
     code: str = ""
     version: str = ""
@@ -54,7 +58,7 @@ class CallRecord(msgspec.Struct, gc=False):
     attempts: int = 0
     breaker: str = ""
     opened: bool = False
-    findings: Any = None
+    findings: Sequence[Finding] | None = None
     """The findings of the rules, or None if the rules have not run yet."""
 
 
@@ -114,14 +118,14 @@ def _block_size(block: Block) -> int:
             return _utf8_length(text)
         case Embedded(blob=bytes(blob)):
             return len(blob)
-    return len(getattr(block, "uri", ""))
+    return len(block.uri)
 
 
 def _utf8_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode())
 
 
-def make_event(record: CallRecord, findings: Sequence[Any], kept: dict[str, Any]) -> Event:
+def make_event(record: CallRecord, findings: Sequence[Finding], kept: dict[str, Any]) -> Event:
     """Return the event of a call; *kept* has further members of the event, such as `reply`."""
     issues: tuple[Issue, ...] = ()
     if findings:
@@ -177,7 +181,7 @@ def digest(arguments: bytes) -> str:
     return blake2b(arguments, digest_size=16).hexdigest()
 
 
-def reply_json(reply: Any) -> bytes:
+def reply_json(reply: object) -> bytes:
     """Return the reply as JSON."""
     if not isinstance(reply, Reply):
         return _encode(reply)
@@ -191,7 +195,7 @@ def reply_json(reply: Any) -> bytes:
     return _encode(members)
 
 
-def _reference(reply: Any) -> str:
+def _reference(reply: object) -> str:
     error = reply.error if isinstance(reply, Reply) else None
     details = error.details if error is not None else None
     found = details.get("reference") if isinstance(details, dict) else None

@@ -6,7 +6,7 @@ It needs the package `rules`, which takes long to load, so it is imported when i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -17,6 +17,10 @@ from ..types.lenient import container_in
 from ..types.secret_names import is_secret_name
 from .call_record import MAX_KEPT_BYTES
 from .event import Issue
+
+if TYPE_CHECKING:
+    from ..json_value import Json
+
 
 _MAX_VALUES = 100
 _OPENING = frozenset("[{")
@@ -56,7 +60,7 @@ class Masker:
     def _pointer(self, finding: Finding) -> str:
         return mask_pointer(mask_values(finding.pointer, self._values))
 
-    def _value(self, value: Any) -> Any:
+    def _value(self, value: Json) -> Json:
         match value:
             case str():
                 return self.text(value)
@@ -66,7 +70,7 @@ class Masker:
                 return {self.text(name): self._member(name, each) for name, each in value.items()}
         return value
 
-    def _member(self, name: str, value: Any) -> Any:
+    def _member(self, name: str, value: Json) -> Json:
         """Mask any value under the name of a secret; null and booleans reveal nothing."""
         if value is None or isinstance(value, bool) or not self._is_secret(name):
             return self._value(value)
@@ -75,7 +79,7 @@ class Masker:
     def _is_secret(self, name: str) -> bool:
         return name in self._aliases or is_secret_name(name)
 
-    def _named_values(self, value: Any) -> Iterator[str]:
+    def _named_values(self, value: Json) -> Iterator[str]:
         """Yield the texts and numbers under the names of secrets, also in JSON within strings."""
         # A stack instead of recursion, because JSON in a string may begin a new depth.
         waiting: list[tuple[Any, bool]] = [(value, False)]
@@ -101,7 +105,7 @@ def masked_name(name: str) -> str:
     return mask_text(name)
 
 
-def _decode(body: bytes) -> Any:
+def _decode(body: bytes) -> Json:
     try:
         return msgspec.json.decode(body)
     except (ValueError, RecursionError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -11,6 +11,10 @@ from ..errors import find_code, needs_extra
 from ..versions import STATELESS
 from .event import CANCELLED, ISSUE, Event
 from .sink import Entry
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
+
 
 with needs_extra("otel"):
     from opentelemetry import context, metrics, trace
@@ -115,9 +119,9 @@ def span_name(event: Event) -> str:
     return f"{method} {event.tool}" if event.kind in ("tool", "prompt") else method
 
 
-def attributes_of(event: Event) -> dict[str, Any]:
+def attributes_of(event: Event) -> JsonObject:
     """Return the attributes of both span and metric: those with few different values."""
-    found: dict[str, Any] = {}
+    found: JsonObject = {}
     if event.wire == "mcp":
         found["mcp.method.name"] = _METHODS[event.kind]
         if event.version:
@@ -150,7 +154,7 @@ def _rpc_code(event: Event, status: int) -> str:
     return _INVALID_PARAMS if 400 <= status < 500 else _INTERNAL_ERROR
 
 
-def _span_attributes(event: Event) -> dict[str, Any]:
+def _span_attributes(event: Event) -> JsonObject:
     found = {
         "jsonrpc.request.id": event.request,
         "mcp.resource.uri": event.tool if event.kind == "resource" else "",
@@ -163,6 +167,6 @@ def _span_attributes(event: Event) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != ""}
 
 
-def _text(raw: Any) -> str:
+def _text(raw: object) -> str:
     """Return JSON text, because the attributes of a span cannot be objects."""
     return "" if raw is None else msgspec.json.encode(raw).decode()

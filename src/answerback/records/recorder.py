@@ -21,7 +21,10 @@ from .event import Event
 from .writer import CLOSE_SECONDS, Writer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..calls.call import Call, Handler, Outcome
+    from ..rules.finding import Finding
     from .sink import Sink
 
 
@@ -117,7 +120,7 @@ class Records:
             self._log_check_failure(record)
             return make_event(record, (), {"unchecked": True})
 
-    def _findings(self, record: CallRecord) -> Any:
+    def _findings(self, record: CallRecord) -> Sequence[Finding]:
         if record.findings is not None:
             return record.findings
         if not self._check or record.reply is None:

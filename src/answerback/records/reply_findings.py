@@ -7,7 +7,6 @@ made, and not when an app starts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..reply import Reply
 from ..rules import Finding, own_replies, validate
@@ -18,7 +17,7 @@ from ..versions import VERSIONS
 _RULES_FOR_TOOLS = ("AB2", "AB3", "AB501")
 
 
-def findings_in(reply: Any, version: str = "", kind: str = "tool") -> Sequence[Finding]:
+def findings_in(reply: object, version: str = "", kind: str = "tool") -> Sequence[Finding]:
     """Return the findings of the rules in a Reply, or in a reply of another framework."""
     if isinstance(reply, Reply):
         found = own_replies.findings_in(reply)

@@ -63,7 +63,8 @@ def summarise(events: Iterable[Event]) -> Summary:
         tally.findings += bool(event.findings)
     rows = [tally.statistics(name) for name, tally in tallies.items()]
     rows.sort(key=lambda row: (-row.calls, row.tool))
-    calls, failures = (sum(getattr(row, name) for row in rows) for name in ("calls", "failures"))
+    calls = sum(row.calls for row in rows)
+    failures = sum(row.failures for row in rows)
     return Summary(rows, calls, failures, lost, unchecked)
 
 

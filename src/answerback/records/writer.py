@@ -7,12 +7,16 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from time import sleep
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from .event import Event
 from .hash_chain import ChainWriter, PreviousFiles
 from .queue import Queue, TakenItems
 from .sink import FileMoved, Sink
+
+if TYPE_CHECKING:
+    from logging import Logger
+
 
 T = TypeVar("T")
 MakeEvent: TypeAlias = Callable[[T, bool], Event]
@@ -234,7 +238,7 @@ class _WriterThread(Generic[T]):
         self._overflow_logged = False
 
 
-def _log() -> Any:
+def _log() -> Logger:
     import logging
 
     return logging.getLogger("answerback")

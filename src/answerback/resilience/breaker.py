@@ -172,6 +172,11 @@ class Breaker(Part):
             raise unavailable(self.store.seconds_left())
         return ticket
 
+    def holds(self, ticket: int | None) -> bool:
+        """Whether the period of a ticket lasts; the store of an author cannot say that it ended."""
+        store = self.store
+        return ticket is None or not isinstance(store, ServiceState) or store.holds(ticket)
+
     def leave(self, ticket: int, failed: bool | None) -> bool:
         """A call ended; returns whether the breaker opened now."""
         if failed is False and self.store.state == "closed":

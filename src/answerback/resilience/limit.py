@@ -171,7 +171,7 @@ class Limit(Part):
             self._buckets.give_back(key)
 
 
-def _check_limit_options(rate: object, per: Any, store: object, clock: object) -> None:
+def _check_limit_options(rate: object, per: object, store: object, clock: object) -> None:
     if per not in ("all", "user", "client", "address") and not callable(per):
         raise ValueError(
             f"per={per!r} should be 'all', 'user', 'client', 'address' or a function of ctx"
@@ -209,7 +209,7 @@ def _ipv6_network(address: str) -> Hashable:
     return inet_ntoa(packed[12:]) if is_ipv4 else packed[:8]
 
 
-def _user_key(user: Any, per: Any) -> Hashable:
+def _user_key(user: object, per: object) -> Hashable:
     if isinstance(user, User):
         has_client = per == "client" and user.client
         return (user.issuer, user.client) if has_client else user.key

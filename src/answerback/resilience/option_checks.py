@@ -25,7 +25,7 @@ def check_name(name: str, value: object, example: str) -> None:
         raise ValueError(f"{name}={value!r} should be a name, such as {example!r}")
 
 
-def check_count(name: str, value: Any) -> None:
+def check_count(name: str, value: object) -> None:
     """Refuse a value that is not a whole number from 1 on."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name}={value!r} should be a whole number from 1 on")
@@ -42,7 +42,7 @@ def check_seconds(name: str, value: Any) -> None:
         raise ValueError(f"{name}={value!r} should be a number of seconds greater than 0")
 
 
-def check_classes(name: str, value: Any) -> None:
+def check_classes(name: str, value: object) -> None:
     """Refuse what `isinstance` would not take, and exceptions that end more than a call."""
     classes = value if isinstance(value, tuple) else (value,)
     if not all(isinstance(each, type) and issubclass(each, Exception) for each in classes):
@@ -56,7 +56,7 @@ def check_clock(value: object) -> None:
         raise TypeError(f"clock={value!r} should be a Clock of answerback.resilience")
 
 
-def check_plain(name: str, value: Any) -> None:
+def check_plain(name: str, value: object) -> None:
     """Refuse an async function, whose result nobody would wait for."""
     if _flags(value) & _ASYNC:
         raise TypeError(f"{name} should be a plain function, not async: nobody waits for its value")
@@ -81,7 +81,7 @@ def check_function(part: object, fn: Callable[..., Any]) -> None:
         )
 
 
-def _flags(fn: Any) -> int:
+def _flags(fn: object) -> int:
     while hasattr(fn, "func"):  # A partial of functools.
         fn = fn.func
     flags: int = getattr(getattr(fn, "__code__", None), "co_flags", 0)

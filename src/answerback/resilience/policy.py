@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from ..registry import HealthState
+from ..tools.tool_options import limits_of
 from .option_checks import check_function
 from .running import run_async, run_sync
 from .trial import Trial
 
 if TYPE_CHECKING:
-    from ..calls.call import Call
-    from ..calls.runners import Runner
+    from ..context import RunningCall
     from ..tools.tool import Tool
     from ..tools.tool_options import ToolSettings
     from .breaker import Breaker
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .retry import Retry
 
 F = TypeVar("F", bound=Callable[..., Any])
+C = TypeVar("C", bound="RunningCall")
 
 
 class Part:
@@ -35,11 +36,10 @@ class Part:
 
     def policy_for(self, settings: ToolSettings) -> Policy:
         """The policy of a tool with these options, of which this is one."""
-        limits = settings.limit
         return Policy(
-            limits=tuple(limits) if isinstance(limits, list | tuple) else (limits,) * bool(limits),
-            breaker=settings.breaker,
-            retry=settings.retry,
+            limits=cast("tuple[Limit, ...]", limits_of(settings)),
+            breaker=cast("Breaker | None", settings.breaker),
+            retry=cast("Retry | None", settings.retry),
             may_repeat=bool(settings.idempotent or settings.read_only),
         )
 
@@ -48,16 +48,16 @@ class Part:
         check_function(self, fn)
         policy = _policy_of_function(self)
 
-        async def call_async(*args: Any, **kwargs: Any) -> Any:
+        async def call_async(*args: object, **kwargs: object) -> object:
             return await run_async(Trial(policy), lambda left: fn(*args, **kwargs))
 
-        def call_sync(*args: Any, **kwargs: Any) -> Any:
+        def call_sync(*args: object, **kwargs: object) -> object:
             return run_sync(Trial(policy), lambda left: fn(*args, **kwargs))
 
         decorated: Any = wraps(fn)(call_async if _is_async(fn) else call_sync)
         return decorated  # type: ignore[no-any-return]  # it has the signature of the function
 
-    def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def call(self, fn: Callable[..., Any], *args: object, **kwargs: object) -> Any:
         """Call a function once under this: `breaker.call(fetch, city)`."""
         return self(fn)(*args, **kwargs)
 
@@ -68,13 +68,19 @@ def _is_async(fn: Callable[..., Any]) -> bool:
     return iscoroutinefunction(fn) or iscoroutinefunction(getattr(fn, "__call__", None))  # noqa: B004 -- the method is needed, to see whether it is async
 
 
-def _policy_of_function(part: Any) -> Policy:
-    if part.option == "limit" and part.per != "all":
+def _policy_of_function(part: Part) -> Policy:
+    from .breaker import Breaker
+    from .limit import Limit
+    from .retry import Retry
+
+    if isinstance(part, Limit) and part.per != "all":
         raise TypeError(f"per={part.per!r} needs a call with a user; give it to @app.tool(limit=…)")
-    limits = (part,) if part.option == "limit" else ()
-    breaker = part if part.option == "breaker" else None
-    retry = part if part.option == "retry" else None
-    return Policy(limits=limits, breaker=breaker, retry=retry, may_repeat=True)
+    return Policy(
+        limits=(part,) if isinstance(part, Limit) else (),
+        breaker=part if isinstance(part, Breaker) else None,
+        retry=part if isinstance(part, Retry) else None,
+        may_repeat=True,
+    )
 
 
 class Policy:
@@ -96,11 +102,15 @@ class Policy:
         self.may_repeat = may_repeat
         """Whether an attempt may be repeated that may have taken effect."""
 
-    def run(self, run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call) -> Any:
+    def run(
+        self,
+        run: Callable[[Tool, dict[str, Any], C], Any],
+        tool: Tool,
+        kwargs: dict[str, Any],
+        call: C,
+    ) -> object:
         """Run a tool by *run*."""
-        signature = tool.signature
-        can_ask = signature.context is not None or bool(signature.dependencies)
-        trial = call.trial = Trial(self, call, can_ask)
+        trial = call.trial = Trial(self, call, tool)
         attempt = partial(_attempt, run, tool, kwargs, call)
         return run_async(trial, attempt)
 
@@ -112,8 +122,9 @@ class Policy:
         """The health check of the breakers of *tools*. An open one does not stop other tools."""
 
         def check() -> HealthState | None:
-            policies = [tool.policy for tool in tools.values() if tool.policy is not None]
-            breakers = {each.breaker.service: each.breaker for each in policies if each.breaker}
+            policies = [tool.policy for tool in tools.values()]
+            found = [each.breaker for each in policies if isinstance(each, Policy)]
+            breakers = {each.service: each for each in found if each is not None}
             if not breakers:
                 return None
             details: dict[str, bool | int | str] = {
@@ -126,8 +137,12 @@ class Policy:
 
 
 def _attempt(
-    run: Runner, tool: Tool, kwargs: dict[str, Any], call: Call, left: float | None
-) -> Any:
+    run: Callable[[Tool, dict[str, Any], C], Any],
+    tool: Tool,
+    kwargs: dict[str, Any],
+    call: C,
+    left: float | None,
+) -> object:
     """One attempt of a tool, which ends when the deadline of the call does."""
     if left is not None and (tool.timeout is None or left < tool.timeout):
         from copy import copy

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextvars import Token
 from types import CoroutineType
 from typing import Any
 
 from ..calls.stepping import ON_LOOP, run_at_once
-from ..stopped_clocks import RUNNING
+from ..stopped_clocks import RUNNING, StoppableClock
 from .service_failure import read_failure
 from .trial import Trial
 
@@ -62,7 +63,7 @@ async def _run(trial: Trial, operation: Operation, wait_for: _Wait) -> Any:
         trial.end()
 
 
-def _beginning_with(first: Any, operation: Operation) -> Operation:
+def _beginning_with(first: object, operation: Operation) -> Operation:
     """The operation, whose first attempt was made already and returned *first*."""
     made = [first]
     return lambda left: made.pop() if made else operation(left)
@@ -77,13 +78,13 @@ async def _wait_in_thread(trial: Trial, seconds: float) -> None:
     trial.clock.wait(seconds)
 
 
-def _put_clock(trial: Trial) -> Any:
+def _put_clock(trial: Trial) -> Token[tuple[StoppableClock, ...]] | None:
     """Let questions to the user stop the clock of the call; only a retry has one."""
     if trial.watch is None:
         return None
     return RUNNING.set((*RUNNING.get(), trial.watch))
 
 
-def _take_clock(token: Any) -> None:
+def _take_clock(token: Token[tuple[StoppableClock, ...]] | None) -> None:
     if token is not None:
         RUNNING.reset(token)

@@ -108,7 +108,7 @@ def _of_group(group: ExceptionGroup[Exception]) -> ServiceFailure:
     )
 
 
-def read_value(value: Any, finished: bool = True) -> ServiceFailure | None:
+def read_value(value: object, finished: bool = True) -> ServiceFailure | None:
     """The failure in a reply that was returned; None if it is no failure.
 
     *finished* tells whether a dict or an SDK's result is a reply; otherwise it is data.
@@ -120,7 +120,7 @@ def read_value(value: Any, finished: bool = True) -> ServiceFailure | None:
     return None
 
 
-def _of_finished(value: Any) -> ServiceFailure | None:
+def _of_finished(value: object) -> ServiceFailure | None:
     if isinstance(value, dict):
         is_reply = not FINISHED_MARKS.isdisjoint(value) and finished_dialect(value) is not None
         if not is_reply:
@@ -162,7 +162,7 @@ def retry_after_of(exc: BaseException) -> float | None:
     return read_seconds(own)
 
 
-def _member(value: Any, name: str) -> Any:
+def _member(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, dict) else None
 
 

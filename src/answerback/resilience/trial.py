@@ -13,7 +13,8 @@ from .clock import REAL_CLOCK, Clock, Stopwatch
 from .service_failure import PLAIN_DATA, ServiceFailure, read_failure, read_value
 
 if TYPE_CHECKING:
-    from ..calls.call import Call
+    from ..context import RunningCall
+    from ..tools.tool import Tool
     from .limit import Limit
     from .policy import Policy
 
@@ -22,20 +23,22 @@ class Trial:
     """The attempts, the breaker's ticket and the counted limits of one call."""
 
     __slots__ = (
-        "_can_ask",
         "_entered",
         "_failed",
         "_policy",
         "_ticket",
+        "_tool",
         "attempts",
         "call",
         "opened",
         "watch",
     )
 
-    def __init__(self, policy: Policy, call: Call | None = None, can_ask: bool = True) -> None:
+    def __init__(
+        self, policy: Policy, call: RunningCall | None = None, tool: Tool | None = None
+    ) -> None:
         self._policy = policy
-        self._can_ask = can_ask
+        self._tool = tool
         self._entered: list[tuple[Limit, Hashable]] = []
         self._ticket: int | None = None
         self._failed: bool | None = None
@@ -74,8 +77,14 @@ class Trial:
             raise
         retry = policy.retry
         # Without a deadline the clock only counts questions, which most functions cannot ask.
-        if retry is not None and (self._can_ask or retry.deadline is not None):
+        if retry is not None and (retry.deadline is not None or self._can_ask()):
             self.watch = Stopwatch(retry.clock.now)
+
+    def _can_ask(self) -> bool:
+        if self._tool is None:
+            return True
+        signature = self._tool.signature
+        return signature.context is not None or bool(signature.dependencies)
 
     def _context(self) -> Context[Any]:
         assert self.call is not None
@@ -91,12 +100,11 @@ class Trial:
     def succeeded(self) -> None:
         self._failed = False
 
-    def failure_in(self, value: Any) -> ServiceFailure | None:
+    def failure_in(self, value: object) -> ServiceFailure | None:
         """The failure in the value that the function returned; None if it succeeded."""
         if type(value) in PLAIN_DATA:
             return None
-        tool = None if self.call is None else self.call.tool
-        return read_value(value, tool is None or tool.returns.finished)
+        return read_value(value, self._tool is None or self._tool.returns.finished)
 
     def shown_for(self, exc: BaseException) -> Error | None:
         """The error that callers see for a failure of the service; None for other exceptions."""
@@ -121,11 +129,7 @@ class Trial:
         if wait is None or (left is not None and wait >= left):
             return None
         # Other calls may have opened it meanwhile; the probe of this call is its own.
-        return None if breaker is not None and not self._holds(breaker.store) else wait
-
-    def _holds(self, store: Any) -> bool:
-        holds = getattr(store, "holds", None)
-        return holds is None or self._ticket is None or bool(holds(self._ticket))
+        return None if breaker is not None and not breaker.holds(self._ticket) else wait
 
     def _was_asked(self) -> bool:
         """Whether the user has answered a question: another attempt would ask it again."""

@@ -151,8 +151,8 @@ def select_rules(select: Sequence[str], ignore: Sequence[str]) -> frozenset[str]
 
 
 def _matching_ids(word: str) -> list[str]:
-    ids = [each for each in RULES if each.startswith(word.upper())]
-    rule = find_rule(word)
-    if not ids and rule is None:
-        raise ValueError(unknown_rule_message(word))
-    return ids or [rule.id] if rule is not None else ids
+    if ids := [each for each in RULES if each.startswith(word.upper())]:
+        return ids
+    if (rule := find_rule(word)) is not None:
+        return [rule.id]
+    raise ValueError(unknown_rule_message(word))

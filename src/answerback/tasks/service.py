@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from time import monotonic, time
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import msgspec
 
@@ -15,12 +15,13 @@ from ..calls.handlers import ADMITTED
 from ..calls.stepping import ON_LOOP, running_loop
 from ..context import Context
 from ..errors import ToolError, Unavailable
+from ..limits import DEFAULT_TASK_LIMITS
 from ..peer import NeedsInput
 from ..registry import HealthState
 from ..reply import Error, Reply
 from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
-from .task_store import DEFAULT_TASK_LIMITS, MemoryStore, TaskLimits, TaskStore, checked_key
+from .task_store import MemoryStore, TaskStore, checked_key
 from .task_watch import TaskWatch, new_worker_name
 from .transitions import answered, cancelled, claimed
 
@@ -42,8 +43,8 @@ class TaskService:
     """One for each runtime. Without an event loop no method waits."""
 
     def __init__(self, runtime: Runtime) -> None:
-        self.limits: TaskLimits = runtime.registry.task_limits or DEFAULT_TASK_LIMITS
-        self.store: TaskStore = runtime.task_store or MemoryStore()
+        self.limits = runtime.registry.task_limits or DEFAULT_TASK_LIMITS
+        self.store = cast("TaskStore", runtime.task_store or MemoryStore())
         self._runtime = runtime
         self.admit: Handler = runtime.admit
         """Passes the gates of a call and checks its arguments; the outcome is ADMITTED, or not."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ..errors import AnswerbackError, Unavailable
+from ..limits import TaskLimits
 from .task_record import FORMAT, Task
 from .task_store import (
     Change,
     Claim,
-    TaskLimits,
     checked_repeat,
     too_many_bytes,
     too_many_of_owner,
@@ -161,7 +161,7 @@ class SQLiteStore:
                 self._connection.close()
             self._connection = None
 
-    def _read(self, query: str, *values: Any) -> list[Any]:
+    def _read(self, query: str, *values: object) -> list[Any]:
         with self._lock, _failures_explained(self.path):
             return self._opened().execute(query, values).fetchall()
 
@@ -233,7 +233,7 @@ def _may_need_room(error: Exception) -> bool:
 
 
 def _add(connection: Connection, task: Task, limits: TaskLimits) -> Task:
-    def are_at_least(limit: int, query: str, *values: Any) -> bool:
+    def are_at_least(limit: int, query: str, *values: object) -> bool:
         # No more rows are read than the limit needs.
         row = f"SELECT 1 {query} LIMIT 1 OFFSET ?"
         return connection.execute(row, (*values, limit - 1)).fetchone() is not None

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from ..content import BLOCKS, Block, changed_block
 from ..reply import Error, Reply
 from ..shape import Shape
+
+if TYPE_CHECKING:
+    from ..json_value import JsonObject
+
 
 _BLOCK_TYPES: dict[str, type[Any]] = {each.type: each for each in BLOCKS}
 # Their `_meta` was checked when the block was made, and the check depends on who made it.
@@ -61,12 +65,12 @@ def load_reply(stored: bytes) -> Reply[Any]:
     )
 
 
-def _members(block: Block) -> dict[str, Any]:
-    members: dict[str, Any] = msgspec.to_builtins(block, builtin_types=(bytes,))
+def _members(block: Block) -> JsonObject:
+    members: JsonObject = msgspec.to_builtins(block, builtin_types=(bytes,))
     return {name: value for name, value in members.items() if value is not None}
 
 
-def _block(type: str, members: dict[str, Any]) -> Block:
+def _block(type: str, members: JsonObject) -> Block:
     metadata = {name: members.pop(name) for name in _METADATA if name in members}
     block: Block = msgspec.convert(members, _BLOCK_TYPES[type])
     return changed_block(block, **metadata) if metadata else block

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..peer import NO_PEER, Abilities, Log, Peer, Progress, Question, find_answer
 from .task_record import OpenQuestion, Task
 
 if TYPE_CHECKING:
     from ..authentication import User
+    from ..json_value import Json
 
 
 class TaskPeer(Peer):
@@ -46,7 +47,7 @@ class TaskPeer(Peer):
         elif not self.cancelled:
             self._report(progress_text(note))
 
-    async def ask(self, question: Question) -> Any:
+    async def ask(self, question: Question) -> Json:
         """Return the answer; raises NeedsInput if there is none yet, which ends this run."""
         self._questions += 1
         return find_answer(question, self._questions, self.task.answers)

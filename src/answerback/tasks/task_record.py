@@ -141,7 +141,7 @@ def new_id() -> str:
     return secrets.token_urlsafe(20)
 
 
-def owner_of(user: Any) -> str:
+def owner_of(user: object) -> str:
     """The owner of the tasks of *user*; empty for anyone else than a User of `auth=`."""
     from ..authentication import User
 
@@ -152,7 +152,7 @@ def owner_of(user: Any) -> str:
     return sha256(f"{user.issuer}\0{user.subject}".encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def kept_user(user: Any) -> TaskUser | None:
+def kept_user(user: object) -> TaskUser | None:
     """Return the part of *user* that a task keeps; None for anyone else than a User of `auth=`."""
     from ..authentication import User
 

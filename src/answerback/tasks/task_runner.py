@@ -16,11 +16,12 @@ from ..calls.failures import log_internal_error
 from ..calls.loop_thread import LoopThread
 from ..calls.runtime import runtime_for_tasks
 from ..errors import ToolError, Unavailable
+from ..limits import TaskLimits
 from ..reply import Reply, failure
 from .stored_reply import dump_reply
 from .task_peer import TaskPeer, open_questions
-from .task_record import Task
-from .task_store import Change, TaskLimits, TaskStore
+from .task_record import OpenQuestion, Task
+from .task_store import Change, TaskStore
 from .transitions import asked, finished, given_up, refused, reported
 
 if TYPE_CHECKING:
@@ -60,7 +61,9 @@ class Slots:
 class TaskRun:
     """A task that this worker has claimed."""
 
-    def __init__(self, task: Task, loop: asyncio.AbstractEventLoop, report: Any) -> None:
+    def __init__(
+        self, task: Task, loop: asyncio.AbstractEventLoop, report: Callable[[TaskRun, str], None]
+    ) -> None:
         self.task = task
         self.loop = loop
         self.peer = TaskPeer(task, partial(report, self))
@@ -152,14 +155,14 @@ class TaskRunner:
             run.cancel()
         self._runtime.close()
 
-    async def off_loop(self, function: Callable[..., T], *args: Any) -> T:
+    async def off_loop(self, function: Callable[..., T], *args: object) -> T:
         """Call a function of the store, in a thread if it may block an event loop."""
         loop = asyncio._get_running_loop()
         if loop is None or not self._store.blocks:
             return function(*args)
         return await loop.run_in_executor(self._threads, function, *args)
 
-    def soon(self, function: Callable[..., object], *args: Any) -> None:
+    def soon(self, function: Callable[..., object], *args: object) -> None:
         """Call a function that uses the store, in a thread if it may block."""
         if self._store.blocks:
             self._threads.submit(function, *args)
@@ -263,7 +266,7 @@ class TaskRunner:
             self._on_change(changed)
 
 
-def _questions(outcome: Outcome, task: Task) -> Any:
+def _questions(outcome: Outcome, task: Task) -> dict[str, OpenQuestion]:
     if isinstance(outcome, Reply):
         return {}
     return open_questions(outcome.questions, task.can)

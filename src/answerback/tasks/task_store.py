@@ -6,11 +6,10 @@ import threading
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import islice
-from typing import Any, NamedTuple, Protocol, TypeAlias
-
-import msgspec
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ..errors import Conflict, InvalidInput, RateLimited, Unavailable
+from ..limits import TaskLimits
 from .task_record import Task
 from .transitions import claimed
 
@@ -18,48 +17,10 @@ Change: TypeAlias = Callable[[Task], "Task | None"]
 """A function of `transitions` with its arguments; None leaves the record as it is."""
 
 
-_MAX_SECONDS = 366 * 24 * 3600
 _RECORD_BYTES = 1024
 """About the memory of a record without its arguments and its result."""
 _EXPIRED_AT_A_TIME = 1_000
 """How many records the store in memory looks at in one step: an event loop waits meanwhile."""
-
-
-class TaskLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How many tasks there may be, how large their results, and how long they are kept."""
-
-    slots: int = 100
-    """How many tasks run at a time in one worker; further tasks wait."""
-    queue: int = 10_000
-    """How many tasks wait for a worker; further ones are refused with UNAVAILABLE."""
-    per_owner: int = 1_000
-    """How many unfinished tasks a user has; further ones are refused with RATE_LIMITED."""
-    result_bytes: int = 4 * 1024 * 1024
-    """The largest result; a larger one becomes the error TOO_LARGE."""
-    answer_bytes: int = 1024 * 1024
-    """The largest answers that a client may send at a time; larger ones are refused."""
-    total_bytes: int = 256 * 1024 * 1024
-    """The size of all records together; above it new tasks are refused with UNAVAILABLE."""
-    retention: float = 3600.0
-    """The seconds from the creation of a task to the removal of its record."""
-    max_retention: float = 7 * 24 * 3600.0
-    """The most seconds that a client may ask for."""
-
-    def __post_init__(self) -> None:
-        for name in ("slots", "queue", "per_owner", "result_bytes", "answer_bytes", "total_bytes"):
-            value: Any = getattr(self, name)
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name}={value!r} should be a whole number of at least 1")
-        for name in ("retention", "max_retention"):
-            value = getattr(self, name)
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not is_number or not 0 < value <= _MAX_SECONDS:
-                raise ValueError(f"{name}={value!r} should be a number of seconds, up to a year")
-        if self.max_retention < self.retention:
-            raise ValueError(
-                f"max_retention={self.max_retention!r} should be at least {self.retention!r},"
-                " which is the retention"
-            )
 
 
 class Claim(NamedTuple):
@@ -73,7 +34,6 @@ class Claim(NamedTuple):
 
 MAX_KEY = 255
 """The most characters of an idempotency key."""
-DEFAULT_TASK_LIMITS = TaskLimits()
 
 
 class TaskStore(Protocol):

@@ -10,8 +10,8 @@ the tool waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -24,6 +24,7 @@ from .signature import HIDDEN_CONTEXT, Signature, callable_kind, is_context, par
 if TYPE_CHECKING:
     import asyncio
 
+    from ..context import Context, RunningApp
     from .tool import Tool
 
 Overrides: TypeAlias = Mapping[Any, Callable[..., Any]]
@@ -41,7 +42,7 @@ class Step(msgspec.Struct, frozen=True):
     values: tuple[tuple[str, int], ...]
     """The parameters that receive the value of an earlier step, and its number."""
 
-    def start(self, values: list[Any], context: Any) -> Any:
+    def start(self, values: list[Any], context: Context[Any]) -> Any:
         """Call the function, or make the context manager."""
         found = {name: values[number] for name, number in self.values}
         for name in self.contexts:
@@ -61,9 +62,9 @@ class Plan(msgspec.Struct, frozen=True):
             kwargs[name] = values[number]
 
 
-def serving_apps(context: Any) -> tuple[Any, ...]:
+def serving_apps(context: Context[Any]) -> Sequence[RunningApp]:
     """The app that serves the call, then the apps included on the way to the tool's own."""
-    tool: Tool | None = getattr(context._call, "tool", None)
+    tool = context._call.tool
     return () if tool is None else tool.path
 
 
@@ -88,11 +89,11 @@ def with_dependencies(tool: Tool, signature: Signature) -> Callable[..., Any]:
             return usual, context
         return _Planner(tool, overrides).plan(signature), context
 
-    def run_plain(**kwargs: Any) -> Any:
+    def run_plain(**kwargs: object) -> object:
         plan, context = prepare(kwargs)
         return _PlainCall(tool, context).run(plan, fn, kwargs)
 
-    async def run_async(**kwargs: Any) -> Any:
+    async def run_async(**kwargs: object) -> object:
         plan, context = prepare(kwargs)
         return await _run_async(plan, context, fn, kwargs)
 
@@ -161,13 +162,13 @@ def _message(tool: Tool, function: Callable[..., Any], parameter: str) -> str:
     )
 
 
-def _name(function: Any) -> str:
+def _name(function: object) -> str:
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
 async def _run_async(
-    plan: Plan, context: Any, fn: Callable[..., Any], kwargs: dict[str, Any]
-) -> Any:
+    plan: Plan, context: Context[Any], fn: Callable[..., Any], kwargs: dict[str, Any]
+) -> object:
     """Call an async tool with its dependencies, all of them in its task."""
     values: list[Any] = []
     opened: list[Any] = []
@@ -214,7 +215,7 @@ def _exc_info(exc: BaseException | None) -> tuple[Any, Any, Any]:
 class _PlainCall:
     """One call of a plain tool with its dependencies, in the thread of the tool."""
 
-    def __init__(self, tool: Tool, context: Any) -> None:
+    def __init__(self, tool: Tool, context: Context[Any]) -> None:
         self._tool = tool
         self._context = context
         self._opened: list[Any] = []
@@ -271,7 +272,7 @@ class _PlainCall:
         if failure is not None and failure is not exc:
             raise failure
 
-    def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> Any:
+    def _wait_for(self, steps: Coroutine[Any, Any, Any]) -> object:
         """Run a coroutine on the event loop of the wire, and wait for it here."""
         if (runtime := CURRENT.get()) is not None:
             return runtime.wait_for(steps)
@@ -285,20 +286,24 @@ class _PlainCall:
 class _HeldOnLoop:
     """An async generator of a plain tool: one task on the loop enters and leaves it."""
 
-    def __init__(self, manager: Any, wait_for: Callable[[Coroutine[Any, Any, Any]], Any]) -> None:
+    def __init__(
+        self,
+        manager: AbstractAsyncContextManager[Any],
+        wait_for: Callable[[Coroutine[Any, Any, Any]], Any],
+    ) -> None:
         self._manager = manager
         self._wait_for = wait_for
         self._ready: asyncio.Future[Any]
         self._release: asyncio.Future[BaseException | None]
         self._task: asyncio.Task[None]
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> object:
         return self._wait_for(self._start())
 
-    def __exit__(self, kind: Any, exc: BaseException | None, traceback: Any) -> None:
+    def __exit__(self, kind: object, exc: BaseException | None, traceback: object) -> None:
         self._wait_for(self._end(exc))
 
-    async def _start(self) -> Any:
+    async def _start(self) -> object:
         import asyncio
 
         loop = asyncio.get_running_loop()

@@ -44,7 +44,7 @@ _TYPES: dict[tuple[str, str], str] = {
 _FRAMEWORKS = {"fastapi": "FastAPI", "starlette": "Starlette", "mcp": "the MCP SDK"}
 
 
-def refuse_foreign_marker(parameter: str, annotation: Any, default: Any, where: str) -> None:
+def refuse_foreign_marker(parameter: str, annotation: object, default: object, where: str) -> None:
     """Raise TypeError, which names *where*, for what another framework would fill in."""
     for marker in (default, *_metadata(annotation)):
         _refuse(type(marker), _MARKERS, parameter, where)
@@ -65,7 +65,7 @@ def _refuse(cls: Any, table: dict[tuple[str, str], str], parameter: str, where: 
             )
 
 
-def _metadata(annotation: Any) -> Iterator[Any]:
+def _metadata(annotation: object) -> Iterator[Any]:
     yield from getattr(annotation, "__metadata__", ())
     if get_origin(annotation) in (Annotated, Union, UnionType):
         for each in get_args(annotation):

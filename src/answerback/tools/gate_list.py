@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -12,14 +13,87 @@ from itertools import zip_longest
 from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
+from ..context import Context
+from ..errors import ToolError
 from ..types.describe import similar_names
 from .signature import check_callable, is_context, parameter_hints, source_of
 
 if TYPE_CHECKING:
+    from ..registry import Registry
     from .tool import Tool
 
 
 _CONTEXT_NAMES = ("ctx", "context", "_")
+
+
+class Refusal(ToolError):
+    """Refuses a call; with the code LOGIN_REQUIRED or SCOPE_REQUIRED the client can log in.
+
+    *url* is a page where the user can get what is missing, and *feature* the name of that. The
+    message ends with the URL, for clients that show the text alone.
+    *scopes* are those that the call needs; by default those of the tool's `scope` gates.
+    """
+
+    code = kind = "FORBIDDEN"
+
+    def __init__(
+        self,
+        message: str,
+        code: str | None = None,
+        details: object = None,
+        *,
+        hint: str | None = None,
+        url: str | None = None,
+        feature: str | None = None,
+        scopes: tuple[str, ...] = (),
+    ) -> None:
+        if url and url not in message:
+            message = f"{message}: {url}"
+        super().__init__(message, code, details, hint=hint)
+        self.url = url
+        self.feature = feature
+        self.scopes = scopes
+
+
+class ReadyGate(ABC):
+    """A gate of `answerback.gates`; it says more about itself than an author's function does."""
+
+    inline: bool = False
+    """Whether it never blocks, so that it runs in place."""
+    is_async: bool = False
+    codes: tuple[str, ...]
+    """The codes of its refusals."""
+    label: str
+    """Its name in lists of tools."""
+
+    @abstractmethod
+    def __call__(self, ctx: Context) -> object:
+        """The refusal of the call, or None; a coroutine if the gate is async."""
+
+
+class UserGate(ReadyGate):
+    """A gate that looks at the user alone."""
+
+    inline = True
+    hide: bool
+    """Whether users that it refuses do not learn of the tool."""
+
+    @abstractmethod
+    def refuse_user(self, user: object) -> Refusal | None:
+        """The refusal of *user*; None lets the user pass."""
+
+    def __call__(self, ctx: Context) -> Refusal | None:
+        return self.refuse_user(ctx.user)
+
+
+class NeedsScopes(UserGate):
+    """A gate that wants the user's token to have scopes."""
+
+    scopes: tuple[str, ...]
+
+    @abstractmethod
+    def with_scopes(self, names: tuple[str, ...]) -> NeedsScopes:
+        """This gate for all the scopes of a tool."""
 
 
 class Gate:
@@ -28,7 +102,7 @@ class Gate:
     around: tuple[Any, ...] = ()
     noun = "gate"
 
-    def __init__(self, fn: Callable[..., Any], timeout: float, app: Any = None) -> None:
+    def __init__(self, fn: Callable[..., Any], timeout: float, app: Registry | None = None) -> None:
         self.fn = fn
         self.app = app
         """The app whose gate it is, if that app includes the tool's own; else None."""
@@ -39,9 +113,9 @@ class Gate:
         self.parameters: tuple[str, ...] = tuple(parameters)
         """The parameters of the tool that the gate takes."""
         self.hints = hints
-        self.inline: bool = getattr(fn, "inline", False)
-        """Whether it never blocks, so that it runs in place; some gates of our own."""
-        self.is_async: bool = getattr(fn, "is_async", source_of(fn).is_async)
+        self.inline = isinstance(fn, ReadyGate) and fn.inline
+        """Whether it never blocks, so that it runs in place."""
+        self.is_async = fn.is_async if isinstance(fn, ReadyGate) else source_of(fn).is_async
         self.timeout: float | None = None if self.inline else timeout
 
     def check_parameters(self, tool: Tool) -> None:
@@ -83,12 +157,11 @@ class Gates:
         self.given = tuple(given)
         self._tool = tool
         self._timeout = timeout
-        needed = (name for each in self.given for name in getattr(each, "scopes", ()))
+        scoped = (each for each in self.given if isinstance(each, NeedsScopes))
+        needed = (name for each in scoped for name in each.scopes)
         self.scopes: tuple[str, ...] = tuple(dict.fromkeys(needed))
         """All the scopes that the tool needs."""
-        self.by_token: tuple[Any, ...] = tuple(
-            each for each in self.given if hasattr(each, "refuse_user")
-        )
+        self.by_token = tuple(each for each in self.given if isinstance(each, UserGate))
         """The gates that look at the user alone."""
         self.hiding = tuple(each for each in self.by_token if each.hide)
         """The gates whose refusal hides the tool."""
@@ -96,7 +169,7 @@ class Gates:
         with suppress(NameError):
             _ = self.late
 
-    def hide_from(self, user: Any) -> bool:
+    def hide_from(self, user: object) -> bool:
         """Whether *user* must not learn that the tool exists."""
         return any(each.refuse_user(user) is not None for each in self.hiding)
 
@@ -108,12 +181,11 @@ class Gates:
         including = () if tool.is_widget else tool.path[:-1]
         apps = [app for app in including for _ in app.requires]
         for each, app in zip_longest(self.given, apps):
-            if not getattr(each, "scopes", ()):
+            if not isinstance(each, NeedsScopes):
                 merged.append(Gate(each, self._timeout, app))
             elif not has_scopes:
                 has_scopes = True
-                whole: Any = each
-                merged.append(Gate(whole.with_scopes(self.scopes), self._timeout, app))
+                merged.append(Gate(each.with_scopes(self.scopes), self._timeout, app))
         return merged
 
     @cached_property
@@ -137,7 +209,7 @@ def add_gates(tool: Tool, before: Sequence[Callable[..., Any]], timeout: float) 
     tool.special = bool(given) or tool.policy is not None
 
 
-def checked_gates(given: Any) -> tuple[Callable[..., Any], ...]:
+def checked_gates(given: object) -> tuple[Callable[..., Any], ...]:
     """The value of `requires=`; raises TypeError for an entry that cannot be a gate."""
     if callable(given) or isinstance(given, str):
         raise TypeError(f"requires is a list: requires=[{_written(given)}]")
@@ -181,7 +253,7 @@ def _arguments_of(tool: Tool, known: Sequence[str] | dict[str, Any]) -> str:
     return f"it has {names}" if names else f"{tool.owner} has no arguments"
 
 
-def _takes(wanted: Any, given: Any) -> bool:
+def _takes(wanted: object, given: object) -> bool:
     """Whether a gate's annotation allows the values of the tool's parameter."""
     wanted, given = _bare(wanted), _bare(given)
     if wanted in (None, Any, object) or wanted == given:
@@ -189,10 +261,10 @@ def _takes(wanted: Any, given: Any) -> bool:
     return get_origin(wanted) in (Union, UnionType) and given in get_args(wanted)
 
 
-def _bare(annotation: Any) -> Any:
+def _bare(annotation: object) -> object:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
-def _shown(annotation: Any) -> str:
+def _shown(annotation: object) -> str:
     bare = _bare(annotation)
     return bare.__name__ if isinstance(bare, type) else str(bare)

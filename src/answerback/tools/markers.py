@@ -21,7 +21,7 @@ class Ask(msgspec.Struct, frozen=True):
     message: str
 
 
-def ask_of(annotation: Any) -> Ask | None:
+def ask_of(annotation: object) -> Ask | None:
     """Return the `Ask` of a parameter's annotation."""
     for marker in getattr(annotation, "__metadata__", ()):
         if isinstance(marker, Ask):
@@ -45,7 +45,7 @@ class Depends:
         self.function = function
 
 
-def depends_of(annotation: Any) -> Depends | None:
+def depends_of(annotation: object) -> Depends | None:
     """Return the `Depends` of a parameter's annotation."""
     for marker in getattr(annotation, "__metadata__", ()):
         if isinstance(marker, Depends):
@@ -66,7 +66,7 @@ class Header(msgspec.Struct, frozen=True):
             raise ValueError(f"{self.name!r} cannot be part of a header's name")
 
 
-def header_of(annotation: Any) -> Header | None:
+def header_of(annotation: object) -> Header | None:
     """Return the `Header` of a parameter's annotation."""
     for marker in getattr(annotation, "__metadata__", ()):
         if isinstance(marker, Header):

@@ -104,7 +104,7 @@ class Resource(Tool):
             raise ValueError(f"allow_paths: no parameter is named {name!r}; {hint}")
 
 
-def _leaves_its_folder(value: Any) -> bool:
+def _leaves_its_folder(value: object) -> bool:
     """Whether *value*, or a text in a list or object, is a path out of its folder.
 
     Such are paths with more `..` than folders before them, absolute paths, paths with a drive,
@@ -141,7 +141,7 @@ def _check_content_meta(meta: object) -> None:
     check_meta(meta, "content", "content_meta")
 
 
-def check_uri(uri: Any) -> None:
+def check_uri(uri: object) -> None:
     """Raise TypeError or ValueError for a value that is not a URI with a scheme."""
     if callable(uri):
         raise TypeError("@app.resource takes a URI: @app.resource('config://app')")

@@ -18,7 +18,7 @@ from ..types.annotation_reader import check_type, is_object
 
 
 class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
-    data_type: Any = Any
+    data_type: object = Any
     """The type that the data is checked against; with `Any` it is not checked."""
     shape: Shape = RESULT
     blocks_only: bool = False
@@ -38,7 +38,7 @@ class ReturnType(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_return_type(
-    annotation: Any, contract: Contract, where: str, *, finished: bool = False
+    annotation: object, contract: Contract, where: str, *, finished: bool = False
 ) -> ReturnType:
     """Read the annotation; *finished* replies are recognised where no type is declared.
 
@@ -71,7 +71,7 @@ def read_return_type(
     return ReturnType(data_type=data, shape=shape, declared=declared, is_data=declared)
 
 
-def is_result_class(kind: Any) -> bool:
+def is_result_class(kind: object) -> bool:
     """Return whether this is the class of a result in the MCP SDK, which is not imported."""
     return (
         getattr(kind, "__name__", "") == "CallToolResult"
@@ -85,7 +85,7 @@ def of_wrapped_function(returns: ReturnType) -> ReturnType:
     return msgspec.structs.replace(returns, finished=True, is_data=False)
 
 
-def shape_of_value(value: Any, encoded: bytes, contract: Contract) -> Shape:
+def shape_of_value(value: object, encoded: bytes, contract: Contract) -> Shape:
     """Return the shape that the type of *value* has, where no type is declared."""
     if value is None:
         return EMPTY
@@ -94,7 +94,7 @@ def shape_of_value(value: Any, encoded: bytes, contract: Contract) -> Shape:
     return BARE if encoded.startswith(b"{") and not contract.wrap_objects else RESULT
 
 
-def _shape(data: Any, contract: Contract) -> Shape:
+def _shape(data: object, contract: Contract) -> Shape:
     if _without_metadata(data) is NoneType:
         return EMPTY
     if is_object(data) and not contract.wrap_objects:
@@ -102,7 +102,7 @@ def _shape(data: Any, contract: Contract) -> Shape:
     return RESULT
 
 
-def _spread(data: Any) -> tuple[Any, Shape] | None:
+def _spread(data: object) -> tuple[Any, Shape] | None:
     """Return the type and the shape of a fixed tuple, of a NamedTuple, or of either or None."""
     optional = [member for member in _members(data) if member is not NoneType]
     plain = _without_metadata(optional[0]) if len(optional) == 1 else None
@@ -128,17 +128,17 @@ def _spread_shape(names: tuple[str, ...], count: int) -> Shape:
     return Shape("spread", names) if names else SPREAD
 
 
-def _without_metadata(annotation: Any) -> Any:
+def _without_metadata(annotation: object) -> object:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
-def _members(annotation: Any) -> tuple[Any, ...]:
+def _members(annotation: object) -> tuple[Any, ...]:
     """Return the members of a union, or the annotation alone."""
     plain = _without_metadata(annotation)
     return get_args(plain) if get_origin(plain) in (Union, UnionType) else (annotation,)
 
 
-def _data_type(annotation: Any) -> Any:
+def _data_type(annotation: object) -> object:
     """Return T for `Reply[T]`, Any for a bare `Reply`, and any other annotation unchanged."""
     plain = _without_metadata(annotation)
     if get_origin(plain) is Reply:
@@ -146,7 +146,7 @@ def _data_type(annotation: Any) -> Any:
     return Any if plain is Reply else annotation
 
 
-def _is_block(annotation: Any) -> bool:
+def _is_block(annotation: object) -> bool:
     """Return True for a block class, and for a list of blocks and strings with a block in it."""
     annotation = _without_metadata(annotation)
     if get_origin(annotation) in (list, tuple, Sequence):
@@ -157,14 +157,14 @@ def _is_block(annotation: Any) -> bool:
     return isinstance(annotation, type) and issubclass(annotation, BLOCKS)
 
 
-def _is_fixed_tuple(annotation: Any) -> bool:
+def _is_fixed_tuple(annotation: object) -> bool:
     """Return True for `tuple[A, B]`, `tuple[()]` and a NamedTuple."""
     if isinstance(annotation, type) and issubclass(annotation, tuple):
         return hasattr(annotation, "_fields")
     return get_origin(annotation) is tuple and ... not in get_args(annotation)
 
 
-def _is_plain_dict(annotation: Any) -> bool:
+def _is_plain_dict(annotation: object) -> bool:
     """Return True for `dict` and `dict[str, Any]`, which say nothing about the members."""
     plain = _without_metadata(annotation)
     items = get_args(plain)

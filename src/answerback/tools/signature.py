@@ -37,7 +37,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """The functions of the parameters marked with `Depends`, by the parameter's name."""
     header_params: dict[tuple[str, ...], str]
     """The headers of the arguments marked with `Header`, by the path of the argument."""
-    returns: Any
+    returns: object
     """The return annotation; `Any` if the function has none."""
 
     def from_strings(self, pairs: Sequence[tuple[str, str | bytes]]) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Source(msgspec.Struct, frozen=True):
 
 def source_of(fn: Callable[..., Any]) -> Source:
     """Find the function behind methods, callable objects and decorators with `__wrapped__`."""
-    seen: Any = fn
+    seen: object = fn
     bound = False
     outermost: FunctionType | None = None
     while True:
@@ -199,7 +199,7 @@ def read_signature(source: Source, owner: str) -> Signature:
     )
 
 
-def _is_plain(annotation: Any, default: Any) -> bool:
+def _is_plain(annotation: object, default: object) -> bool:
     """Return whether the parameter is an int, a str or the like, without markers of any kind."""
     if type(annotation) is not type or annotation.__module__ != "builtins":
         return False
@@ -209,13 +209,13 @@ def _is_plain(annotation: Any, default: Any) -> bool:
 # Both are imported at the first parameter that is not plain.
 
 
-def _read_parameter(name: str, annotation: Any, default: Any, where: str) -> Parameter:
+def _read_parameter(name: str, annotation: object, default: object, where: str) -> Parameter:
     from ..types.field_info import read_parameter
 
     return read_parameter(name, annotation, default, where)
 
 
-def _refuse_foreign_marker(name: str, annotation: Any, default: Any, where: str) -> None:
+def _refuse_foreign_marker(name: str, annotation: object, default: object, where: str) -> None:
     from .foreign_markers import refuse_foreign_marker
 
     refuse_foreign_marker(name, annotation, default, where)
@@ -277,7 +277,7 @@ def _parameters(source: Source) -> Iterator[tuple[str, Any]]:
         yield name, (function.__kwdefaults__ or {}).get(name, msgspec.NODEFAULT)
 
 
-def is_context(annotation: Any) -> bool:
+def is_context(annotation: object) -> bool:
     """Return True for `Context`, `Context[State]`, `Context | None` and `Annotated[Context, …]`."""
     if get_origin(annotation) in (Annotated, Union, UnionType):
         return any(map(is_context, get_args(annotation)))

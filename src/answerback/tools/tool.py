@@ -22,10 +22,13 @@ from .signature import (
     read_signature,
     source_of,
 )
-from .tool_options import ToolSettings, first_part, resolve_options
+from .tool_options import ToolSettings, policy_of, resolve_options
 
 if TYPE_CHECKING:
+    from ..registry import Registry
     from .docstrings import Docstring
+    from .gate_list import Gates
+    from .tool_options import ToolPolicy
 
 # They disappear from the path of a URL.
 _NO_NAMES = frozenset({"", ".", ".."})
@@ -38,15 +41,15 @@ class Tool:
     `settings` has all options, with their defaults.
     """
 
-    path: tuple[Any, ...] = ()
+    path: tuple[Registry, ...] = ()
     """The app that serves the tool, then the apps included on the way to the one that owns it."""
     around: tuple[Any, ...] = ()
     """The middleware around its run: that of the apps in `path`, in this order."""
     given: frozenset[str] = frozenset()
     """The options that the tool or its app gave; an app that includes it decides the others."""
-    gates: Any = None
+    gates: Gates | None = None
     """What a caller must pass before the function runs; None without gates."""
-    policy: Any = None
+    policy: ToolPolicy | None = None
     """Its limits, breaker and retries; None without them."""
     special = False
     """Whether it has gates or a policy, which calls of other tools need not look for."""
@@ -67,7 +70,7 @@ class Tool:
         self.security_schemes = read_security_schemes(settings, self.noun)
         self.timeout = settings.timeout
         if settings.limit or settings.breaker or settings.retry:
-            self.policy = first_part(settings).policy_for(settings)
+            self.policy = policy_of(settings)
             self.special = True
         self.is_async = self.source.is_async
         self.inline = settings.inline and not self.is_async

@@ -7,7 +7,7 @@ if a value can be wrong, a row of `_CHECKS`. Options of resources alone are in `
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, TypeVar
 
 import msgspec
 
@@ -15,15 +15,42 @@ from ..content import Icon
 from ..errors import ToolError
 
 if TYPE_CHECKING:
+    from ..context import RunningCall
     from ..metadata.meta_types import SecurityScheme
+    from ..registry import Check
+    from .tool import Tool
+
+    C = TypeVar("C", bound=RunningCall)
 
     class PolicyPart(Protocol):
         """A Limit, Breaker or Retry of `answerback.resilience`, which belongs to a higher layer."""
 
         option: ClassVar[str]
 
-        def policy_for(self, settings: ToolSettings) -> Any:
+        def policy_for(self, settings: ToolSettings) -> ToolPolicy:
             """The policy of a tool with these options."""
+
+    class ToolPolicy(Protocol):
+        """The limits, breaker and retries of a tool: a Policy of `answerback.resilience`."""
+
+        @property
+        def limits(self) -> Sequence[PolicyPart]: ...
+        @property
+        def breaker(self) -> PolicyPart | None: ...
+        @property
+        def retry(self) -> PolicyPart | None: ...
+
+        def run(
+            self,
+            run: Callable[[Tool, dict[str, Any], C], Any],
+            tool: Tool,
+            kwargs: dict[str, Any],
+            call: C,
+        ) -> object:
+            """Run a tool by *run*; returns its value, or a coroutine if there is an event loop."""
+
+        def check_of(self, tools: Mapping[str, Tool]) -> Check:
+            """The health check of the breakers of *tools*."""
 
 
 class CommonOptions(TypedDict, total=False):
@@ -102,9 +129,9 @@ class ToolSettings(msgspec.Struct, frozen=True, kw_only=True):
     input_schema: dict[str, Any] | None = None
     inline: bool = False
     timeout: float | None = None
-    retry: Any = None
-    breaker: Any = None
-    limit: Any = None
+    retry: PolicyPart | None = None
+    breaker: PolicyPart | None = None
+    limit: PolicyPart | Sequence[PolicyPart] | None = None
     lenient: bool = True
     returns: Literal["reply", "value"] = "reply"
     structured: bool = True
@@ -163,58 +190,65 @@ def _meant(name: str, known: type[Any]) -> str:
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
-def _are_all(values: Any, is_valid: Callable[[Any], bool]) -> bool:
+def _are_all(values: object, is_valid: Callable[[Any], bool]) -> bool:
     return isinstance(values, list | tuple) and all(map(is_valid, values))
 
 
-def _is_error_class(value: Any) -> bool:
+def _is_error_class(value: object) -> bool:
     return isinstance(value, type) and issubclass(value, ToolError)
 
 
-def _is_security_scheme(value: Any) -> bool:
+def _is_security_scheme(value: object) -> bool:
     from ..metadata.key_table import is_security_scheme
 
     return is_security_scheme(value)
 
 
-def _are_gates(value: Any) -> bool:
+def _are_gates(value: object) -> bool:
     from .gate_list import checked_gates
 
     return bool(checked_gates(value)) or value in ([], ())
 
 
-def _is_part(value: Any, option: str) -> bool:
+def _is_part(value: object, option: str) -> bool:
     return getattr(value, "option", None) == option and hasattr(value, "policy_for")
 
 
-def _are_limits(value: Any) -> bool:
+def _are_limits(value: object) -> bool:
     return _is_part(value, "limit") or _are_all(value, lambda one: _is_part(one, "limit"))
 
 
-def first_part(settings: ToolSettings) -> Any:
-    """The first of the limits, the breaker and the retry that a tool has; None without one."""
+def limits_of(settings: ToolSettings) -> tuple[PolicyPart, ...]:
+    """The limits of a tool, of which the author may give one or a list."""
     limit = settings.limit
-    if isinstance(limit, list | tuple):
-        limit = limit[0] if limit else None
-    return limit or settings.breaker or settings.retry
+    if limit is None:
+        return ()
+    return tuple(limit) if isinstance(limit, Sequence) else (limit,)
 
 
-def _is_duration(value: Any) -> bool:
+def policy_of(settings: ToolSettings) -> ToolPolicy | None:
+    """The policy of a tool with these options; None without limits, breaker and retry."""
+    parts = (*limits_of(settings), settings.breaker, settings.retry)
+    first = next((each for each in parts if each is not None), None)
+    return None if first is None else first.policy_for(settings)
+
+
+def _is_duration(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value)
 
 
-def _is_endpoint(value: Any) -> bool:
+def _is_endpoint(value: object) -> bool:
     # Imported here, so that an app without a URL does not pay for it.
     from ..hosts import is_endpoint
 
     return isinstance(value, str) and is_endpoint(value)
 
 
-def _is_status(value: Any) -> bool:
+def _is_status(value: object) -> bool:
     return isinstance(value, str) and 0 < len(value) <= 64
 
 

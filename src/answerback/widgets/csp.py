@@ -30,8 +30,7 @@ class CSP(msgspec.Struct, frozen=True, kw_only=True):
     """For links that ChatGPT opens without a question; other hosts ignore them."""
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            origins = getattr(self, name)
+        for name, origins in msgspec.structs.asdict(self).items():
             if isinstance(origins, str) or not isinstance(origins, Collection):
                 raise TypeError(f"{name}={origins!r} should be a list of origins, such as {_LIST}")
             for origin in origins:

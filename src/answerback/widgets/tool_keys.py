@@ -9,6 +9,7 @@ from ..tools.tool_options import ToolOptions, check_options
 from .widget import Widget, widget_uri
 
 if TYPE_CHECKING:
+    from ..json_value import JsonObject
     from ..registry import Registry
     from ..tools.tool import Tool
 
@@ -38,10 +39,10 @@ def with_widget_keys(options: ToolOptions) -> ToolOptions:
     return made
 
 
-def _keys(options: ToolOptions) -> dict[str, Any]:
+def _keys(options: ToolOptions) -> JsonObject:
     """The keys of MCP Apps, and those of ChatGPT that say the same."""
-    ui: dict[str, Any] = {}
-    keys: dict[str, Any] = {"ui": ui}
+    ui: JsonObject = {}
+    keys: JsonObject = {"ui": ui}
     if (name := options.get("widget")) is not None:
         uri = widget_uri(name)
         ui["resourceUri"] = uri
@@ -59,7 +60,7 @@ def _keys(options: ToolOptions) -> dict[str, Any]:
     return keys if ui else {name: value for name, value in keys.items() if name != "ui"}
 
 
-def _merged(meta: Mapping[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
+def _merged(meta: Mapping[str, Any], keys: JsonObject) -> JsonObject:
     """The author's `meta` with our keys; raises ValueError if both have the same key."""
     authors_ui = meta.get("ui", {})
     if not isinstance(authors_ui, dict):

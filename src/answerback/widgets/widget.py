@@ -14,6 +14,7 @@ from .csp import CSP, check_origin, openai_csp, ui_csp
 from .page import WidgetPage, check_html, read_html
 
 if TYPE_CHECKING:
+    from ..json_value import JsonObject
     from ..registry import Registry
     from ..request_info import RequestInfo
 
@@ -78,7 +79,7 @@ class Widget(Resource):
         self._host = options.get("host")
         super().__init__(uri, self.page.read, cast("ResourceOptions", given), app.contract)
 
-    def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> dict[str, Any]:
+    def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> JsonObject:
         """The `_meta` of the content: that of the list, and for Claude the domain of the page."""
         domain = _domain(endpoint, request, self._host)
         ui = self._ui if domain is None else {**self._ui, "domain": domain}
@@ -144,9 +145,9 @@ def _source(name: str, options: WidgetOptions, author: str | None) -> tuple[str,
     return read_html(file), file
 
 
-def _ui(options: WidgetOptions) -> dict[str, Any]:
+def _ui(options: WidgetOptions) -> JsonObject:
     """The keys of MCP Apps."""
-    ui: dict[str, Any] = {"csp": ui_csp(_csp(options))}
+    ui: JsonObject = {"csp": ui_csp(_csp(options))}
     if permissions := _permissions(options.get("permissions") or ()):
         ui["permissions"] = permissions
     if (border := options.get("border")) is not None:
@@ -154,9 +155,9 @@ def _ui(options: WidgetOptions) -> dict[str, Any]:
     return ui
 
 
-def _openai(options: WidgetOptions) -> dict[str, Any]:
+def _openai(options: WidgetOptions) -> JsonObject:
     """The keys of ChatGPT that say the same, and those that MCP Apps does not have."""
-    keys: dict[str, Any] = {"openai/widgetCSP": openai_csp(_csp(options))}
+    keys: JsonObject = {"openai/widgetCSP": openai_csp(_csp(options))}
     if description := options.get("description"):
         keys["openai/widgetDescription"] = description
     if (border := options.get("border")) is not None:
@@ -178,7 +179,7 @@ def _csp(options: WidgetOptions) -> CSP:
     return csp
 
 
-def _permissions(given: Collection[str]) -> dict[str, dict[str, Any]]:
+def _permissions(given: Collection[str]) -> dict[str, JsonObject]:
     if isinstance(given, str) or not isinstance(given, Collection):
         raise TypeError(f"permissions={given!r} should be a set, such as {{'camera'}}")
     for name in given:

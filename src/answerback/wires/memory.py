@@ -15,7 +15,7 @@ from ..reply import Reply
 
 
 async def call(
-    runtime: Runtime, name: str, arguments: bytes, peer: Peer = NO_PEER, user: Any = None
+    runtime: Runtime, name: str, arguments: bytes, peer: Peer = NO_PEER, user: object = None
 ) -> Reply[Any]:
     """The reply, with the texts that the contract of the app adds to it."""
     contract = runtime.registry.contract
@@ -40,10 +40,10 @@ class UnawaitedCall(Coroutine[Any, Any, Reply[Any]]):
     def __await__(self) -> Generator[Any, Any, Reply[Any]]:
         return self._coroutine.__await__()
 
-    def send(self, value: Any) -> Any:
+    def send(self, value: object) -> object:
         return self._coroutine.send(value)
 
-    def throw(self, *error: Any) -> Any:
+    def throw(self, *error: Any) -> object:
         return self._coroutine.throw(*error)
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ application's own document, registered now, or asked of the user."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,6 +12,10 @@ from ..faults import LoginError
 from .login_records import LoginRecords, RegisteredClient
 from .login_requests import send
 from .server_metadata import IssuerMetadata
+
+if TYPE_CHECKING:
+    from ...json_value import JsonObject
+
 
 AskClient = Callable[[str], Any]
 """Gets the URL of the issuer, and returns a RegisteredClient, its id, or None; may be async."""
@@ -98,7 +102,7 @@ async def _register(
 
 
 def _registered(
-    found: dict[str, Any], wanted: str, issuer: IssuerMetadata, needs: ClientNeeds
+    found: JsonObject, wanted: str, issuer: IssuerMetadata, needs: ClientNeeds
 ) -> RegisteredClient:
     secret = found.get("client_secret")
     method = found.get("token_endpoint_auth_method")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -82,10 +82,6 @@ class LoginRecords:
         await self._save(_key("token", *last), grant)
         await self._save(_key("last", server, client), last)
 
-    async def forget_grant(self, server: str, client: str, grant: Grant) -> None:
-        await self._save(_key("token", grant.issuer, grant.resource, grant.client.id), None)
-        await self._save(_key("last", server, client), None)
-
     async def registration(self, issuer: str) -> RegisteredClient | None:
         """The client that this program registered with an issuer."""
         found = await self._load(_key("client", issuer), RegisteredClient)
@@ -110,7 +106,7 @@ class LoginRecords:
         except msgspec.MsgspecError:
             raise LoginError(f"the store has an entry that cannot be read: {key}") from None
 
-    async def _save(self, key: str, value: Any) -> None:
+    async def _save(self, key: str, value: object) -> None:
         text = None if value is None else msgspec.json.encode(value).decode()
         await asyncio.to_thread(self._store.save, key, text)
 

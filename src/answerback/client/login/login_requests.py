@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urljoin, urlsplit
 
 import msgspec
@@ -15,6 +15,10 @@ from ...auth.urls import is_loopback_url, is_secure
 from ..faults import LoginError, NoAnswer
 from ..shown_urls import shown
 from ..transports.http_pool import HttpPool
+
+if TYPE_CHECKING:
+    from ...json_value import JsonObject
+
 
 _SECONDS = 15.0
 """Seconds for a whole request."""
@@ -104,7 +108,7 @@ async def _exchange(
         pool.close()
 
 
-def _document(body: bytes) -> dict[str, Any]:
+def _document(body: bytes) -> JsonObject:
     try:
         found = msgspec.json.decode(body)
     except (ValueError, RecursionError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from ...auth.urls import is_secure
 from ..shown_urls import shown
@@ -14,6 +14,7 @@ from .token_store import MemoryTokens, TokenStore
 from .user_consent import OpenUrl, browser
 
 if TYPE_CHECKING:
+    from ..transports.http_requests import AuthChallenge, ClientAuth
     from .server_login import ServerLogin
 
 _ANY_PORT = "http://127.0.0.1:0/callback"
@@ -120,7 +121,7 @@ class BearerToken:
     async def headers(self) -> Mapping[str, str]:
         return self._headers
 
-    async def challenged(self, challenge: Any) -> Mapping[str, str]:
+    async def challenged(self, challenge: AuthChallenge) -> Mapping[str, str]:
         from ..faults import LoginError
 
         if challenge.status == 403:
@@ -128,7 +129,7 @@ class BearerToken:
         raise LoginError("the server does not accept the token (HTTP status 401)")
 
 
-def auth_for(url: str, headers: Mapping[str, str], auth: Any) -> Any:
+def auth_for(url: str, headers: Mapping[str, str], auth: ClientAuth) -> ClientAuth | None:
     """The `auth` of one server; an entry of a host's file may have its own credentials."""
     if isinstance(auth, str):
         return BearerToken(auth, url)

@@ -3,7 +3,7 @@ OpenID Connect Discovery), in the order of MCP's specification."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -12,6 +12,10 @@ from ...auth.urls import is_secure, metadata_urls
 from ..faults import LoginError
 from ..shown_urls import shown
 from .login_requests import send
+
+if TYPE_CHECKING:
+    from ...json_value import Json, JsonObject
+
 
 _WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
@@ -71,7 +75,7 @@ def _places(server: str, metadata_url: str) -> list[str]:
     return list(dict.fromkeys([*places, f"{root}{path}", root]))
 
 
-def _resource(document: dict[str, Any], server: str, url: str) -> ResourceMetadata:
+def _resource(document: JsonObject, server: str, url: str) -> ResourceMetadata:
     resource = document.get("resource")
     if not isinstance(resource, str) or not _covers(resource, server):
         raise LoginError(
@@ -100,7 +104,7 @@ def _origin(parts: Any) -> tuple[str, str, int]:
     return parts.scheme, parts.hostname or "", parts.port or {"http": 80}.get(parts.scheme, 443)
 
 
-def _strings(value: Any) -> tuple[str, ...]:
+def _strings(value: Json) -> tuple[str, ...]:
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
@@ -125,15 +129,19 @@ async def find_issuer(issuer: str, near: int) -> IssuerMetadata:
     raise LoginError(f"the issuer {issuer} has no metadata: {'; '.join(failures)}")
 
 
-def _issuer(document: dict[str, Any], url: str) -> IssuerMetadata:
+def _issuer(document: JsonObject, url: str) -> IssuerMetadata:
     # The members that cannot be used are left out, because nobody else needs them.
     kept = {name: value for name, value in document.items() if value is not None}
     try:
         found = msgspec.convert(kept, IssuerMetadata)
     except msgspec.ValidationError as exc:
         raise LoginError(f"{shown(url)} cannot be used: {exc}") from None
-    for name in ("authorization_endpoint", "token_endpoint", "registration_endpoint"):
-        page = getattr(found, name)
+    pages = {
+        "authorization_endpoint": found.authorization_endpoint,
+        "token_endpoint": found.token_endpoint,
+        "registration_endpoint": found.registration_endpoint,
+    }
+    for name, page in pages.items():
         if page and not is_secure(page):
             raise LoginError(f"{shown(url)}: {name} {page!r} should be an https URL")
     return found

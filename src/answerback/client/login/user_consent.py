@@ -104,7 +104,7 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
         return {"code": text, "state": self.state}
 
 
-async def call_user(function: Callable[..., Any], *arguments: Any) -> Any:
+async def call_user(function: Callable[..., Any], *arguments: object) -> object:
     """Call a function of the user; one that is not async may wait for a person, in a thread."""
     if inspect.iscoroutinefunction(function):
         return await function(*arguments)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from ...calls.runtime import runtime_on_loop, serving
 from ...mcp.engine import Engine
 from ...mcp.jsonrpc import (
-    METHOD_NOT_FOUND,
     Notification,
     Request,
     Response,
     RpcError,
     error_frame,
-    is_stateless,
     joined,
-    meta_of,
     parse,
     read_params,
     request_frame,
@@ -28,13 +25,15 @@ from ...mcp.jsonrpc import (
 from ...mcp.mcp_peer import McpPeer
 from ...mcp.params import CancelledParams, Id
 from ...mcp.server_info import ServerInfo
-from ...mcp.session import ClientCapabilities, require_meta, unsupported_version
 from ...mcp.single_session import SingleSession
 from ...mcp.subscriptions import Subscription
 from ...registry import Registry
 from ...signing import Signer, signer_from_environment
-from ...versions import LATEST_STATEFUL, STATELESS
 from ..frames import Lost, Outgoing, Receive
+
+if TYPE_CHECKING:
+    from ...json_value import Json
+
 
 _EMPTY = b"{}"
 
@@ -47,13 +46,14 @@ class MemoryPeer(McpPeer):
     def send(self, frame: bytes) -> None:
         self.transport.deliver(frame)
 
-    async def send_request(self, method: str, params: Any) -> msgspec.Raw:
+    async def send_request(self, method: str, params: Json) -> msgspec.Raw:
         return await self.transport.ask_client(method, params)
 
 
 class InMemory:
     """The transport to an App in this process; it starts and stops the lifespan of the App."""
 
+    send_now = None
     closes_to_cancel = False
     has_headers = False
     may_log_in = False
@@ -116,7 +116,7 @@ class InMemory:
         else:
             self._loop.call_soon_threadsafe(self._receive, frame)
 
-    async def ask_client(self, method: str, params: Any) -> msgspec.Raw:
+    async def ask_client(self, method: str, params: Json) -> msgspec.Raw:
         """Send a request of the server to the client; raises Declined."""
         answer: asyncio.Future[msgspec.Raw] = self._loop.create_future()
         id = f"ask-{len(self._questions) + 1}-{method}"
@@ -136,17 +136,13 @@ class InMemory:
         return self._signer
 
     def _begin(self, request: Request, text: bytes) -> None:
-        meta = meta_of(request)
-        stateless = is_stateless(meta)
-        if request.method in self._session.methods and not stateless:
+        peer = self._session.peer_for(request, MemoryPeer)
+        if peer is None:
             self.deliver(result_frame(request.id, self._session.answer(request)))
             return
-        peer = self._stateless_peer(request, meta) if stateless else self._stateful_peer(request)
         peer.transport = self
         peer.text = text
-        if meta is not None:
-            peer.progress_token = meta.token
-        if request.method == "subscriptions/listen" and stateless:
+        if request.method == "subscriptions/listen" and peer.version.stateless:
             subscription = Subscription(self._app, request.id, request.params, self.deliver)
             peer.on_cancel(subscription.end)
             self._stack.callback(subscription.end)
@@ -162,26 +158,6 @@ class InMemory:
                 self.deliver(frame)
         finally:
             self._running.pop(request.id, None)
-
-    def _stateless_peer(self, request: Request, found: Any) -> MemoryPeer:
-        meta, client = require_meta(found)
-        version = STATELESS.get(str(meta.version))
-        if version is None:
-            raise unsupported_version(meta)
-        if request.method in self._session.methods:
-            raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
-        peer = MemoryPeer(request.id, version, client)
-        peer.level = meta.level
-        return peer
-
-    def _stateful_peer(self, request: Request) -> MemoryPeer:
-        session = self._session.state
-        if session is None:
-            return MemoryPeer(request.id, LATEST_STATEFUL, ClientCapabilities())
-        peer = MemoryPeer(request.id, session.version, session.client)
-        peer.level = session.level
-        peer.session = session
-        return peer
 
     def _resolve(self, response: Response) -> None:
         answer = self._questions.pop(response.id, None)

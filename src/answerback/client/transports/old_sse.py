@@ -14,6 +14,7 @@ from .http_requests import HttpRequests, is_event_stream
 class OldSse:
     """The transport to a server that sends all its messages over one event stream."""
 
+    send_now = None
     closes_to_cancel = False
     has_headers = True
     receives_changes = True

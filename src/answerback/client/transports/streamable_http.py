@@ -37,6 +37,7 @@ class _StreamState:
 class StreamableHttp:
     """The transport to one endpoint; each request is a POST with a response of its own."""
 
+    send_now = None
     closes_to_cancel = True
     has_headers = True
 

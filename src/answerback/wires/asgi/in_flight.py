@@ -21,6 +21,7 @@ from .sse import KEEP_ALIVE, EventStream, disconnected
 from .token_expiry import expiry_of
 
 if TYPE_CHECKING:
+    from ...json_value import Json
     from ...mcp.engine import Engine
     from .pending_questions import PendingQuestions
 
@@ -78,7 +79,7 @@ class HttpPeer(McpPeer):
         if not self._closed and self.stream.offer(frame) and self._writing is None:
             self._loop.call_soon_threadsafe(self.begin_stream)
 
-    async def send_request(self, method: str, params: Any) -> msgspec.Raw:
+    async def send_request(self, method: str, params: Json) -> msgspec.Raw:
         if self.questions is None or self.key is None:
             raise RuntimeError("the client cannot be asked on this wire")
         if self._is_unreadable():

@@ -124,7 +124,7 @@ def call_before_shutdown(close: Callable[[], None]) -> None:
 
 
 def _preceded_by(first: Callable[[], None], handler: _Handler) -> _Handler:
-    def handle(number: int, frame: FrameType | None) -> Any:
+    def handle(number: int, frame: FrameType | None) -> object:
         first()
         return handler(number, frame)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,6 +15,10 @@ from ...mcp.jsonrpc import request_frame
 from ...mcp.params import Id
 from .sse import EventStream
 from .worker_bus import QuestionAnswered
+
+if TYPE_CHECKING:
+    from ...json_value import Json
+
 
 _NO_ANSWER = "The client did not answer"
 _SHUTTING_DOWN = "The server is shutting down, so the client cannot answer"
@@ -27,7 +31,9 @@ class PendingQuestions:
         self._open: dict[tuple[bytes, Id], asyncio.Future[msgspec.Raw]] = {}
         self._closed = False
 
-    async def ask(self, nonce: bytes, stream: EventStream, method: str, params: Any) -> msgspec.Raw:
+    async def ask(
+        self, nonce: bytes, stream: EventStream, method: str, params: Json
+    ) -> msgspec.Raw:
         """Ask the client of a session, and wait for its answer."""
         if self._closed:
             raise Declined(_SHUTTING_DOWN)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any
 
 from ...composition import apply_switch, switches_of
 from ...mcp.jsonrpc import Notification, Request, Response, RpcError, read_params
@@ -52,7 +51,7 @@ class SessionSync:
         self.active = ActiveStreams(bus.number)
         self._sending: set[asyncio.Task[None]] = set()
 
-    async def answer(self, request: Request, client: HttpClient, user: Any = None) -> bytes:
+    async def answer(self, request: Request, client: HttpClient, user: object = None) -> bytes:
         """The result of a request about the session; raises RpcError."""
         if request.method == "logging/setLevel":
             level = read_params(request.params, SetLevel).level

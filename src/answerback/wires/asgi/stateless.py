@@ -10,27 +10,29 @@ import asyncio
 import re
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from ...json_value import Json
 from ...mcp.engine import Engine, task_feed
 from ...mcp.gated import is_gated
 from ...mcp.jsonrpc import (
     HEADER_MISMATCH,
     INTERNAL_ERROR,
     METHOD_NOT_FOUND,
+    Params,
     Request,
     RpcError,
     error_frame,
     read_params,
 )
 from ...mcp.params import Meta, ToolCall
-from ...mcp.session import require_meta, unsupported_version
+from ...mcp.session import require_meta, stateless_version
 from ...mcp.subscriptions import Subscription
 from ...registry import Registry
 from ...tools.tool import Tool
-from ...versions import STATELESS, V2026_07_28
+from ...versions import V2026_07_28
 from .in_flight import HttpPeer, InFlight
 from .request import JSON_HEADERS, HttpRequest
 from .sessions import VERSION_HEADER as VERSION
@@ -44,7 +46,7 @@ METHOD = b"mcp-method"
 NAME = b"mcp-name"
 PARAM = b"mcp-param-"
 _ROUTING = (VERSION, METHOD, NAME)
-_NAME_MEMBER = {
+_NAME_MEMBER: dict[str, Literal["name", "uri", "task"]] = {
     "tools/call": "name",
     "prompts/get": "name",
     "resources/read": "uri",
@@ -98,9 +100,7 @@ class Stateless:
             _refuse_duplicates(http.scope["headers"])
         meta, client = require_meta(found)
         _check_routing(request, str(meta.version), headers)
-        version = STATELESS.get(str(meta.version))
-        if version is None:
-            raise unsupported_version(meta)
+        version = stateless_version(meta)
         params = request.params
         if isinstance(params, ToolCall):
             tool = self._registry.tools.get(params.name.removeprefix(self._prefix))
@@ -149,9 +149,9 @@ def _is_hidden(tool: Tool, http: HttpRequest) -> bool:
 class _Named(msgspec.Struct):
     """The member that the name header repeats; its type is checked later."""
 
-    name: Any = None
-    uri: Any = None
-    task: Any = msgspec.field(default=None, name="taskId")
+    name: Json = None
+    uri: Json = None
+    task: Json = msgspec.field(default=None, name="taskId")
 
 
 def _refuse_duplicates(headers: Sequence[tuple[bytes, bytes]]) -> None:
@@ -167,10 +167,16 @@ def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes
     _match(headers, METHOD, request.method)
     member = _NAME_MEMBER.get(request.method)
     if member is not None:
-        params = request.params
-        named = params if isinstance(params, ToolCall) else read_params(params, _Named)
-        if isinstance(name := getattr(named, member), str):
+        name = _sent_name(request.params, member)
+        if isinstance(name, str):
             _match(headers, NAME, name)
+
+
+def _sent_name(params: Params, member: Literal["name", "uri", "task"]) -> Json:
+    if isinstance(params, ToolCall):
+        return params.name
+    named = read_params(params, _Named)
+    return {"name": named.name, "uri": named.uri, "task": named.task}[member]
 
 
 def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) -> None:
@@ -212,7 +218,7 @@ def _decoded(name: bytes, value: bytes) -> str:
         raise _mismatch(name, "is not base64 of UTF-8") from None
 
 
-def _is_equal(text: str, value: Any) -> bool:
+def _is_equal(text: str, value: Json) -> bool:
     if isinstance(value, bool):
         return text == ("true" if value else "false")
     if isinstance(value, int | float):
@@ -226,7 +232,7 @@ def _number(text: str) -> int | float:
     return float(text) if rest.strip("0") or "e" in text.lower() else int(whole)
 
 
-def _argument_at(arguments: Any, path: tuple[str, ...]) -> Any:
+def _argument_at(arguments: Json, path: tuple[str, ...]) -> Json:
     for step in path:
         arguments = arguments.get(step) if isinstance(arguments, dict) else None
     return arguments

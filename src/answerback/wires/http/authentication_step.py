@@ -122,7 +122,7 @@ class AuthenticationStep:
         )
 
 
-def _checked(user: Any) -> User | None:
+def _checked(user: object) -> User | None:
     """The user; raises TypeError for another value, which a gate could take for a user."""
     if user is None or isinstance(user, User):
         return user

@@ -7,7 +7,7 @@ Both health pages show the checks of the runtime. `/healthz` is 200 as long as t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
@@ -17,6 +17,10 @@ from ...dialects import HttpReply
 from ...dialects.http_reply import JSON
 from ...registry import Check, HealthState, Registry
 from ...tools.tool import Tool
+
+if TYPE_CHECKING:
+    from ...json_value import JsonObject
+
 
 Page: TypeAlias = Callable[[Runtime, str], HttpReply]
 """Makes the response of a page; the second argument is the path that the app is mounted under."""
@@ -58,7 +62,7 @@ def _readiness(runtime: Runtime, root: str) -> HttpReply:
 
 
 def _health_json(registry: Registry, status: str, results: Mapping[str, HealthState]) -> bytes:
-    health: dict[str, Any] = {
+    health: JsonObject = {
         "status": status,
         "name": registry.name,
         "version": registry.version,
@@ -84,8 +88,8 @@ def _result(name: str, check: Check) -> HealthState | None:
         return HealthState(False, {"error": "the check failed"})
 
 
-def _function(tool: Tool) -> dict[str, Any]:
-    entry: dict[str, Any] = {"name": tool.name, "description": tool.description}
+def _function(tool: Tool) -> JsonObject:
+    entry: JsonObject = {"name": tool.name, "description": tool.description}
     if tool.title:
         entry["title"] = tool.title
     entry["inputSchema"] = tool.input_schema

@@ -22,6 +22,7 @@ from .refusals import refuse_media, refuse_method
 
 if TYPE_CHECKING:
     from ...calls.runtime import Runtime
+    from ...json_value import JsonObject
     from ...registry import Registry
     from ...tasks.service import TaskService
     from .routes import RestRequest
@@ -196,6 +197,7 @@ class TaskRoutes:
 
 class _Refused(Exception):
     def __init__(self, reply: Reply[Any]) -> None:
+        super().__init__()
         self.reply = reply
 
 
@@ -250,7 +252,7 @@ def _seconds(preferences: dict[str, str]) -> float | None:
     return float(min(int(sent[:9]), MAX_WAIT))
 
 
-def _read_answers(body: bytes) -> dict[str, dict[str, Any]]:
+def _read_answers(body: bytes) -> dict[str, JsonObject]:
     try:
         return _answers.decode(body).responses
     except msgspec.ValidationError as exc:
@@ -262,9 +264,9 @@ def _read_answers(body: bytes) -> dict[str, dict[str, Any]]:
         raise _Refused(failure(f"Invalid JSON: {exc}", code=INVALID_JSON)) from None
 
 
-def _members(task: Task, path: str) -> dict[str, Any]:
+def _members(task: Task, path: str) -> JsonObject:
     """A task as JSON, with the names that MCP has for them."""
-    members: dict[str, Any] = {
+    members: JsonObject = {
         "taskId": task.id,
         "status": task.state,
         "tool": task.tool,

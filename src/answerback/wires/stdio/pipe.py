@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -31,6 +31,8 @@ from ..standard_streams import Stdout
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+    from ...json_value import Json
 
 MAX_MESSAGE = 10 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -216,7 +218,7 @@ class Pipe:
         peer.pipe = self
         return peer
 
-    def request(self, method: str, params: Any) -> Future[msgspec.Raw]:
+    def request(self, method: str, params: Json) -> Future[msgspec.Raw]:
         """Send a request to the client; the future gets its result."""
         from concurrent.futures import Future
 
@@ -263,7 +265,7 @@ class PipePeer(McpPeer):
     def send(self, frame: bytes) -> None:
         self.pipe.send(frame)
 
-    async def send_request(self, method: str, params: Any) -> msgspec.Raw:
+    async def send_request(self, method: str, params: Json) -> msgspec.Raw:
         await ON_LOOP
         import asyncio
 

@@ -11,11 +11,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...calls.loop_thread import LoopThread
 from ...calls.runners import execution_in
-from ...calls.runtime import Runtime
+from ...calls.runtime import Runtime, TaskStorage
 from ...calls.thread_pool import ThreadPool
 from ...errors import AnswerbackError
 from ...mcp.connection import Connection
@@ -44,7 +44,7 @@ class StdioServer:
     """Serves one client until it closes its end. *source* is the descriptor to read from."""
 
     def __init__(
-        self, registry: Registry, out: Stdout, source: int, *, task_store: Any = None
+        self, registry: Registry, out: Stdout, source: int, *, task_store: TaskStorage | None = None
     ) -> None:
         self._ended = threading.Event()
         self._has_loop = threading.Event()

@@ -10,6 +10,7 @@ from ....types.json_schema import add_description, schemas
 from ....types.schema_renderer import default_keyword, rename_refs
 
 if TYPE_CHECKING:
+    from ....json_value import Json
     from ....tools.tool import Tool
 
 Schema = dict[str, Any]
@@ -31,7 +32,7 @@ def object_schema(properties: Schema, required: Sequence[str] | None = None) -> 
     return {"type": "object", "properties": properties, "required": names}
 
 
-def used_components(start: Any, components: Components, prefix: str) -> Components:
+def used_components(start: Json, components: Components, prefix: str) -> Components:
     """The components that *start* refers to, directly or through others, sorted by name.
 
     *prefix* is the part of a reference before the name.
@@ -101,7 +102,7 @@ def _with_dependencies(name: str, components: Components) -> Components:
     return used_components({"$ref": _DEFS + name}, components, _DEFS)
 
 
-def _references(node: Any, prefix: str) -> Iterator[str]:
+def _references(node: Json, prefix: str) -> Iterator[str]:
     """The names that the references in *node* have after *prefix*."""
     if isinstance(node, list):
         for item in node:
@@ -114,12 +115,12 @@ def _references(node: Any, prefix: str) -> Iterator[str]:
             yield from _references(value, prefix)
 
 
-def _renamed(node: Any, names: dict[str, str]) -> Any:
+def _renamed(node: Json, names: dict[str, str]) -> Any:
     renamed = rename_refs(node, {_DEFS + old: SCHEMAS + new for old, new in names.items()})
     return _with_items(renamed)
 
 
-def _with_items(node: Any) -> Any:
+def _with_items(node: Json) -> Json:
     """The schemas of *node*, with `items` in every array: linters and generators require it."""
     if isinstance(node, list):
         return [_with_items(each) for each in node]

@@ -71,7 +71,7 @@ def _is_one_media_block(annotation: Any) -> bool:
     return all(map(_is_one_media_block, annotation.__args__))
 
 
-def _classes_in(annotation: Any) -> Iterator[type]:
+def _classes_in(annotation: object) -> Iterator[type]:
     """The classes that an annotation names, at any depth."""
     if isinstance(annotation, type):
         yield annotation

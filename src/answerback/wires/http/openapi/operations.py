@@ -16,6 +16,7 @@ from .media import with_media_ranges
 from .statuses import DESCRIPTIONS, error_statuses
 
 if TYPE_CHECKING:
+    from ....json_value import Json
     from ....tools.tool import Tool
     from .media import MediaTypes
 
@@ -210,7 +211,7 @@ def _request(tool: Tool, arguments: Schema) -> Schema:
     return {"required": required, "content": {JSON: media}}
 
 
-def _example_as_json(tool: Tool, example: Any) -> Any:
+def _example_as_json(tool: Tool, example: object) -> Json:
     try:
         return msgspec.json.decode(ENCODER.encode(example))
     except (NotImplementedError, TypeError, ValueError, RecursionError) as exc:
