@@ -105,5 +105,19 @@ def test_what_pydantic_calls_strict_refuses_strings(annotation: Any, text: str) 
         _one(annotation, text, lenient=True)
 
 
+@pytest.mark.parametrize("lenient", [True, False])
+@pytest.mark.parametrize("annotation", [pydantic.StrictInt, list[pydantic.StrictInt] | int])
+def test_a_whole_float_is_an_int_to_pydantic_in_both_modes(annotation: Any, lenient: bool) -> None:
+    assert _one(annotation, "7.0", lenient=lenient) == 7
+    with pytest.raises(InvalidArguments):
+        _one(annotation, "7.5", lenient=lenient)
+
+
+@pytest.mark.parametrize("lenient", [True, False])
+def test_a_float_that_no_int_of_json_can_be_is_refused(lenient: bool) -> None:
+    with pytest.raises(InvalidArguments):
+        _one(User, '{"name":"a","age":1e300}', lenient=lenient)
+
+
 def test_a_strict_field_leaves_the_other_fields_lenient() -> None:
     assert _one(Mixed, '{"strict":7,"loose":"7"}', lenient=True) == Mixed(strict=7, loose=7)

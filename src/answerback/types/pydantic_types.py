@@ -71,7 +71,7 @@ def coerce_model(node: Model, value: Any, path: str, coercion: Coercion) -> Any:
     changed = value
     if coercion.lenient and coercion.texts.take():
         changed = with_texts_read(value, problems)
-    elif coercion.repair and any(map(_is_about_whole_float, problems)):
+    if changed is value and coercion.repair and any(map(_is_about_whole_float, problems)):
         changed = _with_ints(value)
     if changed is not value:
         coercion.repairs += 1
