@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from types import CoroutineType
 from typing import Any
 
-from ..calls.stepping import ON_LOOP, run_at_once
+from ..calls.runners import ON_LOOP, run_at_once
 from ..stopped_clocks import RUNNING
 from .service_failure import read_failure
 from .trial import Trial
