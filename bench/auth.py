@@ -7,7 +7,7 @@ import time
 
 from answerback.auth import ApiKeys, OAuth
 from answerback.authentication import AppAuth, Credentials
-from answerback.calls.stepping import run_without_loop
+from answerback.calls.runners import run_without_loop
 from answerback.wires.http.authentication_step import AuthenticationStep
 
 from .report import Figure

@@ -27,8 +27,8 @@ from answerback import (
     failure,
 )
 from answerback.calls.call import Call, reply_or_refusal
+from answerback.calls.runners import run_without_loop
 from answerback.calls.runtime import runtime_for_one_call
-from answerback.calls.stepping import run_without_loop
 from answerback.peer import NeedsInput, Question
 from answerback.registry import registry_of
 from answerback.reply import Error

@@ -51,6 +51,11 @@ class Client:
         self.stdin.write(json.dumps(message).encode() + b"\n")
         self.stdin.flush()
 
+    def respond(self, id: str, result: dict[str, Any]) -> None:
+        message = {"jsonrpc": "2.0", "id": id, "result": result}
+        self.stdin.write(json.dumps(message).encode() + b"\n")
+        self.stdin.flush()
+
     def read(self) -> dict[str, Any]:
         response: dict[str, Any] = json.loads(self.stdout.readline())
         return response

@@ -19,8 +19,7 @@ from ..registry import Registry
 from ..reply import Reply
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
-from .runners import Runnable, Runner
-from .stepping import ON_LOOP, running_loop
+from .runners import ON_LOOP, Runnable, Runner, running_loop
 
 Kind: TypeAlias = Literal["tool", "resource", "prompt"]
 

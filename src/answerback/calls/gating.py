@@ -25,8 +25,7 @@ from ..tools.tool import Tool
 from .call import Call
 from .failures import error_for, must_propagate
 from .reply_check import checked_error, reply_to
-from .runners import ArgumentsDecoder, Runner, timed_out
-from .stepping import ON_LOOP, running_loop
+from .runners import ON_LOOP, ArgumentsDecoder, Runner, running_loop, timed_out
 
 _LOGIN = ("LOGIN_REQUIRED", "UNAUTHENTICATED")
 

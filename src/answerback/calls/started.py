@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..lifespan import Lifespan, LifespanFailed, Managers, failed, is_async, log_failure
 from ..reply import failure
 from .call import Call, Handler, Outcome
-from .stepping import ON_LOOP
+from .runners import ON_LOOP
 
 if TYPE_CHECKING:
     from ..tools.tool import Tool

@@ -1,8 +1,8 @@
 """ThreadPool: the threads in which plain functions run.
 
 The pool is our own, because every call passes it, and because it replaces threads that calls have
-left behind. It knows no event loop: `calls/loop_mailbox.py` brings the calls of a loop and takes
-their results back; on stdio the thread itself goes on with the call.
+left behind. The calls that an event loop has ready go to the threads together, and all finished
+calls come back in one wake-up of the loop. On stdio the thread itself goes on with the call.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ import os
 import sys
 import threading
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from contextvars import Context
+from contextvars import Context, copy_context
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,8 +25,6 @@ from ..types.describe import counted
 
 if TYPE_CHECKING:
     import asyncio
-
-    from .loop_mailbox import LoopMailbox
 
 
 class Job(Protocol):
@@ -72,7 +71,7 @@ class ThreadPool:
         """Start without threads and calls: a forked child inherits none of the parent's threads."""
         self._jobs: SimpleQueue[Job | None] = SimpleQueue()
         """The calls that wait; a None only wakes a thread that may be surplus."""
-        self._mailboxes: dict[asyncio.AbstractEventLoop, LoopMailbox] = {}
+        self._mailboxes: dict[asyncio.AbstractEventLoop, _LoopMailbox] = {}
         self._started = 0
         self._unfinished = 0
         self._lock = threading.Lock()
@@ -126,12 +125,10 @@ class ThreadPool:
             self._jobs.put(job)
         self.make_room()
 
-    def _new_mailbox(self, loop: asyncio.AbstractEventLoop) -> LoopMailbox:
-        from .loop_mailbox import LoopMailbox
-
+    def _new_mailbox(self, loop: asyncio.AbstractEventLoop) -> _LoopMailbox:
         for other in [other for other in list(self._mailboxes) if other.is_closed()]:
             self._mailboxes.pop(other, None)
-        return self._mailboxes.setdefault(loop, LoopMailbox(loop, self.submit))
+        return self._mailboxes.setdefault(loop, _LoopMailbox(loop, self.submit))
 
     def _count_nested(self, future: asyncio.Future[Any]) -> None:
         """A function makes a call: its thread does not count until the call is done."""
@@ -270,6 +267,86 @@ class ThreadPool:
             job.finish()
             # A waiting thread must not keep the objects of its last call alive.
             del job
+
+
+class _LoopMailbox:
+    """The mailbox out of one loop and back to it: many jobs or results, one wake-up."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, submit: Callable[[Sequence[Job]], None]
+    ) -> None:
+        self.loop = loop
+        self._submit = submit
+        self._outgoing: list[Job] = []
+        self._done: deque[_LoopJob] = deque()
+        self._awake = False
+
+    def put(self, function: Callable[..., Any], kwargs: dict[str, Any]) -> asyncio.Future[Any]:
+        """Let a thread call the function; the future gets its outcome."""
+        job = _LoopJob(self, function, kwargs)
+        self._outgoing.append(job)
+        if len(self._outgoing) == 1:
+            self.loop.call_soon(self._send_out)
+        return job.future
+
+    def _send_out(self) -> None:
+        jobs, self._outgoing = self._outgoing, []
+        self._submit(jobs)
+
+    def post(self, job: _LoopJob) -> None:
+        """Deliver the outcome of a job; any thread may call this."""
+        self._done.append(job)
+        if not self._awake:
+            self._awake = True
+            try:
+                self.loop.call_soon_threadsafe(self._deliver)
+            except RuntimeError:  # The loop has closed, so no caller waits.
+                self._done.clear()
+
+    def _deliver(self) -> None:
+        # Reset the flag first, so that a result posted from now on wakes the loop again.
+        self._awake = False
+        while self._done:
+            job = self._done.popleft()
+            if job.future.cancelled():
+                continue
+            if job.error is None:
+                job.future.set_result(job.value)
+            else:
+                job.future.set_exception(job.error)
+
+
+class _LoopJob:
+    """The call of a function for which a future of the loop waits."""
+
+    __slots__ = ("_context", "_function", "_kwargs", "_mailbox", "error", "future", "loop", "value")
+
+    def __init__(
+        self, mailbox: _LoopMailbox, function: Callable[..., Any], kwargs: dict[str, Any]
+    ) -> None:
+        self._mailbox = mailbox
+        self._context = copy_context()
+        self._function = function
+        self._kwargs = kwargs
+        self.loop: asyncio.AbstractEventLoop | None = mailbox.loop
+        self.future: asyncio.Future[Any] = mailbox.loop.create_future()
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        return self.future.cancelled()
+
+    def run(self) -> None:
+        if not self.future.cancelled():
+            self.value, self.error = outcome_of(self._context, self._function, self._kwargs)
+
+    def finish(self) -> None:
+        self._mailbox.post(self)
+
+    def refuse(self, error: Exception) -> None:
+        self.error = error
+        self._mailbox.post(self)
 
 
 def outcome_of(

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ..calls.stepping import run_at_once
+from ..calls.runners import run_at_once
 from ..tasks.task_record import Task, owner_of
 from .jsonrpc import notification_frame
 

@@ -7,7 +7,7 @@ from contextvars import Token
 from types import CoroutineType
 from typing import Any
 
-from ..calls.stepping import ON_LOOP, run_at_once
+from ..calls.runners import ON_LOOP, run_at_once
 from ..stopped_clocks import RUNNING, StoppableClock
 from .service_failure import read_failure
 from .trial import Trial

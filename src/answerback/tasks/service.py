@@ -12,7 +12,7 @@ import msgspec
 
 from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED
-from ..calls.stepping import ON_LOOP, running_loop
+from ..calls.runners import ON_LOOP, running_loop
 from ..context import Context
 from ..errors import ToolError, Unavailable
 from ..limits import DEFAULT_TASK_LIMITS

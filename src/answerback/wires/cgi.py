@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..calls.failures import Interrupted
+from ..calls.runners import run_without_loop
 from ..calls.runtime import Runtime, runtime_for_one_call
-from ..calls.stepping import run_without_loop
 from ..dialects import HttpReply
 from ..errors import AnswerbackError
 from ..limits import MAX_BODY

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..calls.call import Call, reply_or_refusal
+from ..calls.runners import run_without_loop
 from ..calls.runtime import runtime_for_one_call
-from ..calls.stepping import run_without_loop
 from ..registry import Registry
 from ..reply import Reply
 

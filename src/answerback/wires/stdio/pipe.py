@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...calls.stepping import ON_LOOP, running_loop
+from ...calls.runners import ON_LOOP, running_loop
 from ...mcp.jsonrpc import (
     INVALID_REQUEST,
     LARGE_RESULT,

@@ -22,7 +22,6 @@ from ...mcp.connection import Connection
 from ...mcp.engine import Engine
 from ...registry import Registry
 from ..standard_streams import Stdout
-from .answering import Unanswered
 from .pipe import Pipe
 
 if TYPE_CHECKING:
@@ -59,14 +58,13 @@ class StdioServer:
 
             # Tasks of an earlier run may wait.
             task_service(runtime)
-        self._unanswered = Unanswered(self._get_loop)
         self._connection = Connection(
             registry,
             Engine(runtime, _signer),
             pipe.send,
-            self._unanswered.start,
             pipe.peer,
             pipe.resolve,
+            self._get_loop,
         )
         self._lifespan = registry.lifespan
         self._lifespan_failure: LifespanFailed | None = None
@@ -118,7 +116,7 @@ class StdioServer:
         return self._loop.loop
 
     def _wait_until_answered(self, give_up: Callable[[], bool]) -> None:
-        self._unanswered.wait(give_up)
+        self._connection.wait_until_answered(give_up)
         self._pipe.wait_until_sent(give_up)
 
     async def _open(self, lifespan: Lifespan) -> None:
