@@ -41,7 +41,7 @@ test: setup  ## run the tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 conformance: setup  ## run the official MCP suite against examples/conformance.py
-	$(BIN)/python -m tests.mcp.conformance
+	$(BIN)/python -m tests.protocol.conformance
 
 clientconformance: setup  ## run the official MCP suite against our client
 	$(BIN)/python -m tests.client

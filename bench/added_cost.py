@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from answerback import App
-from answerback.authentication import User
 from answerback.calls.call import Call
 from answerback.calls.runtime import runtime_on_loop
-from answerback.registry import registry_of
+from answerback.core.authentication import User
+from answerback.registry.declarations import registry_of
 
 from .report import Figure
 

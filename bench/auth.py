@@ -6,9 +6,9 @@ import asyncio
 import time
 
 from answerback.auth import ApiKeys, OAuth
-from answerback.authentication import AppAuth, Credentials
 from answerback.calls.runners import run_without_loop
-from answerback.wires.http.authentication_step import AuthenticationStep
+from answerback.core.authentication import AppAuth, Credentials
+from answerback.server.http.authentication_step import AuthenticationStep
 
 from .report import Figure
 

@@ -10,7 +10,7 @@ from answerback import App, Context, Depends
 from answerback.calls.call import Call, Handler
 from answerback.calls.runners import run_without_loop
 from answerback.calls.runtime import runtime_for_one_call
-from answerback.registry import registry_of
+from answerback.registry.declarations import registry_of
 
 from .report import Figure
 

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from answerback import App, Unavailable
-from answerback.limits import TaskLimits
+from answerback.core.limits import TaskLimits
 from answerback.records import Records, SQLite
 from answerback.records.reader import StoredRecord, decode, read
 from answerback.records.statistics import summarise

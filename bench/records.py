@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from answerback.records import Records, SQLite
 from answerback.records.reader import StoredRecord, decode, read
 from answerback.records.statistics import Summary, summarise
-from answerback.registry import registry_of
+from answerback.registry.declarations import registry_of
 
 from .report import Figure
 from .rest import SECONDS, Server, rate, running

@@ -19,7 +19,7 @@ SECONDS = 1.5
 ROUNDS = 5
 BODY = '{"x":7,"y":3}'
 # The protocol classes for uvicorn: `serve` has our own, the other servers use uvicorn's.
-OURS = "answerback.wires.server.uvicorn_protocol:UvicornProtocol"
+OURS = "answerback.server.uvicorn.uvicorn_protocol:UvicornProtocol"
 UVICORNS = "auto"
 
 

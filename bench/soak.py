@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from answerback import App, Context
-from answerback.wires.asgi.sessions import MAX_STATES
+from answerback.server.asgi.sessions import MAX_STATES
 
 from .apps import add, add_async, add_inline
 

@@ -4,8 +4,8 @@ import asyncio
 import time
 
 from answerback import App
-from answerback.limits import TaskLimits
-from answerback.registry import registry_of
+from answerback.core.limits import TaskLimits
+from answerback.registry.declarations import registry_of
 
 app = App("bench")
 registry_of(app).task_limits = TaskLimits(queue=20_000, retention=3600)

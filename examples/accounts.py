@@ -19,9 +19,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from answerback import App, Context, Reply, failure, success
-from answerback.auth import OAuth
+from answerback.auth import Credentials, OAuth, Unauthorized, User
 from answerback.auth.development import DevelopmentOAuth
-from answerback.authentication import Credentials, Unauthorized, User
 from answerback.gates import LinkRefused, Redeemed, linked, login, scope, subscription
 
 

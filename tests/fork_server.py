@@ -12,7 +12,7 @@ from typing import Any
 
 MAX_MESSAGE = 100_000
 # What programs load that call a tool or check replies. Nothing here imports asyncio or logging.
-LOADED = ("answerback.app", "answerback.wires.cgi", "answerback.cli.call", "answerback.cli.lint")
+LOADED = ("answerback.app", "answerback.server.cgi", "answerback.cli.call", "answerback.cli.lint")
 
 
 def _next_program(channel: socket.socket) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from typing import Any
 from answerback import App
 from answerback.calls.handlers import Handlers
 from answerback.calls.runtime import Runtime, runtime_on_loop, serving
-from answerback.registry import Check, registry_of
+from answerback.registry.declarations import Check, registry_of
+from answerback.server.asgi import asgi
+from answerback.server.asgi.application import AsgiApp
+from answerback.server.http.options import WebOptions
 from answerback.tasks.task_store import TaskStore
-from answerback.wires.asgi import asgi
-from answerback.wires.asgi.application import AsgiApp
-from answerback.wires.http.options import WebOptions
 
 
 class ServedApp(App):

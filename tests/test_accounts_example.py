@@ -19,7 +19,7 @@ from mcp import Client, MCPError
 from mcp.client.context import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from tests.conftest import ROOT, serving
-from tests.mcp.official_tools import node_command, node_environment
+from tests.protocol.official_tools import node_command, node_environment
 
 ERAS = pytest.mark.parametrize("mode", ["auto", "legacy"])
 LOGIN = "You are not logged in. Log in to use this"

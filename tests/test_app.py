@@ -12,7 +12,7 @@ import pytest
 
 from answerback import App, Contract, Limits, NotFound, Reply
 from answerback.app import only_app
-from answerback.registry import Change, ChangeFeed
+from answerback.registry.declarations import Change, ChangeFeed
 
 
 def add(x: int, y: int) -> int:

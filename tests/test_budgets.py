@@ -25,9 +25,9 @@ STATE = {
     # The state of each service that has a breaker, as long as a breaker refers to it.
     "resilience/breaker.py: _SERVICES",
     # A context variable with the clocks of the call that runs.
-    "stopped_clocks.py: RUNNING",
+    "core/stopped_clocks.py: RUNNING",
     # A context variable with the runtime that runs the current call.
-    "current_runtime.py: CURRENT",
+    "tools/current_runtime.py: CURRENT",
     # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
     # The table of error codes, to which `App(codes=…)` adds: an error is looked up without its app.
@@ -36,7 +36,7 @@ STATE = {
     "dialects/__init__.py: _load",
     # The encoders of values without a declared type, built at first use.
     "calls/reply_check.py: _any_output",
-    "wrapping.py: _any_output",
+    "calls/wrapping.py: _any_output",
     # The JSON forms of authors' classes, which all apps of the process share.
     "types/codecs.py: _REGISTERED",
     # Caches whose values depend on their keys alone.
@@ -45,19 +45,19 @@ STATE = {
     "reading/typed_data.py: _cached_decoder",
     "types/patterns.py: is_simple",
     "types/patterns.py: searcher",
-    "metadata/meta_check.py: _near_key",
+    "core/metadata/meta_check.py: _near_key",
     "rules/catalogue.py: plan_for",
     "rules/checks/ab32_output_schema.py: _compiled",
     "rules/detectors/failure_text.py: _phrase_pattern",
-    "mcp/jsonrpc.py: _decoder",
-    "mcp/jsonrpc.py: _batch_decoder",
+    "protocol/jsonrpc.py: _decoder",
+    "protocol/jsonrpc.py: _batch_decoder",
     # The keys with which this process signs tokens.
     "gates/links.py: process_signer",
-    "wires/stdio/stdio_server.py: _signer",
+    "server/stdio/stdio_server.py: _signer",
     # The status line and headers of responses, in a bounded cache: few differ.
-    "wires/asgi/request.py: _head",
+    "server/asgi/request.py: _head",
     # The OpenAPI document of each App, kept as long as the App exists.
-    "wires/http/openapi/document.py: _cache",
+    "server/http/openapi/document.py: _cache",
 }
 MUTABLE = {
     "ContextVar",
@@ -248,14 +248,14 @@ def test_modules_hold_only_the_state_that_is_listed_here_with_its_reason() -> No
 SHARED_MODULE_NAMES = {
     # A command's module has the name of the command, which is the name of the thing it shows.
     "call": "calls/call.py is the Call; cli/call.py is the command",
-    "cgi": "wires/cgi.py is the wire; cli/cgi.py is the command",
+    "cgi": "server/cgi.py is the wire; cli/cgi.py is the command",
     "lint": "rules/lint/ is the linter; cli/lint.py is the command",
-    "openapi": "wires/http/openapi/ makes the document; cli/openapi.py is the command",
+    "openapi": "server/http/openapi/ makes the document; cli/openapi.py is the command",
     "tasks": "tasks/ runs tasks; cli/tasks.py is the command",
-    # MCP is a protocol, a dialect of replies and a command.
-    "mcp": "mcp/ is the protocol; dialects/mcp.py is the dialect; cli/mcp.py is the command",
+    # MCP is a dialect of replies and a command.
+    "mcp": "dialects/mcp.py is the dialect; cli/mcp.py is the command",
     # Users import the middleware by the name of the interface that it is for.
-    "asgi": "wires/asgi/ serves an app; middleware/asgi.py checks other people's apps",
+    "asgi": "server/asgi/ serves an app; middleware/asgi.py checks other people's apps",
 }
 SHARED_CLASS_NAMES = {
     # One middleware, under the same name in each framework's module.
@@ -308,8 +308,8 @@ SMALL_MODULES = {
     # It knows the kernel, and nothing of the tasks that use it.
     "tasks/file_notice.py",
     # A wire has a module of its own, however small it is.
-    "wires/memory.py",
-    "wires/single_call.py",
+    "server/memory.py",
+    "server/single_call.py",
 }
 
 

@@ -31,12 +31,12 @@ MENDED_BY = {
         "middleware/test_pytest_plugin.py::test_the_plugin_takes_no_fixture_name_of_another_plugin",
     ],
     "D4: nothing ran at the start and at the end of each worker": [
-        "wires/test_lifespan_processes.py::"
+        "server/test_lifespan_processes.py::"
         "test_sigterm_under_load_answers_every_request_and_closes_what_was_opened",
     ],
     "D5: stdio ran no `finally` block after SIGTERM": [
-        "wires/test_stdio.py::test_a_signal_writes_the_records_and_runs_finally_blocks",
-        "wires/test_lifespan_processes.py::test_on_stdio_the_end_of_the_input_and_sigterm_close_it",
+        "server/test_stdio.py::test_a_signal_writes_the_records_and_runs_finally_blocks",
+        "server/test_lifespan_processes.py::test_on_stdio_the_end_of_the_input_and_sigterm_close_it",
     ],
     "D6: a resource could not have any name": [
         "tools/test_messages.py::test_a_resource_and_a_prompt_may_have_any_name",
@@ -44,7 +44,7 @@ MENDED_BY = {
         "test_a_message_about_a_resource_or_a_prompt_does_not_call_it_a_tool",
     ],
     "D7: lists had pages of 100 entries": [
-        "mcp/test_long_lists.py::test_the_official_client_sees_every_tool",
+        "protocol/test_long_lists.py::test_the_official_client_sees_every_tool",
     ],
     "D8: the help of a console script did not show the script's name": [
         "cli/test_help.py::test_the_help_of_a_console_script_has_the_name_of_the_script",
@@ -55,13 +55,13 @@ MENDED_BY = {
         "test_a_parameter_without_a_type_is_refused_with_what_its_name_suggests",
         "tools/test_messages.py::"
         "test_run_with_the_arguments_of_another_framework_names_the_new_way",
-        "wires/test_server_start.py::test_the_banner_counts_one_tool_in_the_singular",
+        "server/test_server_start.py::test_the_banner_counts_one_tool_in_the_singular",
     ],
     "D10: POST /mcp/ was not found": [
-        "wires/test_rest.py::test_a_slash_at_the_end_of_a_path_is_ignored",
+        "server/test_rest.py::test_a_slash_at_the_end_of_a_path_is_ignored",
     ],
     "D11: an App took no icons and no website": [
-        "mcp/test_server_info.py::"
+        "protocol/test_server_info.py::"
         "test_the_server_sends_its_icons_and_website_in_versions_that_have_them",
     ],
     "D12: the docs said that `call` always shows progress": [

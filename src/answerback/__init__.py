@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .app import App
     from .calls.around import Invocation, Next, Observation
+    from .calls.wrapping import wrap
     from .client.connecting import connect
-    from .content import Annotations, Audio, Embedded, Icon, Image, Link, Text
-    from .context import Context
     from .contract import Contract
-    from .elicitation import Declined
+    from .core.content import Annotations, Audio, Embedded, Icon, Image, Link, Text
+    from .core.limits import Limits
+    from .core.metadata.meta_types import ResourceMeta, ResultMeta, ToolMeta
+    from .core.reply import Reply, failure, success
     from .errors import (
         Conflict,
         Forbidden,
@@ -21,64 +23,62 @@ if TYPE_CHECKING:
         Unauthenticated,
         Unavailable,
     )
-    from .limits import Limits
-    from .metadata.meta_types import ResourceMeta, ResultMeta, ToolMeta
+    from .protocol.widgets.csp import CSP
     from .reading import read
     from .records import audit
-    from .reply import Reply, failure, success
     from .rules import validate
+    from .tools.context import Context
+    from .tools.elicitation import Declined
     from .tools.markers import Ask, Depends, Header
     from .tools.prompt import Message
     from .types.codecs import register_type
-    from .widgets.csp import CSP
-    from .wrapping import wrap
 
 __version__ = "0.1.0"
 
 # Where each public name is; it is imported when it is first used, so that
 # `import answerback` costs next to nothing.
 _HOME = {
-    "Annotations": "content",
+    "Annotations": "core.content",
     "App": "app",
     "Ask": "tools.markers",
-    "Audio": "content",
-    "CSP": "widgets.csp",
+    "Audio": "core.content",
+    "CSP": "protocol.widgets.csp",
     "Conflict": "errors",
-    "Context": "context",
+    "Context": "tools.context",
     "Contract": "contract",
-    "Declined": "elicitation",
+    "Declined": "tools.elicitation",
     "Depends": "tools.markers",
-    "Embedded": "content",
+    "Embedded": "core.content",
     "Forbidden": "errors",
     "Header": "tools.markers",
-    "Icon": "content",
-    "Image": "content",
+    "Icon": "core.content",
+    "Image": "core.content",
     "InvalidInput": "errors",
     "Invocation": "calls.around",
-    "Limits": "limits",
-    "Link": "content",
+    "Limits": "core.limits",
+    "Link": "core.content",
     "Message": "tools.prompt",
     "Next": "calls.around",
     "NotFound": "errors",
     "Observation": "calls.around",
     "RateLimited": "errors",
-    "Reply": "reply",
-    "ResourceMeta": "metadata.meta_types",
-    "ResultMeta": "metadata.meta_types",
-    "Text": "content",
+    "Reply": "core.reply",
+    "ResourceMeta": "core.metadata.meta_types",
+    "ResultMeta": "core.metadata.meta_types",
+    "Text": "core.content",
     "TimedOut": "errors",
     "ToolError": "errors",
-    "ToolMeta": "metadata.meta_types",
+    "ToolMeta": "core.metadata.meta_types",
     "Unauthenticated": "errors",
     "Unavailable": "errors",
     "audit": "records",
     "connect": "client.connecting",
-    "failure": "reply",
+    "failure": "core.reply",
     "read": "reading",
     "register_type": "types.codecs",
-    "success": "reply",
+    "success": "core.reply",
     "validate": "rules",
-    "wrap": "wrapping",
+    "wrap": "calls.wrapping",
 }
 
 __all__ = [  # noqa: RUF022 -- in the order of `sorted`, in which acronyms are not first

@@ -19,27 +19,27 @@ from typing import (
 )
 
 from .app_options import AppOptions, declared
-from .context import Context, take_peer
 from .contract import Contract, Dialect
-from .limits import MAX_BODY
-from .registry import Change, HasRegistry
+from .core.limits import MAX_BODY
+from .registry.declarations import Change, HasRegistry
+from .tools.context import Context, take_peer
 from .tools.tool_options import CommonOptions, ToolOptions, check_options
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from .authentication import AppAuth
     from .calls.runtime import Runtime
+    from .core.authentication import AppAuth
+    from .core.reply import Reply
     from .gates import Redeemed
-    from .lifespan import Lifespan
-    from .own_routes import RouteFunction
+    from .protocol.widgets.widget import WidgetOptions
     from .records import Records
-    from .registry import Table
-    from .reply import Reply
+    from .registry.declarations import Table
+    from .registry.lifespan import Lifespan
+    from .registry.own_routes import RouteFunction
+    from .server.asgi.application import AsgiApp
     from .tools.resource import Resource, ResourceOptions
     from .tools.tool import Tool
-    from .widgets.widget import WidgetOptions
-    from .wires.asgi.application import AsgiApp
 
 F = TypeVar("F", bound=Callable[..., Any])
 _FOR_WIDGETS = frozenset({"widget", "invoking", "invoked", "visible_to"})
@@ -54,7 +54,7 @@ class App(HasRegistry):
         registry = declared(name, options)
         super().__init__(registry)
         if (function := options.get("lifespan")) is not None:
-            from .lifespan import Lifespan
+            from .registry.lifespan import Lifespan
 
             registry.lifespan = Lifespan(function, registry, self)
         self._used_tokens = options.get("used_tokens")
@@ -118,7 +118,7 @@ class App(HasRegistry):
     def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
         """Register a function without a decorator, such as a method of an object."""
         if not _FOR_WIDGETS.isdisjoint(options):
-            from .widgets.tool_keys import with_widget_keys
+            from .protocol.widgets.tool_keys import with_widget_keys
 
             options = with_widget_keys(options)
         return self._registry.add_tool(fn, **options)
@@ -184,7 +184,7 @@ class App(HasRegistry):
 
         The names of tools and prompts begin with *prefix* here; URIs stay as they are.
         """
-        from .composition import include
+        from .registry.composition import include
 
         wrong: object = other
         if not isinstance(wrong, App):
@@ -194,7 +194,7 @@ class App(HasRegistry):
 
     def enable(self, name: str | None = None, *, tag: str | None = None) -> None:
         """Serve again what `disable` removed: the one with this name or URI, or all with a tag."""
-        from .composition import switch
+        from .registry.composition import switch
 
         switch(self._registry, name, tag, on=True)
 
@@ -203,7 +203,7 @@ class App(HasRegistry):
 
         For callers it does not exist. Calls that run end normally.
         """
-        from .composition import switch
+        from .registry.composition import switch
 
         switch(self._registry, name, tag, on=False)
 
@@ -216,7 +216,7 @@ class App(HasRegistry):
 
     def widget(self, name: str, /, **options: Unpack[WidgetOptions]) -> None:
         """Register a page that hosts show beside a reply; `@app.tool(widget=name)` refers to it."""
-        from .widgets.widget import add_widget
+        from .protocol.widgets.widget import add_widget
 
         # A relative path begins at the author's file: a host starts the server in any folder.
         add_widget(self._registry, name, options, sys._getframe(1).f_globals.get("__file__"))
@@ -228,7 +228,7 @@ class App(HasRegistry):
 
         Gates and `auth=` do not hold for it. Register it before the app is served.
         """
-        from .own_routes import OwnRoute, check_route
+        from .registry.own_routes import OwnRoute, check_route
 
         check_route(self._registry, path, methods)
 
@@ -243,13 +243,13 @@ class App(HasRegistry):
 
         A Context among the arguments gets the progress, the log messages and the questions.
         """
-        from .wires.memory import UnawaitedCall
+        from .server.memory import UnawaitedCall
 
         return UnawaitedCall(self._call(name, arguments))
 
     async def _call(self, name: str, arguments: dict[str, Any]) -> Reply[Any]:
+        from .server.memory import call
         from .types.json_text import ENCODER
-        from .wires.memory import call
 
         user = next((each.user for each in arguments.values() if isinstance(each, Context)), None)
         peer = take_peer(arguments)
@@ -318,7 +318,7 @@ class App(HasRegistry):
 
         It has the contract's own media type; *dialects* adds those that a client can ask for.
         """
-        from .wires.http.openapi import document
+        from .server.http.openapi import document
 
         return document(self._registry, dialects=dialects)
 
@@ -338,12 +338,12 @@ class App(HasRegistry):
         ends its streams before the server handles SIGTERM or SIGINT.
         """
         from .calls.runtime import runtime_on_loop
-        from .wires.asgi import asgi
-        from .wires.asgi.other_server import warn_of_several_workers
-        from .wires.http.options import WebOptions
+        from .server.asgi import asgi
+        from .server.asgi.other_server import warn_of_several_workers
+        from .server.http.options import WebOptions
 
         if any(tool.settings.widget for tool in self.tools.values()):
-            from .widgets.tool_keys import check_widgets
+            from .protocol.widgets.tool_keys import check_widgets
 
             check_widgets(self._registry)
         options = WebOptions(
@@ -383,7 +383,7 @@ def _remind_to_run() -> None:
 
 
 def _refuse_run(arguments: object, unknown: dict[str, Never]) -> NoReturn:
-    from .other_frameworks import refuse_run_options, refuse_text
+    from .tools.other_frameworks import refuse_run_options, refuse_text
 
     if isinstance(arguments, str):
         refuse_text(arguments)

@@ -6,18 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from .contract import Contract, contract_named
+from .core.limits import DEFAULT_LIMITS, Limits
 from .errors import Code, add_codes
-from .limits import DEFAULT_LIMITS, Limits
-from .registry import Registry
+from .registry.declarations import Registry
 from .tools.tool_options import ToolOptions
 
 if TYPE_CHECKING:
-    from .authentication import AppAuth, Authenticator
     from .calls.around import Middleware, Observer
-    from .content import Icon
+    from .core.authentication import AppAuth, Authenticator
+    from .core.content import Icon
     from .gates import UsedTokens
-    from .lifespan import LifespanFunction
     from .records import Records, Sink
+    from .registry.lifespan import LifespanFunction
     from .tasks import TaskLimits
 
 
@@ -112,7 +112,7 @@ def _url(options: AppOptions, auth: AppAuth | None) -> str:
 def _authenticator(auth: Authenticator | None) -> AppAuth | None:
     if auth is None:
         return None
-    from .authentication import checked_authenticator
+    from .core.authentication import checked_authenticator
 
     return checked_authenticator(auth)
 

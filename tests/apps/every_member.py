@@ -20,7 +20,7 @@ from answerback import (
     failure,
     success,
 )
-from answerback.registry import registry_of
+from answerback.registry.declarations import registry_of
 
 app = App("every-member", version="1.0.0", title="Every member", description="Sends every member.")
 

@@ -24,7 +24,7 @@ from tests.fuzz.http_client import (
     stateless_call,
 )
 from tests.fuzz.stdio_client import SECRETS, Json, call, checked_message, refuse_constant
-from tests.mcp.message_faults import model_faults
+from tests.protocol.message_faults import model_faults
 
 BATCH = 100
 _MCP_PATHS = (b"POST /mcp ", b"POST /message ")

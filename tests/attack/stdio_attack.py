@@ -10,7 +10,7 @@ from tests.attack.hostile_messages import RECORDED, Generator, Message, describe
 from tests.attack.report import Plan, WireReport
 from tests.fuzz.frames import STATEFUL, STATELESS, VERSIONS
 from tests.fuzz.stdio_client import Json, StdioClient, call, stdio_client
-from tests.mcp.message_faults import model_faults
+from tests.protocol.message_faults import model_faults
 
 BATCH = 200
 ANSWER_WITHIN = 60.0

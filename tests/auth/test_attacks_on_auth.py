@@ -21,7 +21,7 @@ from tests.auth.requests import CALL, PATHS, Caller, oauth_caller
 
 from answerback import App
 from answerback.auth import ApiKeys, Introspection, OAuth
-from answerback.authentication import Credentials
+from answerback.core.authentication import Credentials
 from answerback.gates import login
 
 
@@ -265,7 +265,7 @@ class Watch:
 
 sys.meta_path.insert(0, Watch())
 from answerback.auth import OAuth
-from answerback.authentication import Credentials, Unauthorized
+from answerback.core.authentication import Credentials, Unauthorized
 
 auth = OAuth(issuer="https://id.example.com", url="https://example.com/mcp", jwks={"keys": []})
 asked = Credentials("POST", "/mcp", b"", [(b"authorization", b"Bearer a.b.c")])

@@ -7,7 +7,7 @@ from tests.auth.issuer import URL, Issuer
 from tests.auth.requests import CALL, Caller, oauth_caller
 
 from answerback.auth import OAuth
-from answerback.authentication import Challenge, Credentials, Unauthorized, User
+from answerback.core.authentication import Challenge, Credentials, Unauthorized, User
 
 ROOT = "/.well-known/oauth-protected-resource"
 CHALLENGE = f'Bearer resource_metadata="https://tools.example.com{ROOT}/mcp", scope="read"'

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.auth.issuer import URL
 from tests.auth.requests import Caller
-from tests.mcp.official_tools import node_command, node_environment
+from tests.protocol.official_tools import node_command, node_environment
 
 from answerback.auth import OAuth
 

@@ -14,7 +14,7 @@ from tests.auth.requests import Caller
 
 from answerback import App
 from answerback.auth import ApiKeys, OAuth
-from answerback.authentication import Challenge, Credentials, User
+from answerback.core.authentication import Challenge, Credentials, User
 
 APP = """
 import os, json
@@ -133,7 +133,7 @@ def test_an_app_with_oauth_that_gets_no_token_loads_neither_jose_nor_an_http_cli
         "import sys\n"
         "from answerback import App\n"
         "assert 'answerback.auth' not in sys.modules\n"
-        "assert 'answerback.authentication' not in sys.modules\n"
+        "assert 'answerback.core.authentication' not in sys.modules\n"
         "from answerback.auth import OAuth\n"
         "App('x', auth=OAuth(issuer='https://a.example.com', url='https://b.example.com/mcp'))\n"
         "print([name for name in ('joserfc', 'httpx2', 'cryptography') if name in sys.modules])\n"

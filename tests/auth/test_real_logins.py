@@ -22,7 +22,7 @@ from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientMetadata
 from pydantic import AnyUrl
 from tests.conftest import Server
-from tests.mcp.official_tools import node_command, node_environment
+from tests.protocol.official_tools import node_command, node_environment
 
 HERE = Path(__file__).parent
 REDIRECT = "http://127.0.0.1:9/callback"

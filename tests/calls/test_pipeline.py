@@ -29,9 +29,9 @@ from answerback import (
 from answerback.calls.call import Call, reply_or_refusal
 from answerback.calls.runners import run_without_loop
 from answerback.calls.runtime import runtime_for_one_call
-from answerback.peer import NeedsInput, Question
-from answerback.registry import registry_of
-from answerback.reply import Error
+from answerback.core.peer import NeedsInput, Question
+from answerback.core.reply import Error
+from answerback.registry.declarations import registry_of
 
 PASSWORD = "postgres://admin:hunter2@db"
 

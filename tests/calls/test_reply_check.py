@@ -24,9 +24,9 @@ from answerback import (
     success,
 )
 from answerback.contract import PRESETS, Dialect
+from answerback.core.reply import Error
+from answerback.core.shape import RESULT
 from answerback.dialects import write
-from answerback.reply import Error
-from answerback.shape import RESULT
 
 SECRET = "hunter2"
 NAN, INFINITY = float("nan"), float("inf")

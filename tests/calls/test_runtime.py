@@ -11,17 +11,17 @@ from typing import Any
 
 import httpx
 from tests.records.support import MemorySink
+from tests.server.test_serve_flags import started
 from tests.serving import until
 from tests.tasks.task_client import TaskClient, run_with
-from tests.wires.test_serve_flags import started
 
 from answerback import App, Limits
 from answerback.calls.runtime import runtime_on_loop
 from answerback.calls.thread_pool import ThreadPool
 from answerback.records import Records
-from answerback.registry import registry_of
-from answerback.wires.asgi import asgi
-from answerback.wires.http.options import WebOptions
+from answerback.registry.declarations import registry_of
+from answerback.server.asgi import asgi
+from answerback.server.http.options import WebOptions
 
 NESTED = """
 from answerback import App
@@ -209,7 +209,7 @@ def test_an_app_has_every_name_that_the_docs_use() -> None:
 DECLARED = """
 from answerback import App
 from answerback.auth import OAuth
-from answerback.registry import registry_of
+from answerback.registry.declarations import registry_of
 
 URL = "https://tools.example.com/mcp"
 app = App("declared", auth=OAuth(issuer="https://login.example.com", url=URL))

@@ -18,7 +18,7 @@ import pytest
 
 from answerback import App, Limits
 from answerback.calls.thread_pool import ThreadPool
-from answerback.peer import NeedsInput, Question
+from answerback.core.peer import NeedsInput, Question
 
 BOUND = 60.0
 

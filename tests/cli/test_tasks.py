@@ -9,7 +9,7 @@ from time import time
 import pytest
 from tests.cli.conftest import Run
 
-from answerback.limits import TaskLimits
+from answerback.core.limits import TaskLimits
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import KEYS, Task
 

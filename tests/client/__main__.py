@@ -16,8 +16,8 @@ from pathlib import Path
 import msgspec
 from tests.client.other_logins import LOGGED_IN, SERVERS, log_in
 from tests.client.other_sdk import CALLED, call_sdk_1
-from tests.mcp.conformance import REQUIREMENTS, Check
-from tests.mcp.official_tools import ROOT, SUITE, node_command, node_environment
+from tests.protocol.conformance import REQUIREMENTS, Check
+from tests.protocol.official_tools import ROOT, SUITE, node_command, node_environment
 
 DRIVER = Path(__file__).parent / "conformance_client.py"
 MORE = frozenset(

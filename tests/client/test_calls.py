@@ -11,7 +11,7 @@ from tests.loop_clock import advance_clock
 
 from answerback import connect
 from answerback.client import ElicitationRequest
-from answerback.peer import Log, Progress
+from answerback.core.peer import Log, Progress
 
 
 def test_a_call_returns_the_reply_and_its_data(target: Any, version: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.loop_clock import advance_clock
-from tests.wires.processes import wait_until
+from tests.server.processes import wait_until
 
 from answerback import connect
 

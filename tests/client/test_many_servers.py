@@ -15,7 +15,7 @@ from tests.client.conftest import SERVED, STDIO, STUB, http_server
 
 from answerback import App, NotFound, connect
 from answerback.client import ConnectError
-from answerback.registry import Change
+from answerback.registry.declarations import Change
 
 ENTRY = {"command": STDIO[0], "args": STDIO[1:]}
 

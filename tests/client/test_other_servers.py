@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from tests.client.conftest import SERVED, http_server
 from tests.conftest import serving
-from tests.mcp.official_tools import MODULES, node_command
+from tests.protocol.official_tools import MODULES, node_command
 
 from answerback import Text, connect
 

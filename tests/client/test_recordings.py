@@ -14,7 +14,7 @@ from tests.conftest import load_app
 from answerback import App, connect
 from answerback.client import ConnectError
 from answerback.client.server_lists import ListCache
-from answerback.peer import Progress
+from answerback.core.peer import Progress
 
 
 def test_a_tap_sees_every_message_and_its_file_replays(target: Any, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.mcp.official_tools import MODULES, node_command
+from tests.protocol.official_tools import MODULES, node_command
 
 from answerback import connect
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from answerback.content import Block, Image, Text
 from answerback.contract import ALIGNED, APPS, DIRECT, ENVELOPE, PRESETS, STANDARD, Contract
+from answerback.core.content import Block, Image, Text
+from answerback.core.reply import Reply, failure, success
+from answerback.core.shape import BARE, EMPTY, RESULT, Shape
 from answerback.dialects import mcp
 from answerback.dialects.contract_text import DONE, content_with_text
-from answerback.reply import Reply, failure, success
-from answerback.shape import BARE, EMPTY, RESULT, Shape
 
 PICTURE = Image(b"png", "image/png")
 

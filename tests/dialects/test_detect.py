@@ -14,11 +14,11 @@ from tests.records.support import MemorySink
 
 from answerback import audit, failure, success, validate
 from answerback.contract import ENVELOPE
+from answerback.core.shape import BARE
 from answerback.dialects import write
 from answerback.middleware import asgi
 from answerback.records import Records
 from answerback.rules.examples import PNG
-from answerback.shape import BARE
 from answerback.testing import DisplayClient
 
 TEXT = {"content": [{"type": "text", "text": "started"}]}

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from answerback.content import Annotations, Audio, Embedded, Image, Link, Text
 from answerback.contract import ENVELOPE, STANDARD
+from answerback.core.content import Annotations, Audio, Embedded, Image, Link, Text
+from answerback.core.reply import Error, Reply, failure, success
+from answerback.core.shape import BARE, RESULT
 from answerback.dialects import MalformedReply, envelope
-from answerback.reply import Error, Reply, failure, success
-from answerback.shape import BARE, RESULT
 
 
 @pytest.mark.parametrize(

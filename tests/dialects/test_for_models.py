@@ -21,7 +21,7 @@ from answerback import (
     read,
     success,
 )
-from answerback.content import Block
+from answerback.core.content import Block
 
 FOR_USER = Annotations(audience=("user",))
 FOR_BOTH = Annotations(audience=("user", "assistant"))

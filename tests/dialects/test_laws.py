@@ -10,13 +10,13 @@ import msgspec
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from answerback.content import Annotations, Audio, Block, Embedded, Image, Link, Text
 from answerback.contract import PRESETS, STANDARD, Contract, Dialect
+from answerback.core.content import Annotations, Audio, Block, Embedded, Image, Link, Text
+from answerback.core.reply import Error, Reply
+from answerback.core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
+from answerback.core.versions import LATEST_STATEFUL, VERSIONS, Version
 from answerback.dialects import HttpReply, project, read, write
 from answerback.errors import CODES
-from answerback.reply import Error, Reply
-from answerback.shape import BARE, EMPTY, RESULT, SPREAD, Shape
-from answerback.versions import LATEST_STATEFUL, VERSIONS, Version
 
 DIALECTS: tuple[Dialect, ...] = get_args(Dialect)
 CONTRACTS = (

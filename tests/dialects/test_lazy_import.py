@@ -11,8 +11,8 @@ PROBE = """
 import sys
 from answerback.contract import STANDARD
 from answerback.dialects import write
-from answerback.reply import failure, success
-from answerback.shape import RESULT
+from answerback.core.reply import failure, success
+from answerback.core.shape import RESULT
 write(success(data=10), {dialect!r}, RESULT, STANDARD)
 write(failure("no"), {dialect!r}, RESULT, STANDARD)
 print(*sorted(name for name in sys.modules if name in {watched!r}))

@@ -9,12 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from answerback.content import Annotations, Audio, Embedded, Image, Link, Text
 from answerback.contract import ALIGNED, DIRECT, ENVELOPE, STANDARD, Contract
-from answerback.dialects import MalformedReply, mcp
-from answerback.reply import Reply, failure, success
-from answerback.shape import BARE, RESULT, Shape
-from answerback.versions import (
+from answerback.core.content import Annotations, Audio, Embedded, Image, Link, Text
+from answerback.core.reply import Reply, failure, success
+from answerback.core.shape import BARE, RESULT, Shape
+from answerback.core.versions import (
     LATEST_STATEFUL,
     V2024_11_05,
     V2025_03_26,
@@ -23,6 +22,7 @@ from answerback.versions import (
     VERSIONS,
     Version,
 )
+from answerback.dialects import MalformedReply, mcp
 
 SERVER_INFO = "io.modelcontextprotocol/serverInfo"
 OLD = [V2024_11_05, V2025_03_26]
@@ -81,7 +81,7 @@ def test_data_alone_is_written_without_entering_another_module_than_shape(
         lambda: mcp.write(reply, RESULT, STANDARD, V2026_07_28, server_info=info)
     )
 
-    assert entered == {"answerback.dialects.mcp", "answerback.shape"}
+    assert entered == {"answerback.dialects.mcp", "answerback.core.shape"}
 
 
 @pytest.mark.parametrize("version", OLD)

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 
 from answerback.contract import STANDARD
+from answerback.core.reply import Error, Reply, failure, success
+from answerback.core.shape import RESULT
 from answerback.dialects import HttpReply, MalformedReply, problem, rest
 from answerback.errors import NotFound
-from answerback.reply import Error, Reply, failure, success
-from answerback.shape import RESULT
 
 PROBLEM = "application/problem+json"
 

@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from answerback.content import Audio, Block, Image, Link, Text
 from answerback.contract import STANDARD
+from answerback.core.content import Audio, Block, Image, Link, Text
+from answerback.core.reply import Error, Reply, failure, success
+from answerback.core.shape import BARE, RESULT
 from answerback.dialects import HttpReply, MalformedReply, rest
 from answerback.errors import NotFound
-from answerback.reply import Error, Reply, failure, success
-from answerback.shape import BARE, RESULT
 
 JSON = "application/json"
 
@@ -35,7 +35,7 @@ def test_data_is_written_without_entering_another_module_than_shape(
 
     entered = modules_entered(lambda: rest.write(reply, RESULT, STANDARD))
 
-    assert entered == {"answerback.dialects.rest", "answerback.shape"}
+    assert entered == {"answerback.dialects.rest", "answerback.core.shape"}
 
 
 @pytest.mark.parametrize(

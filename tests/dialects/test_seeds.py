@@ -11,11 +11,11 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 from tests.seeds import quotes
 
-from answerback.content import Annotations, Audio, Block, Embedded, Image, Link, Text
 from answerback.contract import ALIGNED, DIRECT, ENVELOPE, STANDARD, Contract
+from answerback.core.content import Annotations, Audio, Block, Embedded, Image, Link, Text
+from answerback.core.reply import Error, Reply, failure, success
+from answerback.core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from answerback.dialects import write
-from answerback.reply import Error, Reply, failure, success
-from answerback.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 
 NOW = datetime(2025, 5, 3, 14, 30, tzinfo=UTC)
 

@@ -21,7 +21,7 @@ import httpx
 import pytest
 from tests.docs.test_cgi_servers import find, running, wait_until_it_serves
 from tests.records.support import replies_in
-from tests.wires.processes import wait_until
+from tests.server.processes import wait_until
 
 ROOT = Path(__file__).parent.parent.parent
 PAGE = (ROOT / "docs" / "deployment.md").read_text()

@@ -14,7 +14,7 @@ import pytest
 from tests.docs.test_pages import blocks
 
 from answerback import App, register_type
-from answerback.content import Image
+from answerback.core.content import Image
 from answerback.types import codecs
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "own-types.md"

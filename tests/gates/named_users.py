@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 
 from answerback import App
-from answerback.authentication import AppAuth, AuthPage, Challenge, Credentials, User
-from answerback.registry import registry_of
+from answerback.core.authentication import AppAuth, AuthPage, Challenge, Credentials, User
+from answerback.registry.declarations import registry_of
 
 METADATA = "https://tools.example.com/.well-known/oauth-protected-resource/mcp"
 PREFIX = "io.modelcontextprotocol/"

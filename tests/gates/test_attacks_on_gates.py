@@ -10,7 +10,7 @@ import pytest
 from tests.gates.named_users import authenticated, gated_app, post, request, rpc
 
 from answerback import App, Context, Invocation, Next
-from answerback.authentication import User
+from answerback.core.authentication import User
 from answerback.gates import login, scope, subscription
 from answerback.testing import TestContext
 

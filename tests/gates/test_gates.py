@@ -14,8 +14,8 @@ import pytest
 from tests.serving import handlers_of
 
 from answerback import App, Context, Forbidden, Limits, NotFound, ToolError, failure
-from answerback.authentication import User
 from answerback.calls.call import Call
+from answerback.core.authentication import User
 from answerback.gates import Refusal, linked, login, scope, subscription
 from answerback.testing import TestContext
 

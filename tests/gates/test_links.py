@@ -19,12 +19,12 @@ from tests.gates.named_users import gated_app, post, rpc
 
 from answerback import App, Context
 from answerback.auth import ApiKeys
-from answerback.authentication import User
+from answerback.core.authentication import User
+from answerback.core.signing import Signer
 from answerback.gates import LinkRefused, Redeemed, Refusal, UsedFiles, linked, subscription
 from answerback.gates import links as links_module
 from answerback.gates.used_tokens import UnsafeDirectory
-from answerback.registry import registry_of
-from answerback.signing import Signer
+from answerback.registry.declarations import registry_of
 from answerback.testing import TestContext
 
 ANNA = User(subject="anna", issuer="https://id.example.com")

@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import UrlElicitationRequiredError
 from tests.conftest import ROOT, serving
-from tests.mcp.official_tools import node_command, node_environment
+from tests.protocol.official_tools import node_command, node_environment
 
 APP = ROOT / "tests" / "apps" / "gated_for_clients.py"
 SCRIPT = Path(__file__).parent / "gate_client.mjs"

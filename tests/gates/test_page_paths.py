@@ -9,7 +9,7 @@ import pytest
 
 from answerback import App
 from answerback.auth import OAuth
-from answerback.authentication import User
+from answerback.core.authentication import User
 from answerback.gates import subscription
 from answerback.testing import TestContext
 

@@ -297,8 +297,8 @@ def test_a_client_that_prefers_a_stream_gets_one_after_the_gates() -> None:
 
 def test_no_stream_begins_while_a_gate_decides(monkeypatch: pytest.MonkeyPatch) -> None:
     """The keep-alive would begin one, and then it is too late for a status."""
-    monkeypatch.setattr("answerback.wires.asgi.in_flight.TICK", 0.01)
-    monkeypatch.setattr("answerback.wires.asgi.in_flight.KEEP_ALIVE", 0.02)
+    monkeypatch.setattr("answerback.server.asgi.in_flight.TICK", 0.01)
+    monkeypatch.setattr("answerback.server.asgi.in_flight.KEEP_ALIVE", 0.02)
     app = gated_app()
 
     async def slow(ctx: Context) -> None:

@@ -14,7 +14,7 @@ import pytest
 from tests.gates.named_users import NamedUsers, gated_app, rpc
 
 from answerback import App, Context, Reply, success
-from answerback.authentication import User
+from answerback.core.authentication import User
 from answerback.gates import (
     link_prompt,
     linked,
@@ -24,7 +24,7 @@ from answerback.gates import (
     subscription,
     subscription_prompt,
 )
-from answerback.registry import registry_of
+from answerback.registry.declarations import registry_of
 
 ANNA = User(subject="anna", issuer="https://id.example.com")
 PLANS = "https://app.example.com/plans"

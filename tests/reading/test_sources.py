@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from answerback import App, Audio, Embedded, Image, Text, failure, read, success
 from answerback.contract import ENVELOPE, STANDARD
+from answerback.core.shape import BARE
 from answerback.dialects import write
-from answerback.shape import BARE
 
 OSLO = {"city": "Oslo", "temperature": 5}
 RESULT = {

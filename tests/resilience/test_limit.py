@@ -10,7 +10,7 @@ import pytest
 from tests.resilience.manual_clock import ManualClock
 
 from answerback import App, Context, RateLimited, Reply
-from answerback.authentication import User
+from answerback.core.authentication import User
 from answerback.resilience import Limit
 from answerback.resilience.limit import Buckets
 from answerback.testing import TestContext

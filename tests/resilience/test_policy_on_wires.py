@@ -23,8 +23,8 @@ from tests.resilience.manual_clock import ManualClock
 from tests.serving import runtime_of
 
 from answerback import App, Context, Forbidden, Invocation, Next, Observation, Reply
-from answerback.authentication import User
-from answerback.peer import Peer, Question
+from answerback.core.authentication import User
+from answerback.core.peer import Peer, Question
 from answerback.records import Records
 from answerback.resilience import Breaker, Limit, Retry
 from answerback.testing import TestContext

@@ -16,7 +16,7 @@ from mcp.types import CallToolResult
 from tests.resilience.manual_clock import ManualClock
 
 from answerback import App, Invocation, Next, Reply, failure
-from answerback.reply import Error
+from answerback.core.reply import Error
 from answerback.resilience import Breaker, Limit, Retry
 from answerback.resilience.service_failure import read_failure
 

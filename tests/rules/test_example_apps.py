@@ -12,13 +12,13 @@ import pytest
 
 from answerback import App
 from answerback.contract import Dialect
+from answerback.core.shape import BARE
+from answerback.core.versions import LATEST_STATEFUL, VERSIONS, Version
 from answerback.dialects import write
 from answerback.dialects.reply_schemas import dialect_schema
 from answerback.rules import Finding
 from answerback.rules.reply_view import CheckContext
 from answerback.rules.validation import check
-from answerback.shape import BARE
-from answerback.versions import LATEST_STATEFUL, VERSIONS, Version
 
 CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("calculator", "add", {"x": 7, "y": 3}),

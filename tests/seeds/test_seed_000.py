@@ -12,7 +12,7 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 from tests.seeds import quotes
 
-from answerback.content import Text
+from answerback.core.content import Text
 from answerback.dialects import HttpReply, read
 from answerback.errors import CODES
 

@@ -29,7 +29,7 @@ from answerback import (
     failure,
     success,
 )
-from answerback.content import Block
+from answerback.core.content import Block
 
 META = {"com.example/a": 1}
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from answerback import success
-from answerback.limits import DEFAULT_TASK_LIMITS
+from answerback.core.limits import DEFAULT_TASK_LIMITS
 from answerback.tasks import transitions
 from answerback.tasks.task_record import OpenQuestion, Task, new_id
 from answerback.tasks.task_store import Change, MemoryStore

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.mcp.official_tools import CONFORMANCE
+from tests.protocol.official_tools import CONFORMANCE
 from tests.serving import ServedApp
 from tests.tasks.crash import crash
 from tests.tasks.task_client import RpcFailure, TaskClient, run_with
 
 from answerback import App, Context, Limits
-from answerback.limits import DEFAULT_TASK_LIMITS, TaskLimits
-from answerback.registry import registry_of
+from answerback.core.limits import DEFAULT_TASK_LIMITS, TaskLimits
+from answerback.registry.declarations import registry_of
 from answerback.tasks import task_watch
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import Task, new_id

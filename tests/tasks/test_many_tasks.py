@@ -12,8 +12,8 @@ import msgspec
 import pytest
 from tests.steps import steps_of
 
+from answerback.core.limits import TaskLimits
 from answerback.errors import Unavailable
-from answerback.limits import TaskLimits
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import Task
 from answerback.tasks.task_store import MemoryStore, TaskStore

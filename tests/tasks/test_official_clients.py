@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client
 from tests.conftest import serving
-from tests.mcp.official_tools import CONFORMANCE, node_command, node_environment
+from tests.protocol.official_tools import CONFORMANCE, node_command, node_environment
 from tests.tasks.python_task_client import TaskControl, TasksExtension
 
 CLIENTS = Path(__file__).with_name("task_clients.mjs")

@@ -16,11 +16,11 @@ from tests.tasks.task_client import TaskClient, run_with
 from answerback import App, Ask, Context, Limits, NotFound, Unavailable
 from answerback.auth import ApiKeys
 from answerback.contract import DIRECT
+from answerback.core.limits import TaskLimits
 from answerback.gates import login
-from answerback.limits import TaskLimits
-from answerback.registry import registry_of
+from answerback.registry.declarations import registry_of
+from answerback.server import cgi
 from answerback.tasks.sqlite_store import SQLiteStore
-from answerback.wires import cgi
 
 ASYNC = {"Prefer": "respond-async"}
 WAIT = {"Prefer": "wait=10"}

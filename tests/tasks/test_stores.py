@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from answerback import Image, Link, success
+from answerback.core.limits import DEFAULT_TASK_LIMITS, TaskLimits
 from answerback.errors import Conflict, RateLimited, ToolError, Unavailable
-from answerback.limits import DEFAULT_TASK_LIMITS, TaskLimits
 from answerback.tasks import transitions
 from answerback.tasks.sqlite_store import SQLiteStore, UnknownTaskFile
 from answerback.tasks.task_record import FORMAT, OpenQuestion, Task, fingerprint_of, new_id
@@ -348,7 +348,7 @@ import resource, sys
 from msgspec.structs import replace
 from answerback.tasks.sqlite_store import SQLiteStore
 from answerback.tasks.task_record import Task
-from answerback.limits import DEFAULT_TASK_LIMITS
+from answerback.core.limits import DEFAULT_TASK_LIMITS
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
 store = SQLiteStore(sys.argv[1], durable=False)

@@ -10,17 +10,17 @@ from typing import Annotated, Any
 
 import pytest
 from tests.fuzz.stdio_client import request, stdio_client
-from tests.mcp.official_tools import CONFORMANCE
+from tests.protocol.official_tools import CONFORMANCE
 from tests.serving import ServedApp
 from tests.tasks.task_client import DECLARED, PREFIX, RpcFailure, TaskClient, run_with
 
 import answerback.tasks
 from answerback import App, Ask, Context, Limits, NotFound
 from answerback.auth import ApiKeys
+from answerback.core.limits import TaskLimits
 from answerback.gates import login
-from answerback.limits import TaskLimits
 from answerback.records import Records
-from answerback.registry import registry_of
+from answerback.registry.declarations import registry_of
 from answerback.resilience import Limit
 from answerback.tasks.sqlite_store import SQLiteStore
 

@@ -14,7 +14,7 @@ import pydantic
 import pytest
 
 from answerback import App, Audio, Context, Image, NotFound, Text, ToolError, failure, success
-from answerback.registry import registry_of
+from answerback.registry.declarations import registry_of
 
 # mypy is right about these functions and calls.
 # mypy: disable-error-code="no-untyped-def, arg-type, attr-defined, call-overload"

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from answerback import App, Embedded, Image, Link, Reply, Text, success
+from answerback.core.versions import LATEST_STATEFUL
 from answerback.dialects import write
-from answerback.mcp.listing import tool_entry
-from answerback.versions import LATEST_STATEFUL
+from answerback.protocol.listing import tool_entry
 
 PIXEL = Image(b"\x89PNG", "image/png")
 

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
 from answerback import App
-from answerback.shape import EMPTY
+from answerback.core.shape import EMPTY
 from answerback.types.arguments import Parameter
 from answerback.types.json_schema import arguments_schema, output_schema, schemas
 

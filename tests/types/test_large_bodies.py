@@ -11,7 +11,7 @@ import pydantic
 import pytest
 
 from answerback import App, Limits
-from answerback.mcp.jsonrpc import INVALID_REQUEST, PARSE_ERROR, RpcError, parse
+from answerback.protocol.jsonrpc import INVALID_REQUEST, PARSE_ERROR, RpcError, parse
 from answerback.types.arguments import Arguments, Parameter
 from answerback.types.problems import InvalidArguments, InvalidJson
 

@@ -17,7 +17,7 @@ import pytest
 from tests.apps.lenient import app, strict
 from tests.conftest import serving
 from tests.forked import run as run_forked
-from tests.mcp.recording_client import over_http, over_stdio
+from tests.protocol.recording_client import over_http, over_stdio
 
 from answerback import App
 

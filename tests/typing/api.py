@@ -30,7 +30,7 @@ from answerback import (
     success,
     wrap,
 )
-from answerback.registry import registry_of
+from answerback.registry.declarations import registry_of
 
 app = App("typed", version="1.0.0", contract="aligned", lenient=True)
 mine = App("mine", contract=Contract(name="mine", text="own").derive(error_text="coded"))

@@ -20,8 +20,8 @@ from answerback import (
     failure,
     success,
 )
-from answerback.content import Block
-from answerback.metadata.meta_types import SecurityScheme
+from answerback.core.content import Block
+from answerback.core.metadata.meta_types import SecurityScheme
 
 app = App("typed", contract="apps")
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.mcp.official_tools import MODULES, node_command, node_environment
+from tests.protocol.official_tools import MODULES, node_command, node_environment
 
 HERE = Path(__file__).parent
 

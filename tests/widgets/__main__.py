@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conftest import ROOT, serving
-from tests.mcp.official_tools import INSPECTOR, node_command, node_environment
+from tests.protocol.official_tools import INSPECTOR, node_command, node_environment
 from tests.widgets.browser_driver import BRIDGE, PAGES, Browser, chromium, sandbox
 from tests.widgets.two_hosts import WIDGETS, two_hosts
 

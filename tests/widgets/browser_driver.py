@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-from tests.mcp.official_tools import MODULES, ROOT, node_command
+from tests.protocol.official_tools import MODULES, ROOT, node_command
 
 PAGES = Path(__file__).parent / "browser"
 BRIDGE = ROOT / "src" / "answerback" / "widgets" / "bridge.js"

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from answerback import App
-from answerback.wires.asgi.application import AsgiApp
+from answerback.server.asgi.application import AsgiApp
 
 PREFIX = "io.modelcontextprotocol/"
 STATEFUL = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")

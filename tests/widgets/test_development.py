@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import serving
-from tests.mcp.recording_client import over_http
+from tests.protocol.recording_client import over_http
 from tests.serving import ServedApp
 from tests.widgets.mcp_requests import STATELESS, VERSIONS, ask, content, uri_of
 
 from answerback import App
-from answerback.registry import Change, registry_of
+from answerback.registry.declarations import Change, registry_of
 
 
 def bank(file: Path, *, development: bool) -> App:

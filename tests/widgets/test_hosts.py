@@ -15,9 +15,9 @@ from tests.conftest import ROOT, serving
 from tests.widgets.mcp_requests import STATELESS, WITH_META, ask, content, uri_of
 
 from answerback import App
-from answerback.authentication import checked_authenticator
-from answerback.hosts import QUIRKS
-from answerback.registry import registry_of
+from answerback.core.authentication import checked_authenticator
+from answerback.core.hosts import QUIRKS
+from answerback.registry.declarations import registry_of
 
 URL = "https://example.com/mcp"
 DOMAIN = "c3d80a4ed901ee05b21755a88273b4a4.claudemcpcontent.com"

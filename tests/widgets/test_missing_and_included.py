@@ -12,7 +12,7 @@ from tests.widgets.mcp_requests import ask, content, result, tool, uri_of
 
 from answerback import App
 from answerback.gates import login
-from answerback.registry import registry_of
+from answerback.registry.declarations import registry_of
 
 PAGE = "<h1>Accounts</h1>"
 PROGRAM = """

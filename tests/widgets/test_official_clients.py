@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from mcp import Client, StdioServerParameters
 from tests.conftest import ROOT, serving
-from tests.mcp.official_tools import node_command, node_environment
+from tests.protocol.official_tools import node_command, node_environment
 
 APP = ROOT / "tests" / "apps" / "widgets_for_clients.py"
 SCRIPT = Path(__file__).parent / "widget_client.mjs"

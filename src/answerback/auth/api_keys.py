@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..authentication import AppAuth, Challenge, Credentials, User, bearer_challenge
+from ..core.authentication import AppAuth, Challenge, Credentials, User, bearer_challenge
 from .bearer import (
     MAX_TOKEN,
     bearer_token,

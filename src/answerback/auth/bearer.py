@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
-from ..authentication import Challenge, Credentials, Unauthorized
+from ..core.authentication import Challenge, Credentials, Unauthorized
 
 MAX_TOKEN = 16 * 1024
 """The most bytes of a token; a longer one is refused before anything else is done with it."""

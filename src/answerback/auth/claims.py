@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..authentication import User
+from ..core.authentication import User
 from .bearer import invalid_token
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..core.json_value import Json
 
 
 LEEWAY = 60.0

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ..authentication import AuthPage
+from ..core.authentication import AuthPage
 from ..errors import InvalidInput, needs_extra
 from .oauth import OAuth, OAuthOptions
 from .urls import is_loopback_url

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from ..authentication import CannotAuthenticate
+from ..core.authentication import CannotAuthenticate
 from ..errors import needs_extra
 from .urls import is_loopback_url, is_secure, metadata_urls
 
@@ -18,7 +18,7 @@ with needs_extra("auth"):
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 TIMEOUT = 5.0
 """Seconds for a whole request to the identity provider."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
+from ..core.json_value import Json
 from ..errors import needs_extra
-from ..json_value import Json
 from .bearer import invalid_token
 
 with needs_extra("auth"):

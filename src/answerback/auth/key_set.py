@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any
 
-from ..authentication import CannotAuthenticate
+from ..core.authentication import CannotAuthenticate
 from .jwt_signature import JwtHeader, VerificationKey, fits, read_keys
 
 MAX_STALE = 3600.0

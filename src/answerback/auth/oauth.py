@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import msgspec
 
-from ..authentication import (
+from ..core.authentication import (
     AppAuth,
     AuthPage,
     Challenge,
@@ -23,7 +23,7 @@ from .seen_tokens import SeenTokens, digest_of
 from .urls import checked_url, is_secure, metadata_paths, metadata_url
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
     from .development import DevelopmentOAuth
     from .introspection import Introspection
     from .token_check import TokenCheck

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from hashlib import sha256
 
-from ..authentication import User
+from ..core.authentication import User
 
 MAX_TOKENS = 10_000
 """The most tokens that are kept; beyond it the oldest is dropped."""

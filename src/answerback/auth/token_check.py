@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from time import monotonic
 from typing import Any
 
-from ..authentication import CannotAuthenticate, User
+from ..core.authentication import CannotAuthenticate, User
 from .bearer import invalid_token
 from .claims import Expectation, check_claims, refuse_other_kinds
 from .identity_provider import IdentityProvider

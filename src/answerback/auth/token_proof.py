@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from ..authentication import Credentials, User
+from ..core.authentication import Credentials, User
 
 
 class TokenProof(Protocol):

@@ -14,9 +14,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
-from ..context import Context, ContextOfApp
-from ..registry import Registry
-from ..reply import Reply
+from ..core.reply import Reply
+from ..registry.declarations import Registry
+from ..tools.context import Context, ContextOfApp
 from ..tools.tool import Tool
 from .call import Call, Handler, Outcome
 from .runners import ON_LOOP, Runnable, Runner, running_loop

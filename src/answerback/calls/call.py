@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
+from ..core.peer import NO_PEER, NeedsInput, Peer, RequestSource
+from ..core.reply import Reply, failure
+from ..core.shape import RESULT, Shape
 from ..errors import INPUT_REQUIRED
-from ..peer import NO_PEER, NeedsInput, Peer, RequestSource
-from ..reply import Reply, failure
-from ..shape import RESULT, Shape
 from ..tools.tool import Tool
 
 if TYPE_CHECKING:
-    from ..authentication import Challenge
-    from ..context import Attempts
+    from ..core.authentication import Challenge
+    from ..tools.context import Attempts
 
 
 class Call(msgspec.Struct, eq=False):

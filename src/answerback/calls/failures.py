@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from ..context import Context
+from ..core.reply import Error
 from ..errors import (
     INVALID_ARGUMENTS,
     INVALID_JSON,
@@ -22,7 +22,7 @@ from ..errors import (
     TOOL_EXECUTION_ERROR,
     ToolError,
 )
-from ..reply import Error
+from ..tools.context import Context
 from ..types.problems import InvalidArguments, InvalidJson, InvalidOutput
 from .reply_check import checked_error
 
@@ -184,7 +184,7 @@ def story_of(call: Call, began: float) -> dict[str, Any]:
 
 def _user_digest(call: Call) -> str:
     """The digest of the user, which does not show who it is; empty without one."""
-    from ..authentication import User
+    from ..core.authentication import User
 
     try:
         user = Context(call).user

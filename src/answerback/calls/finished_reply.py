@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-from ..content import BLOCKS, Block, Text
+from ..core.content import BLOCKS, Block, Text
+from ..core.reply import Error, Reply
+from ..core.shape import RESULT
 from ..dialects import MalformedReply, envelope, mcp, mcp_blocks
 from ..dialects.contract_text import message_from_text
 from ..dialects.detect import finished_dialect
 from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
-from ..reply import Error, Reply
-from ..shape import RESULT
 from ..tools.tool import Tool
 from ..types.annotation_reader import is_object
 from ..types.nan_as_null import nan_to_none
 from ..types.output import Output
 
 if TYPE_CHECKING:
-    from ..json_value import Json, JsonObject
-    from ..metadata.key_table import Place
+    from ..core.json_value import Json, JsonObject
+    from ..core.metadata.key_table import Place
 
 _KNOWN_MEMBERS = (
     *("success", "timestamp", "content", "data", "error", "message", "meta"),
@@ -66,7 +66,7 @@ def _says_that_it_failed(value: JsonObject) -> bool:
 
 def _least_error(value: JsonObject) -> Error:
     """The code and the message of a failure whose other members cannot be read."""
-    from ..wrapping import complete_envelope
+    from .wrapping import complete_envelope
 
     found = complete_envelope(value)["error"]
     return Error(found["code"], found["message"])
@@ -114,7 +114,7 @@ def _stated_failure(reply: Reply[Any]) -> JsonObject | None:
 
 
 def _read_envelope(tool: Tool, value: JsonObject) -> Reply[Any]:
-    from ..wrapping import complete_envelope
+    from .wrapping import complete_envelope
 
     found = dict(value)
     if isinstance(exc := found.get("error"), BaseException):
@@ -223,7 +223,7 @@ def _log_wrong_meta(tool: Tool, reply: Reply[Any]) -> None:
             given.append((block.meta, "block", f"content[{n}]._meta"))
     if not given:
         return
-    from ..metadata.meta_check import check_meta
+    from ..core.metadata.meta_check import check_meta
 
     for meta, place, path in given:
         try:

@@ -14,12 +14,12 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from ..authentication import Challenge
-from ..context import Context, ContextOfApp
+from ..core.authentication import Challenge
+from ..core.peer import NeedsInput
+from ..core.reply import Error, Reply
 from ..dialects.common import refusal_meta
 from ..errors import CODES, UNKNOWN_ERROR, Forbidden, ToolError
-from ..peer import NeedsInput
-from ..reply import Error, Reply
+from ..tools.context import Context, ContextOfApp
 from ..tools.gate_list import Gate, Gates, Refusal
 from ..tools.tool import Tool
 from .call import Call

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import msgspec
 
 from ..contract import Contract
-from ..current_runtime import Running
-from ..registry import Recording, Registry
-from ..reply import Reply
+from ..core.reply import Reply
+from ..registry.declarations import Recording, Registry
+from ..tools.current_runtime import Running
 from .call import Call, Handler
 from .pipeline import pipeline
 from .reply_check import ReplyTo, reply_to

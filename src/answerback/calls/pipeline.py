@@ -8,13 +8,13 @@ from time import perf_counter
 from types import CoroutineType
 from typing import Any
 
-from ..context import Context
 from ..contract import Contract
-from ..current_runtime import CURRENT, Running
+from ..core.limits import Limits
+from ..core.peer import NeedsInput
+from ..core.reply import Reply, failure
 from ..errors import TOOL_NOT_FOUND
-from ..limits import Limits
-from ..peer import NeedsInput
-from ..reply import Reply, failure
+from ..tools.context import Context
+from ..tools.current_runtime import CURRENT, Running
 from ..tools.tool import Tool
 from ..types.describe import similar_names
 from ..types.json_text import LARGE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..content import Text
-from ..reply import Reply
+from ..core.content import Text
+from ..core.reply import Reply
 from ..tools.prompt import messages_of
 from ..tools.tool import Tool
 from .reply_check import check_content

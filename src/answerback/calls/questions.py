@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..elicitation import Declined, Form
-from ..peer import NeedsInput, Peer, Question
+from ..core.peer import NeedsInput, Peer, Question
+from ..tools.elicitation import Declined, Form
 from ..tools.markers import ask_of
 from ..tools.tool import Tool
 

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from ..content import BLOCKS, Audio, Block, Image, Text, changed_block
-from ..reply import FINISHED_MARKS, Error, Reply
-from ..shape import EMPTY, Shape
+from ..core.content import BLOCKS, Audio, Block, Image, Text, changed_block
+from ..core.reply import FINISHED_MARKS, Error, Reply
+from ..core.shape import EMPTY, Shape
 from ..tools.return_type import is_result_class, shape_of_value
 from ..tools.tool import Tool
 from ..types.output import Output

@@ -222,7 +222,7 @@ async def with_timeout(tool: Runnable, steps: Coroutine[Any, Any, Any]) -> Any:
     await ON_LOOP
     import asyncio
 
-    from ..stopped_clocks import stoppable
+    from ..core.stopped_clocks import stoppable
 
     try:
         async with asyncio.timeout(tool.timeout) as clock:

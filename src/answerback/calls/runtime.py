@@ -10,9 +10,9 @@ from collections.abc import Callable, Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..current_runtime import CURRENT
-from ..registry import Check, Recording, Registry
-from ..reply import Reply
+from ..core.reply import Reply
+from ..registry.declarations import Check, Recording, Registry
+from ..tools.current_runtime import CURRENT
 from .call import Call, Handler, Outcome
 from .failures import SHOW_EXCEPTION
 from .handlers import HandlerMaker, Handlers, may_have_middleware
@@ -151,7 +151,7 @@ class Runtime:
                     f"{each.name!r} has middleware or observers; "
                     f"include it before {name!r} is served or called"
                 )
-        from ..composition import check_auth
+        from ..registry.composition import check_auth
 
         check_auth(self.registry, other.apps())
 

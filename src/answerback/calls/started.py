@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..lifespan import Lifespan, LifespanFailed, Managers, failed, is_async, log_failure
-from ..reply import failure
+from ..core.reply import failure
+from ..registry.lifespan import Lifespan, LifespanFailed, Managers, failed, is_async, log_failure
 from .call import Call, Handler, Outcome
 from .runners import ON_LOOP
 

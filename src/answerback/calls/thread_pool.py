@@ -20,7 +20,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import Unavailable
-from ..registry import HealthState
+from ..registry.declarations import HealthState
 from ..types.describe import counted
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ def _run_command(program: Program, command: str, arguments: Sequence[str]) -> in
     from importlib import import_module
 
     if command in _STARTED_OFTEN:
-        from ..wires.interpreter_settings import collect_garbage_less_often
+        from ..server.interpreter_settings import collect_garbage_less_often
 
         collect_garbage_less_often()
     status: int = import_module(f".{command}", __name__).run(program, arguments)

@@ -10,12 +10,12 @@ import msgspec
 
 from ..calls.call import Call
 from ..contract import Dialect
+from ..core.reply import Error, Reply
+from ..core.shape import RESULT
 from ..dialects import write
-from ..registry import registry_of
-from ..reply import Error, Reply
-from ..shape import RESULT
-from ..wires.single_call import call_once
-from ..wires.standard_streams import Stdout, take_stdin, take_stdout
+from ..registry.declarations import registry_of
+from ..server.single_call import call_once
+from ..server.standard_streams import Stdout, take_stdin, take_stdout
 from .call_arguments import read_arguments
 from .program import (
     NO_SERVER,
@@ -155,7 +155,7 @@ def _call(app: App, name: str, pairs: Sequence[str], options: Options, stdin: in
     peer = TerminalPeer(stdin)
     call = Call(name, arguments, peer, wire="call")
     if options.user is not None:
-        from ..authentication import User
+        from ..core.authentication import User
 
         # The issuer of the app, so that the links of gates are for the user who logs in there.
         issuer = "" if app.auth is None else app.auth.issuer

@@ -10,8 +10,8 @@ from typing import Any
 import msgspec
 
 from ..calls.failures import invalid_arguments
+from ..core.reply import Reply, failure
 from ..errors import INVALID_JSON, AnswerbackError
-from ..reply import Reply, failure
 from ..tools.tool import Tool
 from ..types.json_text import load
 from ..types.problems import InvalidArguments, InvalidJson

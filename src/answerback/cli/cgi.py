@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from ..registry import registry_of
-from ..wires.cgi import serve
-from ..wires.standard_streams import take_stdin, take_stdout
+from ..registry.declarations import registry_of
+from ..server.cgi import serve
+from ..server.standard_streams import take_stdin, take_stdout
 from .program import Program, write_stderr
 
 _WITHOUT_SERVER = """\

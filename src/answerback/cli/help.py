@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..registry import registry_of
+from ..registry.declarations import registry_of
 from .program import COMMANDS, WITHOUT_TARGET, Program
 
 # The examples of a program that runs its own App.

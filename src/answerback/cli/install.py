@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
-from ..registry import registry_of
-from ..wires.standard_streams import Stdout, take_stdout
+from ..registry.declarations import registry_of
+from ..server.standard_streams import Stdout, take_stdout
 from .host_config import HOSTS, HostConfig, config_file
 from .json_members import CannotEdit, parse, with_member
 from .program import Program, printable, write_stderr, write_stdout
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from ..app import App
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
 
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _DECLINED = 1

@@ -94,9 +94,9 @@ def _parser(program: Program) -> ArgumentParser:
 
 
 def _lint_options(options: Namespace) -> LintOptions:
+    from ..core.versions import VERSIONS
     from ..rules.catalogue import select_rules
     from ..rules.lint.linter import LintOptions
-    from ..versions import VERSIONS
 
     try:
         rules = select_rules(_split_lists(options.select), _split_lists(options.ignore))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..registry import registry_of
-from ..wires.standard_streams import take_stdout
+from ..registry.declarations import registry_of
+from ..server.standard_streams import take_stdout
 from .program import (
     NO_SERVER,
     Program,
@@ -104,6 +104,6 @@ def _row(call: str, summary: str, width: int) -> str:
 def _as_json(app: App) -> bytes:
     import msgspec
 
-    from ..wires.http.pages import function_list
+    from ..server.http.pages import function_list
 
     return msgspec.json.format(function_list(registry_of(app)), indent=2)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..registry import registry_of
-from ..wires.standard_streams import take_stdin, take_stdout
+from ..registry.declarations import registry_of
+from ..server.standard_streams import take_stdin, take_stdout
 from .program import Program, require_widgets, write_stderr
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         task_store = open_task_store(tasks)
     if os.environ.get("ANSWERBACK_SECRET"):
         # It signs the state of questions; an invalid one is reported now, not at a question.
-        from ..signing import signer_from_environment
+        from ..core.signing import signer_from_environment
 
         signer_from_environment()
-    from ..wires.interpreter_settings import collect_garbage_less_often
-    from ..wires.stdio.stdio_server import StdioServer
+    from ..server.interpreter_settings import collect_garbage_less_often
+    from ..server.stdio.stdio_server import StdioServer
 
     if os.isatty(source):
         write_stderr(_ON_TERMINAL)

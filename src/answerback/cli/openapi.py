@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from ..registry import registry_of
-from ..wires.standard_streams import take_stdout
+from ..registry.declarations import registry_of
+from ..server.standard_streams import take_stdout
 from .program import Program, add_tag_options, write_json
 
 
@@ -22,7 +22,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     out = take_stdout()
     app = program.load_tagged(options.target, options)
-    from ..wires.http.openapi import document_json
+    from ..server.http.openapi import document_json
 
     document = document_json(registry_of(app), dialects=options.dialects)
     write_json(out, msgspec.json.format(document, indent=2))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import SimpleNamespace
 
     from ..app import App
-    from ..wires.standard_streams import Stdout
+    from ..server.standard_streams import Stdout
 
 Options: TypeAlias = "Namespace | SimpleNamespace"
 """The options of a command; a command without options does not load argparse."""

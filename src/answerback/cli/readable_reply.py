@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from ..content import Audio, Block, Embedded, Image, Link, Text
+from ..core.content import Audio, Block, Embedded, Image, Link, Text
+from ..core.reply import Error, Reply
+from ..core.shape import Shape
 from ..dialects.readable import render
-from ..reply import Error, Reply
-from ..shape import Shape
 
 
 def reply_text(reply: Reply[Any], shape: Shape) -> str:

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..content import Block, Text
 from ..contract import STANDARD, Dialect
+from ..core.content import Block, Text
+from ..core.reply import Error, Reply, failure
 from ..dialects import shape_of, write
-from ..reply import Error, Reply, failure
-from ..wires.standard_streams import Stdout
+from ..server.standard_streams import Stdout
 from .call_arguments import UnreadableArgument, read_content
 from .program import printable, printable_json, write_json, write_stderr, write_stdout
 
 if TYPE_CHECKING:
     from ..client.blocking import BlockingServer
     from ..client.listed import RemoteTool
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
     from .program import Options
 
 _MAX_COLUMN = 40
@@ -76,7 +76,7 @@ def _without_empty(members: Mapping[str, Any]) -> JsonObject:
 def _handlers(stdin: int) -> JsonObject:
     """At a terminal the user can answer the server's questions."""
     from ..client.user_handlers import ElicitationRequest
-    from ..peer import NeedsInput, Question
+    from ..core.peer import NeedsInput, Question
     from .terminal_peer import TerminalPeer
 
     peer = TerminalPeer(stdin)

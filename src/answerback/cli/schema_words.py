@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..tools.tool import Tool
 
 if TYPE_CHECKING:
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
 
 
 _FORMAT_NAMES = {

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..errors import AnswerbackError
-from ..registry import registry_of
+from ..registry.declarations import registry_of
 from .program import Program, require_widgets, write_stderr
 from .serve_flags import check_together, parser, serve_options, serve_widgets
 from .task_file import open_task_store
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..app import App
     from ..calls.runtime import Runtime
     from ..records import Records, Sink
-    from ..wires.http.options import ServeOptions
+    from ..server.http.options import ServeOptions
 
 _SUFFIXES = (".db", ".sqlite", ".sqlite3", ".jsonl")
 
@@ -33,7 +33,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     check_together(options)
     given = None
     if options.reload:
-        from ..wires.server.reload import inherited
+        from ..server.uvicorn.reload import inherited
 
         given = inherited()
     server = serve_options(options, restarted=given is not None and not given.is_first)
@@ -42,9 +42,9 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     app = require_widgets(program.load_tagged(options.target, options))
     runtime = _runtime(app, options)
     serve_widgets(runtime, options)
-    from ..wires.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
-    from ..wires.server.listening import bind, remove_unix_socket
-    from ..wires.server.uvicorn_server import serve
+    from ..server.interpreter_settings import collect_garbage_less_often, switch_threads_sooner
+    from ..server.uvicorn.listening import bind, remove_unix_socket
+    from ..server.uvicorn.uvicorn_server import serve
 
     collect_garbage_less_often()
     switch_threads_sooner()
@@ -79,8 +79,8 @@ def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket
     """Replace the issuer of the app by this server; raises BadOption."""
     from ..auth import OAuth
     from ..auth.development import development_of
-    from ..wires.http.options import BadOption
-    from ..wires.server.listening import base_url
+    from ..server.http.options import BadOption
+    from ..server.uvicorn.listening import base_url
 
     if not isinstance(runtime.auth, OAuth):
         raise BadOption("--dev-auth stands in for the issuer of an app with auth=OAuth(...)")
@@ -92,8 +92,8 @@ def _accept_test_tokens(runtime: Runtime, server: ServeOptions, listener: socket
 
 
 def _reload(program: Program, target: str | None, server: ServeOptions) -> int:
-    from ..wires.server.listening import bind, remove_unix_socket
-    from ..wires.server.reload import serve_and_reload
+    from ..server.uvicorn.listening import bind, remove_unix_socket
+    from ..server.uvicorn.reload import serve_and_reload
     from .target import program_folder
 
     folder = program_folder(program.app, target)

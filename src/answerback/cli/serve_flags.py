@@ -6,9 +6,9 @@ import os
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
-from ..hosts import is_endpoint
-from ..limits import MAX_BODY
-from ..wires.http.options import BadOption, ServeOptions, WebOptions
+from ..core.hosts import is_endpoint
+from ..core.limits import MAX_BODY
+from ..server.http.options import BadOption, ServeOptions, WebOptions
 from .program import Program, add_tag_options, positive_int
 from .task_file import add_tasks_option
 
@@ -62,7 +62,7 @@ def serve_widgets(runtime: Runtime, options: Namespace) -> None:
         runtime.url = options.url
     runtime.development = options.reload or options.debug
     if options.reload and any(resource.is_widget for resource in registry.resources.values()):
-        from ..widgets.widget import watch_widgets
+        from ..protocol.widgets.widget import watch_widgets
 
         watch_widgets(registry)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from ..app import App, only_app
 from ..errors import AnswerbackError
-from ..registry import registry_of
+from ..registry.declarations import registry_of
 from .program import LOADING
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def load(target: str) -> App:
 
 def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> None:
     """Serve the entries with these tags alone; raises CannotLoad for a tag that no entry has."""
-    from ..composition import select_tags
+    from ..registry.composition import select_tags
 
     registry = registry_of(app)
     tables: tuple[Mapping[str, Tool], ...] = (
@@ -60,7 +60,7 @@ def select_by_tags(app: App, only: Sequence[str], without: Sequence[str]) -> Non
 
 def check_widgets_of(app: App) -> None:
     """Raise CannotLoad if a tool names a widget that its app does not have."""
-    from ..widgets.tool_keys import MissingWidget, check_widgets
+    from ..protocol.widgets.tool_keys import MissingWidget, check_widgets
 
     try:
         check_widgets(registry_of(app))

@@ -24,7 +24,7 @@ from .program import COMMANDS, Program, positive_int, print_text, printable_json
 from .task_file import CannotOpenTasks, open_task_store
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 
 _PAGE = 500

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
-from ..peer import NO_ABILITIES, Abilities, Log, NeedsInput, Peer, Progress, Question
+from ..core.peer import NO_ABILITIES, Abilities, Log, NeedsInput, Peer, Progress, Question
 from .program import write_stderr
 
 if TYPE_CHECKING:
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
 
 
 _CLEAR_LINE = "\r\x1b[K"

@@ -10,7 +10,7 @@ from ..tools.tool import Tool
 from .schema_words import describe_schema, example_value, usage
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 
 def tool_help(tool: Tool, command_line: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..calls.loop_thread import LoopThread
-from ..reply import Reply
+from ..core.reply import Reply
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .many_servers import ManyServers
 from .request_policy import CallOptions

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, NoReturn, TypedDict, Ty
 
 import msgspec
 
-from ..peer import Level, Log
-from ..registry import Change, HasRegistry
+from ..core.peer import Level, Log
+from ..registry.declarations import Change, HasRegistry
 from .many_servers import ManyServers
 from .opening import LinkPlan
 from .remote_server import RemoteServer

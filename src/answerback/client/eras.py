@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from ..core.versions import STATEFUL, V2026_07_28, Version
 from ..dialects.mcp import SERVER_INFO
-from ..mcp.params import PREFIX, TASKS
-from ..versions import STATEFUL, V2026_07_28, Version
+from ..protocol.params import PREFIX, TASKS
 from .mirrored_headers import encode_value
 
 if TYPE_CHECKING:
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
 
 
 CLIENT_INFO = {"name": "answerback", "version": sys.modules["answerback"].__version__}

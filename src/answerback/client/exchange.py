@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from ..mcp.jsonrpc import (
+from ..core.peer import Log, Progress
+from ..core.stopped_clocks import RUNNING, StoppableClock, stoppable
+from ..protocol.jsonrpc import (
     RpcError,
     error_frame,
     is_batch,
@@ -18,17 +20,15 @@ from ..mcp.jsonrpc import (
     request_frame,
     result_frame,
 )
-from ..mcp.params import Id
-from ..peer import Log, Progress
-from ..registry import Change
-from ..stopped_clocks import RUNNING, StoppableClock, stoppable
+from ..protocol.params import Id
+from ..registry.declarations import Change
 from .eras import Era, StatefulEra
 from .faults import INVALID_RESPONSE, TIMED_OUT, ConnectionLost, NoAnswer, SessionLost
 from .frames import Incoming, Outgoing, Transport, decode_frame, malformed_response
 from .user_handlers import OnProgress, UserHandlers
 
 if TYPE_CHECKING:
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
 
 
 _LOGGER = logging.getLogger("answerback.client")

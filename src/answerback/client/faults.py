@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.reply import Reply, failure
 from ..errors import INPUT_REQUIRED, AnswerbackError, InvalidInput, NotFound, ToolError
-from ..mcp.jsonrpc import MISSING_CAPABILITY, RpcError
+from ..protocol.jsonrpc import MISSING_CAPABILITY, RpcError
 from ..reading import read
-from ..reply import Reply, failure
 
 if TYPE_CHECKING:
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
 
 
 UNAVAILABLE = "UNAVAILABLE"

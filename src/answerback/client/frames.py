@@ -9,9 +9,9 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from ..json_value import Json
-from ..mcp.jsonrpc import NO_PARAMS, RpcError
-from ..mcp.params import Id
+from ..core.json_value import Json
+from ..protocol.jsonrpc import NO_PARAMS, RpcError
+from ..protocol.params import Id
 
 MAX_FRAME = 64 * 1024 * 1024
 """The largest message that is read from a server."""

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.stopped_clocks import clocks_stopped
 from ..errors import INPUT_REQUIRED
-from ..mcp.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
-from ..stopped_clocks import clocks_stopped
+from ..protocol.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
 from .exchange import Exchange, RequestOptions
 from .faults import INVALID_RESPONSE, NoAnswer
 
 if TYPE_CHECKING:
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
 
 
 _ROUNDS = 10

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..mcp.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
-from ..registry import Change
-from ..stopped_clocks import stoppable
-from ..versions import LATEST_STATEFUL, VERSIONS
+from ..core.stopped_clocks import stoppable
+from ..core.versions import LATEST_STATEFUL, VERSIONS
+from ..protocol.jsonrpc import URL_ELICITATION_REQUIRED, RpcError
+from ..registry.declarations import Change
 from .eras import ServerFacts
 from .exchange import NO_OPTIONS, Exchange, RequestOptions, close_when_idle
 from .faults import (
@@ -28,7 +28,7 @@ from .input_rounds import InputRounds, decoded
 from .opening import LinkPlan, agree, initialize_or_discover
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 
 class Safety:

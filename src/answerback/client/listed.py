@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from ..content import Block
+from ..core.content import Block
 from ..dialects.mcp_blocks import read_block
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 
 T = TypeVar("T", bound=msgspec.Struct)

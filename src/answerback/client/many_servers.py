@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 
+from ..core.reply import Reply, failure
 from ..errors import TOOL_NOT_FOUND, NotFound, ToolError
-from ..reply import Reply, failure
 from .faults import ConnectError
 from .listed import FilledPrompt, RemotePrompt, RemoteResource, RemoteTemplate, RemoteTool
 from .remote_server import RemoteServer
@@ -20,7 +20,7 @@ from .targets import BadTarget
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
     from .rest_server import RestServer
 
 T = TypeVar("T")

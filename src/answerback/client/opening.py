@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..mcp.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
-from ..versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28
+from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28
+from ..protocol.jsonrpc import METHOD_NOT_FOUND, UNSUPPORTED_VERSION, RpcError
 from .eras import CLIENT_INFO, ServerFacts, StatefulEra, StatelessEra
 from .exchange import Exchange, RequestOptions
 from .faults import TIMED_OUT, HttpRefused, NoAnswer
@@ -17,7 +17,7 @@ from .frames import Transport
 from .user_handlers import UserHandlers
 
 if TYPE_CHECKING:
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
 
 
 _PROBE_SECONDS = 5.0

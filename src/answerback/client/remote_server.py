@@ -6,8 +6,8 @@ import copy
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ..core.reply import Reply
 from ..errors import MalformedReply, ToolError
-from ..reply import Reply
 from .eras import ServerFacts
 from .faults import INVALID_RESPONSE
 from .listed import (
@@ -25,7 +25,7 @@ from .server_requests import ServerRequests
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 
 class RemoteServer:

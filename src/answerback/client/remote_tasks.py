@@ -7,18 +7,18 @@ from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from ..core.reply import Reply
+from ..core.stopped_clocks import clocks_stopped, stoppable
 from ..errors import UNKNOWN_ERROR
-from ..mcp.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
-from ..mcp.params import TASKS
-from ..reply import Reply
-from ..stopped_clocks import clocks_stopped, stoppable
+from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
+from ..protocol.params import TASKS
 from .eras import ServerFacts
 from .exchange import RequestOptions
 from .faults import INVALID_RESPONSE, TIMED_OUT, NoAnswer, failed_reply, raised_error
 from .link import ServerLink
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
     from .remote_server import RemoteServer
     from .server_requests import ServerRequests
 

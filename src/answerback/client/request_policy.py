@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, TypeVar
 
 import msgspec
 
+from ..core.reply import Error, Reply
 from ..errors import ToolError
-from ..reply import Error, Reply
 from .user_handlers import OnProgress
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from urllib.parse import quote, urljoin
 
 import msgspec
 
+from ..core.reply import Reply, failure
+from ..core.stopped_clocks import stoppable
+from ..core.versions import LATEST_STATEFUL
 from ..dialects import HttpReply
 from ..errors import NotFound, ToolError
 from ..reading import read
-from ..reply import Reply, failure
-from ..stopped_clocks import stoppable
-from ..versions import LATEST_STATEFUL
 from .eras import ServerFacts
 from .faults import TIMED_OUT, ConnectError, HttpRefused, NoAnswer, failed_reply, raised_error
 from .listed import (
@@ -39,7 +39,7 @@ from .targets import ServerEntry
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
     from .transports.http_requests import ClientAuth
 
 _JSON = {"accept": "application/json", "content-type": "application/json"}

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.reply import Error, Received, Reply
 from ..dialects.mcp_blocks import read_block
 from ..errors import INVALID_OUTPUT, MalformedReply, MissingExtraError
 from ..reading.read_reply import Hints, read_with
-from ..reply import Error, Received, Reply
 from .faults import INVALID_RESPONSE
 from .listed import RemoteTool
 from .mirrored_headers import BadAnnotation, header_paths
 
 if TYPE_CHECKING:
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
     from ..rules.checks.ab32_output_schema import SchemaCheck
     from ..rules.finding import Finding
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from ..errors import ToolError
-from ..mcp.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, RpcError
-from ..registry import Change
+from ..protocol.jsonrpc import HEADER_MISMATCH, METHOD_NOT_FOUND, RpcError
+from ..registry.declarations import Change
 from .exchange import Exchange, RequestOptions
 from .faults import NoAnswer, raised_error
 from .link import Safety, ServerLink
@@ -22,7 +22,7 @@ from .results import KnownTool, known_tools
 from .subscribing import Subscribed
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from ..core.reply import Reply
 from ..errors import ToolError
-from ..mcp.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
+from ..protocol.jsonrpc import METHOD_NOT_FOUND, MISSING_CAPABILITY, RpcError
 from ..reading import read
-from ..reply import Reply
 from .exchange import RequestOptions
 from .faults import NoAnswer, failed_reply, raised_error
 from .listed import RemoteTool
@@ -20,7 +20,7 @@ from .results import resource_reply
 from .server_lists import ServerLists
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 
 T = TypeVar("T", bound=msgspec.Struct)

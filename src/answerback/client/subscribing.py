@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from ..mcp.jsonrpc import RpcError
+from ..protocol.jsonrpc import RpcError
 from .exchange import Exchange, RequestOptions
 from .faults import NoAnswer, raised_error
 from .link import ServerLink
 from .opening import LinkPlan
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 
 _AGAIN_SECONDS = 1.0

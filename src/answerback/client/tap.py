@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from ..mcp.jsonrpc import RpcError, error_frame
-from ..mcp.params import Id
+from ..protocol.jsonrpc import RpcError, error_frame
+from ..protocol.params import Id
 from .faults import ConnectError, ConnectionLost
 from .frames import Lost, Outgoing, Receive, Transport
 
 if TYPE_CHECKING:
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
 
 
 Direction: TypeAlias = Literal["sent", "received"]

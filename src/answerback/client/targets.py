@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import msgspec
 
 from ..errors import AnswerbackError
-from ..registry import HasRegistry, Registry, registry_of
+from ..registry.declarations import HasRegistry, Registry, registry_of
 from .frames import Transport
 from .shown_urls import shown, shown_command
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..core.json_value import Json
     from .transports.http_requests import ClientAuth
 
 Target: TypeAlias = "str | Sequence[str] | Mapping[str, Any] | os.PathLike[str] | HasRegistry"

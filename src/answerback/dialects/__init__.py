@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..contract import ENVELOPE, STANDARD, Contract, Dialect
+from ..core.reply import Reply
+from ..core.shape import BARE, RESULT, Shape
 from ..errors import MalformedReply
-from ..reply import Reply
-from ..shape import BARE, RESULT, Shape
 from .http_reply import JSON, HttpReply, json_reply
 
 if TYPE_CHECKING:
-    from ..content import Block
-    from ..versions import Version
+    from ..core.content import Block
+    from ..core.versions import Version
 
 __all__ = [
     "HttpReply",

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..content import Annotations, Block, changed_block
+from ..core.content import Annotations, Block, changed_block
+from ..core.reply import Error, Reply
 from ..errors import CODES, UNKNOWN_ERROR, MalformedReply, code_for_status
-from ..reply import Error, Reply
 
 if TYPE_CHECKING:
-    from ..shape import Shape
+    from ..core.shape import Shape
 
 META_PREFIX = "answerback/"
 """The prefix of Answerback's own keys in `_meta`; keys of an author with it are not sent."""

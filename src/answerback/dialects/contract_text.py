@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..content import Block, Text
+from ..core.content import Block, Text
 from ..errors import BUILT_IN, UNKNOWN_ERROR, ToolError
 from .common import encode, encoded_data
 
 if TYPE_CHECKING:
     from ..contract import Contract, ErrorStyle
-    from ..reply import Error, Reply
-    from ..shape import Shape
+    from ..core.reply import Error, Reply
+    from ..core.shape import Shape
 
 DONE = "Operation completed successfully"
 """The text of a reply that has neither content nor data."""

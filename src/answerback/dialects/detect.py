@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..content import BLOCKS
+from ..core.content import BLOCKS
 from ..errors import UNKNOWN_ERROR
 
 if TYPE_CHECKING:

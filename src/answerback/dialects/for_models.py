@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..content import Audio, Block, Embedded, Image, Link, Text
-from ..reply import Reply
+from ..core.content import Audio, Block, Embedded, Image, Link, Text
+from ..core.reply import Reply
 from ..types.json_text import ENCODER
 from .contract_text import DONE
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..reply import Reply
+from ..core.reply import Reply
 
 JSON = "application/json"
 ERROR_CODE = "X-Error-Code"

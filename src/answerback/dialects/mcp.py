@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from ..content import Block, Text
 from ..contract import STANDARD, Contract
+from ..core.content import Block, Text
+from ..core.reply import Error, Reply
+from ..core.shape import BARE, Shape
+from ..core.versions import LATEST_STATEFUL, Version
 from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
-from ..reply import Error, Reply
-from ..shape import BARE, Shape
-from ..versions import LATEST_STATEFUL, Version
 from .common import (
     META_PREFIX,
     REFUSAL,

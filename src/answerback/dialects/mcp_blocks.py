@@ -9,9 +9,19 @@ from typing import Any
 
 import msgspec
 
-from ..content import Annotations, Audio, Block, Embedded, Image, Link, Meta, Text, changed_block
+from ..core.content import (
+    Annotations,
+    Audio,
+    Block,
+    Embedded,
+    Image,
+    Link,
+    Meta,
+    Text,
+    changed_block,
+)
+from ..core.versions import Version
 from ..errors import MalformedReply
-from ..versions import Version
 from .common import (
     META_PREFIX,
     answerback_meta,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..contract import STANDARD, Contract
+from ..core.reply import Reply
+from ..core.shape import BARE, Shape
 from ..errors import UNKNOWN_ERROR, code_for_status
-from ..reply import Reply
-from ..shape import BARE, Shape
 from . import rest
 from .common import (
     as_received,
@@ -27,7 +27,7 @@ from .common import (
 from .http_reply import ERROR_CODE, HttpReply, json_reply
 
 if TYPE_CHECKING:
-    from ..versions import Version
+    from ..core.versions import Version
 
 PROBLEM = "application/problem+json"
 _MEMBERS = ("type", "title", "status", "detail", "code", "details", "retryable", "hint")

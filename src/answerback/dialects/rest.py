@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..content import Audio, Block, Image, Text
 from ..contract import STANDARD, Contract
+from ..core.content import Audio, Block, Image, Text
+from ..core.reply import Error, Reply
+from ..core.shape import BARE, Shape
 from ..errors import UNKNOWN_ERROR, MalformedReply, code_for_status
-from ..reply import Error, Reply
-from ..shape import BARE, Shape
 from .http_reply import (
     ERROR_CODE,
     ERROR_HINT,
@@ -27,7 +27,7 @@ from .http_reply import (
 )
 
 if TYPE_CHECKING:
-    from ..versions import Version
+    from ..core.versions import Version
 
 _encode = msgspec.json.Encoder().encode
 FORM = "X-Answerback-Form"
@@ -113,7 +113,7 @@ def project(
 
 
 def _content(reply: Reply[Any]) -> tuple[Block, ...]:
-    from ..versions import LATEST_STATEFUL
+    from ..core.versions import LATEST_STATEFUL
     from .contract_text import DONE
     from .mcp_blocks import project_block
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..authentication import Challenge, bearer_challenge, quotable
+from ..core.authentication import Challenge, bearer_challenge, quotable
 
 if TYPE_CHECKING:
-    from ..authentication import AppAuth
+    from ..core.authentication import AppAuth
 
 WWW_AUTHENTICATE = "mcp/www_authenticate"
 """The key in `_meta` for a host that logs in by a result."""

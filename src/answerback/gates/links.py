@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..authentication import User
-from ..current_runtime import CURRENT
+from ..core.authentication import User
+from ..core.signing import Signer, signer_from_environment
 from ..errors import AnswerbackError
-from ..signing import Signer, signer_from_environment
+from ..tools.current_runtime import CURRENT
 from .used_tokens import UsedTokens
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from types import CoroutineType
 from typing import Any
 
+from ..core.reply import Error, Reply
 from ..dialects.common import refusal_meta
-from ..reply import Error, Reply
 from ..tools.gate_list import Refusal
 from .links import Redeemed, check_page, link_to
 

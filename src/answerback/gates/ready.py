@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..context import Context
+from ..tools.context import Context
 from ..tools.gate_list import NeedsScopes, ReadyGate, Refusal, UserGate
 from ..tools.signature import callable_kind
 from .links import Redeemed, check_gate_page, link_to, page_url

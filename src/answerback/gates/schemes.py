@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ..tools.gate_list import ReadyGate
 
 if TYPE_CHECKING:
-    from ..authentication import AppAuth
-    from ..json_value import JsonObject
+    from ..core.authentication import AppAuth
+    from ..core.json_value import JsonObject
     from ..tools.tool import Tool
 
 T = TypeVar("T", bound="Tool")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..core.json_value import Json, JsonObject
 from ..dialects.detect import code_of, dialect_of
 from ..errors import MissingExtraError
-from ..json_value import Json, JsonObject
 from ..records.call_record import CallRecord
 
 if TYPE_CHECKING:

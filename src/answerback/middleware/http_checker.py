@@ -22,7 +22,7 @@ from .checker import (
 
 if TYPE_CHECKING:
     from ..contract import Dialect
-    from ..json_value import Json, JsonObject
+    from ..core.json_value import Json, JsonObject
     from ..records import Records
 
 FASTAPI_PAGES = ("/docs", "/redoc", "/openapi.json")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..versions import VERSIONS
+from ..core.versions import VERSIONS
 from .checker import CallTimer, Checker, CheckResult, as_dict, mcp_refusal
 
 if TYPE_CHECKING:

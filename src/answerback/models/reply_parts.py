@@ -9,12 +9,12 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from ..content import Block, Embedded, Image
+from ..core.content import Block, Embedded, Image
+from ..core.reply import Reply
 from ..dialects.common import encoded_data
 from ..dialects.contract_text import DONE
 from ..dialects.for_models import ModelView, view_for_model
 from ..reading import read
-from ..reply import Reply
 from .provider_rules import ProviderRules
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..content import Embedded, Image
+from ..core.content import Embedded, Image
 from .reply_parts import ReplyParts
 
 PREFIX = "Error: "

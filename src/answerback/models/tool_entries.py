@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from ..registry import HasRegistry, registry_of
+from ..registry.declarations import HasRegistry, registry_of
 
 _SCHEMA_NAMES = ("input_schema", "inputSchema", "parameters")
 """The member with the schema of the arguments: of SDK 2, of MCP and SDK 1, of FastMCP's tools."""
@@ -42,8 +42,8 @@ def read_tools(tools: Any) -> tuple[list[ToolEntry], list[str]]:
 
 def _listed(tools: Any) -> Iterable[Any]:
     if isinstance(tools, HasRegistry):
-        from ..mcp.listing import tool_entry
-        from ..versions import LATEST_STATEFUL
+        from ..core.versions import LATEST_STATEFUL
+        from ..protocol.listing import tool_entry
 
         return [tool_entry(each, LATEST_STATEFUL) for each in registry_of(tools).tools.values()]
     if isinstance(tools, Mapping):

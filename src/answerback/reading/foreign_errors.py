@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..core.reply import Error
 from ..errors import (
     CODES,
     INPUT_REQUIRED,
@@ -15,7 +16,6 @@ from ..errors import (
     UNKNOWN_TEXT,
     code_for_status,
 )
-from ..reply import Error
 
 TASK_CREATED = "TASK_CREATED"
 UNKNOWN_RESULT_TYPE = "UNKNOWN_RESULT_TYPE"

@@ -7,13 +7,13 @@ from typing import Any
 
 import msgspec
 
-from ..content import Embedded
+from ..core.content import Embedded
+from ..core.reply import Received, Reply
 from ..dialects import problem, rest
 from ..dialects.common import kind_for_status
 from ..dialects.detect import is_json_rpc, received_dialect
 from ..dialects.http_reply import ERROR_CODE, HttpReply
 from ..errors import UNKNOWN_ERROR, MalformedReply
-from ..reply import Received, Reply
 from .sources import NotJson, load_json
 
 Read = Callable[[Any], tuple[Reply[Any], tuple[Any, ...]]]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..content import Block, Link, Text
+from ..core.content import Block, Link, Text
 from ..dialects import envelope, mcp_blocks
 from ..dialects.common import answerback_meta, read_error, read_timestamp
 from ..errors import MalformedReply

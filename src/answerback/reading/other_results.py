@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
+from ..core.reply import Error, Reply
 from ..dialects.common import author_meta
 from ..dialects.mcp_blocks import read_block
 from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
-from ..reply import Error, Reply
 from .foreign_errors import json_rpc_error, task_error
 
 

@@ -10,15 +10,15 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-from ..content import Text
 from ..contract import ENVELOPE, STANDARD
+from ..core.content import Text
+from ..core.reply import Error, Received, Reply
+from ..core.shape import RESULT
 from ..dialects import envelope, mcp, problem
 from ..dialects.common import META_PREFIX, author_meta, encode
 from ..dialects.detect import finished_dialect, is_block_list, is_json_rpc, received_dialect
 from ..dialects.http_reply import HttpReply
 from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT, MalformedReply
-from ..reply import Error, Received, Reply
-from ..shape import RESULT
 from .foreign_errors import error_in_text, json_rpc_error, object_error, pending_error
 from .http_response import read_response, response_in_events
 from .mending import mended

@@ -10,11 +10,11 @@ from typing import Any
 
 import msgspec
 
-from ..content import BLOCKS
+from ..core.content import BLOCKS
+from ..core.reply import Error
 from ..dialects.http_reply import HttpReply
 from ..dialects.mcp_blocks import write_block
 from ..errors import MalformedReply, ToolError
-from ..reply import Error
 from ..types.json_text import MAX_DEPTH, is_too_deep, with_whole_characters
 
 _SNAKE = {

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
+from ..core.reply import Error, Reply
+from ..core.shape import RESULT
 from ..errors import INVALID_OUTPUT
-from ..reply import Error, Reply
-from ..shape import RESULT
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.json_text import ENCODER
 from ..types.problems import InvalidArguments, InvalidJson

@@ -157,8 +157,8 @@ class _Auditor:
         return CallRecord("tool", name, "function", arguments, time(), perf_counter_ns(), 0, None)
 
     def _finish(self, record: CallRecord, reply: object) -> None:
+        from ..core.reply import Reply
         from ..dialects.detect import code_of
-        from ..reply import Reply
 
         record.reply = reply
         if isinstance(reply, Reply):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..calls.call import Call, Outcome
-from ..content import Audio, Block, Embedded, Image, Text
+from ..core.content import Audio, Block, Embedded, Image, Text
+from ..core.reply import Reply
 from ..dialects.mcp_blocks import write_block
 from ..errors import TOOL_NOT_FOUND
-from ..reply import Reply
 from ..tools.tool import Tool
 from .event import CANCELLED, INPUT_REQUIRED, ISSUE, REPLY, Event, Issue
 

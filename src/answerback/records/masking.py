@@ -19,7 +19,7 @@ from .call_record import MAX_KEPT_BYTES
 from .event import Issue
 
 if TYPE_CHECKING:
-    from ..json_value import Json
+    from ..core.json_value import Json
 
 
 _MAX_VALUES = 100

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from ..core.versions import STATELESS
 from ..errors import find_code, needs_extra
-from ..versions import STATELESS
 from .event import CANCELLED, ISSUE, Event
 from .sink import Entry
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 
 with needs_extra("otel"):

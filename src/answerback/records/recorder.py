@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..registry import HealthState
+from ..registry.declarations import HealthState
 from .call_record import (
     MAX_KEPT_BYTES,
     CallRecord,

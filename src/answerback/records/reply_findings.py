@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..reply import Reply
+from ..core.reply import Reply
+from ..core.versions import VERSIONS
 from ..rules import Finding, own_replies, validate
-from ..versions import VERSIONS
 
 # Rules about undeclared failures, about text that differs from data, and about tracebacks. They
 # apply only to tools: the text of a resource may well begin with "Error" or with a traceback.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import ceil
 from typing import TYPE_CHECKING
 
+from ..core.reply import Error
 from ..errors import CHECK_FIRST, RateLimited, TimedOut, Unavailable
-from ..reply import Error
 
 if TYPE_CHECKING:
     from .service_failure import ServiceFailure

@@ -7,14 +7,14 @@ from _thread import allocate_lock
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
-from ..authentication import User
+from ..core.authentication import User
 from .caller_errors import rate_limited
 from .clock import REAL_CLOCK, Clock
 from .option_checks import check_clock, check_count, check_first, check_plain, check_store
 from .policy import Part
 
 if TYPE_CHECKING:
-    from ..context import Context
+    from ..tools.context import Context
 
 Per: TypeAlias = "Literal['all', 'user', 'client', 'address'] | Callable[[Any], Hashable]"
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
-from ..registry import HealthState
+from ..registry.declarations import HealthState
 from ..tools.tool_options import limits_of
 from .option_checks import check_function
 from .running import run_async, run_sync
 from .trial import Trial
 
 if TYPE_CHECKING:
-    from ..context import RunningCall
+    from ..tools.context import RunningCall
     from ..tools.tool import Tool
     from ..tools.tool_options import ToolSettings
     from .breaker import Breaker

@@ -8,7 +8,7 @@ from types import CoroutineType
 from typing import Any
 
 from ..calls.runners import ON_LOOP, run_at_once
-from ..stopped_clocks import RUNNING, StoppableClock
+from ..core.stopped_clocks import RUNNING, StoppableClock
 from .service_failure import read_failure
 from .trial import Trial
 

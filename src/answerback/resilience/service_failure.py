@@ -12,9 +12,9 @@ from typing import Any
 
 import msgspec
 
+from ..core.reply import FINISHED_MARKS, Error, Reply
 from ..dialects.detect import finished_dialect
 from ..errors import CODES, UNKNOWN_ERROR, ToolError
-from ..reply import FINISHED_MARKS, Error, Reply
 from ..tools.return_type import is_result_class
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
-from ..context import Context
+from ..core.reply import Error
 from ..errors import ToolError
-from ..reply import Error
+from ..tools.context import Context
 from .caller_errors import service_failed
 from .clock import REAL_CLOCK, Clock, Stopwatch
 from .service_failure import PLAIN_DATA, ServiceFailure, read_failure, read_value
 
 if TYPE_CHECKING:
-    from ..context import RunningCall
+    from ..tools.context import RunningCall
     from ..tools.tool import Tool
     from .limit import Limit
     from .policy import Policy

@@ -18,12 +18,12 @@ from typing import Any
 
 import msgspec
 
-from ..content import Text
 from ..contract import STANDARD
+from ..core.content import Text
+from ..core.reply import Error, Reply
+from ..core.shape import RESULT
 from ..dialects import shape_of
 from ..dialects.contract_text import HINT_LINE
-from ..reply import Error, Reply
-from ..shape import RESULT
 from .catalogue import RULE_BY_CHECK, Checks, plan_for
 from .checks.ab3_text_and_data import RESULT_MEMBERS
 from .detectors.failure_json import FAILURE_MEMBERS

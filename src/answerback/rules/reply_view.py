@@ -11,7 +11,7 @@ from .json_values import pointer_token, walk_strings
 
 if TYPE_CHECKING:
     from ..contract import Dialect
-    from ..versions import Version
+    from ..core.versions import Version
 
 MEDIA = ("image", "audio")
 _LONG = 2_000

@@ -64,7 +64,7 @@ def pages() -> dict[str, str]:
 
 def example_findings(example: Example) -> list[tuple[str, str]]:
     """The rule id and the message of each finding in an example."""
-    from ..versions import VERSIONS
+    from ..core.versions import VERSIONS
     from .validation import validate
 
     version = VERSIONS[example.version] if example.version else None

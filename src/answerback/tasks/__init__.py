@@ -18,6 +18,6 @@ now=time()))`. Programs beside a server, such as `answerback tasks cancel`, open
 file and use these functions; the server sees the change at once.
 """
 
-from ..limits import TaskLimits
+from ..core.limits import TaskLimits
 
 __all__ = ["TaskLimits"]

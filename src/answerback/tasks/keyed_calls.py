@@ -15,8 +15,8 @@ import msgspec
 
 from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED
+from ..core.reply import Error, Reply, failure
 from ..errors import Conflict, ToolError
-from ..reply import Error, Reply, failure
 from .stored_reply import dump_reply
 from .task_record import KEYS, Task
 from .task_store import TaskStore, checked_key

@@ -13,12 +13,12 @@ import msgspec
 from ..calls.call import Call, Handler, Outcome
 from ..calls.handlers import ADMITTED
 from ..calls.runners import ON_LOOP, running_loop
-from ..context import Context
+from ..core.limits import DEFAULT_TASK_LIMITS
+from ..core.peer import NeedsInput
+from ..core.reply import Error, Reply
 from ..errors import ToolError, Unavailable
-from ..limits import DEFAULT_TASK_LIMITS
-from ..peer import NeedsInput
-from ..registry import HealthState
-from ..reply import Error, Reply
+from ..registry.declarations import HealthState
+from ..tools.context import Context
 from .task_record import Task, fingerprint_of, kept_user, new_id, owner_of
 from .task_runner import LEASE, TaskRunner
 from .task_store import MemoryStore, TaskStore, checked_key

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+from ..core.limits import TaskLimits
 from ..errors import AnswerbackError, Unavailable
-from ..limits import TaskLimits
 from .task_record import FORMAT, Task
 from .task_store import (
     Change,

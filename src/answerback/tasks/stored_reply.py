@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..content import BLOCKS, Block, changed_block
-from ..reply import Error, Reply
-from ..shape import Shape
+from ..core.content import BLOCKS, Block, changed_block
+from ..core.reply import Error, Reply
+from ..core.shape import Shape
 
 if TYPE_CHECKING:
-    from ..json_value import JsonObject
+    from ..core.json_value import JsonObject
 
 
 _BLOCK_TYPES: dict[str, type[Any]] = {each.type: each for each in BLOCKS}

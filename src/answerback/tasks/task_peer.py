@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from ..peer import NO_PEER, Abilities, Log, Peer, Progress, Question, find_answer
+from ..core.peer import NO_PEER, Abilities, Log, Peer, Progress, Question, find_answer
 from .task_record import OpenQuestion, Task
 
 if TYPE_CHECKING:
-    from ..authentication import User
-    from ..json_value import Json
+    from ..core.authentication import User
+    from ..core.json_value import Json
 
 
 class TaskPeer(Peer):

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from ..peer import Abilities
+from ..core.peer import Abilities
 
 if TYPE_CHECKING:
-    from ..authentication import User
-    from ..reply import Reply
+    from ..core.authentication import User
+    from ..core.reply import Reply
 
 FORMAT = 1
 """The number of this form of the record; a record of a later form is not read."""
@@ -36,7 +36,7 @@ class TaskUser(msgspec.Struct, frozen=True, kw_only=True):
 
     def as_user(self) -> User:
         """The user that `ctx.user` is inside the task."""
-        from ..authentication import User
+        from ..core.authentication import User
 
         return User(
             subject=self.subject,
@@ -143,7 +143,7 @@ def new_id() -> str:
 
 def owner_of(user: object) -> str:
     """The owner of the tasks of *user*; empty for anyone else than a User of `auth=`."""
-    from ..authentication import User
+    from ..core.authentication import User
 
     if not isinstance(user, User):
         return ""
@@ -154,7 +154,7 @@ def owner_of(user: object) -> str:
 
 def kept_user(user: object) -> TaskUser | None:
     """Return the part of *user* that a task keeps; None for anyone else than a User of `auth=`."""
-    from ..authentication import User
+    from ..core.authentication import User
 
     if not isinstance(user, User):
         return None

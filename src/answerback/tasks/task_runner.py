@@ -15,9 +15,9 @@ from ..calls.call import Call, Outcome, reply_or_refusal
 from ..calls.failures import log_internal_error
 from ..calls.loop_thread import LoopThread
 from ..calls.runtime import runtime_for_tasks
+from ..core.limits import TaskLimits
+from ..core.reply import Reply, failure
 from ..errors import ToolError, Unavailable
-from ..limits import TaskLimits
-from ..reply import Reply, failure
 from .stored_reply import dump_reply
 from .task_peer import TaskPeer, open_questions
 from .task_record import OpenQuestion, Task

@@ -8,8 +8,8 @@ from heapq import heappop, heappush
 from itertools import islice
 from typing import NamedTuple, Protocol, TypeAlias
 
+from ..core.limits import TaskLimits
 from ..errors import Conflict, InvalidInput, RateLimited, Unavailable
-from ..limits import TaskLimits
 from .task_record import Task
 from .transitions import claimed
 

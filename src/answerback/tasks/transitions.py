@@ -11,9 +11,9 @@ from typing import Any
 
 import msgspec
 
+from ..core.reply import Error, Reply
+from ..core.shape import Shape
 from ..errors import Conflict, ToolError
-from ..reply import Error, Reply
-from ..shape import Shape
 from .stored_reply import dump_reply
 from .task_record import FINAL, OpenQuestion, State, Task
 

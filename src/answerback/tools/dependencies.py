@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from ..current_runtime import CURRENT
+from .current_runtime import CURRENT
 from .markers import depends_of
 from .signature import HIDDEN_CONTEXT, Signature, callable_kind, is_context, parameter_hints
 
 if TYPE_CHECKING:
     import asyncio
 
-    from ..context import Context, RunningApp
+    from .context import Context, RunningApp
     from .tool import Tool
 
 Overrides: TypeAlias = Mapping[Any, Callable[..., Any]]

@@ -13,13 +13,13 @@ from itertools import zip_longest
 from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
-from ..context import Context
 from ..errors import ToolError
 from ..types.describe import similar_names
+from .context import Context
 from .signature import check_callable, is_context, parameter_hints, source_of
 
 if TYPE_CHECKING:
-    from ..registry import Registry
+    from ..registry.declarations import Registry
     from .tool import Tool
 
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from ..content import BLOCKS, Block
 from ..contract import Contract
+from ..core.content import BLOCKS, Block
 from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
 from .tool_options import CommonOptions

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from ..content import Annotations, Embedded
 from ..contract import Contract
-from ..reply import Reply
+from ..core.content import Annotations, Embedded
+from ..core.reply import Reply
 from ..types.output import Output
 from ..types.problems import InvalidOutput
 from .tool import Tool, check_free_name
@@ -18,7 +18,7 @@ from .tool_options import CommonOptions
 from .uri_template import UriTemplate
 
 if TYPE_CHECKING:
-    from ..request_info import RequestInfo
+    from ..core.request_info import RequestInfo
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*\Z")
 
@@ -136,7 +136,7 @@ def _is_outside(text: str) -> bool:
 
 
 def _check_content_meta(meta: object) -> None:
-    from ..metadata.meta_check import check_meta
+    from ..core.metadata.meta_check import check_meta
 
     check_meta(meta, "content", "content_meta")
 

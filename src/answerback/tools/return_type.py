@@ -10,10 +10,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from ..content import BLOCKS
 from ..contract import Contract
-from ..reply import Reply
-from ..shape import BARE, EMPTY, RESULT, SPREAD, Shape
+from ..core.content import BLOCKS
+from ..core.reply import Reply
+from ..core.shape import BARE, EMPTY, RESULT, SPREAD, Shape
 from ..types.annotation_reader import check_type, is_object
 
 

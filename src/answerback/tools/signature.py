@@ -12,9 +12,9 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from ..context import Context
 from ..errors import UndefinedAnnotation
 from ..types.arguments import Parameter
+from .context import Context
 from .markers import Depends, ask_of, depends_of, header_of
 
 # Bits of a code object's `co_flags`.
@@ -248,7 +248,7 @@ def _missing_type_message(parameter: str, owner: str, source: Source) -> str:
     if parameter in ("self", "cls"):
         name = function.__name__
         return f"{owner} is a method; register it of an object: app.add_tool(thing.{name})"
-    from ..other_frameworks import missing_type_hint
+    from .other_frameworks import missing_type_hint
 
     hint = missing_type_hint(parameter, function.__name__)
     return f"parameter {parameter!r} of {owner} has no type; {hint}"

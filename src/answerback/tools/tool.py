@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..contract import NAME_CHARACTERS, Contract
-from ..shape import Shape
+from ..core.shape import Shape
 from ..types.arguments import Arguments, Parameter, check_parameter
 from ..types.output import Output
 from .return_type import ReturnType, of_wrapped_function, read_return_type
@@ -25,7 +25,7 @@ from .signature import (
 from .tool_options import ToolSettings, policy_of, resolve_options
 
 if TYPE_CHECKING:
-    from ..registry import Registry
+    from ..registry.declarations import Registry
     from .docstrings import Docstring
     from .gate_list import Gates
     from .tool_options import ToolPolicy
@@ -195,7 +195,7 @@ def read_security_schemes(settings: ToolSettings, noun: str) -> tuple[Any, ...]:
     # Hosts define no keys for prompts, and widgets make theirs.
     if not settings.meta or noun not in ("tool", "resource"):
         return given
-    from ..metadata.meta_check import check_meta
+    from ..core.metadata.meta_check import check_meta
 
     check_meta(settings.meta, "tool" if noun == "tool" else "resource")
     mirrored = tuple(settings.meta.get("securitySchemes", ()))

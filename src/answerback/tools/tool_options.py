@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypedDict, T
 
 import msgspec
 
-from ..content import Icon
+from ..core.content import Icon
 from ..errors import ToolError
 
 if TYPE_CHECKING:
-    from ..context import RunningCall
-    from ..metadata.meta_types import SecurityScheme
-    from ..registry import Check
+    from ..core.metadata.meta_types import SecurityScheme
+    from ..registry.declarations import Check
+    from .context import RunningCall
     from .tool import Tool
 
     C = TypeVar("C", bound=RunningCall)
@@ -171,7 +171,7 @@ def resolve_options(options: Mapping[str, Any]) -> ToolSettings:
 def check_options(options: Mapping[str, Any], known: type[Any]) -> None:
     """Raise TypeError for an option that *known* does not have, or for a wrong value."""
     if unknown := options.keys() - known.__annotations__.keys():
-        from ..other_frameworks import option_hint
+        from .other_frameworks import option_hint
 
         name = min(unknown)
         names = ", ".join(sorted(known.__annotations__))
@@ -199,7 +199,7 @@ def _is_error_class(value: object) -> bool:
 
 
 def _is_security_scheme(value: object) -> bool:
-    from ..metadata.key_table import is_security_scheme
+    from ..core.metadata.key_table import is_security_scheme
 
     return is_security_scheme(value)
 
@@ -243,7 +243,7 @@ def _is_text(value: object) -> bool:
 
 def _is_endpoint(value: object) -> bool:
     # Imported here, so that an app without a URL does not pay for it.
-    from ..hosts import is_endpoint
+    from ..core.hosts import is_endpoint
 
     return isinstance(value, str) and is_endpoint(value)
 

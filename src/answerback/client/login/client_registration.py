@@ -14,7 +14,7 @@ from .login_requests import send
 from .server_metadata import IssuerMetadata
 
 if TYPE_CHECKING:
-    from ...json_value import JsonObject
+    from ...core.json_value import JsonObject
 
 
 AskClient = Callable[[str], Any]

@@ -17,7 +17,7 @@ from ..shown_urls import shown
 from ..transports.http_pool import HttpPool
 
 if TYPE_CHECKING:
-    from ...json_value import JsonObject
+    from ...core.json_value import JsonObject
 
 
 _SECONDS = 15.0

@@ -14,7 +14,7 @@ from ..shown_urls import shown
 from .login_requests import send
 
 if TYPE_CHECKING:
-    from ...json_value import Json, JsonObject
+    from ...core.json_value import Json, JsonObject
 
 
 _WELL_KNOWN = "/.well-known/oauth-protected-resource"

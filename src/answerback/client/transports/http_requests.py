@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 
 import msgspec
 
-from ...stopped_clocks import clocks_stopped
+from ...core.stopped_clocks import clocks_stopped
 from ..faults import ConnectionLost, HttpRefused, LoginError, NoAnswer
 from ..frames import Receive
 from .http_pool import HttpPool, HttpResponse, parse_url

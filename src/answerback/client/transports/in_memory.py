@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ...calls.runtime import runtime_on_loop, serving
-from ...mcp.engine import Engine
-from ...mcp.jsonrpc import (
+from ...core.signing import Signer, signer_from_environment
+from ...protocol.engine import Engine
+from ...protocol.jsonrpc import (
     Notification,
     Request,
     Response,
@@ -22,17 +23,16 @@ from ...mcp.jsonrpc import (
     request_frame,
     result_frame,
 )
-from ...mcp.mcp_peer import McpPeer
-from ...mcp.params import CancelledParams, Id
-from ...mcp.server_info import ServerInfo
-from ...mcp.single_session import SingleSession
-from ...mcp.subscriptions import Subscription
-from ...registry import Registry
-from ...signing import Signer, signer_from_environment
+from ...protocol.mcp_peer import McpPeer
+from ...protocol.params import CancelledParams, Id
+from ...protocol.server_info import ServerInfo
+from ...protocol.single_session import SingleSession
+from ...protocol.subscriptions import Subscription
+from ...registry.declarations import Registry
 from ..frames import Lost, Outgoing, Receive
 
 if TYPE_CHECKING:
-    from ...json_value import Json
+    from ...core.json_value import Json
 
 
 _EMPTY = b"{}"
@@ -164,7 +164,7 @@ class InMemory:
         if answer is None or answer.done():
             return
         if response.result is None:
-            from ...elicitation import Declined
+            from ...tools.elicitation import Declined
 
             answer.set_exception(Declined("The client refused"))
         else:

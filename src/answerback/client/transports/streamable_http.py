@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from ...mcp.params import Id
+from ...protocol.params import Id
 from ..faults import ConnectionLost, HttpRefused, NoAnswer, SessionLost
 from ..frames import Lost, Outgoing, Receive, decode_frame
 from .event_stream import ReceivedEvents

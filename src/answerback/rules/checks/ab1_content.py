@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from ...versions import VERSIONS
+from ...core.versions import VERSIONS
 from ..examples import ENVELOPE_SUCCESS, MCP_IMAGE, MCP_TEXT, blocks_result
 from ..finding import ENVELOPE, MCP, Example, Fault, Faults, RuleInfo, Scope, rule
 from ..json_values import block_at, kind_name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from ...versions import VERSIONS, Version
+from ...core.versions import VERSIONS, Version
 from ..reply_view import CheckContext
 
 if TYPE_CHECKING:

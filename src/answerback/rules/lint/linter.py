@@ -22,7 +22,7 @@ from .json_pieces import INVALID, NO_VALUE, Piece, read_pieces
 
 if TYPE_CHECKING:
     from ...contract import Dialect
-    from ...versions import Version
+    from ...core.versions import Version
 
 _HEAD = 64
 _MAX_LOCATED = 1024 * 1024

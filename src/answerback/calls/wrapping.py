@@ -1,0 +1,245 @@
+"""wrap: makes any function return a valid envelope, whatever it returns or raises."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from datetime import UTC, datetime
+from functools import cache, partial, wraps
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, get_args, overload
+
+import msgspec
+
+from ..contract import ENVELOPE
+from ..core.content import BLOCKS, Text
+from ..core.reply import Reply
+from ..core.shape import BARE, RESULT
+from ..dialects import MalformedReply, envelope, mcp_blocks
+from ..dialects.common import to_utc
+from ..dialects.contract_text import DONE, PREFIX
+from ..errors import UNKNOWN_ERROR, UNKNOWN_TEXT
+
+if TYPE_CHECKING:
+    from ..types.output import Output
+
+P = ParamSpec("P")
+Envelope: TypeAlias = dict[str, Any]
+Nan = Literal["refuse", "null"]
+Wrapped: TypeAlias = Callable[P, Coroutine[Any, Any, Envelope]]
+
+# The members that the envelope requires of its types of content; other types are not checked.
+_REQUIRED = {
+    "text": ("text",),
+    "image": ("url", "altText"),
+    "resource": ("resourceType", "identifier", "name"),
+}
+# Where the message of an error object is if it has no member `message`.
+_MESSAGE_MEMBERS = ("detail", "msg", "reason", "description", "error_description", "title")
+
+
+@overload
+def wrap(fn: Callable[P, Any], /, *, nan: Nan | None = None) -> Wrapped[P]: ...
+@overload
+def wrap(*, nan: Nan | None = None) -> Callable[[Callable[P, Any]], Wrapped[P]]: ...
+def wrap(fn: Any = None, /, *, nan: Nan | None = None) -> Any:
+    """Make an async function with the parameters of *fn* that returns an envelope.
+
+    An envelope that *fn* returns is only completed. An unexpected exception is masked: the
+    message to the caller has a reference, and the log has the traceback with it.
+    With nan="null" a float that is not finite becomes null; without *nan* the App decides that the
+    function is registered with, and elsewhere such a float is an error.
+    """
+    if nan not in (None, *get_args(Nan)):
+        raise TypeError(f"nan={nan!r} should be 'refuse' or 'null'")
+    return partial(_wrapped, nan=nan) if fn is None else _wrapped(fn, nan)
+
+
+def _wrapped(fn: Callable[P, Any], nan: Nan | None) -> Wrapped[P]:
+    @wraps(fn)
+    async def call(*args: P.args, **kwargs: P.kwargs) -> Envelope:
+        try:
+            result = fn(*args, **kwargs)
+            if isinstance(result, Awaitable):
+                result = await result
+            if nan == "null":
+                result = _with_null(result)
+            return _to_json_values(_envelope_from_result(result))
+        # SystemExit is caught too: sys.exit() in a tool must end the call, not the program.
+        except (Exception, SystemExit) as exc:  # noqa: BLE001 -- every failure is an envelope
+            return _failure_envelope(fn, exc)
+
+    # An App takes what such a tool returns for a reply, whatever type *fn* declares.
+    call.__dict__["returns_envelope"] = True
+    if nan is None:
+        call.__dict__["with_nan_as_null"] = partial(_wrapped, fn, "null")
+    return call
+
+
+def _with_null(result: object) -> Any:
+    """Return the result with null for each float that is not finite, but in blocks."""
+    match result:
+        case Reply(data=data):
+            if data is msgspec.UNSET:
+                return result
+            return msgspec.structs.replace(result, data=_values_with_null(data))
+        case dict():
+            return {
+                key: each if key == "content" else _values_with_null(each)
+                for key, each in result.items()
+            }
+        case [*items] if any(isinstance(item, BLOCKS) for item in items):
+            return result
+        case _ if isinstance(result, BLOCKS):
+            return result
+    return _values_with_null(result)
+
+
+def _values_with_null(value: object) -> Any:
+    return _any_output(nan_is_null=True).encode(value)[1]
+
+
+def _failure_envelope(fn: Callable[..., Any], exc: BaseException) -> Envelope:
+    # Imported at the first failure: functions that succeed do not need the package.
+    from .failures import error_for
+
+    error = error_for(exc, getattr(fn, "__qualname__", repr(fn)), ENVELOPE.masked)
+    return _to_json_values(_envelope_from_reply(Reply(error=error)))
+
+
+def _envelope_from_result(result: Any) -> Envelope:
+    match result:
+        case Reply():
+            return _envelope_from_reply(result)
+        case {"content": [*_]} | {"success": bool()}:
+            return complete_envelope(dict(result))
+        case dict() if _is_failure(result):
+            return complete_envelope(dict(result))
+        case None:
+            return _envelope_from_reply(Reply())
+        case [*items] if items and all(isinstance(item, BLOCKS) for item in items):
+            return _envelope_from_reply(Reply(content=tuple(items)))
+        case _ if isinstance(result, BLOCKS):
+            return _envelope_from_reply(Reply(content=(result,)))
+        case _:
+            return _envelope_from_reply(Reply(data=result))
+
+
+def _envelope_from_reply(reply: Reply[Any]) -> Envelope:
+    _encode_strictly({"content": reply.content, "meta": reply.meta, "error": reply.error})
+    if reply.data is None:
+        reply = msgspec.structs.replace(reply, data=msgspec.UNSET)
+    shape = BARE
+    if reply.data is not msgspec.UNSET:
+        encoded, data = _encode_strictly(reply.data)
+        # The function may have no annotation, so the value decides; the envelope's data must
+        # be an object.
+        shape = BARE if isinstance(data, dict) else RESULT
+        reply = msgspec.structs.replace(reply, data=data, encoded=encoded)
+    return complete_envelope(msgspec.json.decode(envelope.write(reply, shape, ENVELOPE)))
+
+
+def complete_envelope(found: Envelope) -> Envelope:
+    """Return *found* with the members that an envelope must have; its own members are kept."""
+    content = [_content_item(item) for item in found.get("content") or ()]
+    data = found.get("data")
+    more = {key: value for key, value in found.items() if key not in ("data", "error")}
+    if data is not None:
+        more["data"] = data if isinstance(data, dict) else {"result": data}
+    if _is_failure(found):
+        more["error"] = _complete_error(found, content)
+        text = PREFIX + more["error"]["message"]
+    else:
+        text = _success_text(data, found.get("message"))
+    more["content"] = content or [envelope.write_block(Text(text))]
+    first = {"success": "error" not in more, "timestamp": _timestamp(found.get("timestamp"))}
+    return first | {key: value for key, value in more.items() if key not in first}
+
+
+_STATUS_ALONE: tuple[Envelope, ...] = tuple(
+    {"status": word} for word in ("error", "failed", "failure")
+)
+
+
+def _is_failure(found: Envelope) -> bool:
+    """Return whether the object reports a failure; an error beside `success: true` does too."""
+    success = found.get("success")
+    if found.get("error") or success is False:
+        return True
+    if isinstance(success, bool):
+        return False
+    if found.get("isError") or found.get("ok") is False or found in _STATUS_ALONE:
+        return True
+    # Imported here, because the rules take long to load.
+    from ..rules.detectors.failure_json import is_failure_json
+
+    return is_failure_json(found)
+
+
+def _success_text(data: object, message: object) -> str:
+    if data not in (None, False, 0, ""):
+        return msgspec.json.format(_encode_strictly(data)[0], indent=2).decode()
+    return message if message and isinstance(message, str) else DONE
+
+
+def _complete_error(found: Envelope, content: list[Envelope]) -> Envelope:
+    error = found.get("error")
+    members = dict(error) if isinstance(error, dict) else {"message": error}
+    texts = [item["text"].removeprefix(PREFIX) for item in content if item["type"] == "text"]
+    named = (each.get(name) for each in (members, found) for name in _MESSAGE_MEMBERS)
+    messages = (members.get("message"), found.get("message"), *texts[:1], *named, UNKNOWN_TEXT)
+    members["message"] = next(text for text in messages if text and isinstance(text, str))
+    details = members.pop("details", None)
+    if not isinstance(code := members.get("code"), str):
+        members["code"] = UNKNOWN_ERROR
+        # Such as an HTTP status, which is kept where there is room for it.
+        details = {"code": code} if details is None and code is not None else details
+    if details is not None:
+        members["details"] = details if isinstance(details, dict) else {"details": details}
+    return members
+
+
+def _timestamp(found: Any) -> datetime:
+    """Return the envelope's time stamp in UTC, or the present time if it has no valid one."""
+    try:
+        return to_utc(found if isinstance(found, datetime) else datetime.fromisoformat(found))
+    except (TypeError, ValueError):
+        return datetime.now(UTC)
+
+
+def _content_item(item: object) -> Envelope:
+    """Return a valid content item for *item*: itself, another form of it, or its text."""
+    if isinstance(item, BLOCKS):
+        return envelope.write_block(item)
+    plain = _encode_strictly(item)[1]
+    if isinstance(plain, dict) and _is_valid_item(plain):
+        return plain
+    for read in (envelope.read_block, mcp_blocks.read_block):
+        try:
+            return envelope.write_block(read(plain))
+        except MalformedReply:
+            continue
+    text = plain if isinstance(plain, str) else _encode_strictly(plain)[0].decode()
+    return envelope.write_block(Text(text))
+
+
+def _is_valid_item(item: Envelope) -> bool:
+    kind = item.get("type")
+    required = _REQUIRED.get(kind, ()) if isinstance(kind, str) else ("type",)
+    return all(isinstance(item.get(name), str) for name in required)
+
+
+def _encode_strictly(value: object) -> tuple[bytes, Any]:
+    """Return the JSON of *value*, and that JSON decoded; raises InvalidOutput."""
+    return _any_output().encode(value)
+
+
+def _to_json_values(found: Envelope) -> Envelope:
+    envelope: Envelope = _encode_strictly(found)[1]
+    return envelope
+
+
+@cache
+def _any_output(*, nan_is_null: bool = False) -> Output:
+    from ..types.nan_as_null import with_nan_as_null
+    from ..types.output import Output
+
+    return Output(with_nan_as_null(Any) if nan_is_null else Any)

@@ -1,0 +1,1 @@
+"""The words that every part shares: replies, content, versions, peers. No I/O."""

@@ -1,0 +1,224 @@
+"""The user of a call, the challenge of a client that must log in, and the protocol of both.
+
+`answerback.auth` has what authenticates. The gates and the wires need only what stands here.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, Literal, Protocol, cast
+
+import msgspec
+
+from ..errors import AnswerbackError
+
+
+class User(msgspec.Struct, frozen=True, kw_only=True, eq=False, dict=True):
+    """The user that was authenticated; `ctx.user` is one if the app has `auth=`.
+
+    `repr` shows neither the claims nor the subject, because they may be secret.
+    """
+
+    subject: str
+    issuer: str = ""
+    scopes: frozenset[str] = frozenset()
+    client: str | None = None
+    """The id of the program that the user logged in with."""
+    claims: Mapping[str, Any] = {}
+    expires: float | None = None
+    """When the token expires, in seconds since 1970; None if it does not expire."""
+
+    @cached_property
+    def key(self) -> bytes:
+        """A digest of issuer and subject: the same for all tokens of one user."""
+        from hashlib import sha256
+
+        return sha256(f"{self.issuer}\0{self.subject}".encode("utf-8", "replace")).digest()[:8]
+
+    def __repr__(self) -> str:
+        return f"<User {self.key.hex()} scopes={sorted(self.scopes)}>"
+
+
+class Challenge(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a client must log in (401), or must log in with more scopes (403).
+
+    A request that carries credentials in two ways, or in a place where they do not belong, is 400.
+    """
+
+    status: Literal[400, 401, 403] = 401
+    error: str | None = None
+    """"invalid_token", "insufficient_scope" or "invalid_request"; None if no token was sent."""
+    description: str = ""
+    scopes: tuple[str, ...] = ()
+    """All the scopes that the request needs."""
+
+
+class Unauthorized(AnswerbackError):
+    """The credentials of a request are bad, or there are none and the app requires them."""
+
+    code = "INVALID_TOKEN"
+
+    def __init__(self, challenge: Challenge) -> None:
+        super().__init__(challenge.description)
+        self.challenge = challenge
+
+
+class CannotAuthenticate(AnswerbackError):
+    """Nobody can say whether the credentials are good: the identity provider does not answer."""
+
+    code = "UNAVAILABLE"
+
+
+class AuthPage(msgspec.Struct, frozen=True, kw_only=True):
+    """A page of an authenticator, which needs no credentials."""
+
+    answer: Callable[[bytes], bytes]
+    """Returns JSON for the body of the request; an AnswerbackError that it raises is sent."""
+    method: Literal["GET", "POST"] = "GET"
+    for_browsers: bool = False
+    """Whether pages of every origin may read it."""
+
+
+class Credentials(msgspec.Struct, frozen=True):
+    """The part of an HTTP request that can hold credentials."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: Sequence[tuple[bytes, bytes]]
+    """The names are in lower case; a name may be there several times."""
+
+    def __repr__(self) -> str:
+        return f"<Credentials {self.method} {self.path}>"
+
+
+class Authenticator(Protocol):
+    """Authenticates HTTP requests; what an author's own class needs.
+
+    It may have the other members of `AppAuth` too, such as `pages`.
+    """
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether a request without credentials is served."""
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        """The user; None if there are no credentials.
+
+        Raises Unauthorized if they are bad, and CannotAuthenticate if nobody can say.
+        """
+
+    def www_authenticate(self, challenge: Challenge) -> str:
+        """The value of the `WWW-Authenticate` header for a challenge."""
+
+
+class AppAuth(ABC):
+    """The authenticator of an app, with all that wires, gates and documents read from it.
+
+    `OAuth` and `ApiKeys` are two. An author's own is adapted to it.
+    """
+
+    url: str = ""
+    """The URL of the MCP endpoint, if it is known."""
+    issuer: str = ""
+    """Who issues the tokens; empty if nobody does."""
+    scopes: tuple[str, ...] = ()
+    """The scopes that every token must have."""
+    security_schemes: Mapping[str, Any] = MappingProxyType({})
+    """The ways in the OpenAPI document, beside the bearer token."""
+    loopback_only: bool = False
+    """Whether only clients on this machine are served."""
+    has_own_url: bool = True
+    """Whether the author gave the URL; else `serve` gives it."""
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether a request without credentials is served."""
+        return False
+
+    @property
+    def pages(self) -> Mapping[str, AuthPage] | None:
+        """The pages by their paths; None if clients cannot find out where to log in."""
+        return None
+
+    @abstractmethod
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        """The user; None if there are no credentials.
+
+        Raises Unauthorized if they are bad, and CannotAuthenticate if nobody can say.
+        """
+
+    @abstractmethod
+    def www_authenticate(self, challenge: Challenge) -> str:
+        """The value of the `WWW-Authenticate` header for a challenge."""
+
+
+class _AuthorsAuth(AppAuth):
+    """An authenticator of the author's own, which has some members of AppAuth."""
+
+    def __init__(self, given: Authenticator) -> None:
+        self._given = given
+        for name in ("url", "issuer", "scopes", "security_schemes", "loopback_only", "has_own_url"):
+            if hasattr(given, name):
+                setattr(self, name, getattr(given, name))
+
+    @property
+    def anonymous(self) -> bool:
+        return bool(self._given.anonymous)
+
+    @property
+    def pages(self) -> Mapping[str, AuthPage] | None:
+        found: Mapping[str, AuthPage] | None = getattr(self._given, "pages", None)
+        return found
+
+    async def authenticate(self, credentials: Credentials) -> User | None:
+        return await self._given.authenticate(credentials)
+
+    def www_authenticate(self, challenge: Challenge) -> str:
+        return self._given.www_authenticate(challenge)
+
+    def __repr__(self) -> str:
+        return repr(self._given)
+
+
+def checked_authenticator(given: object) -> AppAuth:
+    """The value of `auth=`; raises TypeError for what cannot authenticate. It may be a secret."""
+    name = type(given).__name__
+    if isinstance(given, type):
+        raise TypeError(f"auth has {given.__name__} itself; write {given.__name__}(…)")
+    if isinstance(given, list | tuple):
+        raise TypeError(
+            f"auth takes one object, not a {name}; write a class whose authenticate() asks one "
+            "after the other"
+        )
+    if not all(callable(getattr(given, each, None)) for each in _METHODS):
+        raise TypeError(
+            f"auth=<{name}> cannot authenticate requests; write OAuth(issuer=…, url=…) or "
+            "ApiKeys({…}) of answerback.auth"
+        )
+    return given if isinstance(given, AppAuth) else _AuthorsAuth(cast("Authenticator", given))
+
+
+_METHODS = ("authenticate", "www_authenticate")
+
+
+def bearer_challenge(challenge: Challenge, **more: str) -> str:
+    """The value of `WWW-Authenticate` (RFC 6750); *more* are further parameters."""
+    parameters = {
+        "error": challenge.error or "",
+        "error_description": challenge.description if challenge.error else "",
+        **more,
+        "scope": " ".join(challenge.scopes),
+    }
+    written = [f'{name}="{quotable(value)}"' for name, value in parameters.items() if value]
+    return f"Bearer {', '.join(written)}" if written else "Bearer"
+
+
+def quotable(text: str) -> str:
+    """The text without the characters that RFC 6750 forbids between quotation marks."""
+    import re
+
+    return re.sub(r"[^ !#-\[\]-~]", " ", text.replace('"', "'"))

@@ -1,0 +1,275 @@
+"""Reply: the result of a call, the same on every wire; `success` and `failure` make one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast, overload
+
+import msgspec
+
+from ..contract import Contract, Dialect
+from ..errors import CODES, UNKNOWN_ERROR, Code, ToolError, find_code
+from .content import Block, Text
+from .shape import Shape
+
+T = TypeVar("T")
+M = TypeVar("M", bound=Mapping[str, Any])
+
+if TYPE_CHECKING:
+    # A default of a type variable is newer than Python 3.11, and needed by type checkers alone.
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    MetaT = TypeVarWithDefault("MetaT", bound=Mapping[str, Any], default=Any)
+
+    class _Typed(Generic[T, MetaT]):
+        """The types of the data and of the metadata."""
+else:
+    MetaT = dict[str, Any]
+
+    class _Typed:
+        """At run time the type of the data is the only parameter."""
+
+        def __class_getitem__(cls, parameters):
+            return Generic[parameters[0]]
+
+
+FINISHED_MARKS = frozenset({"content", "isError", "success", "error"})
+"""An object without any of these members is not a finished reply."""
+
+
+class Error(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why a call failed.
+
+    `kind` is a code in the table of codes, whose status an error with an unknown code has.
+    """
+
+    code: str
+    message: str
+    details: Any = None
+    retryable: bool | None = None
+    hint: str | None = None
+    kind: str | None = None
+
+    @classmethod
+    def of(cls, exc: ToolError) -> Error:
+        """Return the error for an exception."""
+        # A subclass may pass an exception on without a message of its own.
+        argument = exc.args[0] if len(exc.args) == 1 else None
+        is_chained = not exc.message and isinstance(argument, BaseException)
+        message: Any = argument if is_chained else exc.message or str(exc) or exc.code
+        # Every error without a kind has that of UNKNOWN_ERROR.
+        kind = exc.kind if exc.kind not in (exc.code, UNKNOWN_ERROR) else None
+        details = exc.details
+        if exc.retry_after is not None and (details is None or isinstance(details, dict)):
+            details = {"retry_after": exc.retry_after, **(details or {})}
+        return cls(exc.code, message, details, exc.retryable, exc.hint, kind)
+
+    @property
+    def row(self) -> Code:
+        """The row of this error in the table of codes."""
+        return find_code(self.code, self.kind)
+
+
+class Received(msgspec.Struct, frozen=True):
+    """The source of a reply that `read` made: the value, where its data was, what was wrong."""
+
+    raw: Any = None
+    data_from: str | None = None
+    findings: tuple[Any, ...] = ()
+
+
+class Reply(msgspec.Struct, _Typed[T, MetaT], frozen=True, kw_only=True):
+    """The result of a call: content, data or an error.
+
+    `Reply[Data]` declares the type of the data, `Reply[Data, Meta]` also that of `meta`.
+    """
+
+    content: tuple[Block, ...] = ()
+    data: T | msgspec.UnsetType = msgspec.UNSET
+    error: Error | None = None
+    meta: MetaT = cast("Any", {})
+    timestamp: datetime = msgspec.field(default_factory=partial(datetime.now, UTC))
+    encoded: bytes | None = None
+    """The checked JSON of `data`; dialects insert it without encoding the data again."""
+    shape: Shape | None = None
+    """How the data is wrapped, where the return annotation does not say it."""
+    contract: Contract | None = None
+    """The contract of the app that was called; only `app.call` sets it."""
+    received: Received | None = None
+    """The source of a reply that `read` made; `raw`, `data_from` and `findings` are in it."""
+
+    # Hidden from type checkers, which read the parameters from `_Typed`.
+    if not TYPE_CHECKING:
+
+        def __class_getitem__(cls, parameters: object) -> Any:
+            """Return `Reply[Data]`, also for `Reply[Data, Meta]`: only checkers need the second."""
+            if isinstance(parameters, tuple) and len(parameters) == 2:
+                parameters = parameters[0]
+            return super().__class_getitem__(parameters)
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+    @property
+    def has_data(self) -> bool:
+        """Whether there is data; None is data too."""
+        return self.data is not msgspec.UNSET
+
+    @property
+    def data_from(self) -> str | None:
+        """The member that `read` took the data from: "structuredContent", "text", "body", …"""
+        return None if self.received is None else self.received.data_from
+
+    @property
+    def raw(self) -> Any:
+        """The whole value that `read` read: decoded JSON, bytes, or an HTTP response."""
+        return None if self.received is None else self.received.raw
+
+    @property
+    def findings(self) -> tuple[Any, ...]:
+        """The violations of rules for which `read` could not take the reply as it was."""
+        return () if self.received is None else self.received.findings
+
+    def for_model(self, budget: int | None = None, *, untrusted: bool = False) -> str:
+        """Return the text that a model should get of this reply.
+
+        *budget* is the largest number of characters; a longer text is cut, with a note. With
+        *untrusted*, the text stands between two markers that it cannot contain.
+        """
+        from ..dialects import model_text
+
+        return model_text(self, budget, untrusted=untrusted)
+
+    def blocks_for_model(
+        self, budget: int | None = None, *, untrusted: bool = False
+    ) -> tuple[Block, ...]:
+        """Return the same as `for_model` as blocks: texts, and images and audio as they are."""
+        from ..dialects import model_blocks
+
+        return model_blocks(self, budget, untrusted=untrusted)
+
+    def to(self, dialect: Dialect = "mcp") -> dict[str, Any]:
+        """Return the JSON object that *dialect* sends for this reply.
+
+        The contract is that of the app that was called; for a reply that no app made it is
+        `envelope` for the envelope and `standard` for the others.
+        """
+        from ..dialects import as_sent
+
+        return as_sent(self, dialect)
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what the reply says: all fields up to `timestamp`."""
+        if not isinstance(other, Reply):
+            return NotImplemented
+        return (self.content, self.data, self.error, self.meta, self.timestamp) == (
+            other.content,
+            other.data,
+            other.error,
+            other.meta,
+            other.timestamp,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.content, self.error, self.timestamp))
+
+
+@overload
+def success(
+    text: str | None = None, *, meta: None = None, content: Sequence[Block] = ()
+) -> Reply[Any]: ...
+@overload
+def success(
+    text: str | None, data: T, meta: None = None, *, content: Sequence[Block] = ()
+) -> Reply[T]: ...
+@overload
+def success(
+    text: str | None = None, *, data: T, meta: None = None, content: Sequence[Block] = ()
+) -> Reply[T]: ...
+@overload
+def success(
+    text: str | None = None, *, meta: M, content: Sequence[Block] = ()
+) -> Reply[Any, M]: ...
+@overload
+def success(
+    text: str | None, data: T, meta: M, *, content: Sequence[Block] = ()
+) -> Reply[T, M]: ...
+@overload
+def success(
+    text: str | None = None, *, data: T, meta: M, content: Sequence[Block] = ()
+) -> Reply[T, M]: ...
+def success(
+    text: str | None = None,
+    data: object = msgspec.UNSET,
+    meta: object = None,
+    *,
+    content: Sequence[Block] = (),
+) -> Reply[Any, Any]:
+    """Make a successful reply of *text*, *data* or both; *content* follows the text.
+
+    *meta* is for hosts and widgets; models do not read it. A misspelt key of a host is refused.
+    """
+    texts = () if text is None else (Text(text),)
+    if meta:
+        _check_meta(meta)
+    return Reply(content=texts + tuple(content), data=data, meta=meta or {})
+
+
+@overload
+def failure(
+    message: str,
+    code: str = ...,
+    details: object = ...,
+    *,
+    retryable: bool | None = ...,
+    hint: str | None = ...,
+    kind: str | type[ToolError] | None = ...,
+    meta: None = None,
+) -> Reply[Any]: ...
+@overload
+def failure(
+    message: str,
+    code: str = ...,
+    details: object = ...,
+    *,
+    retryable: bool | None = ...,
+    hint: str | None = ...,
+    kind: str | type[ToolError] | None = ...,
+    meta: M,
+) -> Reply[Any, M]: ...
+def failure(
+    message: str,
+    code: str = UNKNOWN_ERROR,
+    details: object = None,
+    *,
+    retryable: bool | None = None,
+    hint: str | None = None,
+    kind: str | type[ToolError] | None = None,
+    meta: object = None,
+) -> Reply[Any, Any]:
+    """Make a reply with an error; *message* is written for the caller.
+
+    *kind* is the class or the code whose status an error with a *code* of its own has.
+    """
+    if isinstance(kind, type):
+        kind = kind.kind
+    if kind is not None and kind not in CODES:
+        raise ValueError(f"kind={kind!r} should be a code such as 'NOT_FOUND', or a class")
+    if code == UNKNOWN_ERROR and kind is not None:
+        code = kind
+    if isinstance(code, dict):
+        raise TypeError(f"code={code!r} should be a str; metadata is given by name, meta=…")
+    if meta:
+        _check_meta(meta)
+    own_kind = None if kind == code else kind
+    error = Error(code, message, details, retryable, hint, own_kind)
+    return Reply(error=error, meta=meta or {})
+
+
+def _check_meta(meta: object) -> None:
+    from .metadata.meta_check import check_meta
+
+    check_meta(meta, "result")

@@ -1,0 +1,81 @@
+"""Signed tokens (HMAC): a client can read one, but cannot make or change one.
+
+Any process with the key can verify a token, so the server need not remember it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+
+from ..errors import AnswerbackError
+
+_MAC = 16
+_MIN_SECRET = 16
+SECRET = "ANSWERBACK_SECRET"
+
+
+class WeakSecret(AnswerbackError):
+    """A secret is so short that it could be guessed."""
+
+    code = "BAD_SETTING"
+
+
+class Signer:
+    """Signs with the first key and verifies with any, so that keys can be rotated."""
+
+    def __init__(self, *secrets: bytes) -> None:
+        keys = [hashlib.sha256(b"answerback:" + secret).digest() for secret in secrets]
+        self._first = keys[0]
+        # A byte identifies the key; two keys may have the same byte.
+        self._keys: dict[int, list[bytes]] = {}
+        for key in keys:
+            self._keys.setdefault(_id(key), []).append(key)
+
+    def sign(self, payload: bytes, purpose: bytes) -> str:
+        """A token with *payload*; it verifies only for the same *purpose*."""
+        body = bytes([_id(self._first)]) + payload
+        token = body + _mac(self._first, purpose, body)
+        return urlsafe_b64encode(token).rstrip(b"=").decode()
+
+    def verify(self, token: str, purpose: bytes) -> bytes | None:
+        """The payload; None if the token is forged, for another purpose or of an old key."""
+        try:
+            signed = urlsafe_b64decode(token.encode("ascii") + b"=" * (-len(token) % 4))
+        except ValueError:
+            return None
+        body, mac = signed[:-_MAC], signed[-_MAC:]
+        keys = self._keys.get(body[0], []) if body else []
+        if not any(hmac.compare_digest(mac, _mac(key, purpose, body)) for key in keys):
+            return None
+        # Base64 has spare bits, so one token could be spelt in several ways; accept only ours.
+        if urlsafe_b64encode(signed).rstrip(b"=").decode() != token:
+            return None
+        return body[1:]
+
+
+def signer_from_environment() -> tuple[Signer, bool]:
+    """The signer, and whether its key was made for this process and its children alone.
+
+    ANSWERBACK_SECRET may hold several secrets, separated by commas; the first one signs.
+    Raises WeakSecret if one is too short.
+    """
+    parts = os.environ.get(SECRET, "").split(",")
+    secrets = [part.strip().encode() for part in parts if part.strip()]
+    for secret in secrets:
+        if len(secret) < _MIN_SECRET:
+            raise WeakSecret(
+                f"{SECRET} holds a secret of {len(secret)} bytes; it needs at least "
+                f"{_MIN_SECRET}, such as the output of: openssl rand -hex 32"
+            )
+    return Signer(*(secrets or [os.urandom(32)])), not secrets
+
+
+def _id(key: bytes) -> int:
+    return hashlib.sha256(key).digest()[0]
+
+
+def _mac(key: bytes, purpose: bytes, body: bytes) -> bytes:
+    return hmac.digest(key, purpose + b"\0" + body, "sha256")[:_MAC]

@@ -1,0 +1,117 @@
+"""`completion/complete`: the values that an argument of a prompt or resource may have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, get_args, get_origin
+
+import msgspec
+
+from ..calls.call import Call, reply_or_refusal
+from ..core.reply import Reply
+from ..dialects.common import REFUSAL
+from ..registry.declarations import Registry, completion_key
+from ..tools.tool import Tool
+from .gated import referenced_entry
+from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcError
+
+if TYPE_CHECKING:
+    from ..calls.runtime import Runtime
+    from ..core.json_value import JsonObject
+    from .mcp_peer import McpPeer
+    from .params import Complete
+
+MAX_VALUES = 100
+
+
+async def complete(
+    runtime: Runtime,
+    asked: Complete,
+    peer: McpPeer,
+    seen: Callable[[Tool], bool] | None,
+) -> JsonObject:
+    """The values of the author's completion, else those that the argument's type lists.
+
+    *seen* tells of which prompts and resources the client may know.
+    """
+    registry = runtime.registry
+    referenced = _referenced(registry, asked, seen)
+    argument = asked.argument.name
+    if argument not in {parameter.name for parameter in referenced.signature.parameters}:
+        raise RpcError(INVALID_PARAMS, f"Unknown argument: {argument}")
+    key = completion_key(asked.ref.target, argument)
+    tool = registry.completions.get(key)
+    if referenced.gates is not None:
+        await _pass_gates(referenced, runtime, peer)
+    if referenced.gates is not None and referenced.gates.late and not _has_own_gates(tool):
+        # The values of the arguments, on which these gates decide, are not known yet.
+        values: list[str] = []
+    elif tool is not None:
+        values = await _call_completion(tool, runtime, key, asked, peer)
+    else:
+        values = [
+            each
+            for each in _values_of_type(referenced, argument)
+            if each.startswith(asked.argument.value)
+        ]
+    return {
+        "values": values[:MAX_VALUES],
+        "total": len(values),
+        "hasMore": len(values) > MAX_VALUES,
+    }
+
+
+def _has_own_gates(completion: Tool | None) -> bool:
+    return completion is not None and bool(completion.settings.requires)
+
+
+async def _pass_gates(owner: Tool, runtime: Runtime, peer: McpPeer) -> None:
+    """Pass the gates of the prompt or resource that take `ctx` alone; raises RpcError."""
+    call = Call(owner.name, b"{}", peer, wire="mcp", caller=peer.caller)
+    call.tool = owner
+    refused = await runtime.pass_gates(call)
+    if refused is not None:
+        _raise(refused, runtime, call, peer)
+
+
+def _raise(reply: Reply[Any], runtime: Runtime, call: Call, peer: McpPeer) -> NoReturn:
+    assert reply.error is not None
+    if REFUSAL in reply.meta:
+        from .gate_refusals import refuse
+
+        refuse("completion", call, peer, reply, runtime)
+    raise RpcError(INTERNAL_ERROR, reply.error.message)
+
+
+def _referenced(registry: Registry, asked: Complete, seen: Callable[[Tool], bool] | None) -> Tool:
+    found = referenced_entry(registry, asked.ref)
+    if found is None or not (seen is None or seen(found)):
+        raise RpcError(INVALID_PARAMS, f"Unknown reference: {asked.ref.target}")
+    return found
+
+
+async def _call_completion(
+    tool: Tool, runtime: Runtime, key: str, asked: Complete, peer: McpPeer
+) -> list[str]:
+    offered = {"value": asked.argument.value, "arguments": asked.context.arguments}
+    wanted = {parameter.name for parameter in tool.signature.parameters}
+    arguments = {name: value for name, value in offered.items() if name in wanted}
+    call = Call(key, msgspec.json.encode(arguments), peer, wire="mcp", caller=peer.caller)
+    reply = reply_or_refusal(await runtime.handlers.completions(call))
+    if reply.error is not None:
+        _raise(reply, runtime, call, peer)
+    return [str(value) for value in reply.data] if isinstance(reply.data, list) else []
+
+
+def _values_of_type(referenced: Tool, argument: str) -> list[str]:
+    annotation = next(
+        parameter.annotation
+        for parameter in referenced.signature.parameters
+        if parameter.name == argument
+    )
+    if get_origin(annotation) is Literal:
+        return [str(value) for value in get_args(annotation)]
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return [str(member.value) for member in annotation]
+    return ["true", "false"] if annotation is bool else []

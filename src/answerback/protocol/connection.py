@@ -1,0 +1,373 @@
+"""Connection: the one client at the other end of a pipe, in either era."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from contextvars import copy_context
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ..calls.failures import log_internal_error
+from ..calls.runners import NO_LOOP, ON_LOOP, InThread, run_at_once
+from ..calls.thread_pool import outcome_of
+from ..core.versions import Version
+from ..errors import ToolError
+from ..registry.declarations import Registry
+from .engine import Engine, task_feed
+from .jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    Frame,
+    Notification,
+    Request,
+    Response,
+    RpcError,
+    error_frame,
+    is_batch,
+    joined,
+    parse,
+    parse_batch,
+    read_params,
+    result_frame,
+)
+from .mcp_peer import McpPeer
+from .params import CancelledParams, Id
+from .session import ClientCapabilities
+from .single_session import SingleSession
+from .subscriptions import Subscription
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+class Connection:
+    """Receives messages and sends frames.
+
+    *make_peer* makes the peer of a request; *on_response* gets the client's responses. *get_loop*
+    gives the event loop, at the first request that needs it.
+    """
+
+    def __init__(
+        self,
+        registry: Registry,
+        engine: Engine,
+        send: Callable[[Frame], None],
+        make_peer: Callable[[Id, Version, ClientCapabilities], McpPeer],
+        on_response: Callable[[Response], None],
+        get_loop: Callable[[], asyncio.AbstractEventLoop],
+    ) -> None:
+        self._registry = registry
+        self._engine = engine
+        self._send = send
+        self._make_peer = make_peer
+        self._on_response = on_response
+        self.get_loop = get_loop
+        self._unanswered: set[_Answering] = set()
+        """The messages that a thread of the pool or the event loop answers."""
+        self._answered = threading.Condition()
+        self._session = SingleSession(registry, engine.server_info, send)
+        self._running: dict[Id, McpPeer] = {}
+        self._ended: set[McpPeer] = set()
+        """The requests that the server cancelled, because it ends."""
+
+    def receive(self, text: bytes) -> None:
+        """Answer a message, or begin to."""
+        try:
+            if is_batch(text):
+                texts = self._checked_batch(parse_batch(text))
+                _Answering(self, partial(self._answer_batch, texts)).begin()
+                return
+            message = parse(text)
+            if isinstance(message, Request):
+                self._receive_request(message, text)
+            else:
+                self._receive_unanswered(message)
+        except RpcError as error:
+            self._send(error_frame(error.id, error))
+        except Exception:  # noqa: BLE001 -- a bug of ours ends one message, not the connection
+            log_internal_error("a message")
+            self._send(error_frame(None, RpcError(INTERNAL_ERROR, "Internal error")))
+
+    def cancel_all(self) -> None:
+        """Cancel every request that runs; a client that waits for one still gets its response."""
+        peers = list(self._running.values())
+        self._ended = {peer for peer in peers if not peer.cancelled}
+        for peer in peers:
+            peer.cancel()
+
+    def wait_until_answered(self, give_up: Callable[[], bool]) -> None:
+        """Wait until all messages are answered, or until *give_up* says so."""
+        with self._answered:
+            while self._unanswered and not give_up():
+                self._answered.wait(0.1)
+
+    def add_unanswered(self, answering: _Answering) -> None:
+        self._unanswered.add(answering)
+
+    def discard_unanswered(self, answering: _Answering) -> None:
+        with self._answered:
+            self._unanswered.discard(answering)
+            self._answered.notify()
+
+    def _receive_request(self, request: Request, text: bytes) -> None:
+        peer = self._peer_for(request, text)
+        if peer is None:
+            self._send(result_frame(request.id, self._session.answer(request)))
+        elif request.method == "subscriptions/listen" and peer.version.stateless:
+            self._subscribe(request, peer)
+        else:
+            _Answering(self, partial(self._answer, request, peer)).begin()
+
+    def _subscribe(self, request: Request, peer: McpPeer) -> None:
+        """The subscription stays open until the client cancels it or disconnects."""
+        try:
+            feed = run_at_once(task_feed(self._engine, request.params, peer))
+            subscription = Subscription(
+                self._registry, request.id, request.params, self._send, tasks=feed
+            )
+        except RpcError as error:
+            del self._running[request.id]
+            self._send(error_frame(request.id, error))
+            return
+
+        def end() -> None:
+            subscription.end()
+            self._running.pop(request.id, None)
+
+        peer.on_cancel(end)
+
+    async def _answer(self, request: Request, peer: McpPeer, answering: _Answering) -> None:
+        try:
+            frame = await self._frame(request, peer, answering)
+            if frame is not None:
+                self._send(frame)
+        finally:
+            answering.end()
+
+    async def _frame(self, request: Request, peer: McpPeer, answering: _Answering) -> Frame | None:
+        """The response, or None for a request that was cancelled meanwhile."""
+        answering.peer = peer
+        try:
+            frame = await self._engine.respond(request, peer)
+        except BaseException:
+            if not peer.cancelled:
+                raise
+            frame = error_frame(request.id, RpcError(INTERNAL_ERROR, "The call was cancelled"))
+        finally:
+            answering.peer = None
+            self._running.pop(request.id, None)
+        return None if peer.cancelled and peer not in self._ended else frame
+
+    def _peer_for(self, request: Request, text: bytes) -> McpPeer | None:
+        """The peer of a request; None if the request is about the session itself.
+
+        It is registered when its request is read, so that a cancellation read next finds it.
+        """
+        try:
+            peer = self._session.peer_for(request, self._make_peer)
+            if peer is None:
+                return None
+            if request.id in self._running:
+                raise RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
+        except RpcError as error:
+            error.id = request.id
+            raise
+        peer.text = text
+        self._running[request.id] = peer
+        return peer
+
+    def _receive_unanswered(self, message: Notification | Response) -> None:
+        if isinstance(message, Response):
+            self._on_response(message)
+        elif message.method == "notifications/cancelled":
+            # A notification gets no response, so a malformed one is ignored.
+            with suppress(RpcError):
+                id = read_params(message.params, CancelledParams).id
+                if id is not None and (peer := self._running.get(id)) is not None:
+                    peer.cancel()
+
+    def _checked_batch(self, texts: list[bytes]) -> list[bytes]:
+        """Return the texts; raises RpcError for a batch that the session does not allow."""
+        session = self._session.state
+        if session is None or not session.version.batches:
+            raise RpcError(INVALID_REQUEST, "This protocol version has no batches")
+        if not texts:
+            raise RpcError(INVALID_REQUEST, "The batch is empty")
+        return texts
+
+    async def _answer_batch(self, texts: list[bytes], answering: _Answering) -> None:
+        try:
+            found = [await self._batch_frame(text, answering) for text in texts]
+            frames = [joined(frame) for frame in found if frame is not None]
+            if frames:
+                self._send(b"[%b]" % b",".join(frames))
+        finally:
+            answering.end()
+
+    async def _batch_frame(self, text: bytes, answering: _Answering) -> Frame | None:
+        """The response to one message of a batch, if it gets one."""
+        try:
+            message = parse(text)
+            if not isinstance(message, Request):
+                self._receive_unanswered(message)
+                return None
+            if message.method == "initialize":
+                raise RpcError(INVALID_REQUEST, "initialize is not for batches", id=message.id)
+            peer = self._peer_for(message, text)
+            if peer is None:
+                return result_frame(message.id, self._session.answer(message))
+            return await self._frame(message, peer, answering)
+        except RpcError as error:
+            return error_frame(error.id, error)
+
+
+class _Answering:
+    """The coroutine that answers one message.
+
+    The thread that reads steps it until it waits. If it waits for a function, a thread of the pool
+    calls that function, goes on with the coroutine and sends the answer. If it needs an event loop,
+    the loop goes on with it, and no thread waits.
+    """
+
+    _is_handed_over = False
+    """Whether something else than the thread that read the message has gone on with it."""
+    _peer: McpPeer | None = None
+    _job: _ThreadJob | None = None
+    _task: asyncio.Task[None] | None = None
+    _cancelled: McpPeer | None = None
+    """The peer whose request was cancelled on the loop."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        answer: Callable[[_Answering], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._connection = connection
+        self._steps = answer(self)
+        # One for all steps: a context variable is reset in the context that it was set in.
+        self.context = copy_context()
+
+    @property
+    def peer(self) -> McpPeer | None:
+        """The peer of the request that is answered now."""
+        return self._peer
+
+    @peer.setter
+    def peer(self, peer: McpPeer | None) -> None:
+        self._peer = peer
+        if self._is_handed_over and peer is not None:
+            peer.on_cancel(self._cancel)
+
+    def end(self) -> None:
+        """The message is answered."""
+        if self._is_handed_over:
+            self._connection.discard_unanswered(self)
+
+    def begin(self) -> None:
+        self.go_on(self._steps.send, None)
+
+    def go_on(self, resume: Callable[[Any], Any], value: Any) -> None:
+        """Step the coroutine until it waits, in this thread."""
+        self._job = None  # The job refers to this object.
+        try:
+            wanted = self.context.run(resume, value)
+            while not isinstance(wanted, InThread) and wanted is not ON_LOOP:
+                wanted = self.context.run(self._steps.throw, RuntimeError(NO_LOOP))
+        except StopIteration:
+            return
+        except Exception:  # noqa: BLE001 -- a bug of ours ends one response, not the thread
+            log_internal_error("a response")
+            return
+        if not self._is_handed_over:
+            self._is_handed_over = True
+            self._connection.add_unanswered(self)
+            self.peer = self._peer
+        if isinstance(wanted, InThread):
+            self._job = _ThreadJob(self, wanted)
+            wanted.pool.submit((self._job,))
+            self._cancel()
+        else:
+            loop = self._connection.get_loop()
+            loop.call_soon_threadsafe(self._move_to_loop, loop)
+
+    def throw(self, error: BaseException) -> None:
+        """Let the coroutine go on with an error."""
+        self.go_on(self._steps.throw, error)
+
+    def send(self, value: Any) -> None:
+        """Let the coroutine go on with the value that it waited for."""
+        self.go_on(self._steps.send, value)
+
+    @property
+    def is_cancelled(self) -> bool:
+        return self._peer is not None and self._peer.cancelled
+
+    def _cancel(self) -> None:
+        """Stop to answer the request, if it was cancelled; any thread may call this."""
+        if not self.is_cancelled:
+            return
+        if self._task is not None:
+            self._task.get_loop().call_soon_threadsafe(self._cancel_task, self._task)
+        elif self._job is not None:
+            self._job.cancel()
+
+    def _move_to_loop(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._task = loop.create_task(self._steps, context=self.context)
+        # The cancellation may have come before there was a task.
+        self._cancel()
+
+    def _cancel_task(self, task: asyncio.Task[None]) -> None:
+        # Once: a second cancellation would interrupt a `finally` block.
+        if self._cancelled is not self._peer:
+            self._cancelled = self._peer
+            task.cancel()
+
+
+class _ThreadJob:
+    """A function that a coroutine waits for. Whoever takes the job goes on with the coroutine."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+
+    def __init__(self, answering: _Answering, wanted: InThread) -> None:
+        self._answering = answering
+        self._wanted = wanted
+        self._free = [True]
+        """Empty once the pool, or a cancellation, has taken the job; `pop` is atomic."""
+        self._outcome: tuple[Any, BaseException | None] | None = None
+
+    @property
+    def is_lost(self) -> bool:
+        return self._answering.is_cancelled
+
+    def run(self) -> None:
+        if self._take():
+            wanted = self._wanted
+            self._outcome = outcome_of(self._answering.context, wanted.function, wanted.kwargs)
+
+    def finish(self) -> None:
+        if self._outcome is None:
+            return
+        value, error = self._outcome
+        if error is None:
+            self._answering.send(value)
+        else:
+            self._answering.throw(error)
+
+    def refuse(self, error: Exception) -> None:
+        if self._take():
+            self._answering.throw(error)
+
+    def cancel(self) -> None:
+        """The function is not called if no thread has begun it; else its thread is lost."""
+        if self._take():
+            self._answering.throw(ToolError("The call was cancelled", code="CANCELLED"))
+        else:
+            self._wanted.pool.make_room()
+
+    def _take(self) -> bool:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return False

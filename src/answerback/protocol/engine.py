@@ -1,0 +1,359 @@
+"""Answers MCP requests for one registry, whichever wire they came by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from ..calls.call import Call, Outcome, reply_or_refusal
+from ..calls.failures import log_internal_error
+from ..calls.runtime import Runtime
+from ..core.content import changed_block
+from ..core.reply import Reply
+from ..core.versions import Version
+from ..dialects import mcp as dialect
+from ..dialects.common import REFUSAL
+from ..dialects.mcp_blocks import project_block, write_block
+from ..registry.declarations import Registry
+from ..types.describe import similar_names
+from ..types.problems import InvalidOutput
+from .completion import complete
+from .gated import find_resource
+from .jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    LARGE_RESULT,
+    METHOD_NOT_FOUND,
+    RESOURCE_NOT_FOUND,
+    Frame,
+    Params,
+    Request,
+    RpcError,
+    error_frame,
+    large_result_frame,
+    read_params,
+    result_frame,
+)
+from .listing import LISTS, list_page
+from .mcp_peer import McpPeer
+from .params import Complete, GetPrompt, ReadResource, RetriedRequest, ToolCall
+from .server_info import ServerInfo
+
+if TYPE_CHECKING:
+    from ..core.content import Embedded
+    from ..core.json_value import JsonObject
+    from ..core.signing import Signer
+    from ..tools.resource import Resource
+    from ..tools.tool import Tool
+    from .task_feed import TaskFeed
+    from .task_methods import TaskMethods
+
+_encode = msgspec.json.Encoder().encode
+_Method: TypeAlias = Callable[[McpPeer, Params], Coroutine[Any, Any, Frame]]
+
+
+class Engine:
+    """The methods of MCP. Each wire has one; it keeps no state of any client."""
+
+    def __init__(self, runtime: Runtime, signer: Callable[[], Signer]) -> None:
+        self.runtime = runtime
+        self._registry = registry = runtime.registry
+        self._handlers = runtime.handlers
+        self._signer = signer
+        self._prefix = registry.contract.tool_prefix
+        self.server_info = ServerInfo(registry)
+        # By method: the capability that it needs, and the function that answers it.
+        self._methods: dict[str, tuple[str, _Method]] = {
+            "tools/call": ("", self._call_tool),
+            "resources/read": ("resources", self._read_resource),
+            "prompts/get": ("prompts", self._get_prompt),
+            "completion/complete": ("completion", self._complete),
+            "server/discover": ("server", self._discover),
+            **{name: (name.partition("/")[0], self._lister(name)) for name in LISTS},
+            **{name: (offered, _task_method(self, name)) for name, offered in _TASKS.items()},
+        }
+        self.task_methods: TaskMethods | None = None
+        """Answers the methods of tasks, from their first use on."""
+
+    def may_ask(self, request: Request) -> bool:
+        """Whether the request runs an author's code that can ask the client."""
+        if request.method != "tools/call":
+            return request.method in _RUN_AUTHORS_CODE
+        tool = self._registry.tools.get(self.tool_name(request))
+        return tool is not None and _uses_peer(tool)
+
+    def tool_name(self, request: Request) -> str:
+        """The tool that a request calls; empty if it calls none."""
+        params = request.params
+        return params.name.removeprefix(self._prefix) if isinstance(params, ToolCall) else ""
+
+    async def respond(self, request: Request, peer: McpPeer) -> Frame:
+        """The frame that answers a request. It never raises; `peer.error` keeps an error."""
+        try:
+            found = self._methods.get(request.method)
+            # A method without a capability is in every version.
+            if found is None or (found[0] and not self.server_info.offers(found[0], peer.version)):
+                raise RpcError(METHOD_NOT_FOUND, f"Method not found: {request.method}")
+            result = await found[1](peer, request.params)
+            if isinstance(result, bytes):
+                return result_frame(request.id, result)
+            return large_result_frame(request.id, result)
+        except RpcError as error:
+            # The frames of its traceback refer to the peer, which would be a reference cycle.
+            peer.error = error.with_traceback(None)
+        except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
+            log_internal_error(request.method)
+            peer.error = RpcError(INTERNAL_ERROR, "Internal error")
+        return error_frame(request.id, peer.error)
+
+    def _lister(self, name: str) -> _Method:
+        async def list_items(peer: McpPeer, raw: Params) -> bytes:
+            page = list_page(
+                self._registry, name, peer.version, raw, _seen_by(self._registry, peer)
+            )
+            return self.server_info.encode_result(page, peer.version, cacheable=True)
+
+        return list_items
+
+    async def _discover(self, peer: McpPeer, raw: Params) -> bytes:
+        return self.server_info.discover(peer.version)
+
+    async def _call_tool(self, peer: McpPeer, raw: Params) -> Frame:
+        asked = raw if isinstance(raw, ToolCall) else read_params(raw, ToolCall)
+        prefix = self._prefix
+        if not asked.name.startswith(prefix):
+            raise self._unknown_tool(asked.name, peer)
+        arguments = bytes(asked.arguments)
+        if not arguments.lstrip().startswith(b"{"):
+            raise RpcError(INVALID_PARAMS, "arguments must be an object")
+        name = asked.name[len(prefix) :]
+        call = Call(name, arguments, peer, wire="mcp", caller=peer.caller)
+        version = peer.version
+        if version.stateless and (asked.responses or asked.state is not None):
+            self._recall_answers("tool", call, peer, asked)
+        handle: Callable[[Call], Coroutine[Any, Any, Outcome | bytes]] = self._handlers.tools
+        if self._registry.has_tasks or self._registry.has_keys:
+            handle = _task_methods(self).handler(call, asked, peer)
+        outcome = await handle(call)
+        if call.tool is None:
+            raise self._unknown_tool(asked.name, peer)
+        if isinstance(outcome, Reply) and outcome.error is None:
+            reply: Reply[Any] | bytes = outcome
+        else:
+            reply = self._reply_or_question("tool", call, peer, outcome)
+        if isinstance(reply, bytes):
+            return reply
+        server_info = self.server_info.json if version.stateless else b""
+        contract = call.tool.contract
+        pieces = dialect.write_in_pieces(
+            reply, call.shape, contract, version, server_info=server_info
+        )
+        encoded = reply.encoded
+        is_large = encoded is not None and len(encoded) >= LARGE_RESULT
+        return pieces if is_large else b"".join(pieces)
+
+    def _unknown_tool(self, name: str, peer: McpPeer) -> RpcError:
+        """The error for a tool that is not there, with the names that are like it."""
+        seen = _seen_by(self._registry, peer)
+        known = [
+            self._prefix + each
+            for each, tool in self._registry.tools.items()
+            if seen is None or seen(tool)
+        ]
+        prefixed = self._prefix + name
+        found = [prefixed] if prefixed in known else similar_names(name, known, limit=3)
+        hint = f"; did you mean {' or '.join(map(repr, found))}?" if found else ""
+        return RpcError(INVALID_PARAMS, f"Unknown tool: {name}{hint}")
+
+    def _recall_answers(self, kind: str, call: Call, peer: McpPeer, raw: Params) -> None:
+        """Give the peer the answers that its client sent, now and with earlier requests."""
+        retry = read_params(raw, RetriedRequest)
+        if retry.responses or retry.state is not None:
+            # Imported here, because only a question needs signed state.
+            from .input_required import recall
+
+            recall(peer, retry, _binding(kind, call, peer), self._signer())
+
+    def _reply_or_question(
+        self, kind: str, call: Call, peer: McpPeer, outcome: Outcome | bytes
+    ) -> Reply[Any] | bytes:
+        """The reply, or the result that asks the client for its user's answers, or a task."""
+        if isinstance(outcome, bytes):
+            return outcome
+        if isinstance(outcome, Reply):
+            if REFUSAL not in outcome.meta:
+                return outcome
+            from .gate_refusals import refuse
+
+            outcome = refuse(kind, call, peer, outcome, self.runtime)
+        if isinstance(outcome, Reply):
+            return outcome
+        if not peer.version.stateless:
+            refused = reply_or_refusal(outcome)
+            return refused if peer.session is not None else _with_hint(refused, _NO_SESSION)
+        from .input_required import input_required
+
+        asking = input_required(peer, outcome, _binding(kind, call, peer), self._signer())
+        return self.server_info.encode_result(asking, peer.version)
+
+    async def _read_resource(self, peer: McpPeer, raw: Params) -> bytes:
+        uri = read_params(raw, ReadResource).uri
+        resource, arguments = self._find_resource(uri, peer)
+        call = Call(resource.uri, arguments, peer, wire="mcp", caller=peer.caller)
+        if peer.version.stateless:
+            self._recall_answers("resource", call, peer, raw)
+        reply = self._reply_or_question(
+            "resource", call, peer, await self._handlers.resources(call)
+        )
+        if isinstance(reply, bytes):
+            return reply
+        if reply.error is not None:
+            if reply.error.row.status == 404:
+                raise _no_resource(uri, peer.version)
+            raise RpcError(_code(reply.error.row.status), reply.error.message)
+        from ..tools.resource import content_meta_of, contents_of
+
+        try:
+            bodies = contents_of(resource, uri, reply)
+        except InvalidOutput as exc:
+            raise RpcError(INTERNAL_ERROR, f"Invalid output: {exc.for_caller()}") from None
+        request = peer.describe_request("mcp") if resource.is_widget else None
+        meta = resource.meta_of_content(self.runtime.endpoint, request)
+        contents = [_content(body, content_meta_of(meta, body), peer.version) for body in bodies]
+        return self.server_info.encode_result({"contents": contents}, peer.version, cacheable=True)
+
+    def _find_resource(self, uri: str, peer: McpPeer) -> tuple[Resource, bytes]:
+        found = find_resource(self._registry, uri, _seen_by(self._registry, peer))
+        if found is None:
+            raise _no_resource(uri, peer.version)
+        return found
+
+    async def _get_prompt(self, peer: McpPeer, raw: Params) -> bytes:
+        asked = read_params(raw, GetPrompt)
+        prompt = self._registry.prompts.get(asked.name)
+        seen = _seen_by(self._registry, peer)
+        if prompt is None or not (seen is None or seen(prompt)):
+            raise RpcError(INVALID_PARAMS, f"Unknown prompt: {asked.name}")
+        arguments = _encode(prompt.signature.from_strings(list(asked.arguments.items())))
+        call = Call(prompt.name, arguments, peer, wire="mcp", caller=peer.caller)
+        if peer.version.stateless:
+            self._recall_answers("prompt", call, peer, raw)
+        reply = self._reply_or_question("prompt", call, peer, await self._handlers.prompts(call))
+        if isinstance(reply, bytes):
+            return reply
+        if reply.error is not None:
+            raise RpcError(_code(reply.error.row.status), reply.error.message)
+        roles = reply.meta["roles"]
+        blocks = [write_block(project_block(block, peer.version)) for block in reply.content]
+        result: JsonObject = {
+            "messages": [
+                {"role": role, "content": block} for role, block in zip(roles, blocks, strict=True)
+            ]
+        }
+        if prompt.description:
+            result["description"] = prompt.description
+        return self.server_info.encode_result(result, peer.version)
+
+    async def _complete(self, peer: McpPeer, raw: Params) -> bytes:
+        asked = read_params(raw, Complete)
+        found = await complete(self.runtime, asked, peer, _seen_by(self._registry, peer))
+        result = {"completion": found}
+        return self.server_info.encode_result(result, peer.version)
+
+
+_NO_SESSION = "only a client with a session, or one of MCP 2026-07-28, can be asked"
+
+
+def _with_hint(reply: Reply[Any], hint: str) -> Reply[Any]:
+    assert reply.error is not None
+    return msgspec.structs.replace(reply, error=msgspec.structs.replace(reply.error, hint=hint))
+
+
+# `tasks/result` waits for the code of a task, and asks the client its questions.
+_RUN_AUTHORS_CODE = frozenset(
+    {"tools/call", "resources/read", "prompts/get", "completion/complete", "tasks/result"}
+)
+_TASKS = {
+    "tasks/get": "tasks",
+    "tasks/cancel": "tasks",
+    "tasks/update": "tasks extension",
+    "tasks/result": "core tasks",
+    "tasks/list": "task list",
+}
+"""The methods of tasks, and what a server must offer for each."""
+
+
+def _task_method(engine: Engine, name: str) -> _Method:
+    async def answer(peer: McpPeer, raw: Params) -> bytes:
+        return await _task_methods(engine).answer(name, peer, raw)
+
+    return answer
+
+
+async def task_feed(engine: Engine, raw: Params, peer: McpPeer) -> TaskFeed | None:
+    """The notifications of tasks that a `subscriptions/listen` asks for; raises RpcError."""
+    if not engine._registry.has_tasks:
+        return None
+    from .subscriptions import Listen
+
+    ids = read_params(raw, Listen).notifications.tasks
+    if not ids:
+        return None
+    from .task_feed import open_feed
+    from .task_methods import missing_tasks
+
+    if not peer.client.tasks:
+        raise missing_tasks("taskIds needs the extension of tasks")
+    return await open_feed(_task_methods(engine), ids, peer)
+
+
+def _task_methods(engine: Engine) -> TaskMethods:
+    if engine.task_methods is None:
+        # Imported here, so that apps without tasks do not pay for it.
+        from .task_methods import TaskMethods
+
+        engine.task_methods = TaskMethods(engine.runtime, engine.server_info)
+    return engine.task_methods
+
+
+def _seen_by(registry: Registry, peer: McpPeer) -> Callable[[Any], bool] | None:
+    """Tells of which entries the client may know; None if it may know of all."""
+    if not registry.has_gates:
+        return None
+    from .gated import is_visible_to
+
+    return is_visible_to(peer)
+
+
+def _uses_peer(tool: Tool) -> bool:
+    """Whether the tool, or middleware around it, can send to the client or ask its user."""
+    try:
+        signature = tool.signature
+    except (NameError, TypeError):
+        return True  # The call will report the fault in the signature.
+    return signature.context is not None or bool(signature.questions or tool.around)
+
+
+def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:
+    """The request and the user that an answer belongs to; the signed state is bound to them."""
+    request = b"%b\0%b\0%b" % (kind.encode(), call.name.encode(), call.arguments)
+    return peer.user_key + b"\0" + request if peer.user_key else request
+
+
+def _content(body: Embedded, meta: JsonObject, version: Version) -> JsonObject:
+    """An item of `resources/read`."""
+    block = changed_block(body, content_meta=meta)
+    content: JsonObject = write_block(project_block(block, version))["resource"]
+    return content
+
+
+def _no_resource(uri: str, version: Version) -> RpcError:
+    code = INVALID_PARAMS if version.stateless else RESOURCE_NOT_FOUND
+    return RpcError(code, f"Resource not found: {uri}", {"uri": uri})
+
+
+def _code(status: int) -> int:
+    """Prompts and resources have no `isError` result, so they fail with a JSON-RPC error."""
+    return INVALID_PARAMS if 400 <= status < 500 else INTERNAL_ERROR

@@ -1,0 +1,166 @@
+"""The response to an MCP client that a gate refuses.
+
+A client that can log in gets an HTTP status, or a result that asks for it. Where the user can get
+what is missing on a page, a client that can show pages is asked to. Others get text with a link.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from ..calls.call import Call, Outcome
+from ..calls.gating import challenge_for
+from ..core.authentication import Challenge
+from ..core.hosts import LOGS_IN_BY_RESULT, detect_host
+from ..core.peer import NeedsInput, Question
+from ..core.reply import Error, Reply
+from ..core.versions import V2025_11_25
+from ..dialects.common import REFUSAL
+from ..gates.challenge import header_value, in_result
+from ..gates.prompts import (
+    LINK_REQUIRED,
+    LOGIN_REQUIRED,
+    SUBSCRIPTION_REQUIRED,
+    login_refusal,
+)
+from ..gates.schemes import codes_of
+from ..tools.gate_list import UserGate
+from .gated import entry_of
+from .jsonrpc import INVALID_PARAMS, INVALID_REQUEST, URL_ELICITATION_REQUIRED, Request, RpcError
+
+if TYPE_CHECKING:
+    from ..calls.runtime import Runtime
+    from ..core.authentication import AppAuth
+    from ..core.json_value import JsonObject
+    from ..registry.declarations import Registry
+    from ..tools.gate_list import Refusal
+    from .mcp_peer import McpPeer
+
+_OUTPUT_TEMPLATE = "openai/outputTemplate"
+
+
+def refuse(
+    kind: str,
+    call: Call,
+    peer: McpPeer,
+    reply: Reply[Any],
+    runtime: Runtime,
+) -> Outcome:
+    """The outcome to send instead of *reply*; raises RpcError where there is no result for it.
+
+    *kind* is "tool", "resource", "prompt" or "completion".
+    """
+    error = reply.error
+    assert error is not None
+    reason = reply.meta[REFUSAL]
+    challenge = call.challenge
+    if challenge is not None and _is_by_status(kind, runtime.registry, peer):
+        raise by_status(runtime.auth, error, challenge)
+    if "url" in reason and peer.client.url and kind != "completion":
+        question = _ask_to_open(reason, peer)
+        if question is not None:
+            return question
+    if kind != "tool":
+        raise RpcError(INVALID_PARAMS, error.message, reason)
+    challenge = challenge or challenge_for(error)
+    more = _widget_meta(call)
+    if challenge is not None and peer.http is not None:
+        more |= in_result(runtime.auth, challenge)
+    return msgspec.structs.replace(reply, meta=more | reply.meta)
+
+
+def _is_by_status(kind: str, registry: Registry, peer: McpPeer) -> bool:
+    if not peer.can_refuse_by_status:
+        return False
+    return kind != "tool" or challenge_form(registry, peer) == "http"
+
+
+def by_status(auth: AppAuth | None, error: Error, challenge: Challenge) -> RpcError:
+    """The error of a request that is refused with an HTTP status."""
+    found = RpcError(INVALID_REQUEST, error.message, {"code": error.code})
+    found.challenge = (challenge.status, header_value(auth, challenge))
+    return found
+
+
+def batch_challenge(
+    runtime: Runtime, request: Request, tool_name: str, batch: McpPeer
+) -> RpcError | None:
+    """The error that refuses a whole batch, because its client must log in for one *request*.
+
+    A response has one status. So the gates that look at the user alone decide before a request of
+    the batch runs. The refusals of other gates are in the results of their requests.
+    """
+    registry = runtime.registry
+    entry = entry_of(registry, request, tool_name)
+    user = batch.describe_request("mcp").user
+    if entry is None or entry.gates is None or entry.gates.hide_from(user):
+        return None
+    kind = "tool" if request.method == "tools/call" else ""
+    if not _is_by_status(kind, registry, batch):
+        return None
+    for gate in entry.gates.given:
+        if (refusal := _refuse_by_user(gate, user)) is not None:
+            error = msgspec.structs.replace(Error.of(refusal), kind=None)
+            challenge = challenge_for(error, entry.gates.scopes)
+            return None if challenge is None else by_status(runtime.auth, error, challenge)
+    return None
+
+
+def _refuse_by_user(gate: Callable[..., Any], user: object) -> Refusal | None:
+    """The refusal of a gate that needs the user alone for it; None if it passes or needs more."""
+    if isinstance(gate, UserGate):
+        return gate.refuse_user(user)
+    # `subscription` and `linked` imply a login.
+    needs_login = user is None and LOGIN_REQUIRED in codes_of(gate)
+    return login_refusal() if needs_login else None
+
+
+def challenge_form(registry: Registry, peer: McpPeer) -> Literal["http", "result"]:
+    """How the client of a request learns that it must log in.
+
+    It depends on what the client says about itself, which nothing verifies, and it changes
+    nothing about access.
+    """
+    if registry.challenge != "auto":
+        return registry.challenge
+    request = peer.describe_request("mcp")
+    agent = None if request.headers is None else request.headers.get("user-agent")
+    host = detect_host(agent, None if request.client is None else request.client.name)
+    if host in LOGS_IN_BY_RESULT or any(key.startswith("openai/") for key in request.meta or ()):
+        return "result"
+    return "http"
+
+
+def _ask_to_open(reason: JsonObject, peer: McpPeer) -> NeedsInput | None:
+    """The question that opens a page; None if it was answered already, or cannot be asked.
+
+    Raises RpcError in the version that asks by an error.
+    """
+    url, message = reason["url"], reason["message"]
+    # The client shows the link itself.
+    shown = message.removesuffix(f": {url}")
+    params = {"mode": "url", "message": shown, "url": url}
+    if peer.version.stateless:
+        # Our messages name the plan or the service; an author's may differ each time.
+        is_ours = reason["code"] in (SUBSCRIPTION_REQUIRED, LINK_REQUIRED)
+        key = f"{reason['code']} {shown if is_ours else reason.get('feature', '')}"
+        if key in peer.answers:
+            return None
+        return NeedsInput({key: Question("elicitation/create", params, key)})
+    if peer.version is not V2025_11_25:
+        return None
+    from hashlib import blake2b
+
+    # Each link is another question, so its digest identifies it.
+    params["elicitationId"] = blake2b(url.encode(), digest_size=12).hexdigest()
+    raise RpcError(URL_ELICITATION_REQUIRED, message, {"elicitations": [params]})
+
+
+def _widget_meta(call: Call) -> JsonObject:
+    """The widget of the tool, which shows the refusal."""
+    settings = None if call.tool is None else call.tool.settings
+    template = ((settings.meta if settings is not None else None) or {}).get(_OUTPUT_TEMPLATE)
+    return {} if template is None else {_OUTPUT_TEMPLATE: template}

@@ -1,0 +1,125 @@
+"""Which tool, resource or prompt an MCP request is about, and whether its gates hide it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..registry.declarations import completion_key
+from .jsonrpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, Request, RpcError, read_params
+from .params import Complete, GetPrompt, ReadResource, Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..registry.declarations import Registry
+    from ..tools.resource import Resource
+    from ..tools.tool import Tool
+    from .mcp_peer import McpPeer
+
+
+_GATED = frozenset({"tools/call", "resources/read", "prompts/get", "completion/complete"})
+
+
+def is_gated(registry: Registry, request: Request, tool_name: str) -> bool:
+    """Whether gates decide about the request, so that no stream may begin before they have."""
+    if not registry.has_gates or request.method not in _GATED:
+        return False
+    entry = entry_of(registry, request, tool_name)
+    return entry is not None and entry.gates is not None
+
+
+def entry_of(registry: Registry, request: Request, tool_name: str) -> Tool | None:
+    """The entry that the request is about; None if there is none, or the request is malformed."""
+    try:
+        match request.method:
+            case "tools/call":
+                return registry.tools.get(tool_name)
+            case "prompts/get":
+                return registry.prompts.get(read_params(request.params, GetPrompt).name)
+            case "resources/read":
+                return _resource(registry, read_params(request.params, ReadResource).uri)
+            case "completion/complete":
+                return _completed(registry, read_params(request.params, Complete))
+            case _:
+                return None
+    except RpcError:
+        return None
+
+
+def _completed(registry: Registry, asked: Complete) -> Tool | None:
+    """The prompt or the resource whose argument is completed; else the completion itself."""
+    owner = referenced_entry(registry, asked.ref)
+    if owner is not None and owner.gates is not None:
+        return owner
+    return registry.completions.get(completion_key(asked.ref.target, asked.argument.name))
+
+
+def referenced_entry(registry: Registry, ref: Reference) -> Tool | None:
+    """The prompt or the resource that a reference names."""
+    found: Tool | None
+    if ref.type == "ref/prompt":
+        found = registry.prompts.get(ref.target)
+    else:
+        found = registry.resources.get(ref.target)
+    return found
+
+
+def _resource(
+    registry: Registry, uri: str, seen: Callable[[Tool], bool] | None = None
+) -> Resource | None:
+    found = find_resource(registry, uri, seen)
+    return None if found is None else found[0]
+
+
+def find_resource(
+    registry: Registry, uri: str, seen: Callable[[Tool], bool] | None
+) -> tuple[Resource, bytes] | None:
+    """The resource that serves *uri*, and its arguments.
+
+    *seen* tells of which resources the client may know; a template may serve the URI of another.
+    """
+    exact = registry.resources.get(uri)
+    first = () if exact is None else (exact,)
+    for resource in (*first, *registry.resources.values()):
+        arguments = resource.arguments_for(uri)
+        if arguments is not None and (seen is None or seen(resource)):
+            return resource, arguments
+    return None
+
+
+def refuse_subscription(registry: Registry, uri: str, user: object) -> RpcError | None:
+    """The error for *user* who wants to learn of the changes of a resource with gates.
+
+    Only the gates that look at the user alone can decide here. If there are others, nobody can
+    subscribe.
+    """
+    resource = _resource(registry, uri, _is_visible_to_user(user))
+    if resource is None:
+        return RpcError(RESOURCE_NOT_FOUND, f"Resource not found: {uri}", {"uri": uri})
+    if resource.gates is None:
+        return None
+    for gate in resource.gates.by_token:
+        if (refusal := gate.refuse_user(user)) is not None:
+            return RpcError(INVALID_PARAMS, refusal.message, {"code": refusal.code})
+    if len(resource.gates.by_token) < len(resource.gates.given):
+        message = "There are no subscriptions to this resource, because its gates decide anew"
+        return RpcError(INVALID_PARAMS, message, {"code": "FORBIDDEN"})
+    return None
+
+
+def is_hidden_resource(registry: Registry, uri: str, user: object) -> bool:
+    """Whether *uri* is that of a resource which is hidden from *user*; a template may serve it."""
+    exact = registry.resources.get(uri)
+    return exact is not None and not _is_visible_to_user(user)(exact)
+
+
+def is_visible_to(peer: McpPeer) -> Callable[[Tool], bool]:
+    """Tells of which entries the client of a request may know."""
+    return _is_visible_to_user(peer.describe_request("mcp").user)
+
+
+def _is_visible_to_user(user: object) -> Callable[[Tool], bool]:
+    def is_visible(entry: Tool) -> bool:
+        return entry.gates is None or not entry.gates.hide_from(user)
+
+    return is_visible

@@ -1,0 +1,256 @@
+"""JSON-RPC as MCP uses it: the messages, how they are parsed, and how ours are written."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+
+import msgspec
+
+from ..types.json_text import LARGE, MAX_DEPTH, refuse_bad_text
+from ..types.problems import InvalidJson
+from .params import Common, Id, Meta, ToolCall
+
+if TYPE_CHECKING:
+    from ..core.json_value import Json, JsonObject
+
+
+T = TypeVar("T")
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+RESOURCE_NOT_FOUND = -32002
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+URL_ELICITATION_REQUIRED = -32042
+"""The client must send its user to a page first; 2025-11-25 alone has this."""
+
+MAX_BATCH = 1000
+"""The most messages of a batch, because its responses are kept in memory until all are there."""
+
+Params: TypeAlias = msgspec.Raw | msgspec.Struct
+"""The parameters of a request, as JSON text or already decoded: `read_params` takes both."""
+NO_PARAMS = msgspec.Raw(b"{}")
+Frame: TypeAlias = bytes | tuple[bytes, ...]
+"""A message that is sent; a large one is in pieces, because joining them would copy it."""
+LARGE_RESULT = 64 * 1024
+"""From this size on it is cheaper to send pieces than to join them."""
+
+
+class RpcError(Exception):
+    """An error response, instead of a result."""
+
+    challenge: tuple[int, str] | None = None
+    """The HTTP status and the value of `WWW-Authenticate`, if the client must log in."""
+
+    def __init__(self, code: int, message: str, data: Json = None, *, id: Id | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+        self.id = id
+
+
+class Request(msgspec.Struct, frozen=True):
+    """The client waits for a response under *id*."""
+
+    id: Id
+    method: str
+    params: Params = NO_PARAMS
+
+
+class Notification(msgspec.Struct, frozen=True):
+    """A message without a response."""
+
+    method: str
+    params: msgspec.Raw = NO_PARAMS
+
+
+class Response(msgspec.Struct, frozen=True):
+    """The client's response to a request of ours; *result* is None if it is an error."""
+
+    id: Id
+    result: msgspec.Raw | None = None
+
+
+Message: TypeAlias = Request | Notification | Response
+
+
+class _CallFrame(Request, frozen=True, kw_only=True):
+    """A `tools/call`, decoded in one step: nearly all requests are one."""
+
+    jsonrpc: Literal["2.0"]
+    method: Literal["tools/call"]
+    params: ToolCall
+
+
+class _Frame(msgspec.Struct):
+    jsonrpc: str = ""
+    id: int | str | msgspec.UnsetType = msgspec.UNSET
+    method: str | msgspec.UnsetType = msgspec.UNSET
+    params: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    result: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    error: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class _IdOnly(msgspec.Struct):
+    """The id of a malformed message; the other members are skipped, which takes little time."""
+
+    id: object = None
+
+
+_calls = msgspec.json.Decoder(_CallFrame)
+_frames = msgspec.json.Decoder(_Frame)
+_encode = msgspec.json.Encoder().encode
+
+
+def parse(text: bytes) -> Message:
+    """The one message in *text*; raises RpcError, with the id where it can be read."""
+    try:
+        # A text with few brackets cannot nest too deep, and ASCII is UTF-8. In a large text
+        # counting takes long.
+        if (
+            len(text) > LARGE
+            or text.count(b"{") + text.count(b"[") > MAX_DEPTH
+            or not text.isascii()
+        ):
+            refuse_bad_text(text)
+        if b'"tools/call"' in text:
+            try:
+                return _calls.decode(text)
+            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+                pass  # It is unusual or malformed, and is decoded step by step.
+        frame = _frames.decode(text)
+    except (msgspec.ValidationError, InvalidJson) as exc:
+        raise _malformed(text, exc) from None
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as exc:
+        raise RpcError(PARSE_ERROR, f"Parse error: {exc}") from None
+    return _message(frame)
+
+
+def is_batch(text: bytes) -> bool:
+    """True for a JSON array."""
+    return text[:1] == b"[" or text.lstrip(b" \t\r\n").startswith(b"[")
+
+
+def parse_batch(text: bytes) -> list[bytes]:
+    """The texts of the messages in a JSON array; raises RpcError."""
+    try:
+        refuse_bad_text(text)
+        parts = msgspec.structs.astuple(_batch_decoder().decode(text))
+        return [bytes(part) for part in parts if part]
+    except msgspec.ValidationError:
+        too_many = f"A batch of more than {MAX_BATCH} messages"
+        raise RpcError(INVALID_REQUEST, too_many) from None
+    except (ValueError, RecursionError) as exc:
+        raise RpcError(PARSE_ERROR, f"Parse error: {exc}") from None
+
+
+@cache
+def _batch_decoder() -> msgspec.json.Decoder[Any]:
+    """A decoder of an array that stops where the array has one message too many.
+
+    A list would be decoded to its end first, which takes long for millions of messages.
+    """
+    fields = [(f"message{n}", msgspec.Raw, msgspec.Raw()) for n in range(MAX_BATCH)]
+    return msgspec.json.Decoder(
+        msgspec.defstruct("Batch", fields, array_like=True, forbid_unknown_fields=True)
+    )
+
+
+def read_params(params: Params, type: type[T]) -> T:
+    """The parameters as *type*; raises RpcError if they are not what the method takes."""
+    if isinstance(params, type):
+        return params
+    try:
+        found: T = _decoder(type).decode(params)  # type: ignore[arg-type]  # a type is hashable
+        return found
+    except msgspec.ValidationError as exc:
+        raise RpcError(INVALID_PARAMS, f"Invalid params: {exc}") from None
+
+
+def meta_of(request: Request) -> Meta | None:
+    """The `_meta` of a request; raises RpcError, with the request's id."""
+    try:
+        meta = read_params(request.params, Common).meta
+    except RpcError as error:
+        error.id = request.id
+        raise
+    return None if meta is msgspec.UNSET else meta
+
+
+def is_stateless(meta: Meta | None) -> bool:
+    """True if the request names its own version, as every request of the stateless era does."""
+    return meta is not None and meta.version is not msgspec.UNSET
+
+
+@cache
+def _decoder(type: object) -> msgspec.json.Decoder[Any]:
+    """One decoder for each type of parameters, because making one costs more than using it."""
+    return msgspec.json.Decoder(type)
+
+
+def _message(frame: _Frame) -> Message:
+    id = None if frame.id is msgspec.UNSET else frame.id
+    if frame.jsonrpc != "2.0":
+        raise RpcError(INVALID_REQUEST, 'jsonrpc must be "2.0"', id=id)
+    if frame.method is not msgspec.UNSET:
+        params = NO_PARAMS if frame.params is msgspec.UNSET else frame.params
+        if not bytes(params).lstrip().startswith(b"{"):
+            raise RpcError(INVALID_REQUEST, "params must be an object", id=id)
+        return (
+            Notification(frame.method, params) if id is None else Request(id, frame.method, params)
+        )
+    is_response = frame.result is not msgspec.UNSET or frame.error is not msgspec.UNSET
+    if id is None or not is_response:
+        raise RpcError(INVALID_REQUEST, "neither a request, a notification nor a response", id=id)
+    return Response(id, None if frame.result is msgspec.UNSET else frame.result)
+
+
+def _malformed(text: bytes, exc: Exception) -> RpcError:
+    """The error for a malformed message, with its id if that can be read."""
+    if isinstance(exc, InvalidJson):
+        return RpcError(PARSE_ERROR, f"Parse error: {exc}")
+    try:
+        id = _decoder(_IdOnly).decode(text).id
+    except msgspec.ValidationError:
+        id = None
+    except (ValueError, RecursionError):
+        return RpcError(PARSE_ERROR, f"Parse error: {exc}")
+    readable = isinstance(id, int | str) and not isinstance(id, bool)
+    return RpcError(INVALID_REQUEST, f"Invalid request: {exc}", id=id if readable else None)
+
+
+def result_frame(id: Id, result: bytes) -> bytes:
+    return b"".join((b'{"jsonrpc":"2.0","id":', _encode(id), b',"result":', result, b"}"))
+
+
+def large_result_frame(id: Id, pieces: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """The pieces of the frame for the *pieces* of a result."""
+    return (b'{"jsonrpc":"2.0","id":%b,"result":' % _encode(id) + pieces[0], *pieces[1:], b"}")
+
+
+def joined(frame: Frame) -> bytes:
+    return frame if isinstance(frame, bytes) else b"".join(frame)
+
+
+def error_frame(id: Id | None, error: RpcError) -> bytes:
+    """Without a readable id the frame has no `id`: the schema permits its absence, not `null`."""
+    body: JsonObject = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    if id is None:
+        return b'{"jsonrpc":"2.0","error":%b}' % _encode(body)
+    return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode(id), _encode(body))
+
+
+def notification_frame(method: str, params: Json) -> bytes:
+    return _encode({"jsonrpc": "2.0", "method": method, "params": params})
+
+
+def request_frame(id: Id, method: str, params: Json) -> bytes:
+    return _encode({"jsonrpc": "2.0", "id": id, "method": method, "params": params})

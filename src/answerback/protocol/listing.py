@@ -1,0 +1,195 @@
+"""The lists of tools, resources, templates and prompts, in pages, as each version shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+
+import msgspec
+
+from ..core.content import Icon
+from ..core.shape import RESULT
+from ..core.versions import Version
+from ..dialects.mcp_blocks import project_annotations
+from ..registry.declarations import Registry
+from ..tools.tool import Tool
+from ..tools.tool_options import ToolSettings
+from .jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, Params, RpcError, read_params
+from .params import Page
+
+if TYPE_CHECKING:
+    from ..core.json_value import JsonObject
+    from ..tools.prompt import Prompt
+    from ..tools.resource import Resource
+
+T = TypeVar("T")
+
+PAGE_SIZE = 1000
+"""The entries in one page: most clients read one page only, so that a shorter one hides tools."""
+_Entry: TypeAlias = Callable[[Any, Version], dict[str, Any]]
+
+
+def list_page(
+    registry: Registry,
+    method: str,
+    version: Version,
+    raw: Params,
+    seen: Callable[[Any], bool] | None = None,
+) -> JsonObject:
+    """The result of a list method: one page, and the cursor of the next page.
+
+    *seen* tells of which entries the client may know.
+    """
+    key, items, entry = LISTS[method]
+    listed = items(registry) if seen is None else list(filter(seen, items(registry)))
+    shown, cursor = _page(listed, read_params(raw, Page).cursor)
+    result: JsonObject = {key: [entry(item, version) for item in shown]}
+    return result if cursor is None else result | {"nextCursor": cursor}
+
+
+def tool_entry(tool: Tool, version: Version) -> JsonObject:
+    entry: JsonObject = {"name": tool.contract.tool_prefix + tool.name}
+    if tool.description:
+        entry["description"] = tool.description
+    entry["inputSchema"] = tool.input_schema
+    if version.structured and tool.settings.structured and tool.output_schema is not None:
+        entry["outputSchema"] = _output_schema(tool)
+    if version.tool_annotations and (hints := tool.settings.hints):
+        entry["annotations"] = hints
+    if version.tasks and tool.settings.task != "forbidden":
+        entry["execution"] = {"taskSupport": tool.settings.task}
+    if tool.settings.widget is not None:
+        _require_widget(tool)
+    extras = _extras(tool.settings, version)
+    schemes = list(tool.security_schemes) or _schemes_of_gates(tool)
+    # ChatGPT reads them here, though no version of MCP has them.
+    if not schemes or not version.titles:
+        return entry | extras
+    # Some hosts read `_meta` alone.
+    extras["_meta"] = {**extras.get("_meta", {}), "securitySchemes": schemes}
+    return entry | {"securitySchemes": schemes} | extras
+
+
+def _schemes_of_gates(tool: Tool) -> list[Any]:
+    """The security schemes that the gates and the app's `auth=` imply."""
+    if tool.gates is None and (not tool.path or tool.path[0].auth is None):
+        return []
+    from ..gates.schemes import security_schemes
+
+    return security_schemes(tool)
+
+
+def _require_widget(tool: Tool) -> None:
+    """Refuse the list if the widget of a tool was removed, or was never registered."""
+    from .widgets.tool_keys import missing_widget
+
+    if (message := missing_widget(tool)) is not None:
+        raise RpcError(INTERNAL_ERROR, message)
+
+
+def _output_schema(tool: Tool) -> JsonObject | None:
+    """The schema of the data; clients of FastMCP unwrap `{"result": …}` if the schema says so."""
+    shape = tool.returns.shape
+    is_wrapped = shape is RESULT or (shape.names == ("result",) and not shape.optional)
+    if tool.output_schema is None or not is_wrapped:
+        return tool.output_schema
+    return tool.output_schema | {"x-fastmcp-wrap-result": True}
+
+
+def resource_entry(resource: Resource, version: Version) -> JsonObject:
+    where = "uri" if resource.template is None else "uriTemplate"
+    entry: JsonObject = {where: resource.uri, "name": resource.name}
+    if resource.description:
+        entry["description"] = resource.description
+    if resource.mime:
+        entry["mimeType"] = resource.mime
+    if resource.template is None and resource.size is not None:
+        entry["size"] = resource.size
+    if resource.annotations:
+        annotations = project_annotations(resource.annotations, version)
+        entry["annotations"] = msgspec.to_builtins(annotations)
+    return entry | _extras(resource.settings, version)
+
+
+def prompt_entry(prompt: Prompt, version: Version) -> JsonObject:
+    entry: JsonObject = {"name": prompt.name}
+    if prompt.description:
+        entry["description"] = prompt.description
+    if prompt.parameters:
+        entry["arguments"] = [
+            {"name": each.name, "required": each.required} | _described(prompt, each.name)
+            for each in prompt.parameters
+        ]
+    return entry | _extras(prompt.settings, version)
+
+
+def _described(prompt: Prompt, name: str) -> dict[str, str]:
+    """The description of an argument, from its docstring, `Annotated` or `Field`."""
+    schema = prompt.input_schema["properties"][name]
+    return {"description": schema["description"]} if "description" in schema else {}
+
+
+def icons_of(icons: Sequence[Icon]) -> list[JsonObject]:
+    shown: list[JsonObject] = msgspec.to_builtins(icons)
+    return shown
+
+
+def _extras(settings: ToolSettings, version: Version) -> JsonObject:
+    extras: JsonObject = {}
+    if version.titles and settings.title:
+        extras["title"] = settings.title
+    if version.icons and settings.icons:
+        extras["icons"] = icons_of(settings.icons)
+    if version.titles and settings.meta:
+        extras["_meta"] = settings.meta
+    return extras
+
+
+def _tools(registry: Registry) -> list[Any]:
+    return list(registry.tools.values())
+
+
+def _resources(registry: Registry) -> list[Any]:
+    return [each for each in registry.resources.values() if each.template is None]
+
+
+def _templates(registry: Registry) -> list[Any]:
+    return [each for each in registry.resources.values() if each.template is not None]
+
+
+def _prompts(registry: Registry) -> list[Any]:
+    return list(registry.prompts.values())
+
+
+LISTS: dict[str, tuple[str, Callable[[Registry], list[Any]], _Entry]] = {
+    "tools/list": ("tools", _tools, tool_entry),
+    "resources/list": ("resources", _resources, resource_entry),
+    "resources/templates/list": ("resourceTemplates", _templates, resource_entry),
+    "prompts/list": ("prompts", _prompts, prompt_entry),
+}
+"""By method: the member with the list, the items, and the function that shows an item."""
+
+
+def _page(items: Sequence[T], cursor: str | None) -> tuple[Sequence[T], str | None]:
+    """The items of one page, and the cursor of the next."""
+    start = _start(cursor) if cursor else 0
+    end = start + PAGE_SIZE
+    return items[start:end], _cursor(end) if end < len(items) else None
+
+
+def _cursor(start: int) -> str:
+    from base64 import urlsafe_b64encode
+
+    return urlsafe_b64encode(f"from {start}".encode()).decode()
+
+
+def _start(cursor: str) -> int:
+    from base64 import urlsafe_b64decode
+
+    try:
+        word, number = urlsafe_b64decode(cursor.encode()).decode().split(" ")
+    except ValueError:
+        word, number = "", ""
+    if word != "from" or not number.isascii() or not number.isdigit() or len(number) > 9:
+        raise RpcError(INVALID_PARAMS, "Invalid cursor")
+    return int(number)

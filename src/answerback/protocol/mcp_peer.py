@@ -1,0 +1,151 @@
+"""McpPeer: one MCP request in flight, and the client that waits for its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from ..core.peer import (
+    Abilities,
+    Level,
+    Log,
+    NeedsInput,
+    Peer,
+    Progress,
+    Question,
+    RequestSource,
+    find_answer,
+)
+from ..core.versions import Version
+from .jsonrpc import RpcError, notification_frame
+from .params import Id
+from .session import ClientCapabilities, Session, reaches
+
+if TYPE_CHECKING:
+    from ..core.authentication import User
+    from ..core.json_value import Json, JsonObject
+    from ..core.request_info import RequestInfo
+    from .session_id import SessionId
+
+
+class HttpMessage(RequestSource, Protocol):
+    """The part of an HTTP request that the protocol needs."""
+
+    @property
+    def text(self) -> bytes:
+        """The body: a message or a batch."""
+
+    def describe_request(self, wire: str) -> RequestInfo: ...
+
+
+class McpPeer(Peer):
+    """The peer of the call that runs for a request.
+
+    Each wire has a subclass that can send frames before the result. This class itself drops
+    notifications and cannot ask the client: it is for wires that answer once.
+    """
+
+    # Most of these keep their defaults, so they are set on the class: each call makes a peer.
+    caller = ""
+    """The client's address."""
+    level: Level | None = None
+    """Log messages from this level on are sent; None sends none."""
+    progress_token: Id | None = None
+    answers: Mapping[str, Any] = MappingProxyType({})
+    """The answers of the user that came with the request, by the key of the question."""
+    error: RpcError | None = None
+    """The error response that the request got, if it got one."""
+    text: bytes = b""
+    """The message of the request; over HTTP it is in the HTTP request."""
+    http: HttpMessage | None = None
+    """The HTTP request that the message came by; None on other wires."""
+    can_refuse_by_status = False
+    """Whether the request can still be refused with an HTTP status."""
+    session: Session | SessionId | None = None
+    """The session of the request, in the stateful era."""
+    _questions = 0
+    _last_progress = float("-inf")
+
+    id: Id
+
+    def __init__(self, id: Id, version: Version, client: ClientCapabilities) -> None:
+        super().__init__()
+        self.id = id
+        self.version = version
+        self.client = client
+
+    def send(self, frame: bytes) -> None:
+        """Send a notification. It never blocks for long, and any thread may call it."""
+
+    def describe_request(self, wire: str) -> RequestInfo:
+        """The data of the request for `ctx.request`."""
+        from .mcp_request_info import McpRequestInfo
+
+        return McpRequestInfo(wire, self)
+
+    @property
+    def user(self) -> User | None:
+        """The user that the app's `auth=` authenticated."""
+        return None if self.http is None else self.http.user
+
+    @property
+    def user_key(self) -> bytes:
+        """The digest of the user; empty without one."""
+        return b"" if self.user is None else self.user.key
+
+    async def send_request(self, method: str, params: Json) -> msgspec.Raw:
+        """Send a request to the client and wait for its result; stateful versions only."""
+        raise RuntimeError("the client cannot be asked on this wire")
+
+    @property
+    def protocol(self) -> str:
+        return self.version.name
+
+    @property
+    def can(self) -> Abilities:
+        client = self.client
+        return Abilities(elicit=client.form, sample=client.sampling, roots=client.roots)
+
+    def notify(self, note: Progress | Log) -> None:
+        if self.cancelled:
+            return  # The protocol forbids notifications about a cancelled request.
+        if isinstance(note, Progress):
+            self._send_progress(note)
+        elif self.level is not None and reaches(note.level, self.level):
+            self._send_log(note)
+
+    async def ask(self, question: Question) -> Json:
+        """In the stateful era send a request; in the stateless era look among the answers."""
+        if self.version.stateless:
+            self._questions += 1
+            return find_answer(question, self._questions, self.answers)
+        if not (self.client.can_answer(question) and _version_has(question, self.version)):
+            raise NeedsInput({"question": question})
+        return msgspec.json.decode(await self.send_request(question.method, question.params))
+
+    def _send_log(self, note: Log) -> None:
+        params = {"level": note.level, "data": note.data}
+        if note.logger is not None:
+            params["logger"] = note.logger
+        self.send(notification_frame("notifications/message", params))
+
+    def _send_progress(self, note: Progress) -> None:
+        # The protocol wants progress to increase; other values are dropped.
+        if self.progress_token is None or not self._last_progress < note.progress < float("inf"):
+            return
+        self._last_progress = note.progress
+        params: JsonObject = {"progressToken": self.progress_token, "progress": note.progress}
+        if note.total is not None:
+            params["total"] = note.total
+        if note.message is not None and self.version.progress_messages:
+            params["message"] = note.message
+        self.send(notification_frame("notifications/progress", params))
+
+
+def _version_has(question: Question, version: Version) -> bool:
+    """Whether the version has the kinds of fields that the question's form has."""
+    fields = question.params.get("requestedSchema", {}).get("properties", {})
+    return version.choices or all(field.get("type") != "array" for field in fields.values())

@@ -1,0 +1,104 @@
+"""The data of an MCP request, read when a tool asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..core.request_info import ClientInfo, RequestHeaders, RequestInfo
+from .params import PREFIX, Id
+
+if TYPE_CHECKING:
+    from ..core.json_value import Json
+    from .mcp_peer import McpPeer
+
+
+class _Params(msgspec.Struct):
+    meta: dict[str, Any] | None = msgspec.field(default=None, name="_meta")
+
+
+class _Message(msgspec.Struct):
+    """The `_meta` of a message; the other members are skipped."""
+
+    id: object = None
+    params: _Params | None = None
+
+
+class McpRequestInfo(RequestInfo):
+    """The data of a request that came by MCP."""
+
+    _source: McpPeer
+
+    @cached_property
+    def _http(self) -> RequestInfo | None:
+        http = self._source.http
+        return None if http is None else http.describe_request(self.wire)
+
+    @cached_property
+    def headers(self) -> RequestHeaders | None:
+        return None if self._http is None else self._http.headers
+
+    @property
+    def address(self) -> str | None:
+        return self._source.caller or None
+
+    @property
+    def id(self) -> Id:
+        return self._source.id
+
+    @property
+    def protocol(self) -> str:
+        return self._source.version.name
+
+    @cached_property
+    def client(self) -> ClientInfo | None:
+        if not self._source.version.stateless:
+            session = self._source.session
+            return None if session is None else session.info
+        found = (self.meta or {}).get(PREFIX + "clientInfo")
+        return client_info(found)
+
+    @cached_property
+    def session(self) -> str | None:
+        session = self._source.session
+        return None if session is None else _opaque(session.nonce)
+
+    @cached_property
+    def meta(self) -> Mapping[str, Any] | None:
+        http = self._source.http
+        # A batch over HTTP is one text.
+        for message in _messages(self._source.text if http is None else http.text):
+            if message.id == self.id and message.params is not None:
+                return message.params.meta
+        return None
+
+    @property
+    def user(self) -> Any:
+        return None if self._http is None else self._http.user
+
+
+def _messages(text: bytes) -> list[_Message]:
+    if not text.lstrip().startswith(b"["):
+        text = b"[%b]" % text
+    try:
+        return msgspec.json.decode(text, type=list[_Message])
+    except msgspec.MsgspecError:
+        return []
+
+
+def client_info(found: Json) -> ClientInfo | None:
+    """The client's name and version in `clientInfo`; None if it has no name."""
+    if not isinstance(found, dict) or not isinstance(name := found.get("name"), str) or not name:
+        return None
+    version = found.get("version")
+    return ClientInfo(name, version if isinstance(version, str) else "")
+
+
+def _opaque(nonce: bytes) -> str:
+    """A name of the session, from which its id cannot be made."""
+    from hashlib import blake2b
+
+    return blake2b(nonce, digest_size=12, person=b"session name").hexdigest()

@@ -1,0 +1,151 @@
+"""The server's description of itself: `initialize`, `server/discover`, and its capabilities."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from ..core.versions import LATEST_STATEFUL, STATEFUL, STATELESS, V2026_07_28, Version
+from ..dialects.mcp import SERVER_INFO
+from ..registry.declarations import Registry
+from .jsonrpc import Params, read_params
+from .listing import icons_of
+from .params import TASKS, Initialize
+from .session import ClientCapabilities, Session
+
+if TYPE_CHECKING:
+    from ..core.json_value import JsonObject
+
+
+WIDGETS = "io.modelcontextprotocol/ui"
+"""The name of MCP Apps among the extensions of MCP."""
+_encode = msgspec.json.Encoder().encode
+
+
+class ServerInfo:
+    """Describes the server of one registry."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+    def initialize(
+        self, raw: Params, *, has_user: bool = False, has_session: bool = True
+    ) -> tuple[Session, bytes]:
+        """Open a session; a client that asks for an unknown version gets 2025-11-25.
+
+        *has_user* says whether the client is logged in, so that it has tasks of its own.
+        Without *has_session* the capabilities are those that need none.
+        """
+        asked = read_params(raw, Initialize)
+        version = STATEFUL.get(asked.version, LATEST_STATEFUL)
+        result: JsonObject = {
+            "protocolVersion": version.name,
+            "capabilities": self.capabilities(version, has_user=has_user, has_session=has_session),
+            "serverInfo": self._whole_info(version),
+        }
+        client = ClientCapabilities.of(asked.capabilities, elicitation=version.elicitation)
+        session = Session(version, client, asked.info)
+        return session, _encode(result | self._instructions())
+
+    def discover(self, version: Version) -> bytes:
+        """The result of `server/discover`."""
+        result: JsonObject = {
+            "supportedVersions": sorted(STATELESS, reverse=True),
+            "capabilities": self.capabilities(version),
+        }
+        result |= self._instructions() | {"_meta": {SERVER_INFO: self._whole_info(version)}}
+        return self.encode_result(result, version, cacheable=True)
+
+    def capabilities(
+        self, version: Version, *, has_user: bool = False, has_session: bool = True
+    ) -> JsonObject:
+        """The capabilities that are served; a method of any other capability is not found."""
+        changes = {"listChanged": True} if has_session else {}
+        found: JsonObject = {"tools": changes}
+        if self._registry.resources:
+            found["resources"] = changes | {"subscribe": True} if has_session else changes
+        if self._registry.prompts:
+            found["prompts"] = changes
+        if version.completions and (self._registry.resources or self._registry.prompts):
+            found["completions"] = {}
+        if has_session:
+            found["logging"] = {}
+        if version.tasks and self._registry.has_tasks:
+            found["tasks"] = {"cancel": {}, "requests": {"tools": {"call": {}}}}
+            # Without a user the id of a task is the key to it, so that ids are not listed.
+            if has_user and self._registry.auth is not None:
+                found["tasks"]["list"] = {}
+        # Earlier versions have no extensions among the capabilities.
+        if version.stateless and (extensions := self._extensions()):
+            found["extensions"] = extensions
+        return found
+
+    def _extensions(self) -> JsonObject:
+        found: JsonObject = {}
+        if any(uri.startswith("ui://") for uri in self._registry.resources):
+            found[WIDGETS] = {}
+        if self._registry.has_tasks:
+            found[TASKS] = {}
+        return found
+
+    def offers(self, family: str, version: Version) -> bool:
+        """Whether the methods of *family*, the part before the slash, are served."""
+        registry = self._registry
+        match family:
+            case "resources":
+                return bool(registry.resources)
+            case "prompts":
+                return bool(registry.prompts)
+            case "completion":
+                # Versions without the capability have the method all the same.
+                return not version.completions or bool(registry.resources or registry.prompts)
+            case "server":
+                return version.stateless
+            case "tasks":
+                return registry.has_tasks and (version.stateless or version.tasks)
+            case "tasks extension":
+                return registry.has_tasks and version.stateless
+            case "core tasks":
+                return registry.has_tasks and version.tasks
+            case "task list":
+                return registry.has_tasks and version.tasks and registry.auth is not None
+            case _:
+                return family in ("tools", "logging")
+
+    def server_info(self, version: Version) -> JsonObject:
+        info: JsonObject = {"name": self._registry.name, "version": self._registry.version}
+        if version.titles and self._registry.title:
+            info["title"] = self._registry.title
+        return info
+
+    def _whole_info(self, version: Version) -> JsonObject:
+        """The server info with icons, which can be large and are sent once."""
+        info, registry = self.server_info(version), self._registry
+        if version.icons and registry.icons:
+            info["icons"] = icons_of(registry.icons)
+        if version.icons and registry.website_url:
+            info["websiteUrl"] = registry.website_url
+        return info
+
+    def encode_result(
+        self, result: JsonObject, version: Version, *, cacheable: bool = False
+    ) -> bytes:
+        """The JSON of a result, with the members that every stateless result has."""
+        if not version.stateless:
+            return _encode(result)
+        result.setdefault("resultType", "complete")
+        if cacheable:
+            result |= {"ttlMs": 0, "cacheScope": "private"}
+        result.setdefault("_meta", {SERVER_INFO: self.server_info(version)})
+        return _encode(result)
+
+    @cached_property
+    def json(self) -> bytes:
+        """The JSON of the server info, which stands in the `_meta` of each stateless result."""
+        return _encode(self.server_info(V2026_07_28))
+
+    def _instructions(self) -> dict[str, str]:
+        description = self._registry.description
+        return {"instructions": description} if description else {}

@@ -1,0 +1,106 @@
+"""Session ids: signed tokens that hold what client and server agreed at `initialize`."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from typing import Self
+
+import msgspec
+
+from ..core.request_info import ClientInfo
+from ..core.signing import Signer
+from ..core.versions import STATEFUL, Version
+from .session import ClientCapabilities
+
+_PURPOSE = b"session"
+_LAYOUT = struct.Struct("!BBHI8s8s")
+_VERSIONS = tuple(STATEFUL.values())
+_BITS = ("form", "url", "sampling", "roots")
+"""The capabilities, in the order of their bits in a token."""
+_MAX_INFO = 64
+"""The most bytes of the client's name and version in a token; the rest is cut off."""
+MAX_LENGTH = 160
+"""No token is longer."""
+LIFETIME = 24 * 3600
+"""Seconds that a session id is valid."""
+
+
+class SessionId(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of an `Mcp-Session-Id`."""
+
+    version: Version
+    client: ClientCapabilities
+    home: int
+    """The worker that opened the session."""
+    issued: int
+    subject: bytes
+    """A hash of the user who opened the session; zeros for an anonymous one."""
+    nonce: bytes
+    info: ClientInfo | None = None
+    """The client's name and version."""
+
+    @classmethod
+    def issue(
+        cls,
+        version: Version,
+        client: ClientCapabilities,
+        home: int,
+        subject: bytes = b"",
+        info: ClientInfo | None = None,
+    ) -> Self:
+        return cls(
+            version=version,
+            client=client,
+            home=home,
+            issued=int(time.time()),
+            subject=subject.ljust(8, b"\0")[:8],
+            nonce=os.urandom(8),
+            info=info,
+        )
+
+    def sign(self, signer: Signer) -> str:
+        declared = msgspec.structs.asdict(self.client)
+        bits = sum(declared[name] << place for place, name in enumerate(_BITS))
+        packed = _LAYOUT.pack(
+            _VERSIONS.index(self.version), bits, self.home, self.issued, self.subject, self.nonce
+        )
+        return signer.sign(packed + _packed_info(self.info), _PURPOSE)
+
+    @classmethod
+    def verify(cls, token: str, signer: Signer) -> Self | None:
+        """The session id; None if the token is forged, of another server, or too old."""
+        packed = signer.verify(token, _PURPOSE)
+        if packed is None or len(packed) < _LAYOUT.size:
+            return None
+        version, bits, home, issued, subject, nonce = _LAYOUT.unpack_from(packed)
+        if version >= len(_VERSIONS):
+            return None
+        capabilities = {name: bool(bits >> place & 1) for place, name in enumerate(_BITS)}
+        found = cls(
+            version=_VERSIONS[version],
+            client=ClientCapabilities(**capabilities),
+            home=home,
+            issued=issued,
+            subject=subject,
+            nonce=nonce,
+            info=_unpacked_info(packed[_LAYOUT.size :]),
+        )
+        return found if found.is_valid else None
+
+    @property
+    def is_valid(self) -> bool:
+        """Neither too old nor from the future; two machines' clocks may differ by a minute."""
+        return -60 <= time.time() - self.issued <= LIFETIME
+
+
+def _packed_info(info: ClientInfo | None) -> bytes:
+    if info is None:
+        return b""
+    return f"{info.name}\0{info.version}".encode("utf-8", "replace")[:_MAX_INFO]
+
+
+def _unpacked_info(packed: bytes) -> ClientInfo | None:
+    name, _, version = packed.decode("utf-8", "ignore").partition("\0")
+    return ClientInfo(name, version) if name else None

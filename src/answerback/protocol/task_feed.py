@@ -1,0 +1,65 @@
+"""Notifications of tasks: the part of `subscriptions/listen` that names tasks by `taskIds`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ..calls.runners import run_at_once
+from ..tasks.task_record import Task, owner_of
+from .jsonrpc import notification_frame
+
+if TYPE_CHECKING:
+    from ..core.json_value import JsonObject
+    from ..core.versions import Version
+    from .mcp_peer import McpPeer
+    from .task_methods import TaskMethods
+
+MAX_TASKS = 100
+"""The most tasks of one subscription; further ones are not notified of."""
+
+
+class TaskFeed:
+    """Sends a client the state of its tasks: once at the beginning, then at each change."""
+
+    def __init__(self, methods: TaskMethods, tasks: list[Task], version: Version) -> None:
+        self.ids = tuple(task.id for task in tasks)
+        self._methods = methods
+        self._version = version
+        self._owners = {task.id: task.owner for task in tasks}
+        self._sent: JsonObject = {}
+        self._lock = threading.Lock()
+
+    def begin(self, send: Callable[[bytes], None], meta: JsonObject) -> Callable[[], None]:
+        """Send from now on; the function that is returned ends that."""
+        service = self._methods.service
+
+        def send_changed(changed: str | None) -> None:
+            if changed is None or changed in self._owners:
+                service.runner.soon(self._send_changes, send, meta)
+
+        stop = service.subscribe(send_changed)
+        send_changed(None)
+        return stop
+
+    def _send_changes(self, send: Callable[[bytes], None], meta: JsonObject) -> None:
+        # One thread at a time, so that the notifications of a task keep their order.
+        with self._lock:
+            for id, owner in self._owners.items():
+                task = run_at_once(self._methods.service.get(id, owner))
+                if task is not None and self._sent.get(id) != (mark := _mark(task)):
+                    self._sent[id] = mark
+                    shown = self._methods.shown(task, self._version)
+                    send(notification_frame("notifications/tasks", {**shown, "_meta": meta}))
+
+
+def _mark(task: Task) -> tuple[Any, ...]:
+    return (task.state, task.message, tuple(task.questions))
+
+
+async def open_feed(methods: TaskMethods, ids: tuple[str, ...], peer: McpPeer) -> TaskFeed:
+    """The feed of those of the tasks that belong to the client."""
+    owner = owner_of(peer.describe_request("mcp").user)
+    found = [await methods.service.get(id, owner) for id in dict.fromkeys(ids[:MAX_TASKS])]
+    return TaskFeed(methods, [task for task in found if task is not None], peer.version)

@@ -1,0 +1,289 @@
+"""The methods of tasks: the extension of 2026-07-28, and the core tasks of 2025-11-25.
+
+Loaded at the first call of a tool that may run as a task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..calls.call import Call, Outcome
+from ..core.peer import Question
+from ..core.reply import Error
+from ..core.shape import RESULT
+from ..core.versions import Version
+from ..dialects import mcp as dialect
+from ..errors import ToolError
+from ..tasks.task_record import Task, owner_of
+from .jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    METHOD_NOT_FOUND,
+    MISSING_CAPABILITY,
+    Params,
+    RpcError,
+    read_params,
+)
+from .mcp_peer import McpPeer
+from .params import PREFIX, TASKS, Page, TaskId, TaskUpdate, ToolCall
+from .server_info import ServerInfo
+
+if TYPE_CHECKING:
+    from ..calls.runtime import Runtime
+    from ..core.json_value import Json, JsonObject
+    from ..tasks.service import TaskService
+
+RELATED_TASK = PREFIX + "related-task"
+POLL_MS = 500
+"""The milliseconds that a client should wait between two looks at a task."""
+_PAGE_SIZE = 100
+_WAIT_SECONDS = 3600.0
+_MAX_TTL = 1e15
+
+
+class TaskMethods:
+    """Answers the methods of tasks, and creates tasks of calls."""
+
+    def __init__(self, runtime: Runtime, server_info: ServerInfo) -> None:
+        self._runtime = runtime
+        self._registry = runtime.registry
+        self._server_info = server_info
+        self._methods: dict[str, Callable[[McpPeer, Params], Coroutine[Any, Any, bytes]]] = {
+            "tasks/get": self._get,
+            "tasks/update": self._update,
+            "tasks/cancel": self._cancel,
+            "tasks/result": self._result,
+            "tasks/list": self._list,
+        }
+
+    @property
+    def service(self) -> TaskService:
+        # Imported at the first task: a client that does not ask for one need not wait for it.
+        from ..tasks.service import task_service
+
+        return task_service(self._runtime)
+
+    async def answer(self, method: str, peer: McpPeer, raw: Params) -> bytes:
+        """The result of a method of tasks; raises RpcError."""
+        if peer.version.stateless and not peer.client.tasks:
+            raise missing_tasks(f"{method} needs the extension {TASKS}")
+        try:
+            return await self._methods[method](peer, raw)
+        except ToolError as exc:
+            # The store cannot be read or written.
+            raise _unavailable(exc) from None
+
+    def handler(
+        self, call: Call, asked: ToolCall, peer: McpPeer
+    ) -> Callable[[Call], Coroutine[Any, Any, Outcome | bytes]]:
+        """The handler of a call: one that creates a task, or the usual one; raises RpcError."""
+        tool = self._registry.tools.get(call.name)
+        support = "forbidden" if tool is None else tool.settings.task
+        has_tasks = self._registry.has_tasks
+        if has_tasks and self._is_wanted(support, call.name, asked, peer):
+            return lambda call: self._create(call, asked, peer)
+        key = _key(asked)
+        if key is not None and tool is not None and tool.settings.idempotency_key:
+            from ..tasks.keyed_calls import run_once
+
+            return lambda call: run_once(self.service, call, key, self._runtime.handlers.tools)
+        return self._runtime.handlers.tools
+
+    def _is_wanted(self, support: str, name: str, asked: ToolCall, peer: McpPeer) -> bool:
+        """Whether a call becomes a task; raises RpcError if it must, or must not, and cannot."""
+        version = peer.version
+        if version.stateless:
+            if support == "required" and not peer.client.tasks:
+                raise missing_tasks(f"Tool {name} runs only as a task")
+            return support != "forbidden" and peer.client.tasks
+        if not version.tasks:
+            if support == "required":
+                message = f"Tool {name} runs only as a task, which MCP {version.name} does not have"
+                raise RpcError(METHOD_NOT_FOUND, message)
+            return False  # The client waits.
+        if support == "required" and asked.task is None:
+            raise RpcError(METHOD_NOT_FOUND, f"Tool {name} runs only as a task; send params.task")
+        if support == "forbidden" and asked.task is not None:
+            raise RpcError(METHOD_NOT_FOUND, f"Tool {name} does not run as a task")
+        return asked.task is not None
+
+    async def _create(self, call: Call, asked: ToolCall, peer: McpPeer) -> Outcome | bytes:
+        ttl = None if peer.version.stateless else _seconds(asked.task)
+        made = await self.service.create(call, ttl=ttl, key=_key(asked))
+        if not isinstance(made, Task):
+            return made
+        if peer.version.stateless:
+            result: JsonObject = {"resultType": "task", **_members(made, peer.version)}
+        else:
+            result = {"task": _members(made, peer.version)}
+        return self._server_info.encode_result(result, peer.version)
+
+    async def _get(self, peer: McpPeer, raw: Params) -> bytes:
+        task = await self._find(peer, raw)
+        return self._server_info.encode_result(self.shown(task, peer.version), peer.version)
+
+    def shown(self, task: Task, version: Version) -> JsonObject:
+        """A task as `tasks/get` shows it, and as the extension's notifications do."""
+        members = _members(task, version)
+        if not version.stateless:
+            return members
+        if task.state == "completed":
+            members["result"] = msgspec.Raw(self._tool_result(task, version))
+        elif task.state == "failed":
+            members["error"] = _rpc_error(task)
+        elif task.state == "input_required":
+            members["inputRequests"] = {
+                key: {"method": each.method, "params": each.params}
+                for key, each in task.questions.items()
+            }
+        return members
+
+    async def _update(self, peer: McpPeer, raw: Params) -> bytes:
+        asked = read_params(raw, TaskUpdate)
+        owner = _owner(peer)
+        if await self.service.answer(asked.id, owner, asked.responses) is None:
+            raise _unknown(asked.id)
+        return self._server_info.encode_result({}, peer.version)
+
+    async def _cancel(self, peer: McpPeer, raw: Params) -> bytes:
+        before = await self._find(peer, raw)
+        if not peer.version.stateless and before.is_final:
+            raise RpcError(INVALID_PARAMS, f"The task is {before.state} already")
+        task = await self.service.cancel(before.id, before.owner) or before
+        result = {} if peer.version.stateless else _members(task, peer.version)
+        return self._server_info.encode_result(result, peer.version)
+
+    async def _result(self, peer: McpPeer, raw: Params) -> bytes:
+        """Wait for the end of a task, and ask the client the questions of the task meanwhile."""
+        task = await self._find(peer, raw)
+        asked: set[str] = set()
+        while not (task.is_final or peer.cancelled):
+            for key in task.questions.keys() - asked:
+                asked.add(key)
+                await self._ask(task, key, peer)
+            found = await self.service.wait(
+                task.id,
+                task.owner,
+                lambda task: task.is_final or bool(task.questions.keys() - asked) or peer.cancelled,
+                _WAIT_SECONDS,
+            )
+            if found is None:
+                raise _unknown(task.id)
+            task = found
+        if task.state != "completed":
+            error = _rpc_error(task)
+            raise RpcError(error["code"], error["message"], error.get("data"))
+        return self._tool_result(task, peer.version)
+
+    async def _ask(self, task: Task, key: str, peer: McpPeer) -> None:
+        """Ask the client a question of a task, and give the task the answer."""
+        question = task.questions[key]
+        if not peer.client.can_answer(Question(question.method, question.params)):
+            return  # Another client may answer it.
+        related = {RELATED_TASK: {"taskId": task.id}}
+        params = {**question.params, "_meta": {**question.params.get("_meta", {}), **related}}
+        answer = msgspec.json.decode(await peer.send_request(question.method, params))
+        await self.service.answer(task.id, task.owner, {key: answer})
+
+    async def _list(self, peer: McpPeer, raw: Params) -> bytes:
+        after = read_params(raw, Page).cursor
+        owner = _owner(peer)
+        if not owner:
+            raise RpcError(METHOD_NOT_FOUND, "Method not found: tasks/list")
+        if after is not None and await self.service.get(after, owner) is None:
+            raise RpcError(INVALID_PARAMS, "Invalid cursor")
+        tasks = await self.service.page(owner, after, _PAGE_SIZE)
+        result: JsonObject = {"tasks": [_members(task, peer.version) for task in tasks]}
+        if len(tasks) == _PAGE_SIZE:
+            result["nextCursor"] = tasks[-1].id
+        return self._server_info.encode_result(result, peer.version)
+
+    async def _find(self, peer: McpPeer, raw: Params) -> Task:
+        id = read_params(raw, TaskId).id
+        task = await self.service.get(id, _owner(peer))
+        if task is None:
+            raise _unknown(id)
+        return task
+
+    def _tool_result(self, task: Task, version: Version) -> bytes:
+        """The result that the call itself would have had."""
+        reply = task.reply()
+        tool = self._registry.tools.get(task.tool)
+        contract = self._registry.contract if tool is None else tool.contract
+        if not version.stateless:
+            reply = msgspec.structs.replace(
+                reply, meta={**reply.meta, RELATED_TASK: {"taskId": task.id}}
+            )
+        server_info = self._server_info.json if version.stateless else b""
+        pieces = dialect.write_in_pieces(
+            reply, reply.shape or RESULT, contract, version, server_info=server_info
+        )
+        return b"".join(pieces)
+
+
+def missing_tasks(message: str) -> RpcError:
+    """The error for a client that did not declare the extension."""
+    data: JsonObject = {"requiredCapabilities": {"extensions": {TASKS: {}}}}
+    return RpcError(MISSING_CAPABILITY, message, data)
+
+
+def _unavailable(exc: ToolError) -> RpcError:
+    data = {"code": exc.code, "retryable": exc.retryable, "retry_after": exc.retry_after}
+    return RpcError(INTERNAL_ERROR, exc.message, data)
+
+
+def _owner(peer: McpPeer) -> str:
+    return owner_of(peer.describe_request("mcp").user)
+
+
+def _key(asked: ToolCall) -> str | None:
+    meta = asked.meta
+    return None if isinstance(meta, msgspec.UnsetType) else meta.idempotency_key
+
+
+def _unknown(id: str) -> RpcError:
+    # The id may be a secret of somebody else, so it is not repeated.
+    return RpcError(INVALID_PARAMS, "Unknown task: it never existed, has expired, or is not yours")
+
+
+def _members(task: Task, version: Version) -> JsonObject:
+    ttl = None if task.ttl is None else int(task.ttl * 1000)
+    suffix = "Ms" if version.stateless else ""
+    members: JsonObject = {
+        "taskId": task.id,
+        "status": task.state,
+        "createdAt": _iso(task.created),
+        "lastUpdatedAt": _iso(task.changed),
+        "ttl" + suffix: ttl,
+        "pollInterval" + suffix: POLL_MS,
+    }
+    return members | ({"statusMessage": task.message} if task.message else {})
+
+
+def _iso(seconds: float) -> str:
+    when = datetime.fromtimestamp(seconds, UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _rpc_error(task: Task) -> JsonObject:
+    """The JSON-RPC error of a task that failed or was cancelled."""
+    found = task.reply().error
+    error = found or Error("UNKNOWN_ERROR", "Unknown error")
+    data: JsonObject = {"code": error.code, "details": error.details, "hint": error.hint}
+    return {
+        "code": error.row.rpc or INTERNAL_ERROR,
+        "message": error.message,
+        "data": {name: value for name, value in data.items() if value is not None},
+    }
+
+
+def _seconds(sent: Json) -> float | None:
+    """The `ttl` that a client of 2025-11-25 sent, in seconds."""
+    ttl = sent.get("ttl") if isinstance(sent, dict) else None
+    is_number = isinstance(ttl, int | float) and not isinstance(ttl, bool)
+    # An integer may be too large for a float.
+    return min(ttl, _MAX_TTL) / 1000 if is_number and ttl is not None else None

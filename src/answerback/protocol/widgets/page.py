@@ -1,0 +1,120 @@
+"""The HTML of a widget: read from the author's text or file, completed with the bridge."""
+
+from __future__ import annotations
+
+import os
+import re
+from contextlib import suppress
+
+from ...errors import Unavailable
+from ...registry.declarations import Change, Registry
+from ...tools.current_runtime import CURRENT
+
+_BRIDGE = os.path.join(os.path.dirname(__file__), "bridge.js")
+_DOCTYPE = "<!doctype html>"
+_BEGINS = tuple(
+    # A tag within a comment is skipped, because the comment matches first.
+    re.compile(rf"<!--.*?-->|({tag})", re.IGNORECASE | re.DOTALL)
+    for tag in (r"<head(?:\s[^>]*)?>", r"<html(?:\s[^>]*)?>", r"<!doctype[^>]*>")
+)
+"""The tags after which the first script of a page can stand, the best first."""
+_END_OF_SCRIPT = re.compile("</(?=script)", re.IGNORECASE)
+
+
+class WidgetPage:
+    """The page of one widget. In development mode its file is read anew each time."""
+
+    def __init__(
+        self, registry: Registry, uri: str, source: str, file: str | None, *, bridge: bool
+    ) -> None:
+        self._registry = registry
+        self._uri = uri
+        self._bridge = bridge
+        self._source = source
+        self._html = _completed(source, bridge=bridge)
+        self._written: tuple[int, int] | None = None
+        self.file = file
+        """The file of the page; None if the author gave the text."""
+
+    def read(self) -> str:
+        """The HTML that hosts get."""
+        running = CURRENT.get()
+        if self.file is not None and running is not None and running.development:
+            self.read_again(self.file)
+        return self._html
+
+    def look(self) -> None:
+        """Read the file again if it was written since the last look."""
+        if self.file is None:
+            return
+        # A file that has gone, or is only half written, is looked at again later.
+        with suppress(OSError, Unavailable):
+            found = os.stat(self.file)
+            written = found.st_mtime_ns, found.st_size
+            if written != self._written:
+                self.read_again(self.file)
+                self._written = written
+
+    def read_again(self, file: str) -> None:
+        """Read the file, and notify the subscribers of the resource if it has changed."""
+        try:
+            source = read_html(file)
+        except ValueError as exc:
+            raise Unavailable(f"widget: {exc}") from None
+        if source != self._source:
+            self._source, self._html = source, _completed(source, bridge=self._bridge)
+            self._registry.changes.publish(Change("resource", self._uri))
+
+
+def read_html(file: str) -> str:
+    """The text of an HTML file; raises ValueError if it cannot be read or is no HTML."""
+    try:
+        with open(file, encoding="utf-8-sig") as opened:
+            text = opened.read()
+    except OSError as exc:
+        raise ValueError(f"cannot read {file!r}: {exc.strerror}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{file!r} is not UTF-8; save it as UTF-8") from None
+    if "<" not in text:
+        raise ValueError(f"{file!r} has no HTML in it")
+    return text
+
+
+def check_html(html: object) -> str:
+    """Return the text; raises TypeError or ValueError for a value that is no HTML."""
+    if not isinstance(html, str):
+        raise TypeError(f"html should be the text of a page, not {type(html).__name__}")
+    if "<" not in html:
+        hint = f"write path={html!r} for a file" if html.endswith((".html", ".htm")) else _EXAMPLE
+        raise ValueError(f"html has no HTML in it; {hint}")
+    try:
+        html.encode()
+    except UnicodeEncodeError as exc:
+        raise ValueError(f"html has a character that UTF-8 does not have, at {exc.start}") from None
+    return html
+
+
+_EXAMPLE = "write the page, such as '<h1>Accounts</h1>'"
+
+
+def _completed(source: str, *, bridge: bool) -> str:
+    """The page with a doctype, and with the bridge as its first script."""
+    if _place(source, _BEGINS[-1]) is None:
+        source = f"{_DOCTYPE}\n{source}"
+    script = _bridge_script() if bridge else ""
+    places = (_place(source, tag) for tag in _BEGINS)
+    place = next(place for place in places if place is not None)
+    return source[:place] + script + source[place:]
+
+
+def _place(source: str, tag: re.Pattern[str]) -> int | None:
+    """The end of the first such tag outside comments."""
+    return next((found.end() for found in tag.finditer(source) if found[1]), None)
+
+
+def _bridge_script() -> str:
+    """The bridge as an inline script, which every host's CSP allows."""
+    with open(_BRIDGE, encoding="utf-8") as opened:
+        source = opened.read()
+    # The HTML parser would end the script at the first `</script`, also within a string.
+    return "<script>\n" + _END_OF_SCRIPT.sub(r"<\\/", source) + "</script>\n"

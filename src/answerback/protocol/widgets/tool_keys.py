@@ -1,0 +1,110 @@
+"""The `_meta` keys and the hints of a tool that has a widget, or that a widget may call."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ...tools.tool_options import ToolOptions, check_options
+from .widget import Widget, widget_uri
+
+if TYPE_CHECKING:
+    from ...core.json_value import JsonObject
+    from ...registry.declarations import Registry
+    from ...tools.tool import Tool
+
+_ON_THE_PAGE = ("csp", "permissions", "domain", "prefersBorder")
+"""The members of `ui` that belong to a widget, and that hosts ignore on a tool."""
+
+
+class MissingWidget(ValueError):
+    """A tool names a widget that its app does not have."""
+
+
+def with_widget_keys(options: ToolOptions) -> ToolOptions:
+    """The options of a tool with the keys of its widget in `meta`, and with the hints.
+
+    Raises TypeError or ValueError if an option is wrong, or if `meta` has one of these keys.
+    """
+    check_options(options, ToolOptions)
+    made: ToolOptions = {**options}
+    if meta := _merged(options.get("meta") or {}, _keys(options)):
+        made["meta"] = meta
+    if options.get("widget") is not None:
+        read_only = bool(options.get("read_only"))
+        defaults = {"read_only": False, "destructive": not read_only, "open_world": True}
+        for name, default in defaults.items():
+            if options.get(name) is None:
+                made[name] = default  # type: ignore[literal-required]  # keys of ToolOptions
+    return made
+
+
+def _keys(options: ToolOptions) -> JsonObject:
+    """The keys of MCP Apps, and those of ChatGPT that say the same."""
+    ui: JsonObject = {}
+    keys: JsonObject = {"ui": ui}
+    if (name := options.get("widget")) is not None:
+        uri = widget_uri(name)
+        ui["resourceUri"] = uri
+        keys |= {"ui/resourceUri": uri, "openai/outputTemplate": uri}
+    visible = options.get("visible_to")
+    if name is not None or visible is not None:
+        visible = ("model", "app") if visible is None else visible
+        ui["visibility"] = [who for who in ("model", "app") if who in visible]
+        keys["openai/widgetAccessible"] = "app" in visible
+        keys["openai/visibility"] = "public" if "model" in visible else "private"
+    if (invoking := options.get("invoking")) is not None:
+        keys["openai/toolInvocation/invoking"] = invoking
+    if (invoked := options.get("invoked")) is not None:
+        keys["openai/toolInvocation/invoked"] = invoked
+    return keys if ui else {name: value for name, value in keys.items() if name != "ui"}
+
+
+def _merged(meta: Mapping[str, Any], keys: JsonObject) -> JsonObject:
+    """The author's `meta` with our keys; raises ValueError if both have the same key."""
+    authors_ui = meta.get("ui", {})
+    if not isinstance(authors_ui, dict):
+        raise TypeError(f"'ui' in meta should be a dict, not {authors_ui!r}")
+    for name in _ON_THE_PAGE:
+        if name in authors_ui:
+            raise ValueError(f"meta has 'ui' with {name!r}, which belongs to app.widget(…)")
+    ours = keys.get("ui", {})
+    twice = [name for name in meta if name in keys and name != "ui"]
+    twice += [f"ui.{name}" for name in authors_ui if name in ours]
+    if twice:
+        raise ValueError(
+            f"meta has {twice[0]!r}, which widget=, invoking=, invoked= and visible_to= write; "
+            "leave it out of meta"
+        )
+    merged = {**meta, **keys}
+    if authors_ui or ours:
+        merged["ui"] = {**authors_ui, **ours}
+    return merged
+
+
+def missing_widget(tool: Tool) -> str | None:
+    """A message if a tool names a widget that its own app does not have."""
+    name = tool.settings.widget
+    if name is None:
+        return None
+    owner = tool.path[-1]
+    resources = owner.resources.own
+    if widget_uri(name) in resources:
+        return None
+    from ...types.describe import similar_names
+
+    known = [each.name for each in resources.values() if isinstance(each, Widget)]
+    near = similar_names(name, known)
+    if near:
+        hint = f"did you mean {near[0]!r}?"
+    else:
+        there = f"its widgets are {', '.join(sorted(known))}" if known else "it has none"
+        hint = f"{there}; write app.widget({name!r}, path='{name}.html')"
+    return f"{tool.owner} names the widget {name!r}, which {owner.name!r} does not have; {hint}"
+
+
+def check_widgets(registry: Registry) -> None:
+    """Raise MissingWidget if a tool that is served names a widget that is not there."""
+    for tool in registry.tools.values():
+        if (message := missing_widget(tool)) is not None:
+            raise MissingWidget(message)

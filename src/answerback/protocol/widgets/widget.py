@@ -1,0 +1,204 @@
+"""Widget: a page registered as a resource, with all that hosts need to know about it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+from ...core.hosts import HOST_NAMES, HostName, claude_domain, detect_host
+from ...tools.resource import Resource, ResourceOptions
+from ...tools.tool_options import check_options
+from .csp import CSP, check_origin, openai_csp, ui_csp
+from .page import WidgetPage, check_html, read_html
+
+if TYPE_CHECKING:
+    from ...core.json_value import JsonObject
+    from ...core.request_info import RequestInfo
+    from ...registry.declarations import Registry
+
+MIME = "text/html;profile=mcp-app"
+PERMISSIONS = ("camera", "microphone", "geolocation", "clipboardWrite")
+_LOOK_SECONDS = 0.25
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+class WidgetOptions(TypedDict, total=False):
+    """The options of `app.widget`."""
+
+    html: str
+    """The text of the page."""
+    path: str | os.PathLike[str]
+    """The file of the page; a relative path begins at the file that calls `app.widget`."""
+    csp: CSP
+    """The origins that the page may use; none by default."""
+    domain: str
+    """An origin of your own for ChatGPT, such as "https://accounts.example.com"."""
+    border: bool
+    """Whether the host should draw a border; by default it decides."""
+    description: str
+    """Tells people, and the model in ChatGPT, what the page shows."""
+    permissions: Collection[str]
+    """Of "camera", "microphone", "geolocation" and "clipboardWrite"."""
+    host: HostName
+    """Send the form for this host to every client; by default the host is detected."""
+    requires: Sequence[Callable[..., Any]]
+    """The gates of the page; those of its tools do not count for it."""
+    bridge: bool
+    """Put the script in the page that connects it with its host; True by default."""
+
+
+def widget_uri(name: str) -> str:
+    return f"ui://widget/{name}.html"
+
+
+class Widget(Resource):
+    """The resource of a widget."""
+
+    noun = "widget"
+    is_widget = True
+
+    def __init__(
+        self, app: Registry, name: object, options: WidgetOptions, author: str | None
+    ) -> None:
+        checked = _check(name, options)
+        source, file = _source(checked, options, author)
+        self._ui, described = _ui(options), _openai(options)
+        uri = widget_uri(checked)
+        self.page = WidgetPage(app, uri, source, file, bridge=options.get("bridge", True))
+        given = {
+            "name": checked,
+            "mime": MIME,
+            "description": options.get("description"),
+            "meta": {"ui": self._ui, **described},
+            "requires": options.get("requires"),
+            "inline": True,
+        }
+        self._described = described
+        self._host = options.get("host")
+        super().__init__(uri, self.page.read, cast("ResourceOptions", given), app.contract)
+
+    def meta_of_content(self, endpoint: str, request: RequestInfo | None) -> JsonObject:
+        """The `_meta` of the content: that of the list, and for Claude the domain of the page."""
+        domain = _domain(endpoint, request, self._host)
+        ui = self._ui if domain is None else {**self._ui, "domain": domain}
+        return {"ui": ui, **self._described}
+
+
+def add_widget(app: Registry, name: object, options: WidgetOptions, author: str | None) -> Widget:
+    """Register a widget; raises TypeError or ValueError if something about it is wrong."""
+    from ...registry.declarations import put_resource
+
+    check_options(options, WidgetOptions)
+    widget = Widget(app, name, options, author)
+    if widget.uri in app.resources.own:
+        raise ValueError(f"there is a widget {name!r} already; give one another name")
+    put_resource(app, widget)
+    return widget
+
+
+def watch_widgets(app: Registry) -> None:
+    """Look for changes of the files of widgets in a thread, as long as the process runs."""
+    import threading
+    import time
+
+    def look() -> None:
+        while True:
+            for each in list(app.resources.values()):
+                if isinstance(each, Widget):
+                    each.page.look()
+            time.sleep(_LOOK_SECONDS)
+
+    threading.Thread(target=look, name="answerback-widgets", daemon=True).start()
+
+
+def _check(name: object, options: WidgetOptions) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise ValueError(
+            f"{name!r} cannot be the name of a widget; "
+            "use 1 to 64 of the characters A-Z a-z 0-9 _ -, as in app.widget('accounts')"
+        )
+    if (options.get("html") is None) == (options.get("path") is None):
+        raise TypeError(
+            f"widget {name!r} needs either html= with the text of the page, or path= with its file"
+        )
+    if (host := options.get("host")) is not None and host not in HOST_NAMES:
+        raise ValueError(f"host={host!r} should be one of {', '.join(map(repr, HOST_NAMES))}")
+    for option in ("border", "bridge"):
+        value = options.get(option)
+        if value is not None and not isinstance(value, bool):
+            raise TypeError(f"{option}={value!r} should be True or False")
+    return name
+
+
+def _source(name: str, options: WidgetOptions, author: str | None) -> tuple[str, str | None]:
+    """The text of the page, and its file if it has one; *author* is the file that registers it."""
+    path = options.get("path")
+    if path is None:
+        return check_html(options.get("html")), None
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path={path!r} should be the name of a file, such as 'accounts.html'")
+    file = os.path.join(os.path.dirname(os.path.abspath(author or "_")), os.fspath(path))
+    if not os.path.isfile(file):
+        raise ValueError(f"widget {name!r}: there is no file {file!r}")
+    return read_html(file), file
+
+
+def _ui(options: WidgetOptions) -> JsonObject:
+    """The keys of MCP Apps."""
+    ui: JsonObject = {"csp": ui_csp(_csp(options))}
+    if permissions := _permissions(options.get("permissions") or ()):
+        ui["permissions"] = permissions
+    if (border := options.get("border")) is not None:
+        ui["prefersBorder"] = border
+    return ui
+
+
+def _openai(options: WidgetOptions) -> JsonObject:
+    """The keys of ChatGPT that say the same, and those that MCP Apps does not have."""
+    keys: JsonObject = {"openai/widgetCSP": openai_csp(_csp(options))}
+    if description := options.get("description"):
+        keys["openai/widgetDescription"] = description
+    if (border := options.get("border")) is not None:
+        keys["openai/widgetPrefersBorder"] = border
+    if (domain := options.get("domain")) is not None:
+        check_origin(domain, "domain", wildcards=False)
+        keys["openai/widgetDomain"] = domain
+    return keys
+
+
+def _csp(options: WidgetOptions) -> CSP:
+    csp: object = options.get("csp")
+    if csp is None:
+        return CSP()
+    if not isinstance(csp, CSP):
+        raise TypeError(
+            f"csp={csp!r} should be a CSP, such as CSP(connect=['https://example.com'])"
+        )
+    return csp
+
+
+def _permissions(given: Collection[str]) -> dict[str, JsonObject]:
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise TypeError(f"permissions={given!r} should be a set, such as {{'camera'}}")
+    for name in given:
+        if name not in PERMISSIONS:
+            spelt = str(name).replace("-", "").replace("_", "").lower()
+            near = [each for each in PERMISSIONS if each.lower() == spelt]
+            hint = f"write {near[0]!r}" if near else f"there are {', '.join(PERMISSIONS)}"
+            raise ValueError(f"no permission is named {name!r}; {hint}")
+    return {name: {} for name in PERMISSIONS if name in given}
+
+
+def _domain(url: str, request: RequestInfo | None, host: HostName | None) -> str | None:
+    """The domain of the page in Claude; None in other hosts, or if the endpoint is not known."""
+    if not url:
+        return None
+    if host is None:
+        headers = None if request is None else request.headers
+        if request is None or headers is None:
+            return None  # A server on stdio has no URL that Claude could know.
+        client = request.client
+        host = detect_host(headers.get("user-agent"), client.name if client else None)
+    return claude_domain(url) if host == "claude" else None

@@ -1,0 +1,449 @@
+"""Composition: apps within apps, and which of their entries are enabled.
+
+The tables of an app are replaced as a whole when something changes in it or in an app that it
+includes. So a call finds its tool by one access to a dict. A new name is added to copies of the
+tables; after any other change they are worked out anew.
+"""
+
+from __future__ import annotations
+
+import re
+from _thread import RLock
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+
+from ..contract import RESERVED_ROUTES
+from ..tools.tool import Tool
+from .declarations import Change, Registry, Table
+
+if TYPE_CHECKING:
+    from weakref import ref
+
+Kind: TypeAlias = Literal["tools", "resources", "prompts", "completions"]
+KINDS: tuple[Kind, ...] = ("tools", "resources", "prompts", "completions")
+_LISTED: tuple[Literal["tools", "resources", "prompts"], ...] = ("tools", "resources", "prompts")
+_PREFIX = re.compile(r"[A-Za-z0-9_.-]{0,64}")
+_MAX_NAME = 128
+# One lock for all apps, because a change of one app is a change of those that include it.
+_lock = RLock()
+
+
+class Switch(msgspec.Struct, frozen=True, array_like=True):
+    """Something was enabled or disabled in one of the apps that belong together."""
+
+    app: int
+    """The position of its app in `Registry.apps()`."""
+    what: Literal["name", "tag"]
+    value: str
+    on: bool
+
+
+class _Merged(msgspec.Struct):
+    """The entries of one kind: all of them, and those that are served."""
+
+    entries: dict[str, Tool]
+    served: dict[str, Tool]
+
+
+_Additions: TypeAlias = "dict[tuple[Composition, str], tuple[Tool, bool]]"
+"""The entry that each app gets under a name, and whether the app serves it."""
+
+
+class Composition:
+    """The apps that one app includes, the apps that include it, and its switches."""
+
+    def __init__(self, app: Registry) -> None:
+        self.app = app
+        self.included: list[tuple[Registry, str]] = []
+        self.parents: list[ref[Registry]] = []
+        self.switches: dict[tuple[Literal["name", "tag"], str], bool] = {}
+        """The last one that applies to an entry counts."""
+        self.only: frozenset[str] = frozenset()
+        self.without: frozenset[str] = frozenset()
+        """The tags of the command line; an entry that they exclude cannot be enabled."""
+        self._views: dict[tuple[Kind, str], tuple[Tool, Tool]] = {}
+        self.merged: dict[Kind, _Merged] = {}
+        self.change(lambda: None)
+
+    def apps(self) -> Iterator[Registry]:
+        """The app and those that it includes, each once."""
+        found = {id(self.app): self.app}
+        for child, _ in self.included:
+            found |= {id(each): each for each in child.apps() if id(each) not in found}
+        return iter(found.values())
+
+    def put(self, table: Table[Any], name: str, entry: Tool) -> None:
+        """Add an entry; raises ValueError if it clashes in an app that includes this one."""
+        with _lock:
+            kind = next(kind for kind in KINDS if _table(self.app, kind) is table)
+            added: _Additions = {}
+            if self._plan(kind, name, entry, self._serves(name, entry), added):
+                table.own[name] = entry
+                for (composition, key), (view, served) in added.items():
+                    composition._add(kind, key, view, served=served)
+                return
+            before = table.own.get(name)
+            table.own[name] = entry
+
+            def undo() -> None:
+                table.own.pop(name)
+                if before is not None:
+                    table.own[name] = before
+
+            self.change(undo)
+
+    def _plan(self, kind: Kind, key: str, entry: Tool, served: bool, added: _Additions) -> bool:
+        """Add a new entry to the plan, for this app and for those that include it.
+
+        False if a name is there already: then the tables are merged, which finds out why.
+        """
+        if key in self.merged[kind].entries or (self, key) in added:
+            return False
+        added[self, key] = entry, served
+        for parent in self._including():
+            for prefix in [prefix for child, prefix in parent.included if child is self.app]:
+                theirs = _key(kind, prefix, key)
+                if theirs in parent.merged[kind].entries:
+                    return False
+                view = parent._view(kind, theirs, entry)
+                is_served = served and parent._serves(theirs, view)
+                if not parent._plan(kind, theirs, view, is_served, added):
+                    return False
+        return True
+
+    def _add(self, kind: Kind, key: str, entry: Tool, *, served: bool) -> None:
+        merged = self.merged[kind]
+        merged.entries[key] = entry
+        if served:
+            table = _table(self.app, kind)
+            # A new table, because other threads may iterate over the one before.
+            found = {**merged.served, key: entry}
+            if self.included and key in table.own:
+                # The app's own entries are listed before those of included apps.
+                found = {name: found[name] for name in table.own if name in found} | found
+            merged.served = found
+            table.serve(found)
+
+    def remove(self, table: Table[Any], name: str) -> None:
+        with _lock:
+            if name not in table.own and (entry := table.get(name)) is not None:
+                owner = entry.path[-1].name
+                raise ValueError(
+                    f"{name!r} belongs to the included app {owner!r}; remove it there or disable it"
+                )
+            del table.own[name]
+            self.change(lambda: None)
+
+    def change(self, undo: Callable[[], object]) -> None:
+        """Work out the tables of this app and of those that include it, after a change of it.
+
+        Raises ValueError if two entries would have one name; nothing has changed then.
+        """
+        try:
+            planned: dict[Composition, dict[Kind, _Merged]] = {}
+            waiting = [self]
+            while waiting:
+                each = waiting.pop(0)
+                planned[each] = each._merge(planned)
+                waiting += each._including()
+        except BaseException:
+            undo()
+            raise
+        for composition, merged in planned.items():
+            composition.merged = merged
+            composition._views = {
+                (kind, key): view
+                for (kind, key), view in composition._views.items()
+                if key in merged[kind].entries
+            }
+            for kind, entries in merged.items():
+                _table(composition.app, kind).serve(entries.served)
+
+    def _including(self) -> Iterator[Composition]:
+        for parent in self.parents:
+            if (app := parent()) is not None and app.composition is not None:
+                yield app.composition
+
+    def _merge(self, planned: Mapping[Composition, dict[Kind, _Merged]]) -> dict[Kind, _Merged]:
+        merged: dict[Kind, _Merged] = {}
+        for kind in KINDS:
+            own = _table(self.app, kind).own
+            served = {name: each for name, each in own.items() if self._serves(name, each)}
+            merged[kind] = _Merged(dict(own), served)
+        for child, prefix in self.included:
+            assert child.composition is not None
+            theirs = planned.get(child.composition, child.composition.merged)
+            for kind in KINDS:
+                self._merge_included(kind, theirs[kind], prefix, merged[kind])
+        return merged
+
+    def _merge_included(self, kind: Kind, theirs: _Merged, prefix: str, into: _Merged) -> None:
+        for name, entry in theirs.entries.items():
+            key = _key(kind, prefix, name)
+            if (present := into.entries.get(key)) is not None:
+                # An app that is included twice has each of its resources once.
+                if kind != "completions" and present.source is not entry.source:
+                    raise ValueError(_clash(kind, key, self.app, entry))
+                view = present
+            else:
+                view = into.entries[key] = self._view(kind, key, entry)
+            if name in theirs.served and self._serves(key, view):
+                into.served.setdefault(key, view)
+
+    def _view(self, kind: Kind, key: str, entry: Tool) -> Tool:
+        """The entry as this app serves it, made once."""
+        known = self._views.get((kind, key))
+        if known is None or known[0] is not entry:
+            known = self._views[kind, key] = (entry, _view(kind, key, entry, self.app))
+        return known[1]
+
+    def _serves(self, name: str, entry: Tool) -> bool:
+        tags = entry.settings.tags
+        # A widget belongs to tools, which the tags select.
+        if self.only and self.only.isdisjoint(tags) and not entry.is_widget:
+            return False
+        if not self.without.isdisjoint(tags):
+            return False
+        served = True
+        for (what, value), on in self.switches.items():
+            if value == name if what == "name" else value in tags:
+                served = on
+        return served
+
+
+def composition_of(app: Registry) -> Composition:
+    """The composition of an app, made at its first use."""
+    if app.composition is None:
+        app.composition = Composition(app)
+    return app.composition
+
+
+def include(app: Registry, other: Registry, prefix: str) -> None:
+    """Serve the entries of *other* in *app*; raises ValueError for a clash or a cycle."""
+    from weakref import ref
+
+    wrong: object = prefix
+    if not isinstance(wrong, str):
+        raise TypeError(f"prefix={prefix!r} should be a str, such as prefix='jira_'")
+    if not _PREFIX.fullmatch(prefix):
+        raise ValueError(
+            f"prefix={prefix!r} cannot begin a name; use up to 64 of A-Z a-z 0-9 _ . -"
+        )
+    with _lock:
+        if any(each is app for each in other.apps()):
+            raise ValueError(f"{other.name!r} is or includes {app.name!r}: apps cannot be a cycle")
+        mine, theirs = composition_of(app), composition_of(other)
+        if any(each is other and known == prefix for each, known in mine.included):
+            raise ValueError(f"{app.name!r} includes {other.name!r} already; give a prefix")
+        is_first = all(each is not other for each, _ in mine.included)
+        if is_first:
+            _check_include(mine, other)
+        mine.included.append((other, prefix))
+        mine.change(mine.included.pop)
+        if is_first:
+            theirs.parents.append(ref(app))
+            _forward_changes(app, other)
+            _join_lifespans(mine, other)
+    for kind in _LISTED:
+        if theirs.merged[kind].served:
+            app.changes.publish(Change(kind))
+
+
+def _check_include(composition: Composition, other: Registry) -> None:
+    """Ask the runtimes that serve the app, or an app that includes it."""
+    for runtime in composition.app.changes.attached():
+        runtime.check_include(other)
+    for each in composition._including():
+        _check_include(each, other)
+
+
+def check_auth(app: Registry, included: Iterable[Registry]) -> None:
+    """Raise ValueError if *app* would serve tools to callers whom their own app refuses.
+
+    The app that is served authenticates all requests, as its own `auth=` says.
+    """
+    for each in included:
+        if each.auth is None or each is app:
+            continue
+        if app.auth is None:
+            raise ValueError(
+                f"{each.name!r} has auth=, and {app.name!r}, which includes it, has none: "
+                f"give auth= to {app.name!r}"
+            )
+        if app.auth.anonymous and not each.auth.anonymous:
+            raise ValueError(
+                f"{each.name!r} requires a token, and {app.name!r}, which includes it, does not: "
+                f"give auth= of {app.name!r} anonymous=False, or requires=[login()] to "
+                f"{each.name!r} and anonymous=True to its auth="
+            )
+
+
+def _join_lifespans(composition: Composition, other: Registry) -> None:
+    """Start and stop the lifespan of *other* with that of the app, and of those above it."""
+    if other.lifespan is None:
+        return
+    app = composition.app
+    if app.lifespan is None:
+        from .lifespan import Lifespan
+
+        app.lifespan = Lifespan(None, app)
+    if other.lifespan not in app.lifespan.included:
+        app.lifespan.included.append(other.lifespan)
+    for each in composition._including():
+        _join_lifespans(each, app)
+
+
+def _forward_changes(app: Registry, other: Registry) -> None:
+    """Send each change of *other* to the clients of *app* too, as long as *app* exists."""
+    from weakref import ref
+
+    def forward(change: Change) -> None:
+        if (parent := found()) is not None:
+            parent.changes.publish(change)
+
+    end = other.changes.subscribe(forward)
+    found = ref(app, lambda _: end())
+
+
+def switch(app: Registry, name: str | None, tag: str | None, *, on: bool) -> None:
+    """Enable or disable by name or by tag, in this process and in the others that serve it."""
+    if (name is None) == (tag is None):
+        raise TypeError("give a name or a tag: app.disable('add') or app.disable(tag='write')")
+    if name is not None:
+        known = composition_of(app).merged
+        if not any(name in known[kind].entries for kind in _LISTED):
+            raise ValueError(f"{app.name!r} has no tool, prompt or resource {name!r}")
+    what: Literal["name", "tag"] = "tag" if name is None else "name"
+    _apply(app, what, name or tag or "", on=on, forward=True)
+
+
+def apply_switch(root: Registry, received: Switch) -> None:
+    """Apply what another process enabled or disabled; it sends the notifications itself."""
+    apps = list(root.apps())
+    if received.app < len(apps):
+        _apply(apps[received.app], received.what, received.value, on=received.on, forward=False)
+
+
+def switches_of(root: Registry) -> list[Switch]:
+    """All that is enabled or disabled, for a process that starts."""
+    return [
+        Switch(number, what, value, on)
+        for number, app in enumerate(root.apps())
+        if app.composition is not None
+        for (what, value), on in app.composition.switches.items()
+    ]
+
+
+def _apply(
+    app: Registry, what: Literal["name", "tag"], value: str, *, on: bool, forward: bool
+) -> None:
+    composition = composition_of(app)
+    with _lock:
+        before = {kind: composition.merged[kind].served for kind in _LISTED}
+        composition.switches.pop((what, value), None)
+        composition.switches[what, value] = on
+        composition.change(lambda: None)
+        changed = [kind for kind in _LISTED if before[kind] != composition.merged[kind].served]
+    if not forward:
+        return
+    # Before the notifications, so that a client which is notified finds the new list.
+    _forward_switch(app, app, what, value, on)
+    for kind in changed:
+        app.changes.publish(Change(kind))
+
+
+def _forward_switch(
+    app: Registry, root: Registry, what: Literal["name", "tag"], value: str, on: bool
+) -> None:
+    """Send a switch of *app* to the other processes that serve it, or an app that includes it."""
+    number = next(number for number, each in enumerate(root.apps()) if each is app)
+    root.changes.publish_switch(Switch(number, what, value, on))
+    if root.composition is not None:
+        for each in root.composition._including():
+            _forward_switch(app, each.app, what, value, on)
+
+
+def select_tags(app: Registry, only: Collection[str], without: Collection[str]) -> None:
+    """Serve only the entries with one of the tags *only*, and none with one of *without*."""
+    if only or without:
+        composition = composition_of(app)
+        composition.only, composition.without = frozenset(only), frozenset(without)
+        composition.change(lambda: None)
+
+
+def _table(app: Registry, kind: Kind) -> Table[Any]:
+    tables: dict[Kind, Table[Any]] = {
+        "tools": app.tools,
+        "resources": app.resources,
+        "prompts": app.prompts,
+        "completions": app.completions,
+    }
+    return tables[kind]
+
+
+def _key(kind: Kind, prefix: str, name: str) -> str:
+    """The name of an included entry. URIs, and the completions of URIs, have no prefix."""
+    if kind == "resources":
+        return name
+    if kind == "completions":
+        argument, _, owner = name.partition(" of ")
+        return name if ":" in owner else f"{argument} of {prefix}{owner}"
+    return prefix + name
+
+
+def _clash(kind: Kind, key: str, app: Registry, entry: Tool) -> str:
+    return (
+        f"there is a {entry.noun} {key!r} in {app.name!r} already, "
+        f"which includes {entry.path[-1].name!r}; give one of them another name"
+    )
+
+
+_INDEPENDENT = frozenset({"signature", "docstring"})
+"""The cached parts of a tool that depend neither on its name nor on the contract."""
+
+
+def _view(kind: Kind, key: str, entry: Tool, app: Registry) -> Tool:
+    """A copy of *entry* that has its name in *app*, and the contract and settings of *app*."""
+    if kind in ("tools", "prompts") and len(key) > _MAX_NAME:
+        raise ValueError(f"{key!r} is longer than {_MAX_NAME} characters; take a shorter prefix")
+    if kind == "tools" and app.contract.route == "/" and key in RESERVED_ROUTES:
+        raise ValueError(f"/{key} is a route of the server's; include with another prefix")
+    made = object.__new__(type(entry))
+    inherited = _inherited(entry, app) if kind == "tools" else {}
+    is_same = entry.contract is app.contract and not inherited
+    for name, value in vars(entry).items():
+        if is_same or name in _INDEPENDENT or not _is_cached(type(entry), name):
+            setattr(made, name, value)
+    if inherited:
+        made.given = entry.given | inherited.keys()
+        made.use_settings(msgspec.structs.replace(entry.settings, **inherited))
+    if kind in ("tools", "prompts"):
+        made.name = key
+    made.contract = app.contract
+    made.path = (app, *entry.path)
+    made.around = (*app.middleware, *entry.around)
+    requires = () if entry.is_widget else app.requires
+    if requires or entry.gates is not None:
+        from ..tools.gate_list import add_gates
+
+        add_gates(made, requires, app.limits.gates)
+        app.has_gates = True
+    app.has_tasks = app.has_tasks or entry.settings.task != "forbidden"
+    app.has_keys = app.has_keys or entry.settings.idempotency_key
+    # As at registration: refuse a return type that the contract of *app* cannot have.
+    with suppress(NameError):
+        _ = made.returns
+    return made
+
+
+def _inherited(entry: Tool, app: Registry) -> dict[str, Any]:
+    """The settings of *app* that neither the tool nor an app nearer to it has given."""
+    return {name: each for name, each in app.tool_defaults.items() if name not in entry.given}
+
+
+def _is_cached(kind: type[Tool], name: str) -> bool:
+    return isinstance(getattr(kind, name, None), cached_property)

@@ -1,0 +1,349 @@
+"""Registry: what an author declares: tools, resources and prompts, and the feed of their changes.
+
+Calls, MCP and the wires are written against it. Only the author's calls, which come through `App`,
+write to it. What lives while it is served is a `Runtime` (`calls/runtime.py`).
+"""
+
+from __future__ import annotations
+
+# The C module: importing `weakref` takes a millisecond of each start-up.
+from _weakref import ref
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar, Unpack
+
+import msgspec
+
+from ..contract import RESERVED_ROUTES, Contract
+from ..core.limits import DEFAULT_LIMITS, Limits, TaskLimits
+from ..tools.tool import Tool
+from ..tools.tool_options import CommonOptions, ToolOptions, check_options
+
+if TYPE_CHECKING:
+    from _collections_abc import dict_items, dict_values
+
+    from ..core.authentication import AppAuth
+    from ..core.content import Icon
+    from ..tools.prompt import Prompt
+    from ..tools.resource import Resource, ResourceOptions
+    from .composition import Composition, Switch
+    from .lifespan import Lifespan
+    from .own_routes import OwnRoute
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T", bound=Tool)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A list has changed, or one resource, which *uri* names."""
+
+    kind: Literal["tools", "resources", "prompts", "resource"]
+    uri: str | None = None
+
+
+Listener: TypeAlias = Callable[[Change], None]
+
+
+class Attached(Protocol):
+    """Serves a registry: `answerback.calls.runtime.Runtime`."""
+
+    def check_include(self, other: Registry) -> None:
+        """Raise ValueError if the registry cannot include *other* any more."""
+
+
+class ChangeFeed:
+    """Sends changes to its subscribers. Any thread may use it; a subscriber must not block."""
+
+    def __init__(self) -> None:
+        # The operations on these are atomic, so that threads need no lock.
+        self._listeners: dict[object, Listener] = {}
+        self._links: dict[object, tuple[Listener, Callable[[Switch], None]]] = {}
+        self._attached: list[ref[Attached]] = []
+
+    def attach(self, runtime: Attached) -> None:
+        """Let *runtime* check what is included from now on. It is kept as long as others use it."""
+        self._attached.append(ref(runtime, self._attached.remove))
+
+    def attached(self) -> list[Attached]:
+        """The runtimes that serve the registry now, the newest last."""
+        found = [each() for each in list(self._attached)]
+        return [each for each in found if each is not None]
+
+    def link(self, forward: Listener, forward_switch: Callable[[Switch], None]) -> None:
+        """Send changes, and what is enabled or disabled, to other processes with the same app."""
+        self._links[object()] = (forward, forward_switch)
+
+    def publish(self, change: Change) -> None:
+        """Send a change of this process to the subscribers and to the other processes."""
+        self.deliver(change)
+        for forward, _ in tuple(self._links.values()):
+            forward(change)
+
+    def publish_switch(self, switch: Switch) -> None:
+        """Send what was enabled or disabled to the other processes."""
+        for _, forward_switch in tuple(self._links.values()):
+            forward_switch(switch)
+
+    def deliver(self, change: Change) -> None:
+        """Send a change to the subscribers of this process."""
+        for listener in tuple(self._listeners.values()):
+            listener(change)
+
+    def subscribe(self, listener: Listener) -> Callable[[], None]:
+        """Call *listener* for each change; the function that is returned ends that."""
+        key = object()
+        self._listeners[key] = listener
+
+        def unsubscribe() -> None:
+            self._listeners.pop(key, None)
+
+        return unsubscribe
+
+
+class HealthState(msgspec.Struct, frozen=True):
+    """The result of a health check; *details* are shown to anyone who asks for the health."""
+
+    ready: bool = True
+    """False while calls cannot be served."""
+    details: dict[str, bool | int | str] = {}
+
+
+Check: TypeAlias = Callable[[], HealthState | None]
+"""A health check. It must be quick and must not block; None means that it does not apply."""
+
+
+class Recording(Protocol):
+    """Keeps a record of each call; `answerback.records.Records` is one."""
+
+    def recorded(
+        self, handle: Callable[[Any], Coroutine[Any, Any, Any]], kind: str
+    ) -> Callable[[Any], Coroutine[Any, Any, Any]]:
+        """*handle*, with a record of each outcome."""
+
+    def close(self) -> None:
+        """Write what is still waiting."""
+
+    def check(self) -> HealthState:
+        """Whether the records can be written."""
+
+
+class Table(Mapping[str, T]):
+    """The tools, resources, prompts or completions of an app, by the name that callers use.
+
+    It is replaced as a whole when an app is composed, so that every thread sees a whole table.
+    """
+
+    __slots__ = ("_served", "get", "own")
+
+    def __init__(self) -> None:
+        self.own: dict[str, T] = {}
+        """The entries that were registered in this app, also those that are disabled."""
+        self.serve(self.own)
+
+    def serve(self, served: dict[str, T]) -> None:
+        """Let callers see *served*."""
+        self._served = served
+        # The method of the dict itself: each call looks its tool up by it.
+        self.get = served.get  # type: ignore[method-assign]  # see above
+
+    def __getitem__(self, name: str) -> T:
+        return self._served[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._served)
+
+    def __len__(self) -> int:
+        return len(self._served)
+
+    def values(self) -> dict_values[str, T]:
+        return self._served.values()
+
+    def items(self) -> dict_items[str, T]:
+        return self._served.items()
+
+
+class Registry:
+    """The tools, resources, prompts and completions under one name, and their settings."""
+
+    url = ""
+    """The URL of the MCP endpoint, as clients know it; empty if the author gave none."""
+    sessions = True
+    """Whether MCP over HTTP has sessions in its stateful versions."""
+    requires: tuple[Callable[..., Any], ...] = ()
+    """The gates of everything that this serves."""
+    has_gates = False
+    """Whether something that this serves has gates."""
+    challenge: Literal["auto", "http", "result"] = "auto"
+    """How a client over MCP learns that it must log in."""
+    has_tasks = False
+    """Whether a tool that this serves may run as a task."""
+    has_keys = False
+    """Whether a tool that this serves takes an idempotency key in a plain call."""
+    task_limits: TaskLimits | None = None
+    """The limits of tasks; None for the defaults."""
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str,
+        title: str,
+        description: str,
+        contract: Contract,
+        lenient: bool = True,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.title = title
+        self.description = description
+        self.contract = contract
+        self.lenient = lenient
+        self.limits = limits
+        self.tool_defaults: ToolOptions = {}
+        """The options of a tool that gives none of its own."""
+        self.records: Recording | None = None
+        self.lifespan: Lifespan | None = None
+        self.auth: AppAuth | None = None
+        """Authenticates the requests over HTTP; None serves everyone."""
+        self.overrides: dict[Any, Callable[..., Any]] = {}
+        """For tests: the function to use instead of each dependency, by the dependency."""
+        self.tools: Table[Tool] = Table()
+        self.resources: Table[Resource] = Table()
+        self.prompts: Table[Prompt] = Table()
+        self.completions: Table[Tool] = Table()
+        self.icons: tuple[Icon, ...] = ()
+        self.website_url = ""
+        self.middleware: tuple[Any, ...] = ()
+        """Functions around each run of a tool, resource or prompt."""
+        self.observers: tuple[Callable[[Any], object], ...] = ()
+        """Functions that see each outcome."""
+        self.composition: Composition | None = None
+        """The apps that belong together and what is enabled; None while this is not used."""
+        self.changes = ChangeFeed()
+        self.routes: list[OwnRoute] = []
+        """The pages of the author that are served beside the tools."""
+
+    def add_tool(self, fn: Callable[..., Any], **options: Unpack[ToolOptions]) -> Tool:
+        """Register a function without a decorator, such as a method of an object."""
+        check_options(options, ToolOptions)
+        merged: ToolOptions = {"lenient": self.lenient, "timeout": self.limits.seconds}
+        merged = {**merged, **self.tool_defaults, **options}
+        tool = Tool(fn, merged, self.contract)
+        tool.given = frozenset({*self.tool_defaults, *options})
+        if tool.name in self.tools.own:
+            raise ValueError(f"there is a tool {tool.name!r} already; give one another name")
+        if self.contract.route == "/" and tool.name in RESERVED_ROUTES:
+            raise ValueError(f"/{tool.name} is a route of the server's; give the tool another name")
+        _put(self, self.tools, tool.name, tool)
+        self.changes.publish(Change("tools"))
+        return tool
+
+    def remove_tool(self, name: str) -> None:
+        """Stop serving a tool, and notify the clients that subscribed to the list of tools."""
+        _remove(self, self.tools, name)
+        self.changes.publish(Change("tools"))
+
+    def add_resource(self, uri: str, fn: Callable[..., Any], options: ResourceOptions) -> None:
+        """Register a function that gives the content at *uri*, or at all URIs of a template."""
+        from ..tools.resource import Resource
+
+        if uri in self.resources.own:
+            raise ValueError(f"there is a resource {uri!r} already")
+        put_resource(self, Resource(uri, fn, options, self.contract))
+
+    def remove_resource(self, uri: str) -> None:
+        """Stop serving a resource, and notify the clients that subscribed to the list."""
+        _remove(self, self.resources, uri)
+        self.changes.publish(Change("resources"))
+
+    def add_prompt(self, fn: Callable[..., Any], options: CommonOptions) -> None:
+        """Register a function that makes messages."""
+        from ..tools.prompt import Prompt
+
+        prompt = Prompt(fn, options, self.contract)
+        if prompt.name in self.prompts.own:
+            raise ValueError(f"there is a prompt {prompt.name!r} already")
+        _put(self, self.prompts, prompt.name, prompt)
+        self.changes.publish(Change("prompts"))
+
+    def remove_prompt(self, name: str) -> None:
+        """Stop serving a prompt, and notify the clients that subscribed to the list."""
+        _remove(self, self.prompts, name)
+        self.changes.publish(Change("prompts"))
+
+    def add_completion(
+        self, of: str, argument: str, fn: Callable[..., Any], requires: Sequence[Callable[..., Any]]
+    ) -> None:
+        """Register a function that completes an argument of a prompt or of a resource's URI."""
+        tool = _completion_tool(fn, self.contract, requires)
+        _put(self, self.completions, completion_key(of, argument), tool)
+
+    def apps(self) -> Iterator[Registry]:
+        """This app and those that it includes, each once."""
+        if self.composition is None:
+            return iter((self,))
+        return self.composition.apps()
+
+
+class HasRegistry:
+    """Has a registry: an `App`, for the layers below it."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+
+
+def registry_of(app: HasRegistry) -> Registry:
+    """The registry of *app*, which its author declared."""
+    return app._registry
+
+
+def _put(registry: Registry, table: Table[T], name: str, entry: T) -> None:
+    """Add an entry; raises ValueError if it clashes in an app that includes this one."""
+    entry.path = (registry,)
+    entry.around = registry.middleware
+    # The page of a widget has no data, and it shows the refusals of its tools.
+    requires = () if entry.is_widget else registry.requires
+    if requires or entry.settings.requires:
+        from ..tools.gate_list import add_gates
+
+        add_gates(entry, requires, registry.limits.gates)
+        registry.has_gates = True
+    if entry.settings.task != "forbidden":
+        registry.has_tasks = True
+    registry.has_keys = registry.has_keys or entry.settings.idempotency_key
+    if registry.composition is None:
+        table.own[name] = entry
+    else:
+        registry.composition.put(table, name, entry)
+
+
+def put_resource(registry: Registry, resource: Resource) -> None:
+    """Serve a resource that is made already."""
+    _put(registry, registry.resources, resource.uri, resource)
+    registry.changes.publish(Change("resources"))
+
+
+def _remove(registry: Registry, table: Table[T], name: str) -> None:
+    if registry.composition is None:
+        del table.own[name]
+    else:
+        registry.composition.remove(table, name)
+
+
+def completion_key(owner: str, argument: str) -> str:
+    """The key of a completion: *owner* is the prompt's name or the resource's URI."""
+    return f"{argument} of {owner}"
+
+
+def _completion_tool(
+    fn: Callable[..., Any], contract: Contract, requires: Sequence[Callable[..., Any]]
+) -> Tool:
+    """The author's function; refused if it has parameters that a completion does not get."""
+    tool = Tool(fn, {"returns": "value", "requires": requires}, contract)
+    unknown = {parameter.name for parameter in tool.signature.parameters} - {"value", "arguments"}
+    if unknown:
+        raise TypeError(
+            f"completion {tool.name!r} takes {sorted(unknown)}; "
+            "it is given value: str and arguments: dict[str, str]"
+        )
+    return tool

@@ -1,0 +1,237 @@
+"""Lifespan: opens what the tools of an app need before the first call, and closes it at the end.
+
+Each wire that serves starts and stops it. In a process it opens on the event loop of the first wire
+and closes with the last wire; the first call opens it if nothing else did. In a process that makes
+one call it runs around that call: see `calls/started.py`.
+
+An async context manager is entered and left in one task, and a plain one in one thread.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+)
+from types import FunctionType, TracebackType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..errors import AnswerbackError
+from ..tools.signature import is_generator, required_parameters, source_of
+
+if TYPE_CHECKING:
+    from ..tools.context import RunningCall
+    from .declarations import Registry
+    from .lifespan_on_loop import LoopRun
+
+LifespanFunction: TypeAlias = Callable[
+    ..., AbstractContextManager[Any] | AbstractAsyncContextManager[Any]
+]
+Managers: TypeAlias = "list[tuple[Lifespan, Any]]"
+"""The context managers of one run, in the order in which they are entered."""
+
+_FUTURES = os.path.join(os.path.dirname(threading.__file__), "concurrent")
+_MOUNTED = (
+    "the lifespan of app %r starts at its first call, because the host does not run it; "
+    "give the host's application lifespan=app.lifespan"
+)
+
+
+class LifespanFailed(AnswerbackError):
+    """The lifespan raised at its start or at its end; the cause is what it raised."""
+
+    code = "LIFESPAN_FAILED"
+    is_hanging = False
+    """Whether its end was given up, although it still runs."""
+
+
+class Lifespan:
+    """The context manager function of an app, and what it yielded: `state`."""
+
+    def __init__(
+        self, function: LifespanFunction | None, registry: Registry, app: object = None
+    ) -> None:
+        """*function* may take *app*, the App of *registry*."""
+        self._registry = registry
+        self._app = app
+        self._function = function
+        self._takes_app = function is not None and _takes_app(function)
+        self.included: list[Lifespan] = []
+        """The lifespans of included apps; they start before this one and end after it."""
+        self.state: Any = None
+        self.is_started = False
+        self.is_reported = False
+        """Whether a server starts it, and logs its failure."""
+        self._loop_run: LoopRun | None = None
+        self._holders: set[object] = set()
+        """The wires and blocks that keep it open."""
+        self._lock = threading.Lock()
+
+    @asynccontextmanager
+    async def __call__(self, host: object = None) -> AsyncIterator[None]:
+        """Start it and stop it around the host's application: `FastAPI(lifespan=app.lifespan)`."""
+        holder = object()
+        await self.start(holder)
+        try:
+            yield
+        finally:
+            await self.stop(holder)
+
+    async def start(self, holder: object) -> None:
+        """Open it, unless it runs; it stays open until *holder* stops it.
+
+        Raises what the context manager raised.
+        """
+        with self._lock:
+            self._holders.add(holder)
+        try:
+            await self.open()
+        except BaseException:
+            self._let_go(holder)
+            raise
+
+    async def open(self, managers: Managers | None = None) -> None:
+        """Open it on the running loop, unless it runs; for a caller that does not keep it open."""
+        from .lifespan_on_loop import LoopRun
+
+        with self._lock:
+            if self.is_open:
+                return
+            if self._loop_run is None or self._loop_run.is_lost:
+                self._loop_run = LoopRun(self, managers or self.managers())
+            run = self._loop_run
+        await run.wait_until_started()
+
+    @property
+    def is_open(self) -> bool:
+        return self.is_started and not self.is_lost
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it was started on a loop that has closed since."""
+        return self._loop_run is not None and self._loop_run.is_lost
+
+    async def stop(self, holder: object) -> None:
+        """Close it, if *holder* is the last; raises LifespanFailed if that fails or is too slow."""
+        if self._let_go(holder):
+            run, self._loop_run = self._loop_run, None
+            if run is not None:
+                await run.stop(self.seconds)
+
+    def _let_go(self, holder: object) -> bool:
+        """Forget *holder*; True if nothing keeps it open any more."""
+        with self._lock:
+            self._holders.discard(holder)
+            return not self._holders
+
+    async def try_to_start(self, holder: object) -> LifespanFailed | None:
+        """Start it for a server; a failure is logged and returned."""
+        self.is_reported = True
+        try:
+            await self.start(holder)
+        except Exception as exc:  # noqa: BLE001 -- the author's code may raise anything
+            if self._loop_run is None:
+                return None  # The server ends, and `stop` has cancelled the start.
+            error = exc if isinstance(exc, LifespanFailed) else failed(exc, "start")
+            log_failure(error)
+            return error
+        return None
+
+    async def try_to_stop(self, holder: object) -> LifespanFailed | None:
+        """Stop it for a server; a failure is logged and returned."""
+        try:
+            await self.stop(holder)
+        except LifespanFailed as error:
+            log_failure(error)
+            return error
+        return None
+
+    async def wait(self, call: RunningCall) -> None:
+        """Wait until a call can run. Without a server that starts the lifespan, open it."""
+        if call.wire != "memory" and self._loop_run is None and not self._holders:
+            import logging
+
+            logging.getLogger("answerback").warning(_MOUNTED, self._registry.name)
+        await self.open()
+
+    @property
+    def seconds(self) -> float:
+        """The time that it gets to end."""
+        return self._registry.limits.shutdown
+
+    def managers(self) -> Managers:
+        """New context managers: those of the included apps that do not run yet, then its own."""
+        included = [each for each in self.included if not each.is_open]
+        found = [pair for each in included for pair in each.managers()]
+        if self._function is not None:
+            found.append((self, self._manager(self._function)))
+        return list({id(lifespan): (lifespan, manager) for lifespan, manager in found}.values())
+
+    def _manager(self, function: LifespanFunction) -> Any:
+        manager = function(self._app) if self._takes_app else function()
+        if not is_async(manager) and not hasattr(type(manager), "__enter__"):
+            raise TypeError(
+                f"the lifespan returned {type(manager).__name__}, not a context manager; "
+                "decorate it with contextlib.asynccontextmanager or contextlib.contextmanager"
+            )
+        return manager
+
+
+def is_async(manager: object) -> bool:
+    return hasattr(type(manager), "__aenter__")
+
+
+def _takes_app(function: Any) -> bool:
+    """Whether the function takes the app; raises TypeError if it cannot be a lifespan."""
+    kind = type(function)
+    if not callable(function) or is_async(function) or hasattr(kind, "__enter__"):
+        raise TypeError(f"lifespan is a {kind.__name__} object; give the function itself")
+    if isinstance(function, FunctionType) and is_generator(function):
+        raise TypeError(
+            f"lifespan {function.__name__!r} is a generator; decorate it with "
+            "contextlib.asynccontextmanager or contextlib.contextmanager"
+        )
+    called: Any = function
+    if isinstance(function, type):
+        called = function.__init__  # type: ignore[misc]  # of the class that the author gave
+        if not isinstance(called, FunctionType):
+            return False
+    names = required_parameters(source_of(called))
+    names = names[1:] if isinstance(function, type) else names
+    if len(names) > 1:
+        raise TypeError(f"the lifespan takes {names}; it is given the app, or nothing")
+    return bool(names)
+
+
+def failed(exc: BaseException, when: str) -> LifespanFailed:
+    """The error that ends the server; it names the exception."""
+    text = f"{type(exc).__name__}: {exc}".rstrip(": ")
+    error = LifespanFailed(f"the lifespan failed at its {when}: {text}")
+    error.__cause__ = exc
+    return error
+
+
+def log_failure(error: LifespanFailed) -> None:
+    """Log the failure with the traceback of the author's code."""
+    import logging
+
+    cause = error.__cause__
+    if cause is None:
+        logging.getLogger("answerback").error("%s", error)
+        return
+    shown = (type(cause), cause, _of_author(cause.__traceback__))
+    logging.getLogger("answerback").error("the lifespan failed", exc_info=shown)
+
+
+def _of_author(traceback: TracebackType | None) -> TracebackType | None:
+    """The traceback from the author's first frame on; those before it are ours and contextlib's."""
+    first = traceback
+    hidden = (os.path.dirname(__file__), contextmanager.__code__.co_filename, _FUTURES)
+    while first is not None and first.tb_frame.f_code.co_filename.startswith(hidden):
+        first = first.tb_next
+    return first or traceback

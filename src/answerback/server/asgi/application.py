@@ -1,0 +1,324 @@
+"""AsgiApp: the ASGI application. It routes a request to MCP or to REST."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ...calls.failures import log_internal_error
+from ...calls.runtime import Runtime
+from ...core.reply import Reply, failure
+from ...core.signing import signer_from_environment
+from ...dialects import HttpReply
+from ...errors import needs_extra
+from ...registry.declarations import Change, HealthState
+from ..http.guard import FORWARDED_HOST, Guard
+from ..http.options import WebOptions, networks
+from ..http.refusals import refuse_encoding
+from ..http.routes import Routes
+from .other_server import DisconnectWatch, call_before_shutdown
+from .request import (
+    FAST_PATH,
+    ClientDisconnected,
+    HttpRequest,
+    Message,
+    Receive,
+    Scope,
+    Send,
+    joined_headers,
+)
+from .worker_bus import (
+    SINGLE_WORKER,
+    RegistryChanged,
+    RegistrySwitched,
+    SessionStatesWanted,
+    SocketBus,
+    WorkerBus,
+    WorkerMessage,
+)
+
+with needs_extra("serve"):
+    from starlette.middleware.cors import CORSMiddleware
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+    from ...registry.composition import Switch
+    from ...registry.lifespan import LifespanFailed
+    from ..http.forwarded import TrustedProxies
+    from .authenticated import Authenticated
+    from .mcp_endpoint import McpEndpoint
+    from .own_pages import OwnPages
+
+
+class AsgiApp:
+    """Serves a registry over HTTP; Starlette and FastAPI can mount it."""
+
+    def __init__(self, runtime: Runtime, options: WebOptions) -> None:
+        self._runtime = runtime
+        self._registry = registry = runtime.registry
+        self._bus: WorkerBus = SINGLE_WORKER
+        self._max_body = options.max_body
+        self._guard = Guard(options)
+        self._proxies = _trusted_proxies(options)
+        self._signer, self.key_is_temporary = signer_from_environment()
+        route = registry.contract.route
+        self._routes = Routes(runtime, wire="rest", prefixes=(route,), has_tasks=True)
+        self._auth = _authenticated(runtime, self._routes)
+        self.under_other_server = True
+        """Whether another server than ours runs this application; ours sets it to False."""
+        self._must_handle_signals = options.signals
+        self._has_sessions = options.sessions and registry.sessions
+        self._is_closing = False
+        runtime.checks["shutdown"] = lambda: HealthState(not self._is_closing)
+        self._cors: ASGIApp | None = None
+        if options.origins:
+            self._cors = CORSMiddleware(
+                self._answer,
+                allow_origins=options.origins,
+                allow_methods=["GET", "POST", "DELETE"],
+                allow_headers=["*"],
+                expose_headers=[
+                    "X-Error-Code",
+                    "X-Error-Hint",
+                    "X-Error-Url",
+                    "Location",
+                    "Preference-Applied",
+                    "Retry-After",
+                    "Mcp-Session-Id",
+                    "WWW-Authenticate",
+                ],
+            )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._answer_other(scope, receive, send)
+        elif self.under_other_server:
+            if self._must_handle_signals:
+                self._must_handle_signals = False
+                call_before_shutdown(self._shut_down)
+            try:
+                await self._answer_http(scope, receive, send)
+            finally:
+                if self._is_closing:
+                    self._runtime.write_records()
+        else:
+            await self._answer_http(scope, receive, send)
+
+    async def _answer_http(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._proxies is not None:
+            scope = _behind_proxy(scope, self._proxies)
+        if self._auth is not None and await self._auth.answer_page(scope, receive, send):
+            return
+        if self._own_pages is not None and await self._own_pages.answer(scope, receive, send):
+            return
+        if self._cors is not None:
+            # The fast path would bypass the headers that the CORS middleware adds.
+            scope.pop(FAST_PATH, None)
+            if scope["method"] == "OPTIONS":
+                await self._answer_preflight(self._cors, scope, receive, send)
+            else:
+                await self._cors(scope, receive, send)
+        else:
+            await self._answer(scope, receive, send)
+
+    async def join(self, bus: SocketBus) -> None:
+        """Be one of several workers. Call this before the first request."""
+        self._bus = bus
+        await bus.start(self._mcp.apply)
+        # This worker may replace one that died.
+        await bus.broadcast(SessionStatesWanted(bus.number))
+        loop = asyncio.get_running_loop()
+        sending: set[asyncio.Task[None]] = set()
+
+        def send(message: WorkerMessage) -> None:
+            task = loop.create_task(bus.broadcast(message))
+            sending.add(task)
+            task.add_done_callback(sending.discard)
+
+        def forward(change: Change) -> None:
+            # A change may come from any thread.
+            loop.call_soon_threadsafe(send, RegistryChanged(change))
+
+        def forward_switch(switch: Switch) -> None:
+            loop.call_soon_threadsafe(send, RegistrySwitched(switch))
+
+        self._registry.changes.link(forward, forward_switch)
+
+    def open(self) -> None:
+        """Serve, also after a shutdown."""
+        self._is_closing = self._runtime.is_stopped = False
+        if "_mcp" in self.__dict__:
+            self._mcp.open()
+
+    def close(self) -> None:
+        """End the streams and the questions that would stay open."""
+        self._is_closing = True
+        # Without an MCP request there is nothing to end.
+        if "_mcp" in self.__dict__:
+            self._mcp.close()
+
+    async def start(self) -> LifespanFailed | None:
+        """Start the lifespan of the app; a failure is logged and returned."""
+        if self._registry.lifespan is not None:
+            failure = await self._registry.lifespan.try_to_start(self)
+            if failure is not None:
+                return failure
+        if self._runtime.task_store is not None:
+            from ...tasks.service import task_service
+
+            # Tasks of an earlier run may wait.
+            task_service(self._runtime)
+        return None
+
+    async def stop(self) -> LifespanFailed | None:
+        """End the tasks and the lifespan of the app; a failure is logged and returned."""
+        self._runtime.is_stopped = True
+        if self._runtime.tasks is not None:
+            await self._runtime.tasks.stop()
+        if self._registry.lifespan is None:
+            return None
+        return await self._registry.lifespan.try_to_stop(self)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = HttpRequest(scope, receive, send)
+        body: bytes | Reply[Any] = b""
+        try:
+            # Read before anything is refused: a client that is still sending does not read.
+            if request.method not in ("GET", "HEAD"):
+                body = await request.body(self._max_body)
+        except ClientDisconnected:
+            await request.finish_unread()
+            return
+        if b"content-encoding" in request.headers:
+            body = refuse_encoding(request.headers[b"content-encoding"]) or body
+        refused = self._guard.refuse(scope, request.headers)
+        if self._auth is not None and refused is None:
+            answered = await self._auth.answer(request, body)
+            if answered is not None:
+                await request.respond_with(answered)
+                return
+        if request.path in ("/mcp", "/message"):
+            await self._mcp.answer(request, body, refused)
+        elif refused is not None:
+            await request.respond_with(self._routes.refuse(refused, request))
+        else:
+            await request.respond_with(await self._answer_rest(request, body))
+
+    async def _answer_rest(self, request: HttpRequest, body: bytes | Reply[Any]) -> HttpReply:
+        watch = None
+        if request.is_disconnected is None and request.method == "POST":
+            watch = DisconnectWatch(request.receive)
+            request.is_disconnected = watch.is_disconnected
+        try:
+            return await self._routes.answer(request, body)
+        except Exception:  # noqa: BLE001 -- a bug of ours ends one request, not the server
+            log_internal_error(f"{request.method} {request.path}")
+            return self._routes.refuse(failure("Internal server error"), request)
+        finally:
+            if watch is not None:
+                watch.stop()
+
+    def _shut_down(self) -> None:
+        """Another server is about to end, perhaps without another word to this application."""
+        self.close()
+        self._runtime.write_records()
+
+    async def _answer_other(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer the lifespan events of the server, and refuse a WebSocket."""
+        if scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+            return
+        while (message := await receive())["type"] != "lifespan.shutdown":
+            if message["type"] == "lifespan.startup":
+                self.open()
+                if (error := await self.start()) is not None:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+        self._shut_down()
+        if (error := await self.stop()) is not None:
+            await send({"type": "lifespan.shutdown.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _answer_preflight(
+        self, cors: ASGIApp, scope: Scope, receive: Receive, send: Send
+    ) -> None:
+        """Answer an OPTIONS request; a refused one gets JSON, as every other refusal."""
+        request = HttpRequest(scope, receive, send)
+        refused = self._guard.refuse(scope, request.headers)
+        sent: list[Message] = []
+
+        async def collect(message: Message) -> None:
+            sent.append(message)
+
+        if refused is None:
+            await cors(scope, receive, collect)
+            is_preflight = b"access-control-request-method" in request.headers
+            if sent[0]["status"] < 400 or not is_preflight:
+                for message in sent:
+                    await send(message)
+                return
+            reason = b"".join(message.get("body", b"") for message in sent).decode()
+            refused = failure(reason, code="FOREIGN_ORIGIN")
+        await request.respond_with(self._routes.refuse(refused, request))
+
+    @cached_property
+    def _own_pages(self) -> OwnPages | None:
+        # At the first request: an author may register pages after the application was made.
+        if not any(app.routes for app in self._registry.apps()):
+            return None
+        from .own_pages import OwnPages
+
+        return OwnPages(self._registry, self._guard, self._routes, self._max_body)
+
+    @cached_property
+    def _mcp(self) -> McpEndpoint:
+        # Imported at the first MCP request; a server of REST alone does not need it.
+        from .mcp_endpoint import McpEndpoint
+
+        return McpEndpoint(self._runtime, self._signer, self._bus, sessions=self._has_sessions)
+
+
+def _authenticated(runtime: Runtime, routes: Routes) -> Authenticated | None:
+    if runtime.auth is None and runtime.registry.composition is None:
+        return None
+    from .authenticated import authenticated
+
+    return authenticated(runtime, routes)
+
+
+def _trusted_proxies(options: WebOptions) -> TrustedProxies | None:
+    if not options.trusted_proxies:
+        return None
+    from ..http.forwarded import TrustedProxies
+
+    return TrustedProxies(networks(options.trusted_proxies))
+
+
+def _behind_proxy(scope: Scope, proxies: TrustedProxies) -> Scope:
+    """The scope as the client of a trusted proxy sent it; *scope* itself from other addresses.
+
+    `server` stays the real address of this server, by which the guard knows loopback.
+    """
+    client = scope.get("client")
+    if client is None or not proxies.trusts(client[0]):
+        return scope
+    forwarded = proxies.read(joined_headers(scope))
+    changed = {**scope}
+    # See HttpRequest: the fast path refers to the scope of the server.
+    scope.pop(FAST_PATH, None)
+    if forwarded.client is not None:
+        changed["client"] = (forwarded.client, 0)
+    if forwarded.scheme is not None:
+        changed["scheme"] = forwarded.scheme
+    if forwarded.host is not None:
+        changed[FORWARDED_HOST] = forwarded.host
+    if forwarded.prefix and forwarded.prefix != scope.get("root_path"):
+        # The path is the whole path in ASGI, and the proxy has removed the prefix.
+        changed["root_path"] = forwarded.prefix + scope.get("root_path", "")
+        changed["path"] = forwarded.prefix + scope["path"]
+    return changed

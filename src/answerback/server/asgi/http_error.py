@@ -1,0 +1,15 @@
+"""HttpError: a JSON-RPC error that is sent with another status than 200."""
+
+from __future__ import annotations
+
+from ...protocol.jsonrpc import RpcError
+
+
+class HttpError(Exception):
+    """Refuses a request with *status*, *error* and *headers*."""
+
+    def __init__(self, status: int, error: RpcError, **headers: str) -> None:
+        super().__init__(error.message)
+        self.status = status
+        self.error = error
+        self.headers = [(name.lower().encode(), value.encode()) for name, value in headers.items()]

@@ -1,0 +1,335 @@
+"""MCP requests in flight over HTTP: the peer of each, its response, and a timer for all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...calls.failures import log_internal_error
+from ...core.versions import Version
+from ...protocol.jsonrpc import INVALID_REQUEST, Frame, Request, RpcError, error_frame, joined
+from ...protocol.mcp_peer import McpPeer
+from ...protocol.params import Id
+from ...protocol.session import ClientCapabilities
+from ...tools.elicitation import Declined
+from .request import JSON_HEADERS, HttpRequest, challenge_headers
+from .sse import KEEP_ALIVE, EventStream, disconnected
+from .token_expiry import expiry_of
+
+if TYPE_CHECKING:
+    from ...core.json_value import Json
+    from ...protocol.engine import Engine
+    from .pending_questions import PendingQuestions
+
+TICK = 0.1
+"""Seconds between two ticks of the timer; a request that runs at two ticks is slow."""
+
+
+class HttpPeer(McpPeer):
+    """One MCP request in flight over HTTP: its client, and the response to its POST.
+
+    The response is plain JSON, or an event stream if a frame is sent before the result.
+    Nothing is written before that, so that the response can still get another status.
+    """
+
+    on_disconnect: Callable[[], object] | None = None
+    """Called when a request that takes a while has lost its client; None does not watch for it."""
+    cancel_on_disconnect = False
+    """Cancel a request that takes a while when it has lost its client."""
+    key: tuple[bytes, Id] | None = None
+    """The session and the id of a request that its client can cancel by a notification."""
+    questions: PendingQuestions | None = None
+    """Where questions to the client of a session wait for their answers."""
+    prime = False
+    """Begin the event stream with an empty event that has an id, so that it can be resumed."""
+    http: HttpRequest
+    can_refuse_by_status = True
+    is_held = False
+    """Whether gates have yet to decide about the request; no stream begins before they have."""
+    _wants_stream = False
+    _stream: EventStream | None = None
+    _writing: asyncio.Task[None] | None = None
+    _watching: asyncio.Task[None] | None = None
+    _closed = False
+    _detached = False
+    _seen = False
+
+    def __init__(
+        self, id: Id, version: Version, client: ClientCapabilities, request: HttpRequest
+    ) -> None:
+        super().__init__(id, version, client)
+        self.caller = request.caller
+        self.http = request
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def stream(self) -> EventStream:
+        if self._stream is None:
+            self._stream = EventStream(self._loop)
+        return self._stream
+
+    def send(self, frame: bytes) -> None:
+        """Send a notification; it is dropped if the client reads too slowly."""
+        if self._is_unreadable():
+            return
+        if not self._closed and self.stream.offer(frame) and self._writing is None:
+            self._loop.call_soon_threadsafe(self.begin_stream)
+
+    async def send_request(self, method: str, params: Json) -> msgspec.Raw:
+        if self.questions is None or self.key is None:
+            raise RuntimeError("the client cannot be asked on this wire")
+        if self._is_unreadable():
+            raise Declined("The client did not answer")
+        answer = self.questions.ask(self.key[0], self.stream, method, params)
+        self.begin_stream()
+        return await answer
+
+    def close_stream(self) -> None:
+        if self.stream.id is not None:
+            self.stream.close_connections()
+
+    def begin_stream(self, stream: EventStream | None = None) -> None:
+        """Respond with an event stream from now on."""
+        self._stream = stream or self._stream
+        if self.is_held:
+            self._wants_stream = True
+        elif self._writing is None and not (self._closed or self._detached):
+            self.can_refuse_by_status = False
+            expires = expiry_of(self.http)
+            writing = self.stream.write_to(
+                self.http.send, start=0, prime=self.prime, expires=expires
+            )
+            self._writing = self._loop.create_task(writing)
+            if expires is not None:
+                self._writing.add_done_callback(lambda _: _stop_if_expired(self))
+
+    def release_stream(self) -> None:
+        """The gates have let the request pass, so a stream may begin."""
+        self.is_held = False
+        if self._wants_stream:
+            self.begin_stream()
+
+    async def finish(self, frame: Frame | None, status: int = 200) -> None:
+        """Send the last frame: as plain JSON, or as the last event if the stream has begun."""
+        if self.error is not None and self.error.challenge is not None and frame is not None:
+            self._closed = True
+            if self._stream is not None:
+                self._stream.end()
+            status, challenge = self.error.challenge
+            await self.http.respond(status, challenge_headers(challenge), frame)
+            return
+        if self.is_held:
+            self.release_stream()
+        if self._detached:
+            self._closed = True
+            if frame is not None and not self._is_unreadable():
+                self.stream.append(joined(frame))
+            self.stream.end()
+            return
+        is_streamed = self._writing is not None or (self._stream and self._stream.count)
+        if frame is not None and not is_streamed:
+            self._closed = True
+            await self.http.respond(status, JSON_HEADERS, frame)
+            return
+        if frame is not None:
+            self.stream.append(joined(frame))
+        self.begin_stream()
+        self._closed = True
+        self.stream.end()
+        assert self._writing is not None
+        await self._writing
+
+    async def abandon(self) -> None:
+        """The client has disconnected: send nothing more, even if the tool still runs."""
+        self._closed = True
+        await _end_response(self)
+
+    async def detach(self) -> None:
+        """The client has disconnected, and the call goes on: end the response.
+
+        The rest is kept for the client if it can resume the stream.
+        """
+        self._detached = True
+        self.can_refuse_by_status = False
+        await _end_response(self)
+
+    def _is_unreadable(self) -> bool:
+        """Whether no client can read the stream any more."""
+        return self._detached and self.stream.id is None
+
+    def tick(self) -> None:
+        """Start to watch the connection at the second tick."""
+        if self._seen and self._watching is None:
+            self._watching = self._loop.create_task(self._watch())
+        self._seen = True
+
+    def stop_watching(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
+
+    async def _watch(self) -> None:
+        """Keep a silent connection alive with a stream, and notice if the client disconnects."""
+        # Read here: a peer that kept its own method would be a reference cycle.
+        on_disconnect = self.cancel if self.cancel_on_disconnect else self.on_disconnect
+        if on_disconnect is None:
+            await asyncio.sleep(KEEP_ALIVE)
+            self.begin_stream()
+            return
+        with suppress(TimeoutError):
+            async with asyncio.timeout(KEEP_ALIVE):
+                await disconnected(self.http.receive)
+            on_disconnect()
+            return
+        self.begin_stream()
+        await disconnected(self.http.receive)
+        on_disconnect()
+
+
+async def _end_response(peer: HttpPeer) -> None:
+    if peer._writing is None:
+        await peer.http.finish_unread()
+    else:
+        peer._writing.cancel()
+
+
+def _stop_if_expired(peer: HttpPeer) -> None:
+    """Do as if the client had disconnected, if its token expired before the result."""
+    on_disconnect = peer.cancel if peer.cancel_on_disconnect else peer.on_disconnect
+    if not (peer._closed or peer._detached) and on_disconnect is not None:
+        on_disconnect()
+
+
+class BatchPeer(HttpPeer):
+    """One request of a batch; its frames go into the response of the whole batch."""
+
+    can_refuse_by_status = False
+
+    def __init__(self, id: Id, batch: HttpPeer) -> None:
+        super().__init__(id, batch.version, batch.client, batch.http)
+        self.questions = batch.questions
+        self._batch = batch
+
+    @property
+    def stream(self) -> EventStream:
+        return self._batch.stream
+
+    def send(self, frame: bytes) -> None:
+        self._batch.send(frame)
+
+    def begin_stream(self, stream: EventStream | None = None) -> None:
+        self._batch.begin_stream(stream)
+
+    def tick(self) -> None:
+        self._batch.tick()
+
+    def _is_unreadable(self) -> bool:
+        return self._batch._is_unreadable()
+
+
+class InFlight:
+    """The MCP requests that run now: every request enters, so that it can be cancelled.
+
+    One timer serves all of them, because a timer for each would cost more.
+    """
+
+    def __init__(self) -> None:
+        self._peers: set[HttpPeer] = set()
+        self._by_key: dict[tuple[bytes, Id], HttpPeer] = {}
+        self._is_ticking = False
+        self._detached: set[asyncio.Task[None]] = set()
+        """The calls that go on although their clients have disconnected."""
+
+    async def run_detachable(self, peer: HttpPeer, steps: Coroutine[Any, Any, None]) -> None:
+        """Answer a request; return once it is answered, or once its client has disconnected.
+
+        The call then goes on: the client of a session may still answer a question by another
+        request. The HTTP request must not wait for that, because servers wait for HTTP requests
+        when they shut down.
+        """
+        loop = asyncio.get_running_loop()
+        answering = loop.create_task(steps)
+        done = loop.create_future()
+
+        def end(_: object = None) -> None:
+            if not done.done():
+                done.set_result(None)
+
+        answering.add_done_callback(end)
+        peer.on_disconnect = end
+        try:
+            await done
+        except asyncio.CancelledError:
+            answering.cancel()
+            with suppress(asyncio.CancelledError):
+                await answering
+            raise
+        finally:
+            peer.stop_watching()
+        if answering.done():
+            answering.result()
+            return
+        self._detached.add(answering)
+        answering.add_done_callback(self._forget)
+        await peer.detach()
+
+    def close(self) -> None:
+        """Cancel the calls whose clients have disconnected."""
+        for task in self._detached:
+            task.cancel()
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._detached.discard(task)
+        if not task.cancelled() and (failure := task.exception()) is not None:
+            log_internal_error("a call without a client", failure)
+
+    async def run(self, engine: Engine, request: Request, peer: HttpPeer) -> Frame | None:
+        """The response to a request; None if it was cancelled."""
+        task = asyncio.current_task()
+        assert task is not None
+        key = peer.key
+        if key is not None:
+            if key in self._by_key:
+                busy = RpcError(INVALID_REQUEST, f"Request {request.id!r} is still running")
+                return error_frame(request.id, busy)
+            self._by_key[key] = peer
+        self._peers.add(peer)
+        if not self._is_ticking:
+            self._schedule()
+        frame = None
+        stop_listening = peer.on_cancel(task.cancel)
+        try:
+            frame = await engine.respond(request, peer)
+        except asyncio.CancelledError:
+            if not peer.cancelled:
+                raise
+        finally:
+            stop_listening()
+            self._peers.discard(peer)
+            if key is not None:
+                del self._by_key[key]
+            peer.stop_watching()
+        if not peer.cancelled:
+            return frame
+        # A tool may have ignored its cancellation; its client does not wait for the result.
+        task.uncancel()
+        return None
+
+    def cancel(self, session: bytes, id: Id) -> None:
+        """Cancel a request of a session, if it runs here."""
+        peer = self._by_key.get((session, id))
+        if peer is not None:
+            peer.cancel()
+
+    def _schedule(self) -> None:
+        self._is_ticking = bool(self._peers)
+        if self._is_ticking:
+            asyncio.get_running_loop().call_later(TICK, self._tick)
+
+    def _tick(self) -> None:
+        for peer in self._peers:
+            peer.tick()
+        self._schedule()

@@ -1,0 +1,90 @@
+"""Serves the pages that authors registered with `@app.route`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...calls.failures import log_internal_error
+from ...core.reply import failure
+from ...errors import needs_extra
+from ...registry.declarations import Registry
+from ..http.refusals import too_large
+from .request import FAST_PATH, MAX_BODY_HINT, HttpRequest, Message, Receive, Scope, Send
+
+with needs_extra("serve"):
+    from starlette.routing import Match, Route
+
+if TYPE_CHECKING:
+    from ..http.guard import Guard
+    from ..http.routes import Routes
+
+
+class _TooLarge(Exception):
+    """The body of a request is larger than the server allows."""
+
+
+class OwnPages:
+    """The pages of an app and of those that it includes."""
+
+    def __init__(self, registry: Registry, guard: Guard, routes: Routes, max_body: int) -> None:
+        self._max_body = max_body
+        self._guard = guard
+        self._routes = routes
+        self._pages = [
+            Route(each.path, each.fn, methods=list(each.methods))
+            for app in registry.apps()
+            for each in app.routes
+        ]
+
+    async def answer(self, scope: Scope, receive: Receive, send: Send) -> bool:
+        """Answer a request for a page; False for other requests."""
+        found = None
+        for page in self._pages:
+            match, child = page.matches(scope)
+            if match is Match.FULL or (match is Match.PARTIAL and found is None):
+                found = page, child
+            if match is Match.FULL:
+                break
+        if found is None:
+            return False
+        request = HttpRequest(scope, receive, send)
+        refused = self._guard.refuse(scope, request.headers)
+        if refused is not None:
+            await request.respond_with(self._routes.refuse(refused, request))
+            return True
+        page, child = found
+        scope.pop(FAST_PATH, None)
+        await self._run(page, {**scope, **child}, receive, send)
+        return True
+
+    async def _run(self, page: Route, scope: Scope, receive: Receive, send: Send) -> None:
+        has_begun = False
+        size = 0
+
+        async def limited() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._max_body:
+                raise _TooLarge
+            return message
+
+        async def watched(message: Message) -> None:
+            nonlocal has_begun
+            has_begun = True
+            await send(message)
+
+        try:
+            await page.handle(scope, limited, watched)
+        except _TooLarge:
+            if not has_begun:
+                request = HttpRequest(scope, receive, send)
+                refused = too_large(self._max_body, MAX_BODY_HINT)
+                await request.respond_with(self._routes.refuse(refused, request))
+        except Exception:
+            log_internal_error(f"{scope['method']} {scope['path']}")
+            if has_begun:
+                raise
+            request = HttpRequest(scope, receive, send)
+            internal = failure("Internal server error")
+            await request.respond_with(self._routes.refuse(internal, request))

@@ -1,0 +1,210 @@
+"""One HTTP request over ASGI: its headers, its body up to a limit, and its response."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from functools import lru_cache
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from ...core.reply import Reply, failure
+from ...dialects import HttpReply
+from ...dialects.http_reply import JSON
+from ..http.refusals import too_large
+
+if TYPE_CHECKING:
+    from ...core.authentication import User
+    from ...core.request_info import RequestInfo
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+Headers: TypeAlias = Mapping[bytes, bytes]
+HeaderPairs: TypeAlias = tuple[tuple[bytes, bytes], ...]
+Body: TypeAlias = bytes | tuple[bytes, ...]
+"""The body of a response; a large one is in pieces, because joining them would copy it."""
+
+FAST_PATH = "answerback.fast_path"
+"""The key of the `FastPath` in a scope, if the server is ours."""
+JSON_HEADERS: HeaderPairs = ((b"content-type", b"application/json"),)
+# A client that is still sending does not read yet, so this much of a refused body is read.
+_MAX_DISCARDED = 64 * 1024 * 1024
+MAX_BODY_HINT = "send less, or start the server with a larger --max-body"
+
+
+class FastPath(Protocol):
+    """Reads and writes without ASGI's messages, as `server/uvicorn/uvicorn_protocol.py` can."""
+
+    def body(self) -> bytes | None:
+        """The body, if all of it has arrived."""
+
+    def respond(self, head: bytes, body: Body) -> bool:
+        """Write a response; *head* lacks the length. False if the client must read first."""
+
+    def is_disconnected(self) -> bool: ...
+
+
+class ClientDisconnected(Exception):
+    """The client disconnected before its body was complete."""
+
+
+class HttpRequest:
+    """An HTTP request, and the way to respond to it."""
+
+    __slots__ = (
+        "_fast_path",
+        "accept",
+        "caller",
+        "content_type",
+        "headers",
+        "is_disconnected",
+        "method",
+        "path",
+        "receive",
+        "root",
+        "scope",
+        "send",
+        "text",
+    )
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.scope = scope
+        self.receive = receive
+        self.send = send
+        self.text = b""
+        """The body of an MCP request."""
+        self.method: str = scope["method"]
+        path: str = scope["path"]
+        self.root: str = scope.get("root_path", "")
+        mounted = self.root and path.startswith(self.root + "/")
+        path = path[len(self.root) :] if mounted else path
+        # No route and no tool has a slash at its end. A redirect would lose the body of a POST.
+        self.path = path[:-1] if path[-1:] == "/" and len(path) > 1 else path
+        self.headers = headers = joined_headers(scope)
+        self.accept = headers.get(b"accept", b"")
+        self.content_type = headers.get(b"content-type", b"")
+        client = scope.get("client")
+        self.caller = "" if client is None else str(client[0])
+        """The client's address, for the records."""
+        # Removed from the scope, because it refers to the scope: that is a reference cycle.
+        fast_path: FastPath | None = scope.pop(FAST_PATH, None)
+        self._fast_path = fast_path
+        self.is_disconnected = None if fast_path is None else fast_path.is_disconnected
+        """Tells whether the client has disconnected; None if the server cannot say."""
+
+    async def body(self, limit: int) -> bytes | Reply[Any]:
+        """The body, or the reply that refuses it; raises ClientDisconnected."""
+        if self._fast_path is not None and (body := self._fast_path.body()) is not None:
+            return body if len(body) <= limit else too_large(limit, MAX_BODY_HINT)
+        if b"expect" in self.headers and _declared_length(self.headers) > limit:
+            # The client waits for "100 Continue", so it can read the refusal at once.
+            return too_large(limit, MAX_BODY_HINT)
+        message = await self.receive()
+        if message.get("more_body") or message["type"] != "http.request":
+            return await _read_chunks(message, self.receive, limit)
+        whole: bytes = message.get("body", b"")
+        if not whole and _declared_length(self.headers):
+            return failure(
+                "The body that was announced did not arrive; send it without an Upgrade header",
+                code="INVALID_INPUT",
+            )
+        return whole if len(whole) <= limit else too_large(limit, MAX_BODY_HINT)
+
+    async def respond(self, status: int, headers: HeaderPairs, body: Body) -> None:
+        """Send the whole response; *headers* lack the length."""
+        if self._fast_path is not None and status != 204:
+            is_ok_json = status == 200 and headers is JSON_HEADERS
+            head = _OK_JSON if is_ok_json else _head(status, headers)
+            if self._fast_path.respond(head, body):
+                return
+        body = body if isinstance(body, bytes) else b"".join(body)
+        # A 204 may have neither a body nor a length.
+        length = () if status == 204 else ((b"content-length", b"%d" % len(body)),)
+        start = {"type": "http.response.start", "status": status, "headers": [*headers, *length]}
+        await self.send(start)
+        await self.send({"type": "http.response.body", "body": body})
+
+    async def respond_with(self, reply: HttpReply) -> None:
+        """Send a reply as its dialect wrote it."""
+        if reply.media_type == JSON and not reply.headers:
+            await self.respond(reply.status, JSON_HEADERS, reply.body)
+            return
+        headers = [(b"content-type", reply.media_type.encode("latin-1"))]
+        headers += [(name.lower().encode(), value.encode()) for name, value in reply.headers]
+        await self.respond(reply.status, tuple(headers), reply.body)
+
+    @property
+    def user(self) -> User | None:
+        """The user that the app's `auth=` put into the scope; another framework's do not count."""
+        found = self.scope.get("user")
+        if found is None:
+            return None
+        from ...core.authentication import User
+
+        return found if isinstance(found, User) else None
+
+    def describe_request(self, wire: str) -> RequestInfo:
+        """The data of the request for `ctx.request`."""
+        from ..http.http_request_info import AsgiRequestInfo
+
+        return AsgiRequestInfo(wire, self.scope)
+
+    async def finish_unread(self) -> None:
+        """End the response to a client that disconnected; middleware still expects one."""
+        with suppress(OSError):  # ASGI allows a server to raise it here.
+            await self.respond(204, (), b"")
+
+
+def challenge_headers(challenge: str) -> HeaderPairs:
+    """The headers of a JSON response that asks the client to log in; nobody may store it."""
+    value = challenge.encode("latin-1", "replace")
+    return (*JSON_HEADERS, (b"www-authenticate", value), (b"cache-control", b"no-store"))
+
+
+def joined_headers(scope: Scope) -> Headers:
+    """The headers by name; the values of a repeated header are joined."""
+    pairs: list[tuple[bytes, bytes]] = scope["headers"]
+    headers = dict(pairs)
+    if len(headers) == len(pairs):
+        return headers
+    values: dict[bytes, list[bytes]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return {name: b", ".join(found) for name, found in values.items()}
+
+
+async def _read_chunks(message: Message, receive: Receive, limit: int) -> bytes | Reply[Any]:
+    chunks: list[bytes] = []
+    size = 0
+    while True:
+        if message["type"] != "http.request":
+            raise ClientDisconnected
+        chunk = message.get("body", b"")
+        size += len(chunk)
+        if size <= limit:
+            chunks.append(chunk)
+        elif size > limit + _MAX_DISCARDED:
+            return too_large(limit, MAX_BODY_HINT)
+        if not message.get("more_body"):
+            return b"".join(chunks) if size <= limit else too_large(limit, MAX_BODY_HINT)
+        message = await receive()
+
+
+def _declared_length(headers: Headers) -> int:
+    length = headers.get(b"content-length", b"")
+    # Python refuses to convert thousands of digits.
+    return int(length[:20]) if length.isdigit() else 0
+
+
+@lru_cache(64)
+def _head(status: int, headers: HeaderPairs) -> bytes:
+    """The status line and headers of a response; cached, because few differ."""
+    if any(b"\r" in text or b"\n" in text for header in headers for text in header):
+        raise ValueError("a header cannot have more than one line")
+    line = b"HTTP/1.1 %d %b\r\n" % (status, HTTPStatus(status).phrase.encode())
+    return line + b"".join(b"%b: %b\r\n" % header for header in headers)
+
+
+_OK_JSON = _head(200, JSON_HEADERS)

@@ -1,0 +1,190 @@
+"""Sessions of the stateful era over HTTP: a signed id holds a session, a store its changes."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from hashlib import sha256
+
+import msgspec
+
+from ...core.peer import Level
+from ...core.signing import Signer
+from ...core.versions import ASSUMED_STATEFUL, STATEFUL, Version
+from ...protocol.jsonrpc import INVALID_REQUEST, RpcError
+from ...protocol.session import DEFAULT_LEVEL, ClientCapabilities, Session
+from ...protocol.session_id import LIFETIME, MAX_LENGTH, SessionId
+from ...registry.declarations import Change
+from .http_error import HttpError
+from .request import HttpRequest
+from .worker_bus import LogLevelSet, ResourceSubscribed, SessionEnded
+
+SESSION_HEADER = b"mcp-session-id"
+VERSION_HEADER = b"mcp-protocol-version"
+MAX_STATES = 10_000
+"""Beyond so many changed sessions, the one that was idle longest is dropped."""
+
+
+class HttpClient(msgspec.Struct, frozen=True):
+    """The client of a request: with a session, or without one at some version."""
+
+    version: Version
+    capabilities: ClientCapabilities = ClientCapabilities()
+    session: SessionId | None = None
+    nonce: bytes = b""
+    """The random part of the session id, which names the session; empty without a session."""
+    expires: float = 0.0
+    """When the session ends, in seconds since the epoch."""
+
+
+_WITHOUT_SESSION = {name.encode(): HttpClient(version) for name, version in STATEFUL.items()}
+"""The clients without a session, by the version in their header."""
+_OF_NO_VERSION = HttpClient(ASSUMED_STATEFUL)
+
+
+class SessionState:
+    """The changes of a session: its log level, its subscriptions, whether it has ended."""
+
+    __slots__ = ("ended", "level", "seen", "subscriptions")
+
+    def __init__(self) -> None:
+        self.level: Level | None = None
+        self.subscriptions: set[str] = set()
+        self.ended = False
+        self.seen = time.monotonic()
+
+    @property
+    def is_default(self) -> bool:
+        """Whether a new session has the same state."""
+        return not (self.ended or self.level or self.subscriptions)
+
+
+class Sessions:
+    """Identifies clients by their session id, and keeps the sessions that changed something."""
+
+    def __init__(
+        self, signer: Signer, worker: int, *, is_bound: bool = False, are_kept: bool = True
+    ) -> None:
+        self._signer = signer
+        self._worker = worker
+        self._is_bound = is_bound
+        """Whether a session belongs to the user who opened it."""
+        self.are_kept = are_kept
+        """Whether there are sessions; without them every session id is unknown."""
+        self._states: OrderedDict[bytes, SessionState] = OrderedDict()
+        # The cache is bounded, so an abandoned session costs nothing for long.
+        self._verified = lru_cache(1024)(self._verify)
+
+    def new_id(self, session: Session, http: HttpRequest) -> bytes:
+        """The signed id of a new session, which belongs to the user of the request."""
+        subject = _user_key(http) if self._is_bound else b""
+        id = SessionId.issue(session.version, session.client, self._worker, subject, session.info)
+        return id.sign(self._signer).encode()
+
+    def identify(self, http: HttpRequest) -> HttpClient:
+        """The client of a request; raises HttpError for an unknown session.
+
+        The session of another user is unknown. Without a session id the version header alone
+        counts.
+        """
+        headers = http.headers
+        token = headers.get(SESSION_HEADER)
+        if token is None:
+            return _WITHOUT_SESSION.get(headers.get(VERSION_HEADER, b"").strip(), _OF_NO_VERSION)
+        client = self._verified(token) if self.are_kept and len(token) < MAX_LENGTH else None
+        if self._is_bound and client is not None:
+            client = _of_user(client, _user_key(http))
+        # The signature was verified once and is cached; the session may have expired since.
+        if client is not None and time.time() <= client.expires:
+            state = self._states.get(client.nonce)
+            if state is None or not state.ended:
+                return client
+        raise HttpError(404, RpcError(INVALID_REQUEST, "Session not found; initialize anew"))
+
+    def _verify(self, token: bytes) -> HttpClient | None:
+        id = SessionId.verify(token.decode("latin-1"), self._signer)
+        return (
+            None
+            if id is None
+            else HttpClient(id.version, id.client, id, id.nonce, id.issued + LIFETIME)
+        )
+
+    def level(self, client: HttpClient) -> Level | None:
+        """The log level of the client's session; without sessions no log messages are sent."""
+        if not self.are_kept:
+            return None
+        state = self._states.get(client.nonce)
+        return DEFAULT_LEVEL if state is None or state.level is None else state.level
+
+    def subscriptions(self, client: HttpClient) -> AbstractSet[str]:
+        state = self._states.get(client.nonce)
+        return frozenset() if state is None else state.subscriptions
+
+    def wants(self, client: HttpClient, change: Change) -> bool:
+        """Whether the client is notified of a change."""
+        return change.kind != "resource" or change.uri in self.subscriptions(client)
+
+    def apply(self, message: SessionEnded | LogLevelSet | ResourceSubscribed) -> None:
+        """Apply the change of a session, which this worker or another one received."""
+        state = self._keep(message.nonce)
+        match message:
+            case SessionEnded():
+                state.ended = True
+            case LogLevelSet():
+                state.level = message.level
+            case ResourceSubscribed():
+                uris = state.subscriptions
+                uris.add(message.uri) if message.wanted else uris.discard(message.uri)
+                if state.is_default:
+                    del self._states[message.nonce]
+
+    def changes(self) -> list[SessionEnded | LogLevelSet | ResourceSubscribed]:
+        """The messages that make another worker's store equal to this one."""
+        messages: list[SessionEnded | LogLevelSet | ResourceSubscribed] = []
+        for nonce, state in self._states.items():
+            if state.level is not None:
+                messages.append(LogLevelSet(nonce, state.level))
+            messages += [ResourceSubscribed(nonce, uri, True) for uri in state.subscriptions]
+            if state.ended:
+                messages.append(SessionEnded(nonce))
+        return messages
+
+    def _keep(self, nonce: bytes) -> SessionState:
+        state = self._states.get(nonce)
+        if state is None:
+            self._drop_old()
+            state = self._states[nonce] = SessionState()
+        state.seen = time.monotonic()
+        self._states.move_to_end(nonce)
+        return state
+
+    def _drop_old(self) -> None:
+        limit = time.monotonic() - LIFETIME
+        while self._states:
+            oldest = next(iter(self._states.values()))
+            if len(self._states) < MAX_STATES and oldest.seen > limit:
+                return
+            self._states.popitem(last=False)
+
+
+def _user_key(http: HttpRequest) -> bytes:
+    user = http.scope.get("user")
+    return b"" if user is None else bytes(user.key)
+
+
+def _of_user(client: HttpClient, key: bytes) -> HttpClient | None:
+    """The client as the user with that key sees it; None if the session is another user's.
+
+    A session that was opened without a login goes on after one, under another name: what is sent
+    to the user must not reach those who know the anonymous session.
+    """
+    id = client.session
+    if id is None or id.subject == key or not (key or any(id.subject)):
+        return client
+    if any(id.subject):
+        return None
+    nonce = sha256(id.nonce + key).digest()[: len(id.nonce)]
+    id = msgspec.structs.replace(id, nonce=nonce, subject=key)
+    return HttpClient(client.version, client.capabilities, id, nonce, client.expires)

@@ -1,0 +1,242 @@
+"""MCP over HTTP in the stateless era: each POST is complete, and disconnecting cancels it.
+
+Clients repeat parts of the body in headers, for proxies and gateways. A request whose headers
+differ from its body is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from ...core.json_value import Json
+from ...core.versions import V2026_07_28
+from ...protocol.engine import Engine, task_feed
+from ...protocol.gated import is_gated
+from ...protocol.jsonrpc import (
+    HEADER_MISMATCH,
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    Params,
+    Request,
+    RpcError,
+    error_frame,
+    read_params,
+)
+from ...protocol.params import Meta, ToolCall
+from ...protocol.session import require_meta, stateless_version
+from ...protocol.subscriptions import Subscription
+from ...registry.declarations import Registry
+from ...tools.tool import Tool
+from .in_flight import HttpPeer, InFlight
+from .request import JSON_HEADERS, HttpRequest
+from .sessions import VERSION_HEADER as VERSION
+from .sse import EventStream, write_until_disconnected
+from .token_expiry import call_at_expiry
+
+if TYPE_CHECKING:
+    from ...protocol.task_feed import TaskFeed
+
+METHOD = b"mcp-method"
+NAME = b"mcp-name"
+PARAM = b"mcp-param-"
+_ROUTING = (VERSION, METHOD, NAME)
+_NAME_MEMBER: dict[str, Literal["name", "uri", "task"]] = {
+    "tools/call": "name",
+    "prompts/get": "name",
+    "resources/read": "uri",
+    "tasks/get": "task",
+    "tasks/update": "task",
+    "tasks/cancel": "task",
+}
+_STATUS = {INTERNAL_ERROR: 200, METHOD_NOT_FOUND: 404}
+"""The HTTP status for an error code; 400 for all others."""
+_NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?", re.ASCII)
+_OPEN, _CLOSE = "=?base64?", "?="
+
+
+class Stateless:
+    """Answers POSTs of clients from 2026-07-28 on."""
+
+    def __init__(self, registry: Registry, engine: Engine, in_flight: InFlight) -> None:
+        self._registry = registry
+        self._engine = engine
+        self._prefix = registry.contract.tool_prefix
+        self._in_flight = in_flight
+        self._subscriptions: dict[EventStream, Subscription] = {}
+
+    async def post(self, request: Request, meta: Meta | None, http: HttpRequest) -> None:
+        """Answer one request."""
+        try:
+            peer = self._peer_for(request, meta, http)
+            if request.method == "subscriptions/listen":
+                feed = await task_feed(self._engine, request.params, peer)
+                await self._subscribe(request, http, feed)
+                return
+        except RpcError as error:
+            frame = error_frame(request.id, error)
+            await http.respond(_STATUS.get(error.code, 400), JSON_HEADERS, frame)
+            return
+        found = await self._in_flight.run(self._engine, request, peer)
+        if found is None:
+            await peer.abandon()
+        elif peer.error is None:
+            await peer.finish(found)
+        else:
+            await peer.finish(found, _STATUS.get(peer.error.code, 400))
+
+    def _peer_for(self, request: Request, found: Meta | None, http: HttpRequest) -> HttpPeer:
+        """The peer of a request; raises RpcError.
+
+        The checks, in this order: repeated headers, `_meta`, headers equal to the body, version.
+        """
+        headers = http.headers
+        if len(headers) != len(http.scope["headers"]):
+            _refuse_duplicates(http.scope["headers"])
+        meta, client = require_meta(found)
+        _check_routing(request, str(meta.version), headers)
+        version = stateless_version(meta)
+        params = request.params
+        if isinstance(params, ToolCall):
+            tool = self._registry.tools.get(params.name.removeprefix(self._prefix))
+            if tool is not None and tool.signature.header_params and not _is_hidden(tool, http):
+                _check_params(tool, params, headers)
+        peer = HttpPeer(request.id, version, client, http)
+        peer.level = meta.level
+        peer.progress_token = meta.token
+        peer.cancel_on_disconnect = True
+        if self._registry.has_gates:
+            peer.is_held = is_gated(self._registry, request, self._engine.tool_name(request))
+        return peer
+
+    async def _subscribe(self, request: Request, http: HttpRequest, tasks: TaskFeed | None) -> None:
+        stream = EventStream(asyncio.get_running_loop())
+        user = http.describe_request("mcp").user if self._registry.has_gates else None
+        subscription = Subscription(
+            self._registry, request.id, request.params, stream.offer_or_end, user, tasks
+        )
+        self._subscriptions[stream] = subscription
+        stop_timer = call_at_expiry(http, lambda: self._end(stream, subscription))
+        try:
+            await write_until_disconnected(stream, http)
+        finally:
+            stop_timer()
+            subscription.end()
+            del self._subscriptions[stream]
+
+    def close(self) -> None:
+        """End every subscription with its result."""
+        for stream, subscription in self._subscriptions.items():
+            self._end(stream, subscription)
+
+    def _end(self, stream: EventStream, subscription: Subscription) -> None:
+        info = self._engine.server_info.server_info(V2026_07_28)
+        stream.append(subscription.last_frame(info))
+        stream.end()
+
+
+def _is_hidden(tool: Tool, http: HttpRequest) -> bool:
+    """Whether the client must not learn that there is such a tool."""
+    gates = tool.gates
+    return gates is not None and gates.hide_from(http.describe_request("mcp").user)
+
+
+class _Named(msgspec.Struct):
+    """The member that the name header repeats; its type is checked later."""
+
+    name: Json = None
+    uri: Json = None
+    task: Json = msgspec.field(default=None, name="taskId")
+
+
+def _refuse_duplicates(headers: Sequence[tuple[bytes, bytes]]) -> None:
+    names = [name for name, _ in headers]
+    for name in names:
+        if (name in _ROUTING or name.startswith(PARAM)) and names.count(name) > 1:
+            raise RpcError(HEADER_MISMATCH, f"Header {name.decode('latin-1')} is there twice")
+
+
+def _check_routing(request: Request, version: str, headers: Mapping[bytes, bytes]) -> None:
+    """Raises RpcError where a header is missing, malformed, or differs from the body."""
+    _match(headers, VERSION, version)
+    _match(headers, METHOD, request.method)
+    member = _NAME_MEMBER.get(request.method)
+    if member is not None:
+        name = _sent_name(request.params, member)
+        if isinstance(name, str):
+            _match(headers, NAME, name)
+
+
+def _sent_name(params: Params, member: Literal["name", "uri", "task"]) -> Json:
+    if isinstance(params, ToolCall):
+        return params.name
+    named = read_params(params, _Named)
+    return {"name": named.name, "uri": named.uri, "task": named.task}[member]
+
+
+def _check_params(tool: Tool, params: ToolCall, headers: Mapping[bytes, bytes]) -> None:
+    """Raises RpcError where a mirrored argument differs between its header and the body."""
+    try:
+        arguments = msgspec.json.decode(params.arguments)
+    except ValueError:
+        return  # The pipeline decodes the arguments later, and reports the error.
+    for path, header in tool.signature.header_params.items():
+        value = _argument_at(arguments, path)
+        name = PARAM + header.lower().encode()
+        found = headers.get(name)
+        if value is None:
+            continue
+        if found is None:
+            raise _mismatch(name, "is missing")
+        if not _is_equal(_decoded(name, found), value):
+            raise _mismatch(name, "does not match the body")
+
+
+def _match(headers: Mapping[bytes, bytes], name: bytes, value: str) -> None:
+    found = headers.get(name)
+    if found is None:
+        raise _mismatch(name, "is missing")
+    if _decoded(name, found) != value:
+        raise _mismatch(name, "does not match the body")
+
+
+def _decoded(name: bytes, value: bytes) -> str:
+    """The value of a header; base64 in `=?base64?…?=` is decoded."""
+    text = value.decode("latin-1").strip(" \t")
+    if text[:2] != "=?":
+        return text
+    if not (text.startswith(_OPEN) and text.endswith(_CLOSE)):
+        return text
+    try:
+        return b64decode(text[len(_OPEN) : -len(_CLOSE)], validate=True).decode()
+    except ValueError:
+        raise _mismatch(name, "is not base64 of UTF-8") from None
+
+
+def _is_equal(text: str, value: Json) -> bool:
+    if isinstance(value, bool):
+        return text == ("true" if value else "false")
+    if isinstance(value, int | float):
+        return _NUMBER.fullmatch(text) is not None and _number(text) == value
+    return bool(text == value)
+
+
+def _number(text: str) -> int | float:
+    """An integer exactly, whatever its notation; else a float."""
+    whole, _, rest = text.partition(".")
+    return float(text) if rest.strip("0") or "e" in text.lower() else int(whole)
+
+
+def _argument_at(arguments: Json, path: tuple[str, ...]) -> Json:
+    for step in path:
+        arguments = arguments.get(step) if isinstance(arguments, dict) else None
+    return arguments
+
+
+def _mismatch(name: bytes, what: str) -> RpcError:
+    return RpcError(HEADER_MISMATCH, f"Header {name.decode('latin-1')} {what}")

@@ -1,0 +1,307 @@
+"""CGI (RFC 3875): the environment and stdin are one request, stdout is its response."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..calls.failures import Interrupted
+from ..calls.runners import run_without_loop
+from ..calls.runtime import Runtime, runtime_for_one_call
+from ..core.limits import MAX_BODY
+from ..core.reply import Reply, failure
+from ..dialects import HttpReply
+from ..errors import AnswerbackError
+from ..registry.declarations import Registry
+from .http.refusals import refuse_encoding, too_large
+from .http.routes import Routes
+from .standard_streams import Stdout
+
+if TYPE_CHECKING:
+    from ..core.authentication import Credentials, User
+    from ..core.request_info import RequestInfo
+
+Environ: TypeAlias = Mapping[str, str]
+
+_INTERRUPTED = 130  # A shell reports this status for SIGINT.
+_MAX_DISCARDED = 64 * 1024 * 1024
+"""The most bytes of a refused body that are read, beyond the limit of a body."""
+_DISCARD_TIMEOUT = 5.0
+"""Seconds to wait for the next bytes of a body that is refused."""
+
+# Written by hand, because it is sent when our own code failed.
+_INTERNAL_ERROR = HttpReply(500, b'{"error":"Internal server error"}', "application/json")
+_MAX_BODY_HINT = "send less, or set ANSWERBACK_MAX_BODY to more where the server runs this"
+
+
+class BadSetting(AnswerbackError):
+    """A variable in the server's environment has an invalid value."""
+
+    code = "BAD_SETTING"
+
+
+class CgiRequest:
+    """The request that the environment describes."""
+
+    is_disconnected = None
+
+    def __init__(self, environ: Environ) -> None:
+        self.method = _text(environ, "REQUEST_METHOD") or "GET"
+        # The web server has decoded the path.
+        path = _text(environ, "PATH_INFO") or "/"
+        self.path = path[:-1] if path.endswith("/") and len(path) > 1 else path
+        self.root = _text(environ, "SCRIPT_NAME")
+        self.accept = os.fsencode(environ.get("HTTP_ACCEPT", ""))
+        self.content_type = os.fsencode(environ.get("CONTENT_TYPE", ""))
+        self.caller = ""
+        self.user: User | None = None
+        self.has_auth = False
+        self._environ = environ
+
+    @property
+    def headers(self) -> Mapping[bytes, bytes]:
+        return dict(_headers(self._environ))
+
+    def describe_request(self, wire: str) -> RequestInfo:
+        """The data of the request for `ctx.request`."""
+        from .http.http_request_info import CgiRequestInfo
+
+        info = CgiRequestInfo(wire, self._environ)
+        info.authenticated, info.has_auth = self.user, self.has_auth
+        return info
+
+
+class RequestBody:
+    """The body of the request, on the file descriptor *source*."""
+
+    def __init__(self, environ: Environ, source: int) -> None:
+        self._environ = environ
+        self._source = source
+        self._length = _text(environ, "CONTENT_LENGTH")
+        self._read = 0
+        """The number of bytes that were read."""
+
+    def read(self) -> bytes | Reply[Any]:
+        """The body, or the refusal of one."""
+        length = self._length
+        if "HTTP_CONTENT_ENCODING" in self._environ:
+            refused = refuse_encoding(os.fsencode(self._environ["HTTP_CONTENT_ENCODING"]))
+            if refused is not None:
+                return refused
+        if self._is_without_length:
+            return _bad_request("Content-Length is missing; CGI cannot read a body without it")
+        if not length:
+            return _no_length() if self._has_body() else b""
+        if not _is_number(length):
+            return _bad_request(f"Invalid Content-Length: {length}")
+        limit = _max_body(self._environ)
+        size = _int(length)
+        if size > limit:
+            return too_large(limit, _MAX_BODY_HINT)
+        chunks = []
+        # Not to EOF, which may not come: a web server need not close stdin.
+        while chunk := os.read(self._source, min(size - self._read, 1 << 20)):
+            chunks.append(chunk)
+            self._read += len(chunk)
+        if self._read < size:
+            return _bad_request(f"Body ended after {self._read} of {size} bytes")
+        return b"".join(chunks)
+
+    def _has_body(self) -> bool:
+        """Whether there are bytes on stdin without a length, as in a shell that sets none.
+
+        It does not wait: a web server need not close the stdin of a request without a body.
+        """
+        import select
+
+        try:
+            is_ready = bool(select.select([self._source], [], [], 0)[0])
+            return is_ready and not os.isatty(self._source) and bool(os.read(self._source, 1))
+        except (OSError, ValueError):
+            return False
+
+    def discard_rest(self) -> None:
+        """Read the part of the body that was refused, up to a limit.
+
+        Apache's mod_cgid and fcgiwrap write the whole body before they read the response. If the
+        program ends before that, they drop its response.
+        """
+        rest = _MAX_DISCARDED + MAX_BODY
+        if not self._is_without_length:
+            rest = min(rest, _int(self._length) - self._read) if _is_number(self._length) else 0
+        with suppress(OSError):
+            while rest > 0 and self._has_input():
+                chunk = os.read(self._source, min(rest, 1 << 16))
+                if not chunk:
+                    return
+                rest -= len(chunk)
+
+    @property
+    def _is_without_length(self) -> bool:
+        """Whether the body is chunked. Its end is EOF, if the web server closes stdin."""
+        return not self._length and "HTTP_TRANSFER_ENCODING" in self._environ
+
+    def _has_input(self) -> bool:
+        """Wait until there are bytes or EOF; False if nothing comes."""
+        import select
+
+        return bool(select.select([self._source], [], [], _DISCARD_TIMEOUT)[0])
+
+
+def serve(load: Callable[[], Registry], environ: Environ, out: Stdout, source: int = 0) -> int:
+    """Answer the one request, and return the exit status. It always writes a whole response.
+
+    *source* is the file descriptor of the request's body.
+    """
+    # A client's `Proxy` header must not become the proxy of a tool's own requests (httpoxy).
+    os.environ.pop("HTTP_PROXY", None)
+    body = RequestBody(environ, source)
+    _tell_real_interrupts()
+    status = 0
+    try:
+        written = answer(load(), environ, body)
+    except KeyboardInterrupt:
+        written, status = _INTERNAL_ERROR, _INTERRUPTED
+    except BaseException as exc:  # noqa: BLE001 -- the web server expects a response
+        _log(exc)
+        written, status = _INTERNAL_ERROR, 1
+    is_head = environ.get("REQUEST_METHOD") == "HEAD"
+    body.discard_rest()
+    out.write(_head(written) + (b"" if is_head else written.body))
+    out.close()
+    return status
+
+
+def _tell_real_interrupts() -> None:
+    """Let Ctrl-C raise Interrupted, so that it is not taken for an exception of the tool."""
+    # The module behind `signal`, whose import takes a millisecond of each request.
+    import _signal as signal  # type: ignore[import-not-found]  # typeshed lacks it
+
+    def interrupt(*_: object) -> None:
+        raise Interrupted
+
+    # The web server may ignore the signal, and the author may handle it.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, interrupt)
+
+
+def answer(registry: Registry, environ: Environ, body: RequestBody) -> HttpReply:
+    """The response to the request that the environment describes."""
+    request = CgiRequest(environ)
+    content = body.read() if request.method == "POST" else b""
+    # The web server has removed the script's own path, so "/NAME" alone names a tool too.
+    prefixes = dict.fromkeys((registry.contract.route, "/functions/", "/"))
+    longest_first = tuple(sorted(prefixes, key=len, reverse=True))
+    runtime = runtime_for_one_call(registry)
+    routes = Routes(runtime, wire="cgi", prefixes=longest_first, has_tasks=False)
+    if runtime.auth is not None or registry.composition is not None:
+        refused = _authenticate(runtime, request, environ, routes)
+        if refused is not None:
+            return refused
+    return run_without_loop(routes.answer(request, content))
+
+
+def _authenticate(
+    runtime: Runtime, request: CgiRequest, environ: Environ, routes: Routes
+) -> HttpReply | None:
+    """The response that refuses a request, or shows a page; None lets the request go on."""
+    from .http.authentication_step import RefusedRequest, authentication_step
+
+    step = authentication_step(runtime)
+    if step is None:
+        return None
+    page = step.page(request.method, request.path)
+    if page is not None:
+        return page
+    refused = step.refuse_others(environ.get("REMOTE_ADDR", ""))
+    if refused is not None:
+        return routes.refuse(refused, request)
+    # The keys of an issuer are fetched on an event loop.
+    import asyncio
+
+    found = asyncio.run(step.identify(_credentials(request, environ)))
+    if isinstance(found, RefusedRequest):
+        return found.added_to(routes.refuse(found.reply, request))
+    request.user, request.has_auth = found, True
+    return None
+
+
+def _credentials(request: CgiRequest, environ: Environ) -> Credentials:
+    from ..core.authentication import Credentials
+
+    query = os.fsencode(environ.get("QUERY_STRING", ""))
+    return Credentials(request.method, request.path, query, _headers(environ))
+
+
+def _headers(environ: Environ) -> list[tuple[bytes, bytes]]:
+    return [
+        (name.removeprefix("HTTP_").replace("_", "-").lower().encode(), os.fsencode(value))
+        for name, value in environ.items()
+        if name.startswith("HTTP_")
+    ]
+
+
+def _log(exc: BaseException) -> None:
+    import logging
+
+    log = logging.getLogger("answerback")
+    if isinstance(exc, AnswerbackError):
+        # Its message says what to change; our own traceback would not help.
+        log.error("the request could not be answered: %s", exc, exc_info=exc.__cause__)
+    else:
+        log.error("the request could not be answered", exc_info=exc)
+
+
+def _no_length() -> Reply[Any]:
+    return failure(
+        "There is a body, and CONTENT_LENGTH is not set",
+        code="INVALID_INPUT",
+        hint="set CONTENT_LENGTH to the number of bytes of the body",
+    )
+
+
+def _bad_request(message: str) -> Reply[Any]:
+    return failure(message, code="INVALID_INPUT")
+
+
+def _max_body(environ: Environ) -> int:
+    setting = environ.get("ANSWERBACK_MAX_BODY") or str(MAX_BODY)
+    if not _is_number(setting):
+        raise BadSetting(f"ANSWERBACK_MAX_BODY is {setting!r}; write a number of bytes")
+    return _int(setting)
+
+
+def _text(environ: Environ, name: str) -> str:
+    """A variable; bytes that are not UTF-8 are made visible."""
+    return os.fsencode(environ.get(name, "")).decode("utf-8", "replace")
+
+
+def _is_number(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def _int(digits: str) -> int:
+    # Python refuses to convert thousands of digits.
+    return int(digits) if len(digits) < 20 else sys.maxsize
+
+
+def _phrase(status: int) -> str:
+    """The words for a status; the import of `http` takes a millisecond, so 200 is here."""
+    if status == 200:
+        return "OK"
+    from http import HTTPStatus
+
+    return HTTPStatus(status).phrase
+
+
+def _head(written: HttpReply) -> bytes:
+    lines = [
+        f"Status: {written.status} {_phrase(written.status)}",
+        f"Content-Type: {written.media_type}",
+        f"Content-Length: {len(written.body)}",
+        *(f"{name}: {value}" for name, value in written.headers),
+    ]
+    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace")

@@ -1,0 +1,156 @@
+"""Authenticates each request over HTTP or CGI, before anything else is done with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ...calls.failures import log_internal_error
+from ...core.authentication import (
+    AuthPage,
+    CannotAuthenticate,
+    Challenge,
+    Credentials,
+    Unauthorized,
+    User,
+)
+from ...core.reply import Reply, failure
+from ...dialects import HttpReply
+from ...dialects.http_reply import JSON
+from ...errors import AnswerbackError
+from .guard import is_loopback
+from .pages import PUBLIC
+
+if TYPE_CHECKING:
+    from ...calls.runtime import Runtime
+    from ...core.authentication import AppAuth
+
+_CODES = {
+    None: "LOGIN_REQUIRED",
+    "invalid_token": "INVALID_TOKEN",
+    "insufficient_scope": "SCOPE_REQUIRED",
+    "invalid_request": "INVALID_INPUT",
+}
+_LOGIN = Challenge(description="This needs a token: send it as Authorization: Bearer TOKEN")
+_ANY_ORIGIN = (("Access-Control-Allow-Origin", "*"),)
+_PREFLIGHT = (
+    *_ANY_ORIGIN,
+    ("Access-Control-Allow-Methods", "GET, OPTIONS"),
+    ("Access-Control-Allow-Headers", "*"),
+    ("Access-Control-Max-Age", "3600"),
+)
+
+
+class RefusedRequest(msgspec.Struct, frozen=True):
+    """Why a request is refused, and the headers of the refusal."""
+
+    reply: Reply[Any]
+    headers: tuple[tuple[str, str], ...]
+
+    def added_to(self, written: HttpReply) -> HttpReply:
+        return msgspec.structs.replace(written, headers=(*written.headers, *self.headers))
+
+
+class AuthenticationStep:
+    """Authenticates the requests for one registry."""
+
+    def __init__(self, auth: AppAuth) -> None:
+        self._auth = auth
+        self._pages: dict[str, AuthPage] = dict(auth.pages or {})
+        self.loopback_only = auth.loopback_only
+
+    def page(self, method: str, path: str) -> HttpReply | None:
+        """The response of a page that is read, or of the question whether it may be."""
+        page = self._pages.get(path)
+        if page is None or page.method != "GET" or not page.for_browsers:
+            return None
+        if method == "OPTIONS":
+            return HttpReply(204, b"", JSON, _PREFLIGHT)
+        if method not in ("GET", "HEAD"):
+            return None
+        return HttpReply(200, page.answer(b""), JSON, _ANY_ORIGIN)
+
+    async def identify(self, credentials: Credentials) -> User | RefusedRequest | None:
+        """The user of a request, None for an anonymous one, or the refusal of the request."""
+        if credentials.path in PUBLIC:
+            return None
+        try:
+            user = _checked(await self._auth.authenticate(credentials))
+        except Unauthorized as exc:
+            return self._refusal(exc.challenge)
+        except CannotAuthenticate:
+            return _unavailable()
+        except Exception:  # noqa: BLE001 -- an author's authenticator ends one request only
+            log_internal_error("authentication")
+            return RefusedRequest(failure("Internal server error"), ())
+        if user is None and not self._auth.anonymous:
+            return self._refusal(_LOGIN)
+        return user
+
+    def has_post(self, path: str) -> bool:
+        """Whether there is a page at *path* that is posted to."""
+        page = self._pages.get(path)
+        return page is not None and page.method == "POST"
+
+    def answer_post(self, path: str, body: bytes) -> Reply[Any] | bytes | None:
+        """The JSON of a page that is posted to, or the refusal; None if there is no such page."""
+        if not self.has_post(path):
+            return None
+        try:
+            return self._pages[path].answer(body)
+        except AnswerbackError as exc:
+            return failure(str(exc), code=exc.code)
+
+    def refuse_others(self, *addresses: str) -> Reply[Any] | None:
+        """The refusal of a request from or to another address than this machine's own."""
+        local = (is_loopback(address.removeprefix("::ffff:")) for address in addresses)
+        if not self.loopback_only or all(local):
+            return None
+        return failure("The development tokens are for this machine alone", code="FORBIDDEN")
+
+    def _refusal(self, challenge: Challenge) -> RefusedRequest:
+        header = ("WWW-Authenticate", self._auth.www_authenticate(challenge))
+        if challenge.error is not None:
+            _log_refusal(challenge)
+        code = _CODES.get(challenge.error, "INVALID_TOKEN")
+        message = challenge.description or "This needs a token"
+        # A response to one client must not be stored for another.
+        return RefusedRequest(
+            failure(message[:1].upper() + message[1:], code=code),
+            (header, ("Cache-Control", "no-store")),
+        )
+
+
+def _checked(user: object) -> User | None:
+    """The user; raises TypeError for another value, which a gate could take for a user."""
+    if user is None or isinstance(user, User):
+        return user
+    raise TypeError(
+        f"authenticate() returned {type(user).__name__}; return a User, or None without credentials"
+    )
+
+
+def _log_refusal(challenge: Challenge) -> None:
+    """The reason never contains a part of the token."""
+    import logging
+
+    logging.getLogger("answerback.auth").info("credentials were refused: %s", challenge.description)
+
+
+def _unavailable() -> RefusedRequest:
+    reply = failure("The token cannot be checked now; try again later", code="UNAVAILABLE")
+    return RefusedRequest(reply, (("Retry-After", "5"),))
+
+
+def authentication_step(runtime: Runtime) -> AuthenticationStep | None:
+    """The step of a wire; None if it serves everyone.
+
+    Raises ValueError if an app that it includes authenticates more strictly than it does.
+    """
+    registry = runtime.registry
+    if registry.composition is not None:
+        from ...registry.composition import check_auth
+
+        check_auth(registry, registry.apps())
+    return None if runtime.auth is None else AuthenticationStep(runtime.auth)

@@ -1,0 +1,95 @@
+"""The data of an HTTP request over ASGI or CGI, read when a tool asks for it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from ...core.request_info import RequestHeaders, RequestInfo
+
+if TYPE_CHECKING:
+    from ...core.authentication import User
+
+
+_CREDENTIALS = (b"authorization", b"x-api-key")
+"""A tool that passes its headers on must not pass these on."""
+
+
+class AsgiRequestInfo(RequestInfo):
+    """The data in an ASGI scope."""
+
+    _source: Mapping[str, Any]
+
+    @cached_property
+    def headers(self) -> RequestHeaders:
+        """The headers, without the credentials that the app's `auth=` has checked."""
+        hidden = _CREDENTIALS if _is_authenticated(self._source.get("user")) else ()
+        return RequestHeaders(
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in self._source["headers"]
+            if name not in hidden
+        )
+
+    @property
+    def address(self) -> str | None:
+        client = self._source.get("client")
+        return None if client is None else str(client[0])
+
+    @property
+    def user(self) -> Any:
+        """The `user` that a middleware put into the scope, unless it says that it is anonymous.
+
+        An empty name and False are no users.
+        """
+        user = self._source.get("user")
+        return user if user and getattr(user, "is_authenticated", True) else None
+
+
+class CgiRequestInfo(RequestInfo):
+    """The data in the environment of a CGI program."""
+
+    _source: Mapping[str, str]
+    authenticated: User | None = None
+    """The user that the app's `auth=` authenticated."""
+    has_auth = False
+
+    @cached_property
+    def headers(self) -> RequestHeaders:
+        names = {
+            name: name.removeprefix("HTTP_").replace("_", "-")
+            for name in self._source
+            if name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")
+        }
+        if self.authenticated is not None:
+            names.pop("HTTP_AUTHORIZATION", None)
+            names.pop("HTTP_X_API_KEY", None)
+        return RequestHeaders(
+            (header, os.fsencode(self._source[name]).decode("latin-1"))
+            for name, header in names.items()
+        )
+
+    @property
+    def address(self) -> str | None:
+        return self._source.get("REMOTE_ADDR") or None
+
+    @property
+    def user(self) -> User | str | None:
+        """The user that the app authenticated, or else the web server did.
+
+        Bytes that are not UTF-8 are escaped.
+        """
+        if self.has_auth:
+            return self.authenticated
+        user = os.fsencode(self._source.get("REMOTE_USER", ""))
+        return user.decode("utf-8", "backslashreplace") or None
+
+
+def _is_authenticated(user: object) -> bool:
+    """Whether the app's `auth=` put the user into the scope, rather than another framework."""
+    if user is None:
+        return False
+    from ...core.authentication import User
+
+    return isinstance(user, User)

@@ -1,0 +1,151 @@
+"""The options of serving over HTTP."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from ...core.limits import MAX_BODY
+from ...errors import AnswerbackError
+
+if TYPE_CHECKING:
+    from ipaddress import IPv4Network, IPv6Network
+
+Network: TypeAlias = "IPv4Network | IPv6Network"
+
+# The whole header must match, so that text around an allowed name is refused.
+_AUTHORITY = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:/@,\[\]]+?)\.?)(?::\d*)?")
+_ROOT_PATH = re.compile(r"(/[\w.~-]+)+", re.ASCII)
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^\s/@,]+|null")
+
+
+class BadOption(AnswerbackError):
+    code = "BAD_OPTION"
+
+
+def host_name(host: str) -> str:
+    """The name in a lower-case `Host` header, without its port; empty if it is malformed."""
+    found = _AUTHORITY.fullmatch(host)
+    return "" if found is None else found[1] or found[2]
+
+
+def _host(given: str) -> str:
+    # An IPv6 address is accepted with and without brackets.
+    name = given if given.count(":") > 1 and given[0] != "[" else host_name(given.lower())
+    if not name:
+        raise BadOption(
+            f"{given!r} cannot be allowed as a host; give a name, such as tools.example.com"
+        )
+    return name.lower()
+
+
+def _origin(given: str) -> str:
+    origin = given.lower().rstrip("/")
+    if origin != "*" and not _ORIGIN.fullmatch(origin):
+        raise BadOption(
+            f"{given!r} cannot be allowed as an origin; give a scheme and a host, "
+            "such as https://app.example.com"
+        )
+    return origin
+
+
+def networks(given: tuple[str, ...]) -> tuple[Network, ...]:
+    """The networks of trusted proxies; an address is a network of one."""
+    from ipaddress import ip_network
+
+    found = []
+    for text in given:
+        try:
+            found.append(ip_network(text.strip("[]"), strict=False))
+        except ValueError:
+            raise BadOption(
+                f"{text!r} cannot be trusted as a proxy; give an address or a network, "
+                "such as 10.0.0.7 or 10.0.0.0/8"
+            ) from None
+    return tuple(found)
+
+
+class WebOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Which requests are accepted, and what the application may do in its process."""
+
+    max_body: int = MAX_BODY
+    hosts: tuple[str, ...] = ()
+    """The allowed hosts, beside the loopback names on loopback; if empty, elsewhere all are.
+
+    `serve` accepts fewer; see *only_addresses*.
+    """
+    origins: tuple[str, ...] = ()
+    """The origins, such as `https://app.example.com`, whose web pages may send requests."""
+    trusted_proxies: tuple[str, ...] = ()
+    """The addresses and networks of proxies whose forwarded headers count."""
+    only_addresses: bool = False
+    """Without *hosts*, accept only literal addresses and `localhost` as hosts elsewhere."""
+    sessions: bool = True
+    """False serves MCP without sessions, whatever the app says."""
+    signals: bool = True
+    """Put a handler of signals before those of another server that runs the application."""
+
+    def __post_init__(self) -> None:
+        set_field = msgspec.structs.force_setattr
+        set_field(self, "hosts", tuple(map(_host, self.hosts)))
+        set_field(self, "origins", tuple(map(_origin, self.origins)))
+        if self.trusted_proxies:
+            networks(self.trusted_proxies)
+
+
+class ServeOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """How the server listens, and what it logs."""
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    uds: str | None = None
+    """The path of a unix socket, which then takes the place of the host and the port."""
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    """The key of the certificate, unless the certificate's file has it."""
+    root_path: str = ""
+    """The path under which a proxy shows the server."""
+    workers: int = 1
+    log_level: str | None = None
+    access_log: bool = False
+    debug: bool = False
+    """The text of unexpected exceptions is sent to the caller, who must be on this machine."""
+    restarted: bool = False
+    """Whether `--reload` started this process in place of another: the banner is short then."""
+    web: WebOptions = WebOptions()
+
+    def __post_init__(self) -> None:
+        if self.tls_key is not None and self.tls_cert is None:
+            raise BadOption("--tls-key needs --tls-cert as well")
+        prefix = self.root_path.rstrip("/")
+        if prefix and not _ROOT_PATH.fullmatch(prefix):
+            raise BadOption(
+                f"{self.root_path!r} cannot be a --root-path; give a path such as /tools"
+            )
+        msgspec.structs.force_setattr(self, "root_path", prefix)
+        if self.debug:
+            _check_debug(self)
+
+
+def _check_debug(options: ServeOptions) -> None:
+    """Refuse --debug where clients can be on other machines."""
+    from .guard import is_loopback
+
+    web = options.web
+    if not (options.uds or web.trusted_proxies or web.hosts) and is_loopback(options.host):
+        return
+    if options.uds is not None:
+        conflict, advice = "--uds", "leave out one of the two"
+    elif web.trusted_proxies:
+        conflict, advice = "--trust-proxy", "leave out one of the two"
+    elif web.hosts:
+        # Whoever decides where the name leads could read the exceptions in a browser.
+        conflict, advice = "--allow-host", "leave out one of the two"
+    else:
+        conflict, advice = f"the host {options.host!r}", "give --host 127.0.0.1, or no --debug"
+    raise BadOption(
+        f"--debug shows exceptions to callers, so it serves this machine alone and "
+        f"cannot be used with {conflict}; {advice}"
+    )

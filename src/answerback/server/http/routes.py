@@ -1,0 +1,205 @@
+"""The routes of REST and CGI: one function answers every request that is not MCP.
+
+The paths are a tool's, the list of functions, the OpenAPI document and health.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from ...calls.call import Call, Outcome, reply_or_refusal
+from ...contract import RESERVED_ROUTES
+from ...core.peer import RequestSource
+from ...core.reply import Reply
+from ...core.shape import RESULT, Shape
+from ...dialects import HttpReply, write
+from ...dialects.accept import choose, prefers_json
+from ...dialects.http_reply import JSON
+from .pages import PAGES
+from .refusals import no_route, refuse_media, refuse_method
+
+if TYPE_CHECKING:
+    from ...calls.runtime import Runtime
+    from ...core.request_info import RequestInfo
+    from .task_routes import TaskRoutes
+
+# A longer Accept header is cut off before it is parsed.
+_MAX_ACCEPT = 2048
+
+
+class RestRequest(RequestSource, Protocol):
+    """An HTTP request; ASGI and CGI each have their own."""
+
+    @property
+    def method(self) -> str: ...
+    @property
+    def path(self) -> str:
+        """The path below the place where the app is mounted."""
+
+    @property
+    def root(self) -> str:
+        """The path that the app is mounted under."""
+
+    @property
+    def accept(self) -> bytes: ...
+    @property
+    def content_type(self) -> bytes: ...
+    @property
+    def caller(self) -> str:
+        """The client's address."""
+
+    @property
+    def is_disconnected(self) -> Callable[[], bool] | None: ...
+    @property
+    def headers(self) -> Mapping[bytes, bytes]:
+        """The headers by their names in lower case."""
+
+    def describe_request(self, wire: str) -> RequestInfo: ...
+
+
+class Routes:
+    """Answers requests for one registry. *prefixes* are the paths before a tool's name."""
+
+    def __init__(
+        self, runtime: Runtime, *, wire: str, prefixes: tuple[str, ...], has_tasks: bool
+    ) -> None:
+        """*has_tasks* is False for CGI: a process that makes one call can run none."""
+        self._runtime = runtime
+        self._registry = runtime.registry
+        self._has_tasks = has_tasks
+        self._handle = runtime.handlers.tools
+        self._wire = wire
+        self._prefixes = prefixes
+
+    async def answer(self, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
+        """The response to a request; *body* is a Reply if the body could not be read."""
+        for prefix in self._prefixes:
+            if request.path.startswith(prefix):
+                name = request.path[len(prefix) :]
+                # Only the prefix "/" shares its paths with the server's own.
+                if name and (prefix != "/" or name.partition("/")[0] not in RESERVED_ROUTES):
+                    if "/tasks/" in name and self._registry.has_tasks and self._tasks is not None:
+                        return await self._tasks.answer(name, request, body)
+                    return await self._call(name, request, body)
+        return self._page(request)
+
+    async def _call(self, name: str, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
+        # Nearly all requests are a POST of JSON and need no further checks.
+        if request.method != "POST" or request.content_type != b"application/json":
+            refused = refuse_method(request.method, "POST") or refuse_media(request.content_type)
+            if refused is not None:
+                return self.refuse(refused, request, allow="POST")
+        if isinstance(body, Reply):
+            return self.refuse(body, request)
+        call = Call(name, body or b"{}", wire=self._wire, caller=request.caller)
+        call.is_disconnected = request.is_disconnected
+        call.request = request
+        registry = self._registry
+        if registry.has_tasks or registry.has_keys:
+            outcome = await self._call_as_task(call, request)
+            if isinstance(outcome, HttpReply):
+                return outcome
+        else:
+            outcome = await self._handle(call)
+        reply = outcome if isinstance(outcome, Reply) else reply_or_refusal(outcome)
+        written = self._write(reply, request, call.shape)
+        if reply.error is not None and call.tool is not None:
+            return self._with_refusal(self._with_status(written), reply, call)
+        return written
+
+    async def _call_as_task(self, call: Call, request: RestRequest) -> Outcome | HttpReply:
+        """The outcome of a call that may become a task, or have an idempotency key."""
+        if self._tasks is not None:
+            return await self._tasks.call(call, request)
+        from .task_routes import refuse_without_server
+
+        refused = refuse_without_server(self._registry, call, request)
+        return await self._handle(call) if refused is None else refused
+
+    @cached_property
+    def _tasks(self) -> TaskRoutes | None:
+        if not self._has_tasks:
+            return None
+        # Imported here, so that apps without tasks do not pay for it.
+        from .task_routes import TaskRoutes
+
+        return TaskRoutes(self._runtime, self)
+
+    def write_finished(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> HttpReply:
+        """The reply of a call that ended earlier, as a response."""
+        written = self._write(reply, request, shape)
+        return written if reply.error is None else self._with_status(written)
+
+    def _with_refusal(self, written: HttpReply, reply: Reply[Any], call: Call) -> HttpReply:
+        """The error of a tool, with the headers that tell a client to log in, or the page to open.
+
+        The page is for one user, and so is a challenge: nobody may keep them.
+        """
+        from ...dialects.common import REFUSAL
+
+        error = reply.error
+        auth = self._runtime.auth
+        headers: list[tuple[str, str]] = []
+        if error is not None and (call.challenge or (auth is not None and error.row.status == 401)):
+            from ...core.authentication import Challenge
+            from ...gates.challenge import header_value
+
+            challenge = call.challenge or Challenge(description=error.message)
+            headers.append(("WWW-Authenticate", header_value(auth, challenge)))
+        if REFUSAL in reply.meta and (url := reply.meta[REFUSAL].get("url")):
+            from ...gates.challenge import url_value
+
+            headers.append(("X-Error-Url", url_value(url)))
+        if not headers:
+            return written
+        headers.append(("Cache-Control", "no-store"))
+        return msgspec.structs.replace(written, headers=(*written.headers, *headers))
+
+    def _with_status(self, written: HttpReply) -> HttpReply:
+        """The error of a tool, with the status 200 if the contract always sends it."""
+        if self._registry.contract.always_200 and written.media_type == JSON:
+            return msgspec.structs.replace(written, status=200)
+        return written
+
+    def _page(self, request: RestRequest) -> HttpReply:
+        page = PAGES.get(request.path)
+        if page is None:
+            return self.refuse(no_route(request.path, request.root), request)
+        refused = refuse_method(request.method, "GET, HEAD")
+        if refused is not None:
+            return self.refuse(refused, request, allow="GET, HEAD")
+        return page(self._runtime, request.root)
+
+    def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> HttpReply:
+        """A refusal as a response; *allow* lists the methods that are allowed."""
+        written = self._write(reply, request, RESULT)
+        if not allow or written.status != 405:
+            return written
+        return msgspec.structs.replace(written, headers=(*written.headers, ("Allow", allow)))
+
+    def _write(self, reply: Reply[Any], request: RestRequest, shape: Shape) -> HttpReply:
+        contract = self._registry.contract
+        dialect = contract.http
+        # The media types of the other dialects have a plus sign, as in `problem+json`.
+        if b"+" in request.accept:
+            accept = request.accept[:_MAX_ACCEPT].decode("latin-1")
+            dialect = choose(accept, contract, failed=reply.error is not None)
+        written = write(reply, dialect, shape, contract)
+        # Replies with data have no headers.
+        if written.headers and request.accept and _is_wanted_as_json(written, request.accept):
+            from ...dialects.rest import write_content
+
+            return write_content(reply)
+        return written
+
+
+def _is_wanted_as_json(written: HttpReply, accept: bytes) -> bool:
+    """Whether *written* is the bytes of an image or audio block, and the client prefers JSON."""
+    from ...dialects.rest import FORM
+
+    has_bytes = written.header(FORM) in ("image", "audio")
+    return has_bytes and prefers_json(accept[:_MAX_ACCEPT].decode("latin-1"), written.media_type)

@@ -1,0 +1,299 @@
+"""Tasks over REST: calls that ask for one, the resource of a task, and idempotency keys.
+
+Below the path of a tool, `/tasks/{id}` is a task, and `/tasks/{id}/result` is its reply.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from ...calls.call import Call, Outcome
+from ...core.peer import Abilities, NoPeer
+from ...core.reply import Error, Reply, failure
+from ...core.shape import RESULT, Shape
+from ...dialects import HttpReply
+from ...dialects.http_reply import JSON, RETRY_AFTER
+from ...errors import INVALID_ARGUMENTS, INVALID_JSON, ToolError
+from ...tasks.task_record import Task, owner_of
+from ...tasks.task_store import checked_key
+from .refusals import refuse_media, refuse_method
+
+if TYPE_CHECKING:
+    from ...calls.runtime import Runtime
+    from ...core.json_value import JsonObject
+    from ...registry.declarations import Registry
+    from ...tasks.service import TaskService
+    from .routes import RestRequest
+
+MAX_WAIT = 60
+"""The most seconds that a request waits for a task, whatever `Prefer: wait=` says."""
+POLL_SECONDS = 1
+TASKS = "/tasks/"
+RESULT_PATH = "/result"
+PREFER, APPLIED = "Prefer", "Preference-Applied"
+IDEMPOTENCY_KEY = "Idempotency-Key"
+_ASYNC = "respond-async"
+_NO_STORE = ("Cache-Control", "no-store")
+_METHODS, _RESULT_METHODS = "GET, HEAD, POST, DELETE", "GET, HEAD"
+
+
+class ReplyWriter(Protocol):
+    """The part of `Routes` that writes replies in the dialect of the contract."""
+
+    def refuse(self, reply: Reply[Any], request: RestRequest, *, allow: str = "") -> HttpReply: ...
+
+    def write_finished(
+        self, reply: Reply[Any], request: RestRequest, shape: Shape
+    ) -> HttpReply: ...
+
+
+class Answers(msgspec.Struct):
+    """The body that answers the questions of a task, as MCP's `tasks/update` has it."""
+
+    responses: dict[str, dict[str, Any]] = msgspec.field(name="inputResponses")
+
+
+class _TaskCreator(NoPeer):
+    """The peer of a call that becomes a task: its user is asked by way of the task."""
+
+    can = Abilities(elicit=True)
+
+
+_CREATOR = _TaskCreator()
+_answers = msgspec.json.Decoder(Answers)
+
+
+class TaskRoutes:
+    """Answers the requests that are about tasks."""
+
+    def __init__(self, runtime: Runtime, writer: ReplyWriter) -> None:
+        self._runtime = runtime
+        self._registry = runtime.registry
+        self._handlers = runtime.handlers
+        self._writer = writer
+
+    async def call(self, call: Call, request: RestRequest) -> Outcome | HttpReply:
+        """The outcome of a call, or the response that a task was created."""
+        tool = self._registry.tools.get(call.name)
+        support = "forbidden" if tool is None else tool.settings.task
+        takes_key = tool is not None and tool.settings.idempotency_key
+        if support == "forbidden" and not takes_key:
+            return await self._handlers.tools(call)
+        key = _key(request)
+        try:
+            checked_key(key)
+        except ToolError as exc:
+            return self._writer.refuse(Reply(error=Error.of(exc)), request)
+        preferences = read_preferences(request.headers.get(b"prefer", b""))
+        if support == "required" or (support == "optional" and _ASYNC in preferences):
+            return await self._create(call, request, preferences)
+        if key is not None and takes_key:
+            from ...tasks.keyed_calls import run_once
+
+            return await run_once(self._service, call, key, self._handlers.tools)
+        return await self._handlers.tools(call)
+
+    async def answer(self, name: str, request: RestRequest, body: bytes | Reply[Any]) -> HttpReply:
+        """The response to a request for a task; *name* is the path from the tool's name on."""
+        tool, _, id = name.partition(TASKS)
+        is_result = id.endswith(RESULT_PATH)
+        allowed = _RESULT_METHODS if is_result else _METHODS
+        refused = refuse_method(request.method, allowed)
+        if refused is not None:
+            return self._writer.refuse(refused, request, allow=allowed)
+        try:
+            task = await self._find(tool, id.removesuffix(RESULT_PATH), request)
+            if is_result:
+                return self._result(task, request)
+            if request.method == "DELETE":
+                task = await self._service.cancel(task.id, task.owner) or task
+            elif request.method == "POST":
+                task = await self._answered(task, request, body)
+        except ToolError as exc:
+            return self._writer.refuse(Reply(error=Error.of(exc)), request)
+        except _Refused as exc:
+            return self._writer.refuse(exc.reply, request)
+        return self._shown(task, request, 200)
+
+    @property
+    def _service(self) -> TaskService:
+        from ...tasks.service import task_service
+
+        return task_service(self._runtime)
+
+    async def _create(
+        self, call: Call, request: RestRequest, preferences: dict[str, str]
+    ) -> Outcome | HttpReply:
+        call.peer = _CREATOR
+        made = await self._service.create(call, key=_key(request), asks_later=True)
+        if not isinstance(made, Task):
+            return made
+        seconds = _seconds(preferences)
+        if seconds and not made.is_final:
+            made = await self._waited(made, seconds)
+        headers: list[tuple[str, str]] = []
+        if made.is_final and seconds is not None:
+            written = self._result(made, request)
+            headers.append((APPLIED, f"wait={preferences['wait']}"))
+        else:
+            written = self._shown(made, request, 202)
+            if _ASYNC in preferences:
+                headers.append((APPLIED, _ASYNC))
+        return msgspec.structs.replace(written, headers=(*written.headers, *headers))
+
+    async def _find(self, tool: str, id: str, request: RestRequest) -> Task:
+        owner = owner_of(request.describe_request("rest").user)
+        task = await self._service.get(id, owner)
+        if task is None or task.tool != tool:
+            raise _Refused(_unknown())
+        seconds = _seconds(read_preferences(request.headers.get(b"prefer", b"")))
+        if seconds and request.method == "GET" and not task.is_final:
+            return await self._waited(task, seconds)
+        return task
+
+    async def _waited(self, task: Task, seconds: float) -> Task:
+        """The task, once it ended or asks, or after the seconds."""
+
+        def is_done(task: Task) -> bool:
+            return task.is_final or task.state == "input_required"
+
+        return await self._service.wait(task.id, task.owner, is_done, seconds) or task
+
+    async def _answered(self, task: Task, request: RestRequest, body: bytes | Reply[Any]) -> Task:
+        if isinstance(body, Reply):
+            raise _Refused(body)
+        if (refused := refuse_media(request.content_type)) is not None:
+            raise _Refused(refused)
+        answers = _read_answers(body)
+        if unknown := sorted(answers.keys() - task.questions.keys() - task.answers.keys()):
+            keys = ", ".join(map(repr, task.questions)) or "none"
+            raise _Refused(
+                failure(
+                    f"The task has no question {unknown[0][:100]!r}; its open questions: {keys}",
+                    code="CONFLICT",
+                )
+            )
+        return await self._service.answer(task.id, task.owner, answers) or task
+
+    def _result(self, task: Task, request: RestRequest) -> HttpReply:
+        """The reply of a task that has ended; the task itself with 202 before that."""
+        if not task.is_final:
+            return self._shown(task, request, 202)
+        reply = task.reply()
+        written = self._writer.write_finished(reply, request, reply.shape or RESULT)
+        return msgspec.structs.replace(written, headers=(*written.headers, _NO_STORE))
+
+    def _shown(self, task: Task, request: RestRequest, status: int) -> HttpReply:
+        path = f"{request.root}{self._registry.contract.route}{task.tool}{TASKS}{task.id}"
+        headers = [_NO_STORE]
+        if status == 202:
+            headers.append(("Location", path))
+        if task.state == "working":
+            headers.append((RETRY_AFTER, str(POLL_SECONDS)))
+        return HttpReply(status, msgspec.json.encode(_members(task, path)), JSON, tuple(headers))
+
+
+class _Refused(Exception):
+    def __init__(self, reply: Reply[Any]) -> None:
+        super().__init__()
+        self.reply = reply
+
+
+def read_preferences(header: bytes) -> dict[str, str]:
+    """The preferences of a `Prefer` header by name (RFC 7240); the first of a name counts."""
+    found: dict[str, str] = {}
+    for part in header[:1000].decode("latin-1").split(","):
+        name, _, value = part.partition(";")[0].partition("=")
+        found.setdefault(name.strip().lower(), value.strip().strip('"'))
+    return found
+
+
+def refuse_without_server(
+    registry: Registry, call: Call, request: RestRequest
+) -> Reply[Any] | None:
+    """The refusal of a call that CGI cannot make: its process ends with the response."""
+    tool = registry.tools.get(call.name)
+    if tool is None:
+        return None
+    hint = "call it on a server that goes on running, which `serve` starts"
+    if tool.settings.task == "required":
+        return failure(
+            f"The function {call.name} runs only as a task, and CGI has no tasks",
+            code="UNAVAILABLE",
+            retryable=False,
+            hint=hint,
+        )
+    if tool.settings.idempotency_key and _key(request) is not None:
+        return failure(
+            "CGI keeps no idempotency keys, so this call could run twice",
+            code="UNAVAILABLE",
+            retryable=False,
+            hint=hint + ", or send no Idempotency-Key",
+        )
+    return None
+
+
+def _key(request: RestRequest) -> str | None:
+    """The idempotency key; the draft of the IETF writes it in quotation marks."""
+    sent = request.headers.get(b"idempotency-key")
+    if sent is None:
+        return None
+    key = sent.decode("latin-1").strip()
+    return key[1:-1] if len(key) > 2 and key[0] == key[-1] == '"' else key
+
+
+def _seconds(preferences: dict[str, str]) -> float | None:
+    """The seconds that the client wants to wait; None if it did not say."""
+    sent = preferences.get("wait", "")
+    if not (sent.isascii() and sent.isdigit()):
+        return None
+    return float(min(int(sent[:9]), MAX_WAIT))
+
+
+def _read_answers(body: bytes) -> dict[str, JsonObject]:
+    try:
+        return _answers.decode(body).responses
+    except msgspec.ValidationError as exc:
+        hint = 'send {"inputResponses": {"KEY": {"action": "accept", "content": {…}}}}'
+        raise _Refused(
+            failure(f"Invalid answers: {exc}", code=INVALID_ARGUMENTS, hint=hint)
+        ) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+        raise _Refused(failure(f"Invalid JSON: {exc}", code=INVALID_JSON)) from None
+
+
+def _members(task: Task, path: str) -> JsonObject:
+    """A task as JSON, with the names that MCP has for them."""
+    members: JsonObject = {
+        "taskId": task.id,
+        "status": task.state,
+        "tool": task.tool,
+        "createdAt": _iso(task.created),
+        "lastUpdatedAt": _iso(task.changed),
+    }
+    if task.message:
+        members["statusMessage"] = task.message
+    if task.expires is not None:
+        members["expiresAt"] = _iso(task.expires)
+    if task.questions:
+        members["inputRequests"] = {
+            key: {"method": each.method, "params": each.params}
+            for key, each in task.questions.items()
+        }
+    if task.is_final:
+        members["resultUrl"] = path + RESULT_PATH
+    return members
+
+
+def _iso(seconds: float) -> str:
+    from datetime import UTC, datetime
+
+    when = datetime.fromtimestamp(seconds, UTC)
+    return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _unknown() -> Reply[Any]:
+    # The id may be a secret of somebody else, so it is not repeated.
+    return failure("No such task: it never existed, has expired, or is not yours", code="NOT_FOUND")

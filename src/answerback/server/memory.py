@@ -1,0 +1,56 @@
+"""The wire in memory: a call from the same process, through the whole pipeline."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Generator
+from typing import Any, NoReturn
+
+import msgspec
+
+from ..calls.call import Call, reply_or_refusal
+from ..calls.runtime import Runtime
+from ..core.peer import NO_PEER, Peer
+from ..core.reply import Reply
+from ..dialects.contract_text import content_with_text
+
+
+async def call(
+    runtime: Runtime, name: str, arguments: bytes, peer: Peer = NO_PEER, user: object = None
+) -> Reply[Any]:
+    """The reply, with the texts that the contract of the app adds to it."""
+    contract = runtime.registry.contract
+    call = Call(name, arguments, peer, user=user)
+    reply = reply_or_refusal(await runtime.handlers.tools(call))
+    return msgspec.structs.replace(
+        reply,
+        content=content_with_text(reply, call.shape, contract),
+        shape=call.shape,
+        contract=contract,
+    )
+
+
+class UnawaitedCall(Coroutine[Any, Any, Reply[Any]]):
+    """The coroutine of a call; a member of the reply says that the call is not awaited yet."""
+
+    __slots__ = ("_coroutine",)
+
+    def __init__(self, coroutine: Coroutine[Any, Any, Reply[Any]]) -> None:
+        self._coroutine = coroutine
+
+    def __await__(self) -> Generator[Any, Any, Reply[Any]]:
+        return self._coroutine.__await__()
+
+    def send(self, value: object) -> object:
+        return self._coroutine.send(value)
+
+    def throw(self, *error: Any) -> object:
+        return self._coroutine.throw(*error)
+
+    def close(self) -> None:
+        self._coroutine.close()
+
+    def __getattr__(self, name: str) -> NoReturn:
+        text = f"a call that is not awaited has no attribute {name!r}"
+        # asyncio looks for members of its own.
+        known = name in Reply.__struct_fields__ or name == "ok"
+        raise AttributeError(f"{text}; write await app.call(...)" if known else text)

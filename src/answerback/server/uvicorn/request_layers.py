@@ -1,0 +1,149 @@
+"""Layers of `serve` around the ASGI application: a path prefix, a request log, a check of clients.
+
+Each layer exists only if its flag was given.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+from ...contract import STANDARD
+from ...core.reply import failure
+from ...core.shape import RESULT
+from ...dialects import write
+from ..asgi.request import FAST_PATH, HttpRequest, Message, Receive, Scope, Send, joined_headers
+from ..http.guard import is_loopback
+from ..http.options import ServeOptions, networks
+
+if TYPE_CHECKING:
+    from logging import Logger
+
+    from ..http.forwarded import TrustedProxies
+
+Application: TypeAlias = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_FORWARDING_HEADERS = (b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via")
+
+
+def add_layers(application: Application, options: ServeOptions) -> Application:
+    """The application with the layers that *options* ask for; the request log is outermost."""
+    if options.debug:
+        application = _only_local_clients(application)
+    if options.root_path:
+        application = _below_prefix(application, options.root_path)
+    if options.access_log:
+        from ..http.forwarded import TrustedProxies
+
+        proxies = TrustedProxies(networks(options.web.trusted_proxies))
+        application = _logged(application, proxies)
+    return application
+
+
+def set_up_logging(level: str | None) -> None:
+    """Let every logger write to stderr from *level* on; handlers of the author's own stay."""
+    if level is None:
+        return
+    import logging
+
+    root = logging.getLogger()
+    if not root.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        root.addHandler(handler)
+    root.setLevel(level.upper())
+
+
+def _below_prefix(application: Application, prefix: str) -> Application:
+    """Answer below *prefix* and, because most proxies remove it, without it."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["root_path"] = prefix
+            if not f"{scope['path']}/".startswith(f"{prefix}/"):
+                scope["path"] = prefix + scope["path"]
+        await application(scope, receive, send)
+
+    return answer
+
+
+def _only_local_clients(application: Application) -> Application:
+    """Refuse clients on other machines, also those behind a proxy on this machine."""
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or _is_local(scope):
+            await application(scope, receive, send)
+            return
+        refusal = failure(
+            "This server was started with --debug, so it answers only clients on its own machine",
+            code="FORBIDDEN",
+        )
+        written = write(refusal, "rest", RESULT, STANDARD)
+        await HttpRequest(scope, receive, send).respond_with(written)
+
+    return answer
+
+
+def _is_local(scope: Scope) -> bool:
+    client = scope.get("client")
+    headers = joined_headers(scope)
+    forwarded = any(name in headers for name in _FORWARDING_HEADERS)
+    return client is not None and is_loopback(client[0].removeprefix("::ffff:")) and not forwarded
+
+
+def _logged(application: Application, proxies: TrustedProxies) -> Application:
+    """Log one line for each request, when its response is complete."""
+    logger = _access_logger()
+
+    async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await application(scope, receive, send)
+            return
+        # The fast path would bypass `send`, which sees the status.
+        scope.pop(FAST_PATH, None)
+        client = _client_address(scope, proxies)
+        request = f"{scope['method']} {_printable(scope['path'])}"
+        status: list[int] = []
+
+        async def watched(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                status.append(message["status"])
+            await send(message)
+
+        start = time.perf_counter()
+        try:
+            await application(scope, receive, watched)
+        finally:
+            duration = (time.perf_counter() - start) * 1000
+            logger.info("%s %s %s %.1f ms", client, request, status[0] if status else "-", duration)
+
+    return answer
+
+
+def _access_logger() -> Logger:
+    import logging
+
+    logger = logging.getLogger("answerback.access")
+    logger.setLevel(logging.INFO)
+    if not logger.hasHandlers():
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+        logger.addHandler(handler)
+    return logger
+
+
+def _client_address(scope: Scope, proxies: TrustedProxies) -> str:
+    client = scope.get("client")
+    if client is None:
+        return "-"
+    address: str = client[0]
+    forwarded = proxies.read(joined_headers(scope)).client if proxies.trusts(address) else None
+    return forwarded or address
+
+
+def _printable(path: str) -> str:
+    """The path without characters that a terminal would obey, or that would end the line."""
+    from urllib.parse import quote
+
+    return path if path.isprintable() and " " not in path else quote(path)

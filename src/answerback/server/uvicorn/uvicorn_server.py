@@ -1,0 +1,289 @@
+"""Serves an app on a port: binds the socket, prints the addresses, and shuts down gracefully."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from ...errors import needs_extra
+from ..asgi import asgi
+from ..asgi.worker_bus import SocketBus
+from ..http.guard import is_loopback
+from ..http.options import BadOption, ServeOptions
+from .listening import CannotListen, base_url, listens_on, tls_context
+from .prefork import prefork
+from .request_layers import add_layers, set_up_logging
+from .uvicorn_protocol import UvicornProtocol
+
+with needs_extra("serve"):
+    import uvicorn
+
+if TYPE_CHECKING:
+    from ...calls.runtime import Runtime
+    from ...core.authentication import AppAuth
+    from ...registry.declarations import Registry
+    from ...registry.lifespan import LifespanFailed
+    from ..asgi.application import AsgiApp
+
+# How often the server looks for a signal while the lifespan starts.
+_SIGNAL_SECONDS = 0.1
+# How often the header Date is written.
+_TICK_SECONDS = 1
+# Calls that finish within this delay are not worth a "finishing N calls" message.
+_QUIET_DRAIN_SECONDS = 0.3
+# The time that the records get to be written when the process is ended at once.
+_FLUSH_SECONDS = 1
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's server for one process; *ready* is called once it serves."""
+
+    def __init__(
+        self,
+        application: AsgiApp,
+        bus: SocketBus | None,
+        ready: Callable[[], None],
+        flush_records: Callable[[], None],
+        options: ServeOptions,
+        seconds: float,
+    ) -> None:
+        super().__init__(_config(application, options, seconds))
+        self._application = application
+        self._bus = bus
+        self._ready = ready
+        self._flush_records = flush_records
+        self._wake: Callable[[], object] | None = None
+        self.failure: LifespanFailed | None = None
+        """The reason why the lifespan did not start or end."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        if self._bus is not None:
+            await self._application.join(self._bus)
+        if not await self._start_lifespan():
+            self.should_exit = True
+            return
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def _start_lifespan(self) -> bool:
+        """Start the lifespan; False if it failed, or if a signal came meanwhile."""
+        starting = asyncio.ensure_future(self._application.start())
+        while not (await asyncio.wait({starting}, timeout=_SIGNAL_SECONDS))[0]:
+            if self.should_exit:
+                starting.cancel()
+                await self._end_lifespan()
+                return False
+        self.failure = starting.result()
+        return self.failure is None
+
+    async def _end_lifespan(self) -> None:
+        self.failure = await self._application.stop()
+        if self.failure is not None and self.failure.is_hanging:
+            # The loop would wait for it without an end.
+            self._flush_within_bound()
+            os._exit(1)
+
+    async def main_loop(self) -> None:
+        """As uvicorn's, but it wakes up once a second, for the header Date, and not ten times."""
+        signalled = asyncio.Event()
+        self._wake = partial(asyncio.get_running_loop().call_soon_threadsafe, signalled.set)
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS):
+                    await signalled.wait()
+        self._wake = None
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # uvicorn waits until every response is complete, so the open streams must be ended.
+        self._application.close()
+        loop = asyncio.get_running_loop()
+        message = loop.call_later(_QUIET_DRAIN_SECONDS, self._print_running_calls)
+        await super().shutdown(sockets)
+        message.cancel()
+        await self._end_lifespan()
+
+    def _print_running_calls(self) -> None:
+        if count := len(self.server_state.tasks):
+            prefix = "" if self._bus is None else f"worker {os.getpid()}: "
+            calls = _count(count, "call")
+            seconds = self.config.timeout_graceful_shutdown
+            hint = f"for up to {seconds} seconds; Ctrl-C again ends it at once"
+            sys.stderr.write(f"{prefix}finishing {calls}, {hint}\n")
+            sys.stderr.flush()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.should_exit and sig == signal.SIGINT:
+            # A second Ctrl-C ends the process here: a tool may block the event loop, or suppress
+            # its cancellation.
+            self._flush_within_bound()
+            os._exit(128 + sig)
+        super().handle_exit(sig, frame)
+        if self._wake is not None:
+            self._wake()
+
+    def raise_failure(self) -> None:
+        """Raise LifespanFailed, if the lifespan did not start or end."""
+        if self.failure is not None:
+            raise self.failure
+
+    def _flush_within_bound(self) -> None:
+        flushing = threading.Thread(target=self._flush_records, daemon=True)
+        flushing.start()
+        flushing.join(_FLUSH_SECONDS)
+
+
+def serve(runtime: Runtime, options: ServeOptions, listener: socket.socket) -> int:
+    """Serve until a signal, and return the exit status."""
+    registry = runtime.registry
+    set_up_logging(options.log_level)
+    _check_test_tokens(runtime.auth, options)
+    application = asgi(runtime, options.web)
+    application.under_other_server = False
+    if options.workers > 1 and not hasattr(os, "fork"):
+        raise CannotListen("--workers needs fork, which this system does not have; leave it out")
+
+    def run(bus: SocketBus | None, ready: Callable[[], None]) -> None:
+        flush = runtime.write_records
+        server = _Server(application, bus, ready, flush, options, registry.limits.shutdown)
+
+        def on_sigterm(*_: object) -> None:
+            # uvicorn handles the signal while it serves, and raises it again after the shutdown.
+            # Before it serves there is nothing to shut down.
+            if not server.started:
+                os._exit(0)
+            sys.exit(server.failure is not None)
+
+        signal.signal(signal.SIGTERM, on_sigterm)
+        try:
+            server.run(sockets=[listener])
+        finally:
+            # A worker exits with os._exit, which runs no atexit functions.
+            flush()
+        server.raise_failure()
+
+    def announce() -> None:
+        _announce(runtime, options, listener, application.key_is_temporary)
+
+    if options.workers == 1:
+        run(None, announce)
+        return 0
+    with TemporaryDirectory(prefix="answerback-") as folder:
+        count = options.workers
+        _share_tasks(runtime, folder)
+
+        def run_worker(number: int, ready: Callable[[], None]) -> None:
+            run(SocketBus(folder, number, count), ready)
+
+        return prefork(count, run_worker, listener, started=announce)
+
+
+def _share_tasks(runtime: Runtime, folder: str) -> None:
+    """Let the workers keep tasks in one file, which ends with the server."""
+    registry = runtime.registry
+    if (registry.has_tasks or registry.has_keys) and runtime.task_store is None:
+        from ...tasks.sqlite_store import SQLiteStore
+
+        runtime.task_store = SQLiteStore(os.path.join(folder, "tasks.db"), durable=False)
+
+
+def _config(application: AsgiApp, options: ServeOptions, seconds: float) -> uvicorn.Config:
+    layered: Any = add_layers(application, options)
+    # With --log-level uvicorn's loggers write as all others do.
+    logging: Any = {"log_config": None} if options.log_level else {}
+    config = uvicorn.Config(
+        layered,
+        http=UvicornProtocol,
+        ws="none",
+        log_level=options.log_level or "warning",
+        access_log=False,
+        **logging,
+        server_header=False,
+        # AsgiApp reads the headers of trusted proxies; uvicorn would trust every local one.
+        proxy_headers=False,
+        timeout_graceful_shutdown=max(1, round(seconds)),
+        # The server runs the lifespan itself, to report a failure and to bound its end.
+        lifespan="off",
+    )
+    config.load()
+    config.ssl = tls_context(options)
+    return config
+
+
+def _announce(
+    runtime: Runtime, options: ServeOptions, listener: socket.socket, key_is_temporary: bool
+) -> None:
+    registry = runtime.registry
+    url = base_url(options, listener)
+    route = registry.contract.route
+    on_loopback = options.uds is not None or is_loopback(listener.getsockname()[0])
+    title = f"{registry.name} {registry.version}: {_count(len(registry.tools), 'tool')}"
+    if options.restarted:
+        sys.stderr.write(f"{title}, reloaded\n")
+        sys.stderr.flush()
+        return
+    lines = [
+        f"{title}{listens_on(options)}",
+        f"  functions  POST {url}{route}NAME",
+        f"  MCP        POST {url}/mcp",
+        f"  list       GET  {url}/functions",
+        f"  OpenAPI    GET  {url}/openapi.json",
+        f"  health     GET  {url}/healthz",
+        f"  readiness  GET  {url}/readyz",
+        *_own_pages(registry, url),
+        *_test_tokens(runtime.auth, url),
+        *_warnings(registry, options, on_loopback, key_is_temporary),
+        "Ctrl-C ends it.",
+    ]
+    sys.stderr.write("\n".join(lines) + "\n")
+    sys.stderr.flush()
+
+
+def _own_pages(registry: Registry, url: str) -> Iterator[str]:
+    for app in registry.apps():
+        for page in app.routes:
+            yield f"  page       {' '.join(page.methods):<4} {url}{page.path}"
+
+
+def _test_tokens(auth: AppAuth | None, url: str) -> Iterator[str]:
+    if auth is not None and auth.loopback_only:
+        command = f"answerback token {url} --user NAME"
+        yield f"  tokens     POST {url}/dev/token, or: {command}"
+        yield "WARNING: DEVELOPMENT AUTH: anyone on this machine gets a token for any user"
+
+
+def _check_test_tokens(auth: AppAuth | None, options: ServeOptions) -> None:
+    """Raise BadOption if clients on other machines could use test tokens."""
+    if auth is None or not auth.loopback_only:
+        return
+    if options.uds is None and is_loopback(options.host) and not options.web.trusted_proxies:
+        return
+    raise BadOption(
+        "development tokens are for this machine alone: give --host 127.0.0.1, "
+        "and neither --uds nor --trust-proxy"
+    )
+
+
+def _warnings(
+    registry: Registry, options: ServeOptions, on_loopback: bool, key_is_temporary: bool
+) -> Iterator[str]:
+    if not on_loopback and registry.auth is None:
+        yield "warning: nothing authenticates clients; whoever reaches this address can call it"
+    # A developer who restarts a server on the own machine knows that its sessions end.
+    has_sessions = options.web.sessions and registry.sessions
+    if key_is_temporary and has_sessions and (options.workers > 1 or not on_loopback):
+        yield "warning: MCP sessions end with this server; set ANSWERBACK_SECRET to keep them"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"1 {noun}" if number == 1 else f"{number} {noun}s"

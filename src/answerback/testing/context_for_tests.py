@@ -1,0 +1,163 @@
+"""TestContext: a Context that records what a tool sends, and answers its questions.
+
+A module of its own, because pytest loads `testing` in every project.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from ..calls.call import Call
+from ..core.peer import Abilities, Level, Log, Peer, Progress, Question
+from ..core.request_info import RequestHeaders, RequestInfo
+from ..tools.context import Context, Root
+from ..tools.elicitation import Declined
+
+if TYPE_CHECKING:
+    from ..core.json_value import Json
+
+
+class ProgressReport(NamedTuple):
+    """One `ctx.progress(…)`."""
+
+    progress: float
+    total: float | None
+    message: str | None
+
+
+class LogMessage(NamedTuple):
+    """One `ctx.log(…)`."""
+
+    level: Level
+    data: Any
+
+
+class TestContext(Context[Any]):
+    """A Context for tests; *answers* are given to the questions of the tool, in this order.
+
+    The answer to `elicit` is the value, or an object with the fields of the form, or `Declined`;
+    to `sample` the text of the model, to `roots` a list of URIs. *user*, *headers* and *meta* are
+    those of the request. *state* is for a function that is called directly; `app.call` has that of
+    the app.
+    """
+
+    # pytest would take the name for a class of tests.
+    __test__ = False
+
+    def __init__(
+        self,
+        answers: Iterable[Any] = (),
+        *,
+        state: object = None,
+        user: object = None,
+        headers: Mapping[str, str] | None = None,
+        meta: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._peer = _RecordingPeer(answers, _RequestOfTest(user, headers, meta))
+        self._state = state
+        super().__init__(Call("test", peer=self._peer))
+
+    @property
+    def state(self) -> Any:
+        return self._state
+
+    @property
+    def progress_reports(self) -> list[ProgressReport]:
+        notes = self._peer.notes
+        return [ProgressReport(*_fields(each)) for each in notes if isinstance(each, Progress)]
+
+    @property
+    def logs(self) -> list[LogMessage]:
+        return [LogMessage(each.level, each.data) for each in self._peer.notes if type(each) is Log]
+
+    @property
+    def questions(self) -> list[str]:
+        """The text of each question; for `roots` it is the method."""
+        return [each.message or each.method for each in self._peer.questions]
+
+    @property
+    def answers_left(self) -> int:
+        return len(self._peer.answers)
+
+    def cancel(self) -> None:
+        """Let `ctx.cancelled` be true from now on, as if the client no longer waited."""
+        self._peer.cancel()
+
+
+class _RequestOfTest(RequestInfo):
+    """The request with the user, the headers and the `_meta` that the test gave."""
+
+    def __init__(
+        self, user: object, headers: Mapping[str, str] | None, meta: Mapping[str, Any] | None
+    ) -> None:
+        super().__init__("memory")
+        self._user = user
+        self.meta = meta
+        if headers is not None:
+            self.headers = RequestHeaders(headers.items())
+
+    @property
+    def user(self) -> Any:
+        return self._user
+
+
+class _RecordingPeer(Peer):
+    """Keeps the notifications and the questions of a call."""
+
+    can = Abilities(elicit=True, sample=True, roots=True)
+
+    def __init__(self, answers: Iterable[Any], request: RequestInfo) -> None:
+        super().__init__()
+        self._request = request
+        self.answers = list(answers)
+        self.notes: list[Progress | Log] = []
+        self.questions: list[Question] = []
+
+    def notify(self, note: Progress | Log) -> None:
+        self.notes.append(note)
+
+    def describe_request(self, wire: str) -> RequestInfo:
+        return self._request
+
+    async def ask(self, question: Question) -> Json:
+        self.questions.append(question)
+        if not self.answers:
+            raise AssertionError(
+                f"there is no answer to {question.message or question.method!r}; "
+                "give one: TestContext(answers=[…])"
+            )
+        return _result(question, self.answers.pop(0))
+
+
+def _fields(note: Progress) -> tuple[float, float | None, str | None]:
+    return note.progress, note.total, note.message
+
+
+def _result(question: Question, answer: Any) -> dict[str, Any]:
+    """MCP's result for an answer."""
+    if question.method == "elicitation/create":
+        return _elicited(question, answer)
+    if question.method == "roots/list":
+        return {"roots": [{"uri": each.uri if isinstance(each, Root) else each} for each in answer]}
+    if isinstance(answer, dict):
+        return answer
+    return {"role": "assistant", "model": "test", "content": {"type": "text", "text": answer}}
+
+
+def _elicited(question: Question, answer: object) -> dict[str, Any]:
+    if answer is Declined or isinstance(answer, Declined):
+        return {"action": "decline"}
+    plain = msgspec.to_builtins(_dumped(answer))
+    if not isinstance(plain, dict):
+        fields = list(question.params["requestedSchema"].get("properties", {}))
+        plain = dict.fromkeys(fields[:1], plain)
+    return {"action": "accept", "content": plain}
+
+
+def _dumped(answer: object) -> Any:
+    """The members of a pydantic model; any other answer as it is."""
+    dump = getattr(answer, "model_dump", None)
+    return dump(by_alias=True, mode="json") if callable(dump) else answer

@@ -1,0 +1,332 @@
+"""Context: a running tool's view of its call and of its client.
+
+Progress and log messages never fail a call, whatever they are given. What cannot be sent is changed
+here, so that it is the same on every wire:
+
+- Progress that is not a finite number is dropped, and such a total is left out.
+- An unknown level becomes "error".
+- A value that JSON cannot express is sent as its `repr`, or as the name of its class.
+- Unpaired surrogates become question marks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar, cast, overload
+
+import msgspec
+
+from ..core.peer import (
+    LEVELS,
+    NO_PEER,
+    Abilities,
+    Level,
+    Log,
+    NeedsInput,
+    Peer,
+    Progress,
+    Question,
+    RequestSource,
+)
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    # A default of a type variable is newer than Python 3.11, and needed by type checkers alone.
+    from typing_extensions import TypeVar as TypeVarWithDefault
+
+    from ..core.authentication import AppAuth
+    from ..core.reply import Error
+    from ..core.request_info import RequestInfo
+
+    StateT = TypeVarWithDefault("StateT", default=Any)
+else:
+    StateT = TypeVar("StateT")
+
+
+class Root(msgspec.Struct, frozen=True):
+    """A folder or URI that the client lets the tool work in."""
+
+    uri: str
+    name: str | None = None
+
+
+class Sample(msgspec.Struct, frozen=True):
+    """The message of the client's model; `text` is empty if the message is not text."""
+
+    text: str
+    content: Any
+    model: str = ""
+    stop_reason: str | None = None
+
+
+class LifespanState(Protocol):
+    """The part of a Lifespan that a Context needs."""
+
+    state: Any
+
+
+class RunningApp(Protocol):
+    """The part of a Registry that a call needs; a Registry belongs to a higher layer."""
+
+    url: str
+    auth: AppAuth | None
+    overrides: dict[Any, Callable[..., Any]]
+
+    @property
+    def lifespan(self) -> LifespanState | None: ...
+
+
+class RunningTool(Protocol):
+    """The part of a Tool that a Context needs; a Tool belongs to a higher layer."""
+
+    @property
+    def path(self) -> Sequence[RunningApp]:
+        """The app that serves the tool, then the included apps, down to the tool's own."""
+
+
+class Attempts(Protocol):
+    """The attempts of a call whose tool has `limit=`, `breaker=` or `retry=`: a Trial."""
+
+    attempts: int
+    opened: bool
+
+    @property
+    def breaker(self) -> str:
+        """The state of the breaker now; empty without one."""
+
+    def shown_for(self, exc: BaseException) -> Error | None:
+        """The error that callers see for a failure of the service; None for other exceptions."""
+
+
+class RunningCall(Protocol):
+    """The part of a Call that a Context and a policy need; a Call belongs to a higher layer."""
+
+    name: str
+    wire: str
+    peer: Peer
+    cancelled: bool
+    is_disconnected: Callable[[], bool] | None
+    request: RequestSource | None
+    user: object
+    trial: Attempts | None
+
+    @property
+    def tool(self) -> RunningTool | None: ...
+
+
+class Context(Generic[StateT]):
+    """Injected into a parameter with this annotation; it is not part of the schema.
+
+    `Context[State]` says the type of `state`, which the app's lifespan yielded.
+    """
+
+    __slots__ = ("_call",)
+
+    def __init__(self, call: RunningCall) -> None:
+        self._call = call
+
+    # Hidden from type checkers, so that they still find a wrong name.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            from .other_frameworks import missing_context_member
+
+            raise missing_context_member(name)
+
+    @property
+    def tool(self) -> str:
+        return self._call.name
+
+    @property
+    def wire(self) -> str:
+        return self._call.wire
+
+    @property
+    def state(self) -> StateT:
+        """The value that the lifespan of the tool's app yielded; None without a lifespan."""
+        # The last app on the path is the one that the tool was registered with.
+        tool = self._call.tool
+        return cast("StateT", _state_of(tool.path[-1]) if tool and tool.path else None)
+
+    @property
+    def request(self) -> RequestInfo:
+        """The request: headers, client, session, address. A member is None where there is none.
+
+        It is None itself inside a task, which outlives its request.
+        """
+        call = self._call
+        # Declared as there always, because most tools are never tasks.
+        return cast("RequestInfo", (call.request or call.peer).describe_request(call.wire))
+
+    @property
+    def user(self) -> Any:
+        """The user that the server or its middleware authenticated; None until something does."""
+        user = self._call.user
+        if user is not None:
+            return user
+        request: RequestInfo | None = self.request
+        return None if request is None else request.user
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the client no longer waits; a long-running tool looks now and then, and stops."""
+        call = self._call
+        if call.cancelled or call.peer.cancelled:
+            return True
+        return call.is_disconnected is not None and call.is_disconnected()
+
+    def progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Report the tool's progress. Any thread may call this."""
+        done = _finite(progress)
+        if done is not None:
+            self._call.peer.notify(Progress(done, _finite(total), _text_or_none(message)))
+
+    def log(self, data: object, level: Level = "info", *, logger: str | None = None) -> None:
+        """Send a log message to the client. Any thread may call this."""
+        known: Level = level if level in LEVELS else "error"
+        name = _text_or_none(logger or self._call.name)
+        self._call.peer.notify(Log(known, _json_value(data), name))
+
+    @property
+    def can(self) -> Abilities:
+        """The kinds of questions that the client can answer."""
+        return self._call.peer.can
+
+    @overload
+    async def elicit(self, message: str, form: type[T], *, key: str | None = None) -> T: ...
+    @overload
+    async def elicit(
+        self, message: str, form: dict[str, Any], *, key: str | None = None
+    ) -> dict[str, Any]: ...
+    async def elicit(self, message: str, form: object, *, key: str | None = None) -> Any:
+        """Ask the user; raises Declined if there is no answer.
+
+        *form* is the type of the answer, or a JSON Schema for a form of your own.
+        In MCP 2026-07-28, and inside a task, the function runs again from its start once there is
+        an answer, so the code before the question runs twice. *key* names the question there.
+        """
+        from ..core.stopped_clocks import clocks_stopped
+        from .elicitation import Form
+
+        asked = Form(message, form, key=key)
+        with clocks_stopped():
+            return await asked.ask(self._call.peer)
+
+    async def sample(
+        self,
+        prompt: str,
+        *,
+        max_tokens: int = 1000,
+        system: str | None = None,
+        key: str | None = None,
+        **more: object,
+    ) -> Sample:
+        """Ask the client's model for a message; *more* are further members of the request."""
+        params: dict[str, Any] = {
+            "messages": [{"role": "user", "content": {"type": "text", "text": prompt}}],
+            "maxTokens": max_tokens,
+        }
+        params |= more if system is None else {"systemPrompt": system, **more}
+        from ..core.stopped_clocks import clocks_stopped
+
+        with clocks_stopped():
+            result = await self._call.peer.ask(Question("sampling/createMessage", params, key))
+        content = result.get("content")
+        text = content.get("text", "") if isinstance(content, dict) else ""
+        return Sample(text, content, result.get("model", ""), result.get("stopReason"))
+
+    async def roots(self, *, key: str | None = None) -> list[Root]:
+        """The folders and URIs that the client lets the tool work in."""
+        from ..core.stopped_clocks import clocks_stopped
+
+        with clocks_stopped():
+            result = await self._call.peer.ask(Question("roots/list", {}, key))
+        return msgspec.convert(result.get("roots", []), list[Root])
+
+    def close_stream(self) -> None:
+        """Close the response's stream, if the client can resume it; else do nothing."""
+        self._call.peer.close_stream()
+
+    async def together(self, *questions: Awaitable[Any]) -> tuple[Any, ...]:
+        """Ask several questions at once: `await ctx.together(ctx.elicit(…), ctx.roots())`."""
+        answers: list[Any] = []
+        open_questions: dict[str, Question] = {}
+        for question in questions:
+            try:
+                answers.append(await question)
+            except NeedsInput as later:
+                open_questions |= later.questions
+        if open_questions:
+            raise NeedsInput(open_questions)
+        return tuple(answers)
+
+
+class ContextOfApp(Context[Any]):
+    """The context for the middleware of an app that includes the tool's own: the state is its own.
+
+    *app* is a Registry, which belongs to a higher layer.
+    """
+
+    __slots__ = ("_app",)
+
+    def __init__(self, call: RunningCall, app: RunningApp) -> None:
+        super().__init__(call)
+        self._app = app
+
+    @property
+    def state(self) -> Any:
+        return _state_of(self._app)
+
+
+def _state_of(app: RunningApp) -> Any:
+    return None if app.lifespan is None else app.lifespan.state
+
+
+def take_peer(arguments: dict[str, Any]) -> Peer:
+    """Remove the Context from the arguments of a call in memory, and return its peer."""
+    for name, value in arguments.items():
+        if isinstance(value, Context):
+            del arguments[name]
+            return value._call.peer
+    return NO_PEER
+
+
+_MAX_FLOAT = 1.7976931348623157e308
+
+
+def _finite(value: Any) -> float | None:
+    """The value as a number that JSON can express, or None."""
+    try:
+        number = value if type(value) in (int, float) else float(value)
+    except Exception:  # noqa: BLE001 -- the author's class may raise anything
+        return None
+    return number if -_MAX_FLOAT <= number <= _MAX_FLOAT else None
+
+
+def _text_or_none(value: object) -> str | None:
+    if value is None:
+        return None
+    return _encodable(value) if isinstance(value, str) else _safe_repr(value)
+
+
+def _json_value(value: object) -> Any:
+    if isinstance(value, str):
+        return _encodable(value)
+    try:
+        return msgspec.json.decode(msgspec.json.encode(value, enc_hook=_safe_repr))
+    except Exception:  # noqa: BLE001 -- the author's class may raise anything
+        return _safe_repr(value)
+
+
+def _safe_repr(value: object) -> str:
+    try:
+        return _encodable(repr(value))
+    except Exception:  # noqa: BLE001 -- the author's class may raise anything
+        return f"<{type(value).__name__}>"
+
+
+def _encodable(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -1,0 +1,129 @@
+"""Forms: a question to the user, and how its answer becomes a value of a type."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from ..core.peer import Peer, Question
+from ..errors import ToolError
+from ..types.annotation_reader import is_object
+from ..types.arguments import Arguments, Parameter
+from ..types.problems import InvalidArguments
+
+if TYPE_CHECKING:
+    from ..core.json_value import Json, JsonObject
+
+
+# MCP's forms are flat objects, and allow only these keywords and formats of JSON Schema.
+_FORM_KEYWORDS = frozenset(
+    {"type", "title", "description", "default", "enum", "enumNames", "oneOf", "anyOf", "const"}
+    | {"items", "minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"}
+)
+_FORM_FORMATS = frozenset({"email", "uri", "date", "date-time"})
+
+
+class Declined(ToolError):
+    """The user declined the question, or cancelled it."""
+
+    code = kind = "INPUT_DECLINED"
+
+
+class Form:
+    """A question whose answer has a type, or fits a JSON Schema that the author wrote.
+
+    *answer* is the type or the schema. An object's members are the fields of the form; a
+    value of any other type is one field, called *name*.
+    """
+
+    def __init__(
+        self, message: str, answer: object, name: str = "value", *, key: str | None = None
+    ) -> None:
+        self.message = message
+        self._key = key
+        self._name = name
+        self._own_schema: JsonObject | None = answer if isinstance(answer, dict) else None
+        annotation = dict[str, Any] if self._own_schema is not None else answer
+        self._is_object = is_object(annotation)
+        self._parameter = Parameter(name=name, annotation=annotation)
+        # Some clients send what the user typed as a string: lenient reads "7" as 7.
+        self._arguments = Arguments([self._parameter], lenient=True)
+
+    def question(self) -> Question:
+        """Return the question as MCP's elicitation request."""
+        params = {"message": self.message, "requestedSchema": self._own_schema or self._schema()}
+        return Question("elicitation/create", params, self._key)
+
+    async def ask(self, peer: Peer, kept: JsonObject | None = None) -> Json:
+        """Return the user's answer; at a terminal, invalid fields are asked for again.
+
+        *kept* gets MCP's result under the key of the question.
+        """
+        question = self.question()
+        result = await peer.ask(question)
+        while peer.can.ask_again and (invalid := self._invalid_fields(result)):
+            valid = {key: each for key, each in result["content"].items() if key not in invalid}
+            again = await peer.ask(_repeated(question, invalid))
+            result = again | {"content": valid | again.get("content", {})}
+        if kept is not None and self._key is not None:
+            kept[self._key] = result
+        return self.answer(result)
+
+    def answer(self, result: Json) -> Json:
+        """Return the value in MCP's result; raises Declined or InvalidArguments."""
+        found = result if isinstance(result, dict) else {}
+        action = found.get("action")
+        if action != "accept":
+            word = "cancelled" if action == "cancel" else "declined"
+            raise Declined(f"The question was {word}: {self.message}")
+        content = found.get("content") or {}
+        arguments = {self._name: content} if self._is_object else content
+        return self._arguments.decode(msgspec.json.encode(arguments))[self._name]
+
+    def _invalid_fields(self, result: JsonObject) -> dict[str, str]:
+        """Return the messages about invalid answers, by the field of the form."""
+        try:
+            self.answer(result)
+        except InvalidArguments as exc:
+            return {self._field_name(problem.path): problem.message for problem in exc.problems}
+        except Declined:
+            pass
+        return {}
+
+    def _field_name(self, path: str) -> str:
+        path = path.removeprefix(self._name).removeprefix(".") if self._is_object else path
+        return path.partition("[")[0].partition(".")[0]
+
+    def _schema(self) -> JsonObject:
+        """Return the schema of the form's fields."""
+        from ..types.json_schema import arguments_schema, output_schema
+
+        if self._is_object:
+            whole = output_schema(self._parameter.annotation)
+        else:
+            whole = arguments_schema([self._parameter])
+        fields = {name: _field_schema(part) for name, part in whole.get("properties", {}).items()}
+        schema: JsonObject = {"type": "object", "properties": fields}
+        return schema | ({"required": whole["required"]} if whole.get("required") else {})
+
+
+def _repeated(question: Question, invalid: dict[str, str]) -> Question:
+    """Return the question for its *invalid* fields alone, with their messages as its message.
+
+    If *invalid* names none of the fields, all of them are asked for.
+    """
+    schema = question.params["requestedSchema"]
+    fields = {name: field for name, field in schema["properties"].items() if name in invalid}
+    message = "\n".join(f"{name}: {text}" if name else text for name, text in invalid.items())
+    narrow = schema | {"properties": fields or schema["properties"]}
+    return Question(question.method, {"message": message, "requestedSchema": narrow}, question.key)
+
+
+def _field_schema(schema: JsonObject) -> JsonObject:
+    kept = {word: value for word, value in schema.items() if word in _FORM_KEYWORDS}
+    if schema.get("format") in _FORM_FORMATS:
+        kept["format"] = schema["format"]
+    if "enum" in kept and "type" not in kept:
+        kept["type"] = "string"
+    return kept

@@ -1,0 +1,150 @@
+"""`serve --reload`: a change of a file, a syntax error, a failing program, and signals."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.server.processes import BOUND, refuses_connections, wait_until
+
+EDITED = """
+from answerback import App
+from other_file import VALUE
+
+app = App("edited")
+
+@app.tool
+def value() -> int:
+    return VALUE
+
+if __name__ == "__main__":
+    app.run()
+"""
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Path:
+    (tmp_path / "edited.py").write_text(EDITED)
+    (tmp_path / "other_file.py").write_text("VALUE = 1\n")
+    return tmp_path / "edited.py"
+
+
+def read_until(stderr: Any, text: bytes) -> bytes:
+    lines = b""
+    while text not in lines:
+        line = stderr.readline()
+        assert line, f"the server ended: {lines!r}"
+        lines += line
+    return lines
+
+
+def value_of(server: Any) -> Any:
+    return httpx.post(f"{server.url}/functions/value", timeout=BOUND).json()
+
+
+def test_reload_serves_the_changed_program_on_the_same_port(serve: Any, edited: Path) -> None:
+    with serve(edited, "--reload") as server:
+        before = value_of(server)
+        (edited.parent / "other_file.py").write_text("VALUE = 2\n")
+        seen = read_until(server.stderr, b"reloaded")
+        after = value_of(server)
+
+    assert (before, after) == ({"result": 1}, {"result": 2})
+    assert seen == b"other_file.py changed; reloading\nedited 0.0.0: 1 tool, reloaded\n"
+
+
+def test_every_call_during_a_reload_is_answered(serve: Any, edited: Path) -> None:
+    """The program before or the one after answers; a refused connection would raise."""
+    with serve(edited, "--reload") as server:
+        (edited.parent / "other_file.py").write_text("VALUE = 2\n")
+        read_until(server.stderr, b"changed; reloading")
+        answers: list[Any] = []
+
+        def is_reloaded() -> bool:
+            answers.append(value_of(server))
+            return bool(answers[-1] == {"result": 2})
+
+        wait_until(is_reloaded)
+
+    assert set(map(str, answers[:-1])) <= {"{'result': 1}"}
+    assert answers[-1] == {"result": 2}
+
+
+def test_a_syntax_error_is_printed_and_the_program_goes_on_as_it_was(
+    serve: Any, edited: Path
+) -> None:
+    with serve(edited, "--reload") as server:
+        (edited.parent / "other_file.py").write_text("VALUE = = 2\n")
+        seen = read_until(server.stderr, b"still serving")
+        before = value_of(server)
+        (edited.parent / "other_file.py").write_text("VALUE = 3\n")
+        read_until(server.stderr, b"reloaded")
+        after = value_of(server)
+
+    assert b"SyntaxError: invalid syntax" in seen
+    assert (before, after) == ({"result": 1}, {"result": 3})
+
+
+def test_a_program_that_fails_is_started_again_only_after_a_change(
+    serve: Any, edited: Path
+) -> None:
+    with serve(edited, "--reload") as server:
+        (edited.parent / "other_file.py").write_text("VALUE = 1 / 0\n")
+        seen = read_until(server.stderr, b"waiting for a change")
+        (edited.parent / "other_file.py").write_text("VALUE = 4\n")
+        rest = read_until(server.stderr, b"reloaded")
+        after = value_of(server)
+
+    assert seen.count(b"ZeroDivisionError") == 1
+    assert b"ZeroDivisionError" not in rest
+    assert after == {"result": 4}
+
+
+def test_a_target_that_cannot_be_loaded_yet_is_served_once_it_can(edited: Path) -> None:
+    (edited.parent / "other_file.py").write_text("VALUE = = 1\n")
+    command = [sys.executable, "-m", "answerback", "serve", str(edited), "--reload", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        try:
+            broken = read_until(process.stderr, b"waiting for a change")
+            (edited.parent / "other_file.py").write_text("VALUE = 1\n")
+            banner = read_until(process.stderr, b"reloaded")
+        finally:
+            process.terminate()
+            process.wait(BOUND)
+
+    assert b"SyntaxError" in broken
+    assert b"edited 0.0.0: 1 tool" in banner
+
+
+@pytest.mark.parametrize(("number", "status"), [(2, 130), (15, 0)], ids=["SIGINT", "SIGTERM"])
+def test_a_signal_ends_a_reloading_server_and_its_child(
+    serve: Any, edited: Path, number: int, status: int
+) -> None:
+    with serve(edited, "--reload") as server:
+        server.process.send_signal(number)
+
+        assert server.process.wait(BOUND) == status
+        assert server.stderr.read() == b""
+        assert wait_until(lambda: refuses_connections(server.port))
+
+
+def test_the_child_ends_when_its_parent_is_killed(serve: Any, edited: Path) -> None:
+    with serve(edited, "--reload") as server:
+        server.process.kill()
+        server.process.wait(BOUND)
+
+        assert wait_until(lambda: refuses_connections(server.port))
+
+
+def test_a_missing_target_is_an_error_with_reload_too(tmp_path: Path) -> None:
+    target = str(tmp_path / "nowhere.py")
+    command = [sys.executable, "-m", "answerback", "serve", target, "--reload"]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=BOUND)
+
+    assert done.returncode == 2
+    assert "there is no file" in done.stderr
