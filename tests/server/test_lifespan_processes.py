@@ -291,7 +291,7 @@ def test_on_stdio_a_call_that_is_cancelled_while_it_waits_does_not_run(file: Pat
     with on_stdio(file, "slow start") as process:
         wait_until(lambda: count(file, "opening"))
         send(process, 1, "tools/call", name="add", arguments={"x": 1, "y": 2})
-        # The thread of the call begins to wait while other threads answer these.
+        # The call begins to wait while these are answered.
         for _ in range(100):
             send(process, 4, "ping")
             read(process)

@@ -302,16 +302,19 @@ class _Answering:
 
     @property
     def is_cancelled(self) -> bool:
-        return self._peer is not None and self._peer.cancelled
+        # Read once, because another thread may go on with the coroutine meanwhile.
+        peer = self._peer
+        return peer is not None and peer.cancelled
 
     def _cancel(self) -> None:
         """Stop to answer the request, if it was cancelled; any thread may call this."""
+        task, job = self._task, self._job
         if not self.is_cancelled:
             return
-        if self._task is not None:
-            self._task.get_loop().call_soon_threadsafe(self._cancel_task, self._task)
-        elif self._job is not None:
-            self._job.cancel()
+        if task is not None:
+            task.get_loop().call_soon_threadsafe(self._cancel_task, task)
+        elif job is not None:
+            job.cancel()
 
     def _move_to_loop(self, loop: asyncio.AbstractEventLoop) -> None:
         self._task = loop.create_task(self._steps, context=self.context)

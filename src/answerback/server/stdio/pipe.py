@@ -138,9 +138,11 @@ class Pipe:
         """Send a frame. It blocks while the client does not read, except on an event loop."""
         if running_loop() is None:
             self._sending.append(None)
-            with self._lock:
-                self._write(frame)
-            self._sending.pop()
+            try:
+                with self._lock:
+                    self._write(frame)
+            finally:
+                self._sending.pop()
         elif not self._write_at_once(frame):
             self._leave_to_writer(frame)
 
