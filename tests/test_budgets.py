@@ -67,6 +67,8 @@ STATE = {
     "wires/stdio/stdio_server.py: _signer",
     # The status line and headers of responses, in a bounded cache: few differ.
     "wires/asgi/request.py: _head",
+    # The headers of all responses of one second.
+    "wires/server/uvicorn_protocol.py: _line",
     # The OpenAPI document of each App, kept as long as the App exists.
     "wires/http/openapi/document.py: _cache",
 }

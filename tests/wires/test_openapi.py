@@ -460,6 +460,7 @@ def test_printing_the_document_imports_nothing_heavy(heavy: str) -> None:
     example = Path(__file__).parents[2] / "examples" / "aligned.py"
     probe = f"""
 import runpy, sys
+from answerback.registry import registry_of
 from answerback.wires.http.openapi import document_json
 document_json(registry_of(runpy.run_path({str(example)!r})["app"]))
 sys.exit({heavy!r} in sys.modules)

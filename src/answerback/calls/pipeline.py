@@ -47,7 +47,7 @@ def pipeline(
         if tool is None or len(running) >= max_calls:
             return _refusal(call, tools, max_calls)
         running.add(call)
-        before = CURRENT.set(running_in)
+        before = None if CURRENT.get() is running_in else CURRENT.set(running_in)
         began = perf_counter()
         try:
             raw, signature = call.arguments, tool.signature
@@ -60,8 +60,7 @@ def pipeline(
             value = (run_slowly if is_slow else run)(tool, kwargs, call)
             if isinstance(value, CoroutineType):
                 value = await value
-            reply = reply_to(tool, value)
-            return _shaped(reply, call, tool)
+            return _shaped(reply_to(tool, value), call, tool)
         except NeedsInput as question:
             return question
         except BaseException as exc:
@@ -71,7 +70,8 @@ def pipeline(
                 raise
             return _failed(exc, call, tools, contract.masked, began)
         finally:
-            CURRENT.reset(before)
+            if before is not None:
+                CURRENT.reset(before)
             running.discard(call)
 
     return handle
