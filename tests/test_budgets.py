@@ -27,7 +27,7 @@ STATE = {
     # A context variable with the clocks of the call that runs.
     "stopped_clocks.py: RUNNING",
     # A context variable with the runtime that runs the current call.
-    "current_runtime.py: CURRENT",
+    "context.py: CURRENT",
     # A context variable that is set while a target is loaded.
     "cli/program.py: LOADING",
     # The table of error codes, to which `App(codes=…)` adds: an error is looked up without its app.

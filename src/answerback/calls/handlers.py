@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
+from ..context import Running
 from ..contract import Contract
-from ..current_runtime import Running
 from ..registry import Recording, Registry
 from ..reply import Reply
 from .call import Call, Handler

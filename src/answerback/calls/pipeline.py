@@ -9,9 +9,8 @@ from time import perf_counter
 from types import CoroutineType
 from typing import Any, TypeVar
 
-from ..context import Context
+from ..context import CURRENT, Context, Running
 from ..contract import Contract
-from ..current_runtime import CURRENT, Running
 from ..errors import TOOL_NOT_FOUND
 from ..peer import NeedsInput
 from ..reply import Reply, failure

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..current_runtime import CURRENT
+from ..context import CURRENT
 from ..registry import Check, Recording, Registry
 from ..reply import Reply
 from .call import Call, Handler, Outcome

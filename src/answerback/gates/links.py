@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ..authentication import User
-from ..current_runtime import CURRENT
+from ..context import CURRENT
 from ..errors import AnswerbackError
 from ..signing import Signer, signer_from_environment
 from .used_tokens import UsedTokens

@@ -6,7 +6,7 @@ import os
 import re
 from contextlib import suppress
 
-from ..current_runtime import CURRENT
+from ..context import CURRENT
 from ..errors import Unavailable
 from ..registry import Change, Registry
 

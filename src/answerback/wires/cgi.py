@@ -8,11 +8,10 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..calls.failures import Interrupted
 from ..calls.pipeline import run_without_loop
 from ..calls.runtime import Runtime, runtime_for_one_call
 from ..dialects import HttpReply
-from ..errors import AnswerbackError
+from ..errors import AnswerbackError, Interrupted
 from ..limits import MAX_BODY
 from ..registry import Registry
 from ..reply import Reply, failure

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from ...current_runtime import CURRENT
+from ...context import CURRENT
 from ...errors import needs_extra
 from ..asgi import asgi
 from ..asgi.worker_bus import SocketBus
