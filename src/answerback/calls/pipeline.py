@@ -13,8 +13,7 @@ from ..core.limits import Limits
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
 from ..errors import TOOL_NOT_FOUND
-from ..tools.context import Context
-from ..tools.current_runtime import CURRENT, Running
+from ..tools.context import CURRENT, Context, Running
 from ..tools.tool import Tool
 from ..types.describe import similar_names
 from ..types.json_text import LARGE
@@ -46,7 +45,7 @@ def pipeline(
         if tool is None or len(running) >= max_calls:
             return _refusal(call, tools, max_calls)
         running.add(call)
-        before = CURRENT.set(running_in)
+        before = None if CURRENT.get() is running_in else CURRENT.set(running_in)
         began = perf_counter()
         try:
             raw = call.arguments
@@ -70,7 +69,8 @@ def pipeline(
                 raise
             return _failed(exc, call, tools, contract.masked, began)
         finally:
-            CURRENT.reset(before)
+            if before is not None:
+                CURRENT.reset(before)
             running.discard(call)
 
     return handle
