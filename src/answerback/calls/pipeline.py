@@ -48,8 +48,7 @@ def pipeline(
         before = None if CURRENT.get() is running_in else CURRENT.set(running_in)
         began = perf_counter()
         try:
-            raw = call.arguments
-            is_slow = len(raw) > max_in_place or tool.special
+            is_slow = len(raw := call.arguments) > max_in_place or tool.special
             kwargs = await decode_slowly(call, tool) if is_slow else tool.arguments.decode(raw)
             signature = tool.signature
             if signature.context is not None:
