@@ -12,9 +12,10 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import msgspec
 
 from ...auth.urls import is_loopback_url, is_secure
-from ..faults import LoginError, NoAnswer
+from ...http1.http_errors import HttpFailure
+from ...http1.http_pool import HttpPool
+from ..faults import LoginError
 from ..shown_urls import shown
-from ..transports.http_pool import HttpPool
 
 if TYPE_CHECKING:
     from ...core.json_value import JsonObject
@@ -74,7 +75,7 @@ async def send(
                 url = urljoin(url, location)
     except TimeoutError:
         raise LoginError(f"{shown(url)} did not answer within {_SECONDS:g} seconds") from None
-    except NoAnswer as exc:
+    except HttpFailure as exc:
         raise LoginError(f"{shown(url)} cannot be read: {exc}") from None
     raise LoginError(f"{shown(url)} is redirected too often")
 
@@ -93,7 +94,7 @@ def _content(
 async def _exchange(
     method: str, url: str, headers: Mapping[str, str], content: bytes | None
 ) -> tuple[int, str, bytes]:
-    """The status, the header `Location` and the body of a response; raises NoAnswer."""
+    """The status, the header `Location` and the body of a response; raises HttpFailure."""
     # A proxy of the environment is not for this machine itself.
     pool = HttpPool(uses_proxies=not is_loopback_url(url))
     try:
