@@ -68,7 +68,7 @@ check: $(READY)  ## run the linters and the type checker
 demo: $(READY)  ## make one call over every wire and compare
 	$(BIN)/python examples/demo.py
 
-bench: $(READY)  ## measure the figures in docs/performance.md
+bench: $(READY)  ## measure the figures in docs/reference/performance.md
 	$(BIN)/python -m bench
 
 fuzz: $(READY)  ## send malformed messages, FUZZ seconds for each of some twenty properties
