@@ -12,11 +12,11 @@ from ..contract import Contract
 from ..core.limits import Limits
 from ..core.peer import NeedsInput
 from ..core.reply import Reply, failure
+from ..core.suggestions import did_you_mean, similar_names
 from ..errors import TOOL_NOT_FOUND
 from ..tools.context import Context
 from ..tools.current_runtime import CURRENT, Running
 from ..tools.tool import Tool
-from ..types.describe import similar_names
 from ..types.json_text import LARGE
 from .call import Call, Handler, Outcome
 from .failures import error_for, must_propagate, story_of
@@ -158,6 +158,5 @@ def _unknown_tool(call: Call, tools: Mapping[str, Tool]) -> Reply[Any]:
     from .gating import visible
 
     name = call.name
-    found = similar_names(name, visible(tools, call), limit=3)
-    hint = f"did you mean {' or '.join(map(repr, found))}?" if found else None
-    return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint)
+    hint = did_you_mean(similar_names(name, visible(tools, call), limit=3))
+    return failure(f"Function not found: {name}", code=TOOL_NOT_FOUND, hint=hint or None)

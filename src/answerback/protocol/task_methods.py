@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ..calls.call import Call, Outcome
+from ..core.json_value import is_number
 from ..core.peer import Question
 from ..core.reply import Error
 from ..core.shape import RESULT
@@ -284,6 +285,5 @@ def _rpc_error(task: Task) -> JsonObject:
 def _seconds(sent: Json) -> float | None:
     """The `ttl` that a client of 2025-11-25 sent, in seconds."""
     ttl = sent.get("ttl") if isinstance(sent, dict) else None
-    is_number = isinstance(ttl, int | float) and not isinstance(ttl, bool)
     # An integer may be too large for a float.
-    return min(ttl, _MAX_TTL) / 1000 if is_number and ttl is not None else None
+    return min(ttl, _MAX_TTL) / 1000 if is_number(ttl) else None

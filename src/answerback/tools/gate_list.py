@@ -13,8 +13,8 @@ from itertools import zip_longest
 from types import FunctionType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
+from ..core.suggestions import did_you_mean, similar_names
 from ..errors import ToolError
-from ..types.describe import similar_names
 from .context import Context
 from .signature import check_callable, is_context, parameter_hints, source_of
 
@@ -125,8 +125,7 @@ class Gate:
         known = {each.target: each.annotation for each in tool.signature.parameters}
         for name in self.parameters:
             if name not in known:
-                found = similar_names(name, known, limit=1)
-                hint = f"did you mean {found[0]!r}?" if found else _arguments_of(tool, known)
+                hint = did_you_mean(similar_names(name, known)) or _arguments_of(tool, known)
                 raise TypeError(
                     f"gate {self.name!r} takes {name!r}, which is no argument of {tool.owner}; "
                     + hint
