@@ -333,7 +333,7 @@ def _uses_peer(tool: Tool) -> bool:
         signature = tool.signature
     except (NameError, TypeError):
         return True  # The call will report the fault in the signature.
-    return signature.context is not None or bool(signature.questions or tool.around)
+    return signature.context is not None or bool(signature.questions or tool.middleware)
 
 
 def _binding(kind: str, call: Call, peer: McpPeer) -> bytes:

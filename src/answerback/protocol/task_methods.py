@@ -125,9 +125,9 @@ class TaskMethods:
 
     async def _get(self, peer: McpPeer, raw: Params) -> bytes:
         task = await self._find(peer, raw)
-        return self._server_info.encode_result(self.shown(task, peer.version), peer.version)
+        return self._server_info.encode_result(self.task_json(task, peer.version), peer.version)
 
-    def shown(self, task: Task, version: Version) -> JsonObject:
+    def task_json(self, task: Task, version: Version) -> JsonObject:
         """A task as `tasks/get` shows it, and as the extension's notifications do."""
         members = _members(task, version)
         if not version.stateless:

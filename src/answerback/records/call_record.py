@@ -81,10 +81,10 @@ def make_call_record(
     if protocol := peer.protocol:
         record.version = protocol
         record.request = str(peer.id)
-    if (trial := call.trial) is not None:
-        record.attempts = trial.attempts
-        record.breaker = trial.breaker
-        record.opened = trial.opened
+    if (run := call.policy_run) is not None:
+        record.attempts = run.attempts
+        record.breaker = run.breaker
+        record.opened = run.opened
     if (user := (call.request or peer).user) is not None:
         record.user = user.key.hex()
     if isinstance(outcome, Reply):

@@ -91,7 +91,7 @@ def _describe_class(node: Node) -> str:
 
 def _describe_limits(limits: nodes.ValueLimits) -> str:
     parts = []
-    for name, limit in limits.given().items():
+    for name, limit in limits.as_dict().items():
         if name in _SIGNS:
             parts.append(f"{_SIGNS[name]} {limit}")
         elif name == "pattern":
