@@ -73,7 +73,7 @@ class HandlerMaker:
     def seen(self, handle: Handler, kind: Kind) -> Handler:
         """*handle*, whose outcomes the observers see and the records keep."""
         if kind != "completion" and may_have_middleware(self._registry):
-            from .around import observed
+            from .author_middleware import observed
 
             handle = observed(self._registry, handle, kind)
         return handle if self._records is None else self._records.recorded(handle, kind)
@@ -84,7 +84,7 @@ class HandlerMaker:
         run = self._execution.run
         if kind != "completion" and may_have_middleware(self._registry):
             # Imported here, so that other apps do not pay for it.
-            from .around import with_middleware
+            from .author_middleware import with_middleware
 
             run = with_middleware(kind, run)
         return self.seen(self._started(self._pipeline(table, run, reply_to), table), kind)

@@ -87,7 +87,7 @@ class RunningTool(Protocol):
 
 
 class Attempts(Protocol):
-    """The attempts of a call whose tool has `limit=`, `breaker=` or `retry=`: a Trial."""
+    """The attempts of a call whose tool has `limit=`, `breaker=` or `retry=`: a PolicyRun."""
 
     attempts: int
     opened: bool
@@ -110,7 +110,7 @@ class RunningCall(Protocol):
     is_disconnected: Callable[[], bool] | None
     request: RequestSource | None
     user: object
-    trial: Attempts | None
+    policy_run: Attempts | None
 
     @property
     def tool(self) -> RunningTool | None: ...

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...calls.failures import log_internal_error
 from ...calls.runtime import Runtime
+from ...core.background import spawn
 from ...core.reply import Reply, failure
 from ...core.signing import signer_from_environment
 from ...dialects import HttpReply
@@ -133,9 +134,7 @@ class AsgiApp:
         sending: set[asyncio.Task[None]] = set()
 
         def send(message: WorkerMessage) -> None:
-            task = loop.create_task(bus.broadcast(message))
-            sending.add(task)
-            task.add_done_callback(sending.discard)
+            spawn(bus.broadcast(message), sending)
 
         def forward(change: Change) -> None:
             # A change may come from any thread.

@@ -41,6 +41,7 @@ import asyncio
 from functools import lru_cache
 from typing import Any
 
+from ...core.limits import LARGE_BODY
 from ...errors import needs_extra
 from ..asgi.request import FAST_PATH, Body
 
@@ -52,8 +53,6 @@ _MAX_HEADER_BYTES = 64 * 1024
 _SHUTDOWN_IDLE_TIMEOUT = 2.0
 _SHUTDOWN_NEW_TIMEOUT = 1.0
 """Seconds for the first request of a new connection to arrive while the server shuts down."""
-_LARGE_BODY = 64 * 1024
-"""A body from this size on is not copied behind its headers."""
 _REFUSAL = (
     b"HTTP/1.1 %b\r\ncontent-type: application/json\r\n"
     b"x-error-code: INVALID_INPUT\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
@@ -339,7 +338,7 @@ class _FastPath:
         pieces = (body,) if isinstance(body, bytes) else body
         length = sum(map(len, pieces))
         lines.append(b"content-length: %d\r\n\r\n" % length)
-        if length < _LARGE_BODY:
+        if length < LARGE_BODY:
             cycle.transport.write(b"".join((*lines, *pieces)))
         else:
             cycle.transport.writelines((b"".join(lines), *pieces))
